@@ -10,7 +10,7 @@ export interface Additions {
   /** Schemas that are published once, under `$defs`, by their name. */
   readonly definitions: ReadonlyMap<z.core.$ZodType, string>;
   /** What an object demands across its fields, by its field path. */
-  readonly conditions: ReadonlyMap<string, readonly JsonSchema[]>;
+  readonly conditions: ReadonlyMap<string, () => readonly JsonSchema[]>;
   /** Description, default and examples of a field, by its path. */
   field(path: string): FieldText | undefined;
   /** Whether `${name}` is replaced in the string at a place of the document. */
@@ -115,7 +115,7 @@ export function convertSchema(
     const { shape, catchall } = schema._zod.def;
     const fields = Object.entries(shape);
     const notes = notesOf(schema);
-    const conditions = notes.conditions?.() ?? additions.conditions.get(at.field);
+    const conditions = (notes.conditions ?? additions.conditions.get(at.field))?.();
     const required = fields.filter(([, part]) => part._zod.optin !== 'optional').map(([key]) => key);
     return {
       type: 'object',

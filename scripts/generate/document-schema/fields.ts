@@ -17,7 +17,7 @@ export function fieldReference(): FieldReference {
   const fields = Object.entries<HostPart>(HOST_PARTS).flatMap(([name, part]) =>
     Object.entries(part.fields ?? {}).flatMap(([key, field]) =>
       key.split(', ').map((below) => {
-        const path = /^[A-Z*]/.test(below) ? below : `host.${name}${below.startsWith('[') ? '' : '.'}${below}`;
+        const path = pathBelow(name, below);
         return { path, field, pattern: patternOf(path) };
       }),
     ),
@@ -32,6 +32,12 @@ export function fieldReference(): FieldReference {
     },
     unused: () => fields.map(({ path }) => path).filter((path) => !used.has(path)),
   };
+}
+
+/** The path of what a part says by its path below it; what several fields share has a name of its own. */
+export function pathBelow(part: string, below: string): string {
+  if (/^[A-Z*]/.test(below)) return below;
+  return `host.${part}${below === '' || below.startsWith('[') ? '' : '.'}${below}`;
 }
 
 function patternOf(path: string): RegExp {

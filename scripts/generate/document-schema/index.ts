@@ -2,13 +2,13 @@ import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
 import type { HostPart } from '@machineadm/document/host-parts/part.ts';
 import { CONDITION } from '@machineadm/document/requires.ts';
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import { documentConditions } from '@machineadm/document/sections/document-conditions.ts';
 import { field, object } from '@machineadm/document/sections/field.ts';
 import { portablePattern } from '@machineadm/document/sections/portable-pattern.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 import * as z from 'zod';
-import { CONDITIONS } from './conditions/index.ts';
 import { convertSchema, VARIABLE_TEXT } from './convert.ts';
-import { type FieldReference, fieldReference } from './fields.ts';
+import { type FieldReference, fieldReference, pathBelow } from './fields.ts';
 
 /**
  * The JSON Schema (draft 2020-12) of a document version: what editors, controllers and other languages judge a document
@@ -27,22 +27,25 @@ export function documentSchema(version: DocumentVersion, reference: FieldReferen
       { default: [], example: [] },
     ),
   });
-  const document = object({
-    apiVersion: field(
-      z.literal(version.apiVersion),
-      'The version of the document format. An agent refuses a version that it does not read.',
-    ),
-    kind: field(z.literal('MachineBootstrap'), 'The kind of the document. Always MachineBootstrap.'),
-    requires: field(
-      requires,
-      'What an agent must be or have to apply this document. An older agent in an image refuses the document before it changes anything.',
-      { absent: 'any agent that reads the apiVersion applies the document', example: { agentVersion: '>=0.1.0' } },
-    ),
-    ...version.sections,
-  });
+  const document = object(
+    {
+      apiVersion: field(
+        z.literal(version.apiVersion),
+        'The version of the document format. An agent refuses a version that it does not read.',
+      ),
+      kind: field(z.literal('MachineBootstrap'), 'The kind of the document. Always MachineBootstrap.'),
+      requires: field(
+        requires,
+        'What an agent must be or have to apply this document. An older agent in an image refuses the document before it changes anything.',
+        { absent: 'any agent that reads the apiVersion applies the document', example: { agentVersion: '>=0.1.0' } },
+      ),
+      ...version.sections,
+    },
+    documentConditions,
+  );
   const { schema, definitions } = convertSchema(document, {
     definitions: definitionsOfParts(),
-    conditions: new Map(Object.entries(CONDITIONS)),
+    conditions: conditionsOfParts(),
     field: (path) => reference.text(path),
     isExpandable: (place) => version.variables?.isExpandable(place, {}) === true,
   });
@@ -67,5 +70,13 @@ function definitionsOfParts(): ReadonlyMap<z.core.$ZodType, string> {
   const parts = Object.values<HostPart>(HOST_PARTS);
   return new Map(
     parts.flatMap(({ definitions = {} }) => Object.entries(definitions).map(([name, schema]) => [schema, name])),
+  );
+}
+
+function conditionsOfParts(): ReadonlyMap<string, () => readonly JsonSchema[]> {
+  return new Map(
+    Object.entries<HostPart>(HOST_PARTS).flatMap(([name, { conditions = {} }]) =>
+      Object.entries(conditions).map(([below, of]) => [pathBelow(name, below), of]),
+    ),
   );
 }

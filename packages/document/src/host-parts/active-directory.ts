@@ -7,6 +7,8 @@ import {
   ORIGINAL_SUFFIX,
   SSSD_CONFIGURATION_PATH,
 } from '../ownership/paths.ts';
+import { given, has, not, when, without } from '../sections/conditions.ts';
+import { choice } from '../sections/field.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { absolutePath, duration, secret } from '../versions/v1alpha1/fields.ts';
 import { claimsOn, hostPart } from './part.ts';
@@ -51,15 +53,18 @@ const schema = z.strictObject({
     .regex(/^[A-Za-z0-9.:-]+$/, 'not a host name or address')
     .optional(),
   accountReuse: z.boolean().optional(),
-  onBroken: z.enum(['Fail', 'Rejoin']).optional(),
-  onReset: z.enum(['Keep', 'Leave']).optional(),
+  onBroken: choice({ Fail: 'The run ends.', Rejoin: 'The machine joins the domain again.' }).optional(),
+  onReset: choice({ Keep: 'The machine stays a member.', Leave: 'The machine leaves the domain.' }).optional(),
   keytab: absolutePath.optional(),
   servicePrincipals: z
     .array(z.string().regex(/^[A-Za-z][A-Za-z0-9-]*$/, 'not a service class, such as "HTTP": the host is added'))
     .optional(),
   kerberos: z
     .strictObject({
-      configuration: z.enum(['Managed', 'Unmanaged']).optional(),
+      configuration: choice({
+        Managed: 'machineadm writes the configuration.',
+        Unmanaged: 'The configuration of the machine is used as it is.',
+      }).optional(),
     })
     .optional(),
   registerAddress: z.boolean().optional(),
@@ -72,7 +77,10 @@ const schema = z.strictObject({
             .regex(/^[^\s,@\\#()]+(?: [^\s,@\\#()]+)*$/, 'not a group: write its name alone, without its domain'),
         )
         .min(1),
-      homeDirectories: z.enum(['None', 'Create']).optional(),
+      homeDirectories: choice({
+        None: 'Home directories are left to others.',
+        Create: 'A home directory is created at the first login.',
+      }).optional(),
     })
     .optional(),
   timeout: duration.optional(),
@@ -181,6 +189,9 @@ export const activeDirectory = hostPart({
     timeout: { description: 'How long the join may take.', default: '60s', example: '2m' },
   },
   schema,
+  conditions: {
+    '': () => [when(given('credentials', not(has('user'))), without('computerOU', 'accountReuse'))],
+  },
   toModel: (section, resolve): ActiveDirectoryModel | undefined =>
     section && {
       domain: section.domain.toLowerCase(),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
+import { all, is, must, when, without } from '../sections/conditions.ts';
 import { absolutePath, fileMode } from '../versions/v1alpha1/fields.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {
@@ -97,6 +98,15 @@ export const directories = hostPart({
       ...FOLLOW_UPS,
     }),
   ),
+  conditions: {
+    '[]': () => [
+      when(
+        is('absent', true),
+        all(without('mode', 'owner'), must('recursive', { const: true })),
+        must('recursive', { type: 'object' }),
+      ),
+    ],
+  },
   toModel: (section = []): readonly DirectoryModel[] =>
     presentOf(section).map(({ entry, place }) => ({
       path: entry.path,

@@ -2,6 +2,8 @@ import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { MachineadmError } from '../errors.ts';
 import type { SecretValue } from '../secret.ts';
+import { credentialsOverTls, exactlyOne, has, is, when, without } from '../sections/conditions.ts';
+import { choice } from '../sections/field.ts';
 import { decodeContent } from '../versions/v1alpha1/content.ts';
 import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, fileMode, headers, httpUrl, machinePath, sha256 } from '../versions/v1alpha1/fields.ts';
@@ -79,7 +81,10 @@ const file = z.strictObject({
       { error: 'expected {secret: name}, {file: path} or {http: {url, sha256}}' },
     )
     .optional(),
-  encoding: z.enum(['base64', 'gzip+base64']).optional(),
+  encoding: choice({
+    base64: 'Bytes in base64.',
+    'gzip+base64': 'Bytes that are compressed with gzip, in base64.',
+  }).optional(),
   mode: fileMode.optional(),
   owner: owner.optional(),
   directoryMode: fileMode.optional(),
@@ -181,6 +186,19 @@ export const files = hostPart({
   },
   entryKeys: { '': ['path'] },
   schema: z.array(file),
+  conditions: {
+    '[]': () => [
+      when(
+        is('absent', true),
+        without('content', 'contentFrom', 'encoding', 'mode', 'owner', 'directoryMode', 'append', 'block', 'expand'),
+        exactlyOne('content', 'contentFrom'),
+      ),
+      when(has('encoding'), has('content')),
+      when(is('append', true), without('contentFrom.http', 'block')),
+      when(has('block'), without('contentFrom.http')),
+    ],
+    '[].contentFrom.http': () => [credentialsOverTls('url')],
+  },
   toModel: async (section = [], resolve, platform): Promise<readonly FileModel[]> =>
     await Promise.all(
       presentOf(section).map(async ({ entry, place }) => ({ ...(await toFile(entry, platform, resolve)), ...place })),

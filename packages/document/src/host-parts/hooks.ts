@@ -2,6 +2,8 @@ import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { HOOKS_SERVICE, openrcScriptPath, unitPath } from '../ownership/paths.ts';
 import type { SecretValue } from '../secret.ts';
+import { is, when, without } from '../sections/conditions.ts';
+import { choice } from '../sections/field.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { duration, environmentName, machinePath } from '../versions/v1alpha1/fields.ts';
 import { accountName } from './accounts.ts';
@@ -37,8 +39,16 @@ export interface HooksModel {
 const word = z.string().regex(/^[^\0]*$/, 'a zero byte cannot be in an argument');
 
 const hookFields = {
-  shell: z.enum(['sh', 'bash', 'powershell', 'cmd']).optional(),
-  onError: z.enum(['Fail', 'Continue']).optional(),
+  shell: choice({
+    sh: 'The POSIX shell.',
+    bash: 'GNU Bash.',
+    powershell: 'Windows PowerShell.',
+    cmd: 'The command processor of Windows.',
+  }).optional(),
+  onError: choice({
+    Fail: 'The run ends at the first entry that fails.',
+    Continue: 'The failure is reported, and the next entry runs.',
+  }).optional(),
   timeout: duration.optional(),
   rerun: z.enum(['Never', 'OnChange', 'Always']).optional(),
   user: accountName.optional(),
@@ -59,7 +69,7 @@ const hookFields = {
 const hookGroup = z.strictObject(hookFields);
 const earlyHookGroup = z.strictObject({
   ...hookFields,
-  frequency: z.enum(['Once', 'Always']).optional(),
+  frequency: choice({ Once: 'Once on a machine.', Always: 'At every boot.' }).optional(),
 });
 
 export const hooks = hostPart({
@@ -155,6 +165,9 @@ export const hooks = hostPart({
     beforeBootstrap: hookGroup.optional(),
     afterBootstrap: hookGroup.optional(),
   }),
+  conditions: {
+    EarlyHookGroup: () => [when(is('frequency', 'Always'), without('secrets'))],
+  },
   toModel: (section = {}, resolve, platform): HooksModel => ({
     early: toGroup(section.early, platform, resolve, 'early'),
     beforeBootstrap: toGroup(section.beforeBootstrap, platform, resolve, 'beforeBootstrap'),

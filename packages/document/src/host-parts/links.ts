@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { has, is, when, without } from '../sections/conditions.ts';
 import { absolutePath } from '../versions/v1alpha1/fields.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {
@@ -62,6 +63,9 @@ export const links = hostPart({
       ...FOLLOW_UPS,
     }),
   ),
+  conditions: {
+    '[]': () => [when(is('absent', true), without('target', 'force'), has('target'))],
+  },
   toModel: (section = []): readonly LinkModel[] =>
     presentOf(section).map(({ entry, place }) => ({
       path: entry.path,

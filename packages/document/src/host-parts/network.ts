@@ -2,6 +2,8 @@ import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { foreignYaml } from '../foreign-yaml.ts';
 import { NETWORK_DIRECTORIES } from '../ownership/paths.ts';
+import { any, is, must, text, VARIABLE, when } from '../sections/conditions.ts';
+import { choice } from '../sections/field.ts';
 import { member } from '../untyped.ts';
 import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
 import { duration, hostPort } from '../versions/v1alpha1/fields.ts';
@@ -71,7 +73,11 @@ export const network = hostPart({
   entryKeys: { files: ['name'] },
   linuxOnly: 'its network is configured by the image or by the cloud',
   schema: z.strictObject({
-    tool: z.enum(['networkd', 'netplan', 'NetworkManager']),
+    tool: choice({
+      networkd: 'systemd-networkd.',
+      netplan: 'netplan, which hands over to networkd or NetworkManager.',
+      NetworkManager: 'NetworkManager.',
+    }),
     files: z
       .array(
         z.strictObject({
@@ -85,6 +91,13 @@ export const network = hostPart({
       .optional(),
     keep: z.strictObject({ endpoint: hostPort.optional(), timeout: duration.optional() }).optional(),
   }),
+  conditions: {
+    '': () => [
+      when(is('tool', 'networkd'), must('files[].name', any(VARIABLE, text(/\.(?:network|netdev|link)$/)))),
+      when(is('tool', 'netplan'), must('files[].name', any(VARIABLE, text(/\.yaml$/)))),
+      when(is('tool', 'NetworkManager'), must('files[].name', any(VARIABLE, text(/\.nmconnection$/)))),
+    ],
+  },
   toModel: (section): NetworkModel | undefined =>
     section && {
       tool: section.tool,

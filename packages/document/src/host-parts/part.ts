@@ -1,9 +1,10 @@
 import type * as z from 'zod';
 import type { Finding, PathSegment } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
+import type { JsonSchema } from '../sections/conditions.ts';
 import type { FieldText } from '../sections/field.ts';
+import type { SecretsSection } from '../sections/secrets.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
 import type { AbsentModel } from './paths-of-host.ts';
 
 /** The operating systems that a document can be for. */
@@ -25,6 +26,8 @@ export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unkn
   readonly fields?: Readonly<Record<string, FieldText>>;
   /** Schemas that several of its fields share, by the name under which they are published once (`Limit.soft` are their fields). */
   readonly definitions?: Readonly<Record<string, z.ZodType>>;
+  /** What its objects demand across their fields, as far as a JSON Schema can judge it: by the path below the part. */
+  readonly conditions?: Readonly<Record<string, () => readonly JsonSchema[]>>;
   /** Why Windows has nothing of it; absent: it has. */
   readonly linuxOnly?: string;
   /** What identifies the entries of a list, so that sources merge it by entry: by the path below the part. */

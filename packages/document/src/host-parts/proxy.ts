@@ -10,6 +10,8 @@ import {
 } from '../ownership/paths.ts';
 import { holdsCredentials, proxyUrlProblem } from '../proxy-url.ts';
 import type { SecretValue } from '../secret.ts';
+import { all, any, atLeastOne, contains, given, must, not, text, VARIABLE, when } from '../sections/conditions.ts';
+import { choice } from '../sections/field.ts';
 import { secret } from '../versions/v1alpha1/fields.ts';
 import { claimsOn, hostPart } from './part.ts';
 
@@ -23,6 +25,9 @@ export interface ProxyModel {
 }
 
 export type ProxyUser = 'agent' | 'containerd' | 'kubelet' | 'environment';
+
+const PROXY_PART = "[A-Za-z0-9\\-._~\\[\\]!$&'()*+,;=%";
+const PROXY_URL = new RegExp(`^https?:\\/\\/(?:${PROXY_PART}:]*@)?${PROXY_PART}]${PROXY_PART}:]*\\/?$`);
 
 export const proxy = hostPart({
   description: 'The HTTP proxy of the machine. At least http or https is required.',
@@ -55,8 +60,32 @@ export const proxy = hostPart({
     http: secret.optional(),
     https: secret.optional(),
     no: z.array(z.string().regex(/^[^\s,]+$/, 'one host, domain or subnet an entry')).optional(),
-    for: z.array(z.enum(['agent', 'containerd', 'kubelet', 'environment'])).optional(),
+    for: z
+      .array(
+        choice({
+          agent: 'machineadm itself and what it starts.',
+          containerd: 'containerd, for images.',
+          kubelet: 'The kubelet.',
+          environment: '/etc/environment, which every user can read.',
+        }),
+      )
+      .optional(),
   }),
+  conditions: {
+    '': () => {
+      const url = any({ type: 'object' }, VARIABLE, text(PROXY_URL));
+      const withoutCredentials = any({ type: 'object' }, VARIABLE, not(text(/^https?:\/\/[^/?#]*@/)));
+      return [
+        atLeastOne('http', 'https'),
+        must('http', url),
+        must('https', url),
+        when(
+          given('for', contains({ const: 'environment' })),
+          all(must('http', withoutCredentials), must('https', withoutCredentials)),
+        ),
+      ];
+    },
+  },
   toModel: (section, resolve): ProxyModel | undefined =>
     section && {
       http: section.http === undefined ? undefined : resolve(section.http, 'host.proxy.http'),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { SELINUX_CONFIGURATION } from '../ownership/paths.ts';
+import { choice } from '../sections/field.ts';
 import { claimsOn, hostPart, repeats } from './part.ts';
 
 export interface SelinuxModel {
@@ -40,7 +41,10 @@ export const selinux = hostPart({
   entryKeys: { fileContexts: ['path'] },
   linuxOnly: 'it has no SELinux',
   schema: z.strictObject({
-    mode: z.enum(['Enforcing', 'Permissive']).optional(),
+    mode: choice({
+      Enforcing: 'What the policy forbids is refused.',
+      Permissive: 'What the policy forbids is only logged.',
+    }).optional(),
     booleans: z.record(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a boolean'), z.boolean()).optional(),
     fileContexts: z
       .array(

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { unitDropInPath, unitPath } from '../ownership/paths.ts';
+import { all, is, must, when } from '../sections/conditions.ts';
+import { choice } from '../sections/field.ts';
 import { repeated } from '../versions/v1alpha1/repeated.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
 
@@ -51,10 +53,13 @@ export const services = hostPart({
       name: z.string().regex(/^[A-Za-z0-9:_.@\\-]+$/, 'not the name of a service'),
       enabled: z.boolean().optional(),
       masked: z.boolean().optional(),
-      state: z.enum(['Started', 'Stopped']).optional(),
+      state: choice({ Started: 'The service runs.', Stopped: 'The service does not run.' }).optional(),
       dropIns: z.array(dropIn).optional(),
     }),
   ),
+  conditions: {
+    '[]': () => [when(is('masked', true), all(must('enabled', { const: false }), must('state', { const: 'Stopped' })))],
+  },
   toModel: (section = []): readonly ServiceModel[] =>
     section.map(({ name, enabled, masked, state, dropIns = [] }) => ({ name, enabled, masked, state, dropIns })),
   claims: (services) =>

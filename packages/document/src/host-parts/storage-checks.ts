@@ -6,7 +6,13 @@ type Filesystem = NonNullable<StorageSection['filesystems']>[number];
 type Mount = NonNullable<StorageSection['mounts']>[number];
 
 /** mke2fs(8), mkfs.xfs(8), mkfs.btrfs(8), mkfs.fat(8), mkswap(8): what is longer is cut off or refused. */
-const LABEL_LIMIT: Readonly<Record<Filesystem['type'], number>> = { ext4: 16, xfs: 12, btrfs: 255, vfat: 11, swap: 15 };
+export const LABEL_LIMIT: Readonly<Record<Filesystem['type'], number>> = {
+  ext4: 16,
+  xfs: 12,
+  btrfs: 255,
+  vfat: 11,
+  swap: 15,
+};
 
 /** Mistakes across the fields of `host.storage`, and against `host.swap`. */
 export function checkStorage(

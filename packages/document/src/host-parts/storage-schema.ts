@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { choice } from '../sections/field.ts';
 import { SIZE_PATTERN } from '../units.ts';
 import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
 
@@ -30,7 +31,15 @@ const partitionSize = z
 
 const partitionType = z.union(
   [
-    z.enum(['linux', 'swap', 'lvm', 'raid', 'efi', 'fat32', 'ntfs']),
+    choice({
+      linux: 'A file system of Linux.',
+      swap: 'Swap.',
+      lvm: 'A physical volume of LVM.',
+      raid: 'A part of a Linux software RAID.',
+      efi: 'The EFI system partition.',
+      fat32: 'FAT32.',
+      ntfs: 'NTFS.',
+    }),
     z.string().regex(/^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/),
   ],
   { error: 'expected linux, swap, lvm, raid, efi, fat32, ntfs or a GPT type GUID' },
@@ -38,7 +47,10 @@ const partitionType = z.union(
 
 const disk = z.strictObject({
   device,
-  table: z.enum(['gpt', 'mbr']).optional(),
+  table: choice({
+    gpt: 'GUID partition table.',
+    mbr: 'Ends at 2 TiB and four partitions, and has no labels.',
+  }).optional(),
   wipe: z.boolean().optional(),
   partitions: z
     .array(
@@ -60,7 +72,13 @@ const disk = z.strictObject({
 
 const filesystem = z.strictObject({
   device,
-  type: z.enum(['ext4', 'xfs', 'btrfs', 'vfat', 'swap']),
+  type: choice({
+    ext4: 'mke2fs(8).',
+    xfs: 'mkfs.xfs(8).',
+    btrfs: 'mkfs.btrfs(8).',
+    vfat: 'mkfs.fat(8).',
+    swap: 'mkswap(8).',
+  }),
   label: z
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'not a label')

@@ -1,9 +1,22 @@
 import type { DeviceSelector, PartitionModel, PartitionType, StorageModel } from '../model-storage.ts';
 import { FSTAB } from '../ownership/paths.ts';
+import {
+  all,
+  any,
+  atMostOne,
+  given,
+  is,
+  must,
+  not,
+  textWithout,
+  VARIABLE,
+  when,
+  without,
+} from '../sections/conditions.ts';
 import { parseSize } from '../units.ts';
 import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
 import { claimsOn, hostPart } from './part.ts';
-import { checkStorage } from './storage-checks.ts';
+import { checkStorage, LABEL_LIMIT } from './storage-checks.ts';
 import { type DeviceSection, device, storage as schema } from './storage-schema.ts';
 
 const DEFAULT_DEVICE_WAIT_MS = 60_000;
@@ -125,6 +138,28 @@ export const storage = hostPart({
   linuxOnly: 'disks of a Windows machine belong into its image',
   entryKeys: { disks: ['device'], filesystems: ['device'], mounts: ['path', 'device'] },
   schema,
+  conditions: {
+    'disks[]': () => [
+      without('device.partition'),
+      must('partitions', atMostOne(is('size', 'Rest'))),
+      when(
+        is('table', 'mbr'),
+        all(
+          must('partitions', { type: 'array', maxItems: 4 }),
+          without('partitions[].label'),
+          must('partitions[].type', textWithout(/-/)),
+        ),
+      ),
+    ],
+    'filesystems[]': () =>
+      // btrfs takes all that the form of a label takes.
+      Object.entries(LABEL_LIMIT)
+        .filter(([type]) => type !== 'btrfs')
+        .map(([type, maxLength]) =>
+          when(is('type', type), must('label', any(VARIABLE, { type: 'string', maxLength }))),
+        ),
+    'mounts[]': () => [when(is('type', 'swap'), without('path'), given('path', not({ const: '/' })))],
+  },
   toModel: (section): StorageModel => ({
     disks: (section?.disks ?? []).map((disk) => ({
       device: toDevice(disk.device),

@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '../ownership/paths.ts';
+import { choice } from '../sections/field.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 /** Masks of swap units, and the condition that keeps one of the administrator's from starting. */
@@ -9,7 +9,7 @@ export const swap = hostPart({
   description: 'Disabled switches swap off, now and at every boot. Unmanaged leaves it as it is.',
   default: 'Unmanaged',
   example: 'Disabled',
-  schema: z.enum(['Disabled', 'Unmanaged']),
+  schema: choice({ Disabled: 'Swap is off, now and at every boot.', Unmanaged: 'Swap stays as it is.' }),
   toModel: (section): 'Disabled' | 'Unmanaged' => section ?? 'Unmanaged',
   claims: (swap) =>
     swap === 'Unmanaged'

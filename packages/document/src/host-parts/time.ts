@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { CHRONY_CONFIGURATIONS, NTP_CONFIGURATIONS, TIMESYNCD_CONFIGURATION } from '../ownership/paths.ts';
+import { is, when, without } from '../sections/conditions.ts';
 import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
 import { duration } from '../versions/v1alpha1/fields.ts';
 import { claimsOn, hostPart } from './part.ts';
@@ -41,6 +42,9 @@ export const time = hostPart({
     servers: z.array(z.string().regex(/^[A-Za-z0-9:.-]+$/, 'not a host name or address')).optional(),
     synchronized: z.strictObject({ within: duration.optional(), timeout: duration.optional() }).optional(),
   }),
+  conditions: {
+    '': () => [when(is('enabled', false), without('servers', 'synchronized'))],
+  },
   toModel: (section): TimeModel | undefined =>
     section && {
       enabled: section.enabled ?? true,

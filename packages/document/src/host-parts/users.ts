@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { ACCOUNT_DATABASES, authorizedKeysPath, sudoersPath, usualHome } from '../ownership/paths.ts';
 import type { SecretValue } from '../secret.ts';
+import { must, writtenSecret } from '../sections/conditions.ts';
 import { absolutePath, secret } from '../versions/v1alpha1/fields.ts';
 import { accountId, accountName, doubleIds } from './accounts.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
@@ -120,6 +121,9 @@ export const users = hostPart({
       sshAuthorizedKeys: z.array(sshKey).optional(),
     }),
   ),
+  conditions: {
+    '[]': () => [must('passwordHash', writtenSecret(PASSWORD_HASH))],
+  },
   toModel: (section = [], resolve): readonly UserModel[] =>
     section.map((user) => ({
       name: user.name,

@@ -3,8 +3,8 @@ import type { Finding } from '../diagnostics.ts';
 import type { Platform } from '../host-parts/part.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
-import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
 import { field, object } from './field.ts';
+import type { SecretsSection } from './secrets.ts';
 import { checkSinks, type SinkModel, type SinkSection, sinkSection, toSink } from './sinks/index.ts';
 
 const DEFAULT_DEADLINE_MS = 30_000;

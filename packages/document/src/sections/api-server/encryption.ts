@@ -4,9 +4,9 @@ import { keyProblem } from '../../encryption-key.ts';
 import type { SecretValue } from '../../secret.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { duration, secret } from '../../versions/v1alpha1/fields.ts';
-import { type SecretsSection, writtenValue } from '../../versions/v1alpha1/secrets.ts';
 import { all, exactlyOne, must, not, textWithout, writtenSecret } from '../conditions.ts';
 import { choice, field, object } from '../field.ts';
+import { type SecretsSection, writtenValue } from '../secrets.ts';
 import { API_SERVER, since } from './connection.ts';
 
 const KINDS = ['secretbox', 'aescbc', 'aesgcm', 'kms', 'identity'] as const;

@@ -1,8 +1,8 @@
 import { type Finding, type PathSegment, withCode } from '../../diagnostics.ts';
 import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
 import type { SecretField } from '../../versions/v1alpha1/fields.ts';
-import { type SecretsSection, writtenValue } from '../../versions/v1alpha1/secrets.ts';
 import { checkApiServer, checkApiServerOfExec } from '../api-server/index.ts';
+import { type SecretsSection, writtenValue } from '../secrets.ts';
 import { checkExec, checkExtraConfiguration, checkPatches, checkReady } from './checks-bootstrapper.ts';
 import { checkComponents } from './checks-components.ts';
 import { checkControlCharacters } from './checks-control-characters.ts';

@@ -12,7 +12,7 @@ import {
   secret,
 } from '../../versions/v1alpha1/fields.ts';
 import { exclusive } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import { choice, field, object } from '../field.ts';
 
 export interface ClusterModel {
   readonly name: string | undefined;
@@ -86,7 +86,13 @@ export const cluster = object({
     example: '3650d',
   }),
   encryptionAlgorithm: field(
-    z.enum(['RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384']),
+    choice({
+      'RSA-2048': 'RSA with 2048 bits.',
+      'RSA-3072': 'RSA with 3072 bits.',
+      'RSA-4096': 'RSA with 4096 bits.',
+      'ECDSA-P256': 'ECDSA on the curve P-256.',
+      'ECDSA-P384': 'ECDSA on the curve P-384. Needs a newer kubeadm.',
+    }),
     'The algorithm of the keys that kubeadm makes.',
     { absent: 'that of kubeadm, RSA-2048', example: 'ECDSA-P256' },
   ),
@@ -108,7 +114,12 @@ export const cluster = object({
             { absent: 'ttl says when it ends', example: '2027-01-31T12:00:00Z' },
           ),
           usages: field(
-            z.array(z.enum(['signing', 'authentication'])),
+            z.array(
+              choice({
+                signing: 'Signs the ConfigMap cluster-info, so that joining machines can trust it.',
+                authentication: 'Authenticates a joining machine to the API server.',
+              }),
+            ),
             'What the token may be used for. kubeadm needs authentication among them.',
             { absent: 'both', example: ['signing', 'authentication'] },
           ),

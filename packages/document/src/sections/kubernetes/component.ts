@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { absolutePath, argument, environmentVariable } from '../../versions/v1alpha1/fields.ts';
-import { define, field, object } from '../field.ts';
+import { choice, define, field, object } from '../field.ts';
 
 export interface Argument {
   readonly name: string;
@@ -113,7 +113,15 @@ export const componentFields = {
         mountPath: field(absolutePath, 'The path in the container.', { example: '/etc/extra' }),
         readOnly: field(z.boolean(), 'Whether the container may only read it.', { default: false, example: true }),
         pathType: field(
-          z.enum(['DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket', 'CharDevice', 'BlockDevice']),
+          choice({
+            DirectoryOrCreate: 'A directory, created if nothing is there.',
+            Directory: 'A directory.',
+            FileOrCreate: 'A file, created if nothing is there.',
+            File: 'A file.',
+            Socket: 'A Unix socket.',
+            CharDevice: 'A character device.',
+            BlockDevice: 'A block device.',
+          }),
           'What must be at the path on the machine, and whether it is created.',
           { absent: 'nothing is checked', example: 'DirectoryOrCreate' },
         ),

@@ -14,7 +14,7 @@ import {
 } from '../../versions/v1alpha1/fields.ts';
 import { type ApiServerModel, apiServer, toApiServer } from '../api-server/index.ts';
 import { exclusive } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import { choice, field, object } from '../field.ts';
 import {
   type Argument,
   type ComponentModel,
@@ -196,7 +196,10 @@ export const controlPlane = object({
           example: 'apiVersion: v1\nkind: Pod\nmetadata: {name: kube-vip}\nspec: {containers: []}\n',
         }),
         adminKubeconfig: field(
-          z.enum(['Auto', 'AsWritten']),
+          choice({
+            Auto: 'Volumes of admin.conf hold super-admin.conf where admin.conf has no rights yet: during kubeadm init from 1.29.',
+            AsWritten: 'The manifest is written as it is.',
+          }),
           'Auto mounts super-admin.conf instead of admin.conf where kubeadm init needs it (from 1.29). AsWritten changes nothing.',
           { default: 'Auto', example: 'AsWritten' },
         ),

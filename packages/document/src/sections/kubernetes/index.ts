@@ -4,7 +4,7 @@ import { DEFAULT_CRI_SOCKETS } from '../../ownership/paths.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import { exclusive } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import { choice, field, object } from '../field.ts';
 import { type AddonsModel, addons, toAddons } from './addons.ts';
 import { type ClusterModel, cluster, toCluster } from './cluster.ts';
 import { kubernetesConditions } from './conditions.ts';
@@ -63,7 +63,11 @@ export const kubernetes = object(
       { example: 'v1.35.2' },
     ),
     role: field(
-      z.enum(['InitControlPlane', 'JoinControlPlane', 'Worker']),
+      choice({
+        InitControlPlane: 'Creates a cluster.',
+        JoinControlPlane: 'Adds a control plane machine to a cluster.',
+        Worker: 'Adds any other machine to a cluster.',
+      }),
       'InitControlPlane creates a cluster, JoinControlPlane adds a control plane machine to one, Worker adds any other machine.',
       { example: 'Worker' },
     ),

@@ -5,7 +5,7 @@ import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { absolutePath, environmentVariable, hostPort, secret, url } from '../../versions/v1alpha1/fields.ts';
 import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import { atLeastOne, exactlyOne, given, has, is, not, when, without } from '../conditions.ts';
-import { field, object, oneOf } from '../field.ts';
+import { choice, field, object, oneOf } from '../field.ts';
 import type { EnvironmentVariable } from './component.ts';
 
 /** `kubernetes.join`: how a machine finds its cluster, and how both prove who they are. */
@@ -39,7 +39,10 @@ const user = oneOf(
           example: [{ name: 'AWS_PROFILE', value: 'nodes' }],
         }),
         apiVersion: field(
-          z.enum(['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1']),
+          choice({
+            'client.authentication.k8s.io/v1': 'The current version.',
+            'client.authentication.k8s.io/v1beta1': 'For plug-ins that do not know v1.',
+          }),
           'The version of the plug-in protocol.',
           { default: 'client.authentication.k8s.io/v1', example: 'client.authentication.k8s.io/v1beta1' },
         ),

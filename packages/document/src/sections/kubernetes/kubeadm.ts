@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { PatchTarget } from '../../kubernetes-releases/kubeadm.ts';
 import { absolutePath } from '../../versions/v1alpha1/fields.ts';
 import { is, must, when } from '../conditions.ts';
-import { field, looseObject, meaning, object } from '../field.ts';
+import { choice, field, looseObject, meaning, object } from '../field.ts';
 import { type RetryModel, retry, toRetry } from './retry.ts';
 
 export interface KubeadmModel {
@@ -27,22 +27,30 @@ export interface KubeadmPatch {
 const patch = object(
   {
     target: field(
-      z.enum([
-        'etcd',
-        'kube-apiserver',
-        'kube-controller-manager',
-        'kube-scheduler',
-        'kubeletconfiguration',
-        'corednsdeployment',
-        'kubeproxydaemonset',
-      ]),
+      choice({
+        etcd: 'The static pod of etcd.',
+        'kube-apiserver': 'The static pod of the API server.',
+        'kube-controller-manager': 'The static pod of the controller manager.',
+        'kube-scheduler': 'The static pod of the scheduler.',
+        kubeletconfiguration: 'The configuration of the kubelet.',
+        corednsdeployment: 'The Deployment of CoreDNS. Needs a newer kubeadm.',
+        kubeproxydaemonset: 'The DaemonSet of kube-proxy. Needs a newer kubeadm.',
+      }),
       'What is patched. A worker has only kubeletconfiguration.',
       { example: 'kube-apiserver' },
     ),
-    type: field(z.enum(['strategic', 'merge', 'json']), 'The kind of patch.', {
-      default: 'strategic',
-      example: 'merge',
-    }),
+    type: field(
+      choice({
+        strategic: 'A strategic merge patch of Kubernetes.',
+        merge: 'A JSON merge patch (RFC 7386).',
+        json: 'A list of operations (RFC 6902).',
+      }),
+      'The kind of patch.',
+      {
+        default: 'strategic',
+        example: 'merge',
+      },
+    ),
     patch: field(
       z.union([z.record(z.string(), z.unknown()), z.array(z.unknown()).min(1)], {
         error: 'expected a map, or for the type json a list of operations',

@@ -3,7 +3,7 @@ import type { Finding, PathSegment } from '../../diagnostics.ts';
 import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
 import { argument, dnsSubdomain, labels } from '../../versions/v1alpha1/fields.ts';
 import { repeated } from '../../versions/v1alpha1/repeated.ts';
-import { field, object } from '../field.ts';
+import { choice, field, object } from '../field.ts';
 import type { Argument } from './component.ts';
 import type { ControlPlaneSection } from './control-plane.ts';
 
@@ -47,7 +47,11 @@ export const node = object({
         key: field(z.string().min(1), 'The key of the taint.', { example: 'dedicated' }),
         value: field(z.string(), 'The value of the taint.', { default: '', example: 'gpu' }),
         effect: field(
-          z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+          choice({
+            NoSchedule: 'New pods that do not tolerate the taint are not placed on the node.',
+            PreferNoSchedule: 'New pods that do not tolerate the taint are placed elsewhere if possible.',
+            NoExecute: 'Pods that do not tolerate the taint are evicted, too.',
+          }),
           'What happens to pods that do not tolerate the taint.',
           { example: 'NoSchedule' },
         ),
@@ -64,10 +68,18 @@ export const node = object({
       example: 'unix:///run/containerd/containerd.sock',
     },
   ),
-  imagePullPolicy: field(z.enum(['Always', 'IfNotPresent', 'Never']), 'When kubeadm pulls its images.', {
-    absent: 'that of kubeadm, IfNotPresent; Never with images.archives',
-    example: 'IfNotPresent',
-  }),
+  imagePullPolicy: field(
+    choice({
+      Always: 'kubeadm pulls every image.',
+      IfNotPresent: 'kubeadm pulls images that are missing.',
+      Never: 'kubeadm pulls no image.',
+    }),
+    'When kubeadm pulls its images.',
+    {
+      absent: 'that of kubeadm, IfNotPresent; Never with images.archives',
+      example: 'IfNotPresent',
+    },
+  ),
   imagePullSerial: field(z.boolean(), 'Whether kubeadm pulls one image after the other. false needs kubeadm 1.31.', {
     absent: 'that of kubeadm, true',
     example: false,

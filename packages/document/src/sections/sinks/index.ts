@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import type { SecretsSection } from '../../versions/v1alpha1/secrets.ts';
+import type { SecretsSection } from '../secrets.ts';
 import { aws } from './aws.ts';
 import { azure } from './azure.ts';
 import { exec } from './exec.ts';

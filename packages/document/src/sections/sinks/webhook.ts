@@ -3,9 +3,9 @@ import type { Finding, PathSegment } from '../../diagnostics.ts';
 import type { SecretValue } from '../../secret.ts';
 import { headersOf, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, headers, httpUrl, secret } from '../../versions/v1alpha1/fields.ts';
-import { type SecretsSection, writtenValue } from '../../versions/v1alpha1/secrets.ts';
 import { credentialsOverTls, must, writtenSecret } from '../conditions.ts';
 import { field } from '../field.ts';
+import { type SecretsSection, writtenValue } from '../secrets.ts';
 import type { RemoteOptions, SinkTlsModel } from './sink.ts';
 import { remoteFields, sinkSchema, tlsFields, toRemoteOptions, toSinkTls } from './sink.ts';
 

@@ -1,7 +1,7 @@
 import { Secret, type SecretSource, type SecretValue } from '../../secret.ts';
+import type { SecretsSection } from '../../sections/secrets.ts';
 import { parseDuration } from '../../units.ts';
 import type { SecretField } from './fields.ts';
-import type { SecretsSection } from './secrets.ts';
 
 const DEFAULT_EXEC_TIMEOUT_MS = 30_000;
 

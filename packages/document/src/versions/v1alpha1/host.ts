@@ -1,19 +1,37 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { hostPartFields } from '../../host-parts/index.ts';
-import { field, object } from '../../sections/field.ts';
+import { all, any, given, has, is, must, not, text, VARIABLE, when } from '../../sections/conditions.ts';
+import { choice, field, object } from '../../sections/field.ts';
 
-export const host = object({
-  platform: field(
-    z.enum(['Linux', 'Windows']),
-    'The operating system of the machine. On another one the document is refused.',
-    { default: 'Linux', example: 'Windows' },
-  ),
-  rebootPolicy: field(
-    z.enum(['Never', 'IfRequired']),
-    'Whether machineadm reboots the machine when a change needs it, and continues after the boot. With Never such a run ends with RebootRequired.',
-    { default: 'IfRequired', example: 'Never' },
-  ),
-  ...hostPartFields(),
-});
+/** Of a dotted key each part, of one with slashes each part: neither empty nor "." or "..", as the path below /proc/sys. */
+const SYSCTL_KEY =
+  /^[\w-]+(?:(?:\.(?:[\w-]|\/[\w-]|\/\/[\w-]|\/\/\/)[\w/-]*)*|(?:\/(?:[\w-]|\.[\w-]|\.\.[\w-]|\.\.\.)[\w.-]*)*)$/;
+
+export const host = object(
+  {
+    platform: field(
+      choice({ Linux: 'A distribution of Linux.', Windows: 'Windows Server.' }),
+      'The operating system of the machine. On another one the document is refused.',
+      { default: 'Linux', example: 'Windows' },
+    ),
+    rebootPolicy: field(
+      choice({
+        Never: 'A run that needs a reboot ends with RebootRequired.',
+        IfRequired: 'The machine reboots where a change needs it, and the run continues after the boot.',
+      }),
+      'Whether machineadm reboots the machine when a change needs it, and continues after the boot. With Never such a run ends with RebootRequired.',
+      { default: 'IfRequired', example: 'Never' },
+    ),
+    ...hostPartFields(),
+  },
+  () => [
+    must('sysctl', { type: 'object', propertyNames: text(SYSCTL_KEY) }),
+    when(is('swap', 'Disabled'), must('storage.mounts[]', not(is('type', 'swap')))),
+    when(
+      all(given('activeDirectory', not(has('computerName'))), has('hostname')),
+      must('hostname', any(VARIABLE, text(/^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?(?:\.|$)/))),
+    ),
+  ],
+);
 
 export type HostSection = z.infer<typeof host>;

@@ -7,18 +7,18 @@ import { checkKubernetes } from '../../sections/kubernetes/checks.ts';
 import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
 import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
+import { checkPlatform } from '../../sections/platform.ts';
 import { checkReporting } from '../../sections/reporting.ts';
+import { checkSecretNames } from '../../sections/secret-names.ts';
+import { checkTransport } from '../../sections/transport.ts';
+import { isExpandable, isShellText, variableSources } from '../../sections/variables.ts';
 import { API_VERSIONS } from '../api-versions.ts';
 import type { DocumentVersion } from '../version.ts';
-import { checkSecretNames } from './checks.ts';
-import { checkPlatform } from './checks-platform.ts';
-import { checkTransport } from './checks-transport.ts';
 import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
 import { keepsNumber } from './exact-numbers.ts';
 import { lint } from './lint.ts';
 import { type Sections, sections } from './sections.ts';
-import { isExpandable, isShellText, variableSources } from './variables.ts';
 
 /** machineadm.dev/v1alpha1. */
 export const v1alpha1: DocumentVersion<Sections> = {

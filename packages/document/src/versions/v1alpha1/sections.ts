@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { containerRuntime } from '../../sections/containerd/index.ts';
-import { field, object, oneOf } from '../../sections/field.ts';
+import { choice, field, object } from '../../sections/field.ts';
 import { hardening } from '../../sections/hardening.ts';
 import { images } from '../../sections/images.ts';
 import { kubernetes } from '../../sections/kubernetes/index.ts';
 import { reporting } from '../../sections/reporting.ts';
-import { absolutePath, environmentName } from './fields.ts';
+import { secrets } from '../../sections/secrets.ts';
+import { variables } from '../../sections/variables.ts';
 import { host } from './host.ts';
-import { secrets } from './secrets.ts';
 
 const metadata = object({
   name: field(z.string().min(1).max(253), 'The name of the machine, usually that of the Cluster API Machine.', {
@@ -36,44 +36,10 @@ const metadata = object({
   ),
 });
 
-const apply = z.enum(['Once', 'EveryBoot']);
-
-const variableSource = oneOf({
-  value: field(z.string(), 'The value itself.', { example: 'eu-west-1' }),
-  env: field(environmentName, 'The environment variable of machineadm that holds the value.', {
-    example: 'NODE_ROLE',
-  }),
-  envFile: field(
-    object({
-      path: field(absolutePath, 'The path of the file.', { example: '/run/metadata/afterburn' }),
-      key: field(environmentName, 'The key whose value is used.', { example: 'AFTERBURN_AWS_IPV4_LOCAL' }),
-    }),
-    'A file of KEY=value lines, as systemd, afterburn and Flatcar write it.',
-    { example: { path: '/run/metadata/afterburn', key: 'AFTERBURN_AWS_IPV4_LOCAL' } },
-  ),
-  file: field(absolutePath, 'A file whose content is the value. One line break at its end is removed.', {
-    example: '/etc/site',
-  }),
-  instanceData: field(
-    z.string().min(1),
-    'A dotted path into cloud-init\'s instance data. "-" and "_" are the same; names below v1 may be used alone.',
-    { example: 'ds.meta_data.rack' },
-  ),
-  metadata: field(
-    object({
-      provider: field(z.enum(['aws', 'gcp', 'azure', 'openstack']), 'The cloud whose metadata service is asked.', {
-        example: 'gcp',
-      }),
-      path: field(z.string().min(1), 'The path of the value, as the service of the provider names it.', {
-        example: 'instance/zone',
-      }),
-    }),
-    "A value of the cloud's metadata service, which is asked directly and never through a proxy.",
-    { example: { provider: 'gcp', path: 'instance/zone' } },
-  ),
+const apply = choice({
+  Once: 'Nothing is done until the document changes.',
+  EveryBoot: 'The document is applied again.',
 });
-
-const variables = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a name'), variableSource);
 
 /** The sections in reading order. `requires`, `apiVersion` and `kind` are checked before them, for every version. */
 export const sections = {

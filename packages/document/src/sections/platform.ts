@@ -1,14 +1,14 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import { LINUX_ONLY_PARTS } from '../../host-parts/index.ts';
-import type { HostSection } from './host.ts';
-import type { Sections } from './sections.ts';
+import type { Finding, PathSegment } from '../diagnostics.ts';
+import { LINUX_ONLY_PARTS } from '../host-parts/index.ts';
+import type { HostSection } from '../versions/v1alpha1/host.ts';
+import type { Sections } from '../versions/v1alpha1/sections.ts';
 
 /** What a document asks of a platform that does not have it. Each field is named; nothing is left out in silence. */
 export function checkPlatform(sections: Sections): Finding[] {
   return sections.host?.platform === 'Windows' ? checkWindows(sections) : checkLinux(sections);
 }
 
-const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
+export const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
 
 /** C:\ProgramData\machineadm by its names: closed as a whole, so that no file in it has rights of its own. */
 const OWN_DIRECTORIES = /^\/(?:programdata|var\/lib|run)\/machineadm\//;

@@ -1,7 +1,7 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import type { EndpointSection } from '../../sections/containerd/registries.ts';
-import type { SinkSection } from '../../sections/sinks/index.ts';
-import type { Sections } from './sections.ts';
+import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Sections } from '../versions/v1alpha1/sections.ts';
+import type { EndpointSection } from './containerd/registries.ts';
+import type { SinkSection } from './sinks/index.ts';
 
 /** What a request shows to everybody on its way. */
 interface Request {

@@ -1,13 +1,63 @@
-import type { PathSegment } from '../../diagnostics.ts';
-import type { VariableSource } from '../../variables.ts';
-import type { Sections } from './sections.ts';
+import * as z from 'zod';
+import type { PathSegment } from '../diagnostics.ts';
+import type { VariableSource } from '../variables.ts';
+import { absolutePath, environmentName } from '../versions/v1alpha1/fields.ts';
+import { choice, field, object, oneOf } from './field.ts';
+
+const variableSource = oneOf({
+  value: field(z.string(), 'The value itself.', { example: 'eu-west-1' }),
+  env: field(environmentName, 'The environment variable of machineadm that holds the value.', {
+    example: 'NODE_ROLE',
+  }),
+  envFile: field(
+    object({
+      path: field(absolutePath, 'The path of the file.', { example: '/run/metadata/afterburn' }),
+      key: field(environmentName, 'The key whose value is used.', { example: 'AFTERBURN_AWS_IPV4_LOCAL' }),
+    }),
+    'A file of KEY=value lines, as systemd, afterburn and Flatcar write it.',
+    { example: { path: '/run/metadata/afterburn', key: 'AFTERBURN_AWS_IPV4_LOCAL' } },
+  ),
+  file: field(absolutePath, 'A file whose content is the value. One line break at its end is removed.', {
+    example: '/etc/site',
+  }),
+  instanceData: field(
+    z.string().min(1),
+    'A dotted path into cloud-init\'s instance data. "-" and "_" are the same; names below v1 may be used alone.',
+    { example: 'ds.meta_data.rack' },
+  ),
+  metadata: field(
+    object({
+      provider: field(
+        choice({
+          aws: 'Amazon EC2.',
+          gcp: 'Google Compute Engine.',
+          azure: 'Azure virtual machines.',
+          openstack: 'OpenStack Nova.',
+        }),
+        'The cloud whose metadata service is asked.',
+        {
+          example: 'gcp',
+        },
+      ),
+      path: field(z.string().min(1), 'The path of the value, as the service of the provider names it.', {
+        example: 'instance/zone',
+      }),
+    }),
+    "A value of the cloud's metadata service, which is asked directly and never through a proxy.",
+    { example: { provider: 'gcp', path: 'instance/zone' } },
+  ),
+});
+
+export const variables = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a name'), variableSource);
+
+type VariablesSection = z.infer<typeof variables>;
 
 /** The variables of a document by name. */
-export function variableSources(section: Sections['variables']): ReadonlyMap<string, VariableSource> {
+export function variableSources(section: VariablesSection | undefined): ReadonlyMap<string, VariableSource> {
   return new Map(Object.entries(section ?? {}).map(([name, source]) => [name, toSource(source)]));
 }
 
-function toSource(section: NonNullable<Sections['variables']>[string]): VariableSource {
+function toSource(section: VariablesSection[string]): VariableSource {
   if ('value' in section) return { kind: 'value', value: section.value };
   if ('env' in section) return { kind: 'env', variable: section.env };
   if ('envFile' in section) return { kind: 'envFile', ...section.envFile };

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { field, object, oneOf } from '../../sections/field.ts';
 import {
   allowInsecure,
   duration,
@@ -10,7 +9,9 @@ import {
   machinePath,
   type SecretField,
   sha256,
-} from './fields.ts';
+} from '../versions/v1alpha1/fields.ts';
+import { secretOverTls } from './conditions.ts';
+import { field, object, oneOf } from './field.ts';
 
 const region = field(
   z.string().regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region'),
@@ -52,48 +53,57 @@ const secretSource = oneOf({
     { example: { command: ['/usr/local/bin/get-secret', 'join-token'] } },
   ),
   http: field(
-    object({
-      url: field(
-        httpUrl,
-        'The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine.',
-        { example: 'https://vault.example/v1/secret/data/node' },
-      ),
-      headers,
-      allowInsecure,
-      sha256: field(sha256, 'The SHA-256 digest of the response. A response with another digest is refused.', {
-        absent: 'the response is not compared',
-        example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-      }),
-      pointer: field(
-        z.string().regex(/^(?:\/[^/]*)+$/, 'not a JSON pointer, such as /data/token'),
-        'A JSON pointer (RFC 6901) to the secret in a response that is JSON.',
-        { absent: 'the whole response is the secret', example: '/data/data/token' },
-      ),
-    }),
+    object(
+      {
+        url: field(
+          httpUrl,
+          'The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine.',
+          { example: 'https://vault.example/v1/secret/data/node' },
+        ),
+        headers,
+        allowInsecure,
+        sha256: field(sha256, 'The SHA-256 digest of the response. A response with another digest is refused.', {
+          absent: 'the response is not compared',
+          example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+        }),
+        pointer: field(
+          z.string().regex(/^(?:\/[^/]*)+$/, 'not a JSON pointer, such as /data/token'),
+          'A JSON pointer (RFC 6901) to the secret in a response that is JSON.',
+          { absent: 'the whole response is the secret', example: '/data/data/token' },
+        ),
+      },
+      () => [secretOverTls('url')],
+    ),
     'A secret that is fetched with an HTTP GET request. `plan` does not fetch it.',
     { example: { url: 'https://vault.example/v1/secret/data/node', pointer: '/data/data/token' } },
   ),
   awsSecretsManager: field(
-    object({
-      secretId: field(z.string().min(1), 'The name or the ARN of the secret.', { example: 'prod-a/join' }),
-      region,
-      key: field(z.string().min(1), 'The key to read from a secret that is a JSON object.', {
-        absent: 'the whole secret is used',
-        example: 'token',
-      }),
-      endpoint,
-      allowInsecure,
-    }),
+    object(
+      {
+        secretId: field(z.string().min(1), 'The name or the ARN of the secret.', { example: 'prod-a/join' }),
+        region,
+        key: field(z.string().min(1), 'The key to read from a secret that is a JSON object.', {
+          absent: 'the whole secret is used',
+          example: 'token',
+        }),
+        endpoint,
+        allowInsecure,
+      },
+      () => [secretOverTls('endpoint')],
+    ),
     'A secret of AWS Secrets Manager. The role of the machine must be allowed to read it.',
     { example: { secretId: 'prod-a/join', region: 'eu-west-1' } },
   ),
   awsParameter: field(
-    object({
-      name: field(z.string().min(1), 'The name of the parameter.', { example: '/prod-a/join-token' }),
-      region,
-      endpoint,
-      allowInsecure,
-    }),
+    object(
+      {
+        name: field(z.string().min(1), 'The name of the parameter.', { example: '/prod-a/join-token' }),
+        region,
+        endpoint,
+        allowInsecure,
+      },
+      () => [secretOverTls('endpoint')],
+    ),
     'A parameter of the AWS Systems Manager Parameter Store. The role of the machine must be allowed to read it.',
     { example: { name: '/prod-a/join-token' } },
   ),
