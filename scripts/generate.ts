@@ -14,7 +14,7 @@ import { conformanceTestsMarkdown } from './generate/conformance-tests.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
 import { documentSchema } from './generate/document-schema/index.ts';
 import { downloadScriptText, downloadScriptWindowsText } from './generate/download-script.ts';
-import { editorFiles } from './generate/editor-schema.ts';
+import { editorFiles, valueMeanings } from './generate/editor-schema.ts';
 import { eventSchema } from './generate/event-schema.ts';
 import { goTypes } from './generate/go-types.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
@@ -45,7 +45,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
     files.set(`contract/schema/${name}.json`, json(schema));
     files.set(`contract/types/${name}.d.ts`, typescriptTypes(schema));
     files.set(`contract/go/${name}/types.go`, goTypes(schema, name));
-    for (const [file, value] of Object.entries(editorFiles(schema, name))) {
+    for (const [file, value] of Object.entries(editorFiles(documentSchema(version, undefined, valueMeanings), name))) {
       files.set(`contract/editor/${file}`, typeof value === 'string' ? value : json(value));
     }
   }

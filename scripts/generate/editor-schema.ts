@@ -1,7 +1,19 @@
 import { exampleDocument, type Role } from '@machineadm/document/index.ts';
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import { notesOf } from '@machineadm/document/sections/field.ts';
+import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
+import type * as z from 'zod';
+import { globalRegistry } from 'zod';
+import { titleOf } from '../../src/kubernetes/hardening/title.ts';
 
 const SITE = 'https://machineadm.dev';
+
+const CONTROL_TITLES = Object.fromEntries(CONTROLS.map((control) => [control.id, titleOf(control)]));
+
+/** What the values of an enumeration mean; those of controls are their titles. */
+export function valueMeanings(schema: z.core.$ZodType): Readonly<Record<string, string>> | undefined {
+  return globalRegistry.get(schema)?.title === 'Control' ? CONTROL_TITLES : notesOf(schema).values;
+}
 
 /** The page about a section of the document, by the path of its fields; the longest prefix counts. */
 export const PAGES: Readonly<Record<string, string>> = {

@@ -13,6 +13,8 @@ export interface Additions {
   readonly conditions: ReadonlyMap<string, () => readonly JsonSchema[]>;
   /** Description, default and examples of a field, by its path. */
   field(path: string): FieldText | undefined;
+  /** What the values of an enumeration mean, where the schema is for editors, which show it. */
+  valueMeanings?(schema: z.core.$ZodType): Readonly<Record<string, string>> | undefined;
   /** Whether `${name}` is replaced in the string at a place of the document. */
   isExpandable(place: readonly PathSegment[]): boolean;
 }
@@ -71,7 +73,7 @@ export function convertSchema(
       case 'boolean':
         return { type: 'boolean' };
       case 'enum':
-        return { type: 'string', enum: Object.values((def as z.core.$ZodEnumDef).entries) };
+        return { type: 'string', ...enumOf(schema, additions.valueMeanings) };
       case 'literal': {
         const [value] = (def as z.core.$ZodLiteralDef<string | boolean>).values;
         return { type: typeof value, const: value };
@@ -153,6 +155,13 @@ function annotations(text: FieldText | undefined): JsonSchema {
     ...('default' in text ? { default: text.default } : {}),
     ...(example === undefined ? {} : { examples: [example] }),
   };
+}
+
+/** The values, and what each means in the keyword of VS Code and yaml-language-server. */
+function enumOf(schema: z.core.$ZodType, meanings: Additions['valueMeanings']): JsonSchema {
+  const values = Object.values((schema._zod.def as z.core.$ZodEnumDef).entries);
+  const of = meanings?.(schema);
+  return { enum: values, ...(of && { enumDescriptions: values.map((value) => of[String(value)] ?? '') }) };
 }
 
 /** Branches of a union that are told apart by a field `type` have each their own fields. */

@@ -7,14 +7,18 @@ import { field, object } from '@machineadm/document/sections/field.ts';
 import { portablePattern } from '@machineadm/document/sections/portable-pattern.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 import * as z from 'zod';
-import { convertSchema, VARIABLE_TEXT } from './convert.ts';
+import { type Additions, convertSchema, VARIABLE_TEXT } from './convert.ts';
 import { type FieldReference, fieldReference, pathBelow } from './fields.ts';
 
 /**
  * The JSON Schema (draft 2020-12) of a document version: what editors, controllers and other languages judge a document
  * by. It refuses nothing that `machineadm validate` takes. contract/vectors says what a schema cannot judge.
  */
-export function documentSchema(version: DocumentVersion, reference: FieldReference = fieldReference()): JsonSchema {
+export function documentSchema(
+  version: DocumentVersion,
+  reference: FieldReference = fieldReference(),
+  valueMeanings?: Additions['valueMeanings'],
+): JsonSchema {
   const requires = object({
     agentVersion: field(
       z.string().regex(CONDITION),
@@ -47,6 +51,7 @@ export function documentSchema(version: DocumentVersion, reference: FieldReferen
     definitions: definitionsOfParts(),
     conditions: conditionsOfParts(),
     field: (path) => reference.text(path),
+    ...(valueMeanings && { valueMeanings }),
     isExpandable: (place) => version.variables?.isExpandable(place, {}) === true,
   });
   return {

@@ -10,6 +10,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { fieldReference } from '../../../scripts/generate/document-schema/fields.ts';
 import { documentSchema } from '../../../scripts/generate/document-schema/index.ts';
+import { valueMeanings } from '../../../scripts/generate/editor-schema.ts';
 
 const schema = jsonSchema() ?? {};
 
@@ -113,6 +114,25 @@ func main() {
       const values = ['default' in field ? [field.default] : [], field.examples ?? []].flat(1);
       for (const value of values)
         assert.ok(accepts(value), `${pointer}: ${JSON.stringify(value)} ${ajv.errorsText(accepts.errors)}`);
+    }
+  });
+
+  test('explains each value of each enumeration to editors', () => {
+    const [version] = DOCUMENT_VERSIONS;
+    assert.ok(version !== undefined);
+    const enums = [...parts(documentSchema(version, undefined, valueMeanings))].filter(
+      ({ part }) => 'enum' in part && !('if' in part),
+    );
+    const published = enums.filter(({ pointer }) => !/\/(?:allOf|if|then|else|not|contains)\//.test(`${pointer}/`));
+    assert.ok(published.length > 40, `${published.length} enumerations`);
+    for (const { pointer, part } of published) {
+      const { enum: values, enumDescriptions } = part;
+      assert.ok(
+        Array.isArray(values) && Array.isArray(enumDescriptions),
+        `${pointer}: write it as choice({value: meaning})`,
+      );
+      assert.equal(enumDescriptions.length, values.length, pointer);
+      for (const description of enumDescriptions) assert.match(String(description), /\S/, pointer);
     }
   });
 

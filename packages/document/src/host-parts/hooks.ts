@@ -50,7 +50,11 @@ const hookFields = {
     Continue: 'The failure is reported, and the next entry runs.',
   }).optional(),
   timeout: duration.optional(),
-  rerun: z.enum(['Never', 'OnChange', 'Always']).optional(),
+  rerun: choice({
+    Never: 'A group that ran to its end does not run again.',
+    OnChange: 'The group runs again if its commands, environment, user or working directory changed.',
+    Always: 'The group runs again in every run.',
+  }).optional(),
   user: accountName.optional(),
   workingDirectory: machinePath.optional(),
   commands: z
