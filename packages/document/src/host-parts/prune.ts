@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import { choice } from '../sections/field.ts';
 import { hostPart } from './part.ts';
 
 export const prune = hostPart({
@@ -7,6 +7,9 @@ export const prune = hostPart({
   default: 'Always',
   example: 'Never',
   linuxOnly: 'what earlier runs made stays there',
-  schema: z.enum(['Always', 'Never']),
+  schema: choice({
+    Always: 'What the document does not ask for any more is removed.',
+    Never: 'It stays.',
+  }),
   toModel: (section): 'Always' | 'Never' => section ?? 'Always',
 });
