@@ -2,9 +2,9 @@ import { exampleDocument, type Role } from '@machineadm/document/index.ts';
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import { notesOf } from '@machineadm/document/sections/field.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
+import { titleOf } from '@machineadm/hardening/title.ts';
 import type * as z from 'zod';
 import { globalRegistry } from 'zod';
-import { titleOf } from '../../src/kubernetes/hardening/title.ts';
 
 const SITE = 'https://machineadm.dev';
 

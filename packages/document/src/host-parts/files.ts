@@ -92,7 +92,15 @@ const file = z.strictObject({
   block: z
     .strictObject({
       name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'not a name: letters, digits, ".", "_" and "-"'),
-      comment: z.enum(['#', '//', ';', '--', '"', '!', '<!--']).optional(),
+      comment: choice({
+        '#': 'Shells, Python, YAML and most files below /etc.',
+        '//': 'C, JavaScript and Go.',
+        ';': 'INI files.',
+        '--': 'SQL, Lua and Haskell.',
+        '"': 'Vim.',
+        '!': 'X resources.',
+        '<!--': 'XML and HTML.',
+      }).optional(),
     })
     .optional(),
   expand: z.boolean().optional(),
