@@ -1,5 +1,7 @@
 import { dirname } from 'node:path/posix';
 import type { DirectoryModel } from '@machineadm/document/model.ts';
+import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
+import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { scopeOfPath } from './file-content.ts';
@@ -65,7 +67,7 @@ export const directories: Step<DirectoriesDesired, readonly DirectoryActual[], D
   desired({ host }) {
     const { directories, files, links, hooks } = host;
     if (directories.length === 0) return undefined;
-    const named = new Set([...directories, ...files, ...links].map(({ path }) => path));
+    const named = new Set([...directories, ...files, ...links].map(({ path }) => canonicalPath(path)));
     return { directories, named, afterHooks: hooks.early !== undefined, made: accountsMadeBy(host) };
   },
 
@@ -120,7 +122,8 @@ export const directories: Step<DirectoriesDesired, readonly DirectoryActual[], D
     if (obstacles.length > 0) throw obstructed(obstacles);
     const { path, mode } = directory;
     if ((await host.stat(path)) === undefined) {
-      await host.makeDirectory(dirname(path), 0o755);
+      // Those above are for all, whatever this one is.
+      if ((await host.stat(dirname(path))) === undefined) await host.makeDirectory(dirname(path), 0o755);
       await host.makeDirectory(path, mode ?? 0o755);
     }
     const stat = await host.stat(path);
@@ -149,7 +152,7 @@ async function differencesOf(
   const own = differenceOf(path, stat, directory, await idsOf(host, directory));
   if (recursive === undefined) return own;
   const ids = await idsOf(host, recursive);
-  const below = (await entriesBelow(host, path, (other) => named.has(other))).flatMap((entry) => {
+  const below = (await entriesBelow(host, path, (other) => named.has(canonicalPath(other)))).flatMap((entry) => {
     const isDirectory = entry.stat.type === 'directory';
     // A link has no mode of its own, and is not given away: what it leads to is not meant.
     if (!isDirectory && entry.stat.type !== 'file') return [];
@@ -211,6 +214,17 @@ async function obstaclesOf(
   );
   const found: Obstacle[] = [];
   for (const owner of owners) found.push(...(await ownerObstacles(host, owner, made, 'host.directories')));
+  const real = recursive === undefined ? path : await host.realPath(path);
+  if (recursive !== undefined && isCriticalPath(real)) {
+    const what = `${path}: it is ${real}, which is part of the system: what is in it has modes and owners of its own`;
+    found.push({
+      path,
+      scope: scopeOfPath(path),
+      reason: 'FileNotWritten',
+      what,
+      remedy: 'Name a directory further down.',
+    });
+  }
   const there = await placeObstacle(host, path, ['directory'], 'host.directories');
   return there === undefined ? found : [...found, { ...there, scope: scopeOfPath(path) }];
 }

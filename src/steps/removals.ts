@@ -1,4 +1,5 @@
 import type { AbsentModel, Model } from '@machineadm/document/model.ts';
+import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import {
   isCriticalPath,
@@ -68,10 +69,8 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     const { found, obstacles } = await findAbsent(host, model.host.absent);
     // Loaded here: it brings the schema library, which what only names the steps does without.
     const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
-    const claimed = claimsOf(model)
-      .filter(({ step }) => step !== 'removals')
-      .map(({ path }) => canonicalPath(path));
-    const dropped = droppedFrom(model, record.owned).filter(([path]) => !claimed.some((other) => isAt(other, path)));
+    const claims = claimsOf(model).filter(({ step }) => step !== 'removals');
+    const dropped = await unclaimed(host, droppedFrom(model, record.owned), claims);
     return { found: [...found, ...(await findDropped(host, dropped, found))], obstacles };
   },
 
@@ -148,10 +147,12 @@ function droppedFrom({ host }: Model, owned: StepRecord['owned']): readonly (rea
     'certificate-authorities': host.certificateAuthorities.length > 0,
   };
   const isWanted = ([path, { type, step }]: readonly [string, OwnedPlace]) =>
-    wanted.has(path) || (type !== 'directory' && whole[step] === true);
+    wanted.has(canonicalPath(path)) || (type !== 'directory' && whole[step] === true);
   const places = [...owned];
-  const kept = [...wanted, ...places.filter(isWanted).map(([path]) => path)];
-  const left = places.filter((place) => !isWanted(place) && !kept.some((other) => isAt(other, place[0])));
+  const kept = [...wanted, ...places.filter(isWanted).map(([path]) => canonicalPath(path))];
+  const left = places.filter(
+    (place) => !isWanted(place) && !kept.some((other) => isAt(other, canonicalPath(place[0]))),
+  );
   return left.toSorted(([a], [b]) => depth(b, left) - depth(a, left));
 }
 
@@ -162,6 +163,23 @@ function depth(path: string, places: readonly (readonly [string, OwnedPlace])[])
 
 function isAt(path: string, directory: string): boolean {
   return path === directory || path.startsWith(`${directory}/`);
+}
+
+/** Those of them that the document claims by no other name either: a directory may be a link to another. */
+async function unclaimed(
+  host: QueryHost,
+  dropped: readonly (readonly [string, OwnedPlace])[],
+  claims: readonly Claim[],
+): Promise<readonly (readonly [string, OwnedPlace])[]> {
+  if (dropped.length === 0) return dropped;
+  const claimed = new Set<string>();
+  for (const { path } of claims) claimed.add(canonicalPath(path)).add(await host.realPath(canonicalPath(path)));
+  const left: (readonly [string, OwnedPlace])[] = [];
+  for (const [path, owned] of dropped) {
+    const names = [canonicalPath(path), await host.realPath(canonicalPath(path))];
+    if (![...claimed].some((other) => names.some((name) => isAt(other, name)))) left.push([path, owned]);
+  }
+  return left;
 }
 
 async function findDropped(

@@ -114,6 +114,16 @@ describe('directories', () => {
     assert.equal(await host.stat('/srv/new'), undefined);
   });
 
+  test('of the system keep what is in them, by whatever name', async () => {
+    const host = memoryHost({ files: { '/srv/etc': { type: 'symlink', content: '/etc' }, '/etc/ssh/key': 'k' } });
+    const [problem] = await problemsOf('host: {directories: [{path: /etc/./ssh, recursive: {mode: "0644"}}]}\n');
+    assert.match(problem ?? '', /\/etc\/\.\/ssh is part of the system/);
+    await assert.rejects(
+      lifetime(host).run('host: {directories: [{path: /srv/etc/ssh, recursive: {mode: "0644"}}]}\n'),
+      ({ error }: { error: Error }) => error.message.includes('it is /etc/ssh, which is part of the system'),
+    );
+  });
+
   test('restart what reads them', async () => {
     const host = memoryHost({ services: { app: { active: true } } });
     const machine = lifetime(host);

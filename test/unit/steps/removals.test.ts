@@ -93,6 +93,30 @@ describe('what the document does not ask for any more', () => {
     assert.equal(host.text('/srv/app/deep/er/a.conf'), undefined);
   });
 
+  test('is known by any spelling, and by the target of a directory that is a link', async () => {
+    const host = memoryHost({
+      files: { '/lib': { type: 'symlink', content: '/usr/lib' }, '/usr/lib/x': '', '/etc': { type: 'directory' } },
+    });
+    const machine = lifetime(host);
+    const document = `host:
+  directories: [{path: /srv/slash/}, {path: /srv/./dot}]
+  files: [{path: /etc/./own, content: "x"}]
+`;
+    await machine.run(document);
+    assert.deepEqual(await machine.plan(document), []);
+    const other =
+      'host: {directories: [{path: /srv/slash}, {path: /srv/dot}], files: [{path: /etc/own, content: "x"}]}\n';
+    // The host in memory knows one spelling only, and plans them anew; what is to go is decided by the path that is meant.
+    const isRemoval = ({ action }: { readonly action: string }) => action === 'remove';
+    assert.deepEqual((await machine.plan(other)).filter(isRemoval), []);
+    await machine.run('host: {files: [{path: /lib/unit, content: "x"}]}\n');
+    const renamed = 'host: {files: [{path: /usr/lib/unit, content: "x"}]}\n';
+    assert.equal(
+      summaries(await machine.plan(renamed)).some((summary) => summary.includes('/lib/unit: remove')),
+      false,
+    );
+  });
+
   test('stays where another document asked for it', async () => {
     const host = memoryHost();
     const machine = lifetime(host);

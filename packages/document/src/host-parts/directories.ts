@@ -14,6 +14,7 @@ import {
   owedBy,
   owner,
   ownerOf,
+  plainPath,
   presentOf,
 } from './paths-of-host.ts';
 
@@ -109,7 +110,7 @@ export const directories = hostPart({
   },
   toModel: (section = []): readonly DirectoryModel[] =>
     presentOf(section).map(({ entry, place }) => ({
-      path: entry.path,
+      path: plainPath(entry.path),
       mode: modeOf(entry.mode),
       ...ownedBy(entry.owner),
       recursive:

@@ -10,6 +10,7 @@ import {
   FOLLOW_UPS,
   type OwedByDocument,
   owedBy,
+  plainPath,
   presentOf,
 } from './paths-of-host.ts';
 
@@ -68,7 +69,7 @@ export const links = hostPart({
   },
   toModel: (section = []): readonly LinkModel[] =>
     presentOf(section).map(({ entry, place }) => ({
-      path: entry.path,
+      path: plainPath(entry.path),
       target: entry.target ?? '',
       force: entry.force ?? false,
       ...place,

@@ -68,6 +68,11 @@ export function owedBy(section: {
   return owes.length === 0 ? {} : { owes };
 }
 
+/** Without the slash at its end. */
+export function plainPath(path: string): string {
+  return path.replace(/(.)\/+$/, '$1');
+}
+
 interface Entry {
   readonly path: string;
   readonly absent?: boolean | undefined;
@@ -91,7 +96,9 @@ export function absentOf(
   return section.flatMap((entry, index) => {
     const { path, absent, recursive } = entry;
     if (absent !== true) return [];
-    return [{ kind, path, recursive: recursive === true, ...owedBy(entry), field: [name, index, 'path'] }];
+    return [
+      { kind, path: plainPath(path), recursive: recursive === true, ...owedBy(entry), field: [name, index, 'path'] },
+    ];
   });
 }
 

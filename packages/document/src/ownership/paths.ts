@@ -168,6 +168,9 @@ const CRITICAL_FILES: ReadonlySet<string> = new Set([
 
 /** Whether a machine could hardly go on without what is at this path: it is never removed. */
 export function isCriticalPath(path: string): boolean {
-  const plain = path.replace(/\/+$/, '') || '/';
+  const plain = `/${path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/')}`;
   return CRITICAL_DIRECTORIES.has(plain) || CRITICAL_FILES.has(plain) || /^\/(?:dev|proc|sys)\//.test(plain);
 }
