@@ -1,13 +1,7 @@
 import type { AbsentModel, Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
-import {
-  isCriticalPath,
-  OWN_FILE_PREFIX,
-  TRUST_STORES,
-  UNIT_DIRECTORY,
-  unitDropInPath,
-} from '@machineadm/document/ownership/paths.ts';
+import { isCriticalPath, unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import { rebuildTrust } from './certificate-authorities/index.ts';
 import { scopeOfPath } from './file-content.ts';
@@ -16,6 +10,7 @@ import { blockIn, type Comment, withoutBlock } from './marked-block.ts';
 import { OF_DOCUMENT } from './restarts.ts';
 import { type Execution, type FollowUp, type OwnedPlace, owing, type Step, type StepRecord, stampOf } from './step.ts';
 import { entriesBelow, mountsBelow } from './tree-below.ts';
+import { followUpsOf, stopUnit } from './unit-files.ts';
 
 export interface RemovalsDesired {
   readonly model: Model;
@@ -268,18 +263,6 @@ function describe({ path, type, owned, entries = 0 }: Found): string {
     return `${path}: remove the block ${owned.block?.name}, which is no longer in the document`;
   const until = owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
   return `${path}: remove the ${type === 'symlink' ? 'link' : type}, which is no longer in the document${until}`;
-}
-
-const UNIT = new RegExp(`^${UNIT_DIRECTORY}/([^/]+\\.[a-z]+)(\\.d/[^/]+\\.conf)?$`);
-
-function followUpsOf(path: string): readonly FollowUp[] {
-  const isTrusted = Object.values(TRUST_STORES).some(({ directory }) =>
-    path.startsWith(`${directory}/${OWN_FILE_PREFIX}`),
-  );
-  if (isTrusted) return ['update-ca-certificates', 'restart:containerd.service'];
-  const [, unit, dropIn] = UNIT.exec(path) ?? [];
-  if (unit === undefined) return [];
-  return dropIn === undefined ? ['daemon-reload'] : ['daemon-reload', `restart:${unit}`];
 }
 
 /** The file as text of one character a byte, with and without the block; undefined where it has none. */
