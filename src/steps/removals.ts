@@ -287,15 +287,6 @@ async function removeBlock(host: Host, path: string, owned: OwnedPlace, executio
   execution.release(path);
 }
 
-/** A unit does not outlive its description: nothing could stop it any more. */
-async function stopUnit(host: Host, path: string): Promise<void> {
-  const [, unit, dropIn] = UNIT.exec(path) ?? [];
-  if (unit === undefined || dropIn !== undefined) return;
-  const { active, enabled, fixed } = await host.service(unit);
-  if (active) await host.services.stop(unit);
-  if (enabled && fixed !== true) await host.services.disable(unit);
-}
-
 /** Looked at anew, for it may have changed since it was planned: what is mounted meanwhile is not entered. */
 async function removeBelow(host: Host, directory: string): Promise<void> {
   for (const { path, stat } of (await entriesBelow(host, directory)).toReversed()) {

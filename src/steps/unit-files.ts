@@ -14,3 +14,12 @@ export function followUpsOf(path: string): readonly FollowUp[] {
   if (unit === undefined) return [];
   return dropIn === undefined ? ['daemon-reload'] : ['daemon-reload', `restart:${unit}`];
 }
+
+/** A unit does not outlive its description: nothing could stop it any more. */
+export async function stopUnit(host: Host, path: string): Promise<void> {
+  const [, unit, dropIn] = UNIT.exec(path) ?? [];
+  if (unit === undefined || dropIn !== undefined) return;
+  const { active, enabled, fixed } = await host.service(unit);
+  if (active) await host.services.stop(unit);
+  if (enabled && fixed !== true) await host.services.disable(unit);
+}
