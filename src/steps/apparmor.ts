@@ -3,7 +3,7 @@ import type { ApparmorModel } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host } from '../host/seam/host.ts';
 import { hostStepFailed } from './command-failed.ts';
-import type { Change, Step, UnmetRequirement } from './step.ts';
+import type { Change, Prunable, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 const PARSER = 'apparmor_parser';
@@ -31,11 +31,11 @@ type ApparmorPayload =
  * AppArmor profiles. Their files belong into an image, and apparmor.service loads them at boot; loading them now is the
  * node's. The kernel says which names it has, and the journal which content was loaded under them.
  */
-export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
+export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPayload> = {
   id: 'apparmor',
   title: 'AppArmor profiles',
 
-  desired: (model) => model.host.apparmor,
+  desired: ({ host }) => host.apparmor && { ...host.apparmor, prune: host.prune },
 
   async preflight(host, { profiles }) {
     if (profiles.length === 0) return [];
@@ -69,7 +69,7 @@ export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
     return found;
   },
 
-  async inspect(host, { profiles }, { notes }) {
+  async inspect(host, { profiles, prune }, { notes }) {
     const loaded = new Set(
       linesOf((await host.readText(LOADED)) ?? '').map((line) => line.replace(/ \([a-z]+\)$/, '')),
     );
@@ -83,7 +83,7 @@ export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
       files.set(path, { text, isRight, isLoaded: isKnown && linesOf(stdout).every((name) => loaded.has(name)) });
     }
     const dropped: string[] = [];
-    for (const note of notes.values()) {
+    for (const note of prune === 'Never' ? [] : notes.values()) {
       const path = member(note, 'wrote');
       if (typeof path !== 'string' || files.has(path) || (await host.stat(path)) === undefined) continue;
       dropped.push(path);

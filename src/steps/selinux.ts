@@ -5,7 +5,7 @@ import { SELINUX_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { hostStepFailed } from './command-failed.ts';
-import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
+import type { Change, Execution, Prunable, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 const FILE_SYSTEM = '/sys/fs/selinux';
@@ -38,11 +38,11 @@ type SelinuxPayload =
     };
 
 /** SELinux on a machine that has it enabled: to enable it takes a boot that relabels all files, which is an image's. */
-export const selinux: Step<SelinuxModel, SelinuxActual, SelinuxPayload> = {
+export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
   id: 'selinux',
   title: 'SELinux',
 
-  desired: (model) => model.host.selinux,
+  desired: ({ host }) => host.selinux && { ...host.selinux, prune: host.prune },
 
   async preflight(host, { booleans, fileContexts }) {
     if ((await host.stat(ENFORCE)) === undefined) {
@@ -82,7 +82,7 @@ export const selinux: Step<SelinuxModel, SelinuxActual, SelinuxPayload> = {
     return found;
   },
 
-  async inspect(host, { booleans, fileContexts }, { notes }) {
+  async inspect(host, { booleans, fileContexts, prune }, { notes }) {
     const configuration = await host.readText(SELINUX_CONFIGURATION);
     const policy = /^SELINUXTYPE=(\w+)/m.exec(configuration ?? '')?.[1] ?? 'targeted';
     const enforce = (await host.readText(ENFORCE))?.trim();
@@ -94,7 +94,7 @@ export const selinux: Step<SelinuxModel, SelinuxActual, SelinuxPayload> = {
       if (now !== (value ? '1' : '0') || !isKept) wrongBooleans.push(name);
     }
     const types = await localTypes(host, policy);
-    const earlier = member(notes.get(CONTEXTS_CHANGE), 'paths');
+    const earlier = prune === 'Never' ? [] : member(notes.get(CONTEXTS_CHANGE), 'paths');
     const dropped = (Array.isArray(earlier) ? earlier : []).filter(
       (path): path is string =>
         typeof path === 'string' && types.has(path) && !fileContexts.some((one) => one.path === path),

@@ -150,6 +150,9 @@ export interface Change<Payload = unknown> {
  */
 export type FollowUp = 'daemon-reload' | 'update-ca-certificates' | `restart:${string}` | `reload:${string}`;
 
+/** What a step works with that keeps a list of its own of what it made, for the document that does not ask for it any more. */
+export type Prunable<Section> = Section & { readonly prune?: Model['host']['prune'] };
+
 /** Something that `apply` needs and that is not there, or that it would fail over. */
 export interface UnmetRequirement {
   readonly reason: Reason;

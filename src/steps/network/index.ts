@@ -2,7 +2,7 @@ import { basename } from 'node:path/posix';
 import type { NetworkModel } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Step, StepRecord, UnmetRequirement } from '../step.ts';
+import type { Prunable, Step, StepRecord, UnmetRequirement } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { TOOLS } from './tools.ts';
 import { confirm, type NetworkChange, readTrial, tryOut, type WantedFile } from './trial.ts';
@@ -27,11 +27,11 @@ export interface NetworkActual {
  * Files of the network, and what their tool makes of them. The network belongs to the instance (`node`): an image has that
  * of its first boot.
  */
-export const network: Step<NetworkModel, NetworkActual, NetworkChange> = {
+export const network: Step<Prunable<NetworkModel>, NetworkActual, NetworkChange> = {
   id: 'network',
   title: 'network',
 
-  desired: (model) => model.host.network,
+  desired: ({ host }) => host.network && { ...host.network, prune: host.prune },
 
   async preflight(host, { tool, files }) {
     const { program, title, service, preflight } = TOOLS[tool];
@@ -50,7 +50,7 @@ export const network: Step<NetworkModel, NetworkActual, NetworkChange> = {
     return (await preflight?.(host, files)) ?? [];
   },
 
-  async inspect(host, { files, tool }, record) {
+  async inspect(host, { files, tool, prune }, record) {
     const wanted: WantedFile[] = [];
     const inOrder = new Set<string>();
     const texts = new Map<string, string>();
@@ -63,7 +63,7 @@ export const network: Step<NetworkModel, NetworkActual, NetworkChange> = {
       if (isRight && stat.type === 'file') inOrder.add(path);
     }
     const dropped: string[] = [];
-    for (const path of pathsOfEarlier(record)) {
+    for (const path of prune === 'Never' ? [] : pathsOfEarlier(record)) {
       if (!files.some((file) => file.path === path) && (await host.stat(path)) !== undefined) dropped.push(path);
     }
     return { wanted, inOrder, texts, dropped, unconfirmed: (await readTrial(host)) !== undefined };

@@ -128,6 +128,13 @@ describe('apparmor', () => {
     assert.deepEqual(await planned(apparmor, host, await documentOf(), after(first)), []);
   });
 
+  test('prune: Never keeps it', async () => {
+    const host = machine();
+    const first = await runStep(apparmor, host, await documentOf(PROFILE));
+    const { model } = await loaded('host: {prune: Never, apparmor: {}}\n');
+    assert.deepEqual(await planned(apparmor, host, model, after(first)), []);
+  });
+
   test('one that was unloaded by hand is only removed', async () => {
     const host = machine();
     const first = await runStep(apparmor, host, await documentOf(PROFILE));

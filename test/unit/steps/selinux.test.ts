@@ -137,6 +137,13 @@ describe('selinux', () => {
     assert.deepEqual(run.left, []);
   });
 
+  test('prune: Never keeps it', async () => {
+    const host = machine();
+    const { notes } = await runStep(selinux, host, await wanted(ALL));
+    const { model } = await loaded('host: {prune: Never, selinux: {}}\n');
+    assert.deepEqual(await planned(selinux, host, model, { record: { ...EMPTY_RECORD, notes } }), []);
+  });
+
   test('a store that is elsewhere does not make a boolean wrong for ever', async () => {
     const host = machine();
     host.take('/var/lib/selinux/targeted/active');

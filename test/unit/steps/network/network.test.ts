@@ -108,6 +108,13 @@ describe('network', () => {
     );
   });
 
+  test('prune: Never keeps it', async () => {
+    const host = machine();
+    const record = recordOf(await run(host, await networkd(GOOD)));
+    const { model } = await loaded('host: {prune: Never, network: {tool: networkd, files: []}}\n');
+    assert.deepEqual(await planned(network, host, model, { record }), []);
+  });
+
   test('devices with keys are for root and networkd only, and in no diff', async () => {
     const host = machine({ [FILE]: GOOD });
     const content = '[NetDev]\\nName=wg0\\nKind=wireguard\\n[WireGuard]\\nPrivateKey=abc\\n';
