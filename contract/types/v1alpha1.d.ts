@@ -436,6 +436,8 @@ export interface MachineBootstrap {
           readonly size: string;
           /** What the partition is for, by name or as a GPT type GUID. */
           readonly type?: 'linux' | 'swap' | 'lvm' | 'raid' | 'efi' | 'fat32' | 'ntfs' | string;
+          /** Whether the partition grows to the end of its disk when the disk is larger than it was. Only the last partition can, with the size Rest, on a disk without percentages. Its data is kept. */
+          readonly grow?: boolean;
         })[];
       })[];
       /** File systems to create. An existing one with the same type and label is kept. */
@@ -448,6 +450,8 @@ export interface MachineBootstrap {
         readonly label?: string | VariableText;
         /** Arguments that are passed to mkfs as they are. */
         readonly options?: readonly (string)[];
+        /** Whether an existing file system grows to the size of its device. Its data is kept, and it stays mounted. Only ext4, xfs and btrfs can. */
+        readonly grow?: boolean;
         /** Whether the device is formatted whatever it holds. The data on it is lost. */
         readonly overwrite?: boolean;
         /** Types of file systems, as blkid names them, that may be formatted over without overwrite. */

@@ -146,8 +146,8 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
     }
     const record = stepRecord(journal, step.id, options.sources);
     if (step.idle?.(desired, { ...record, owed }) === true) continue;
-    for (const message of step.remarks?.(desired, record) ?? []) remarks.push({ step: step.id, message });
-    const planned = await planStep(step, desired, host, record, scope).catch((error: unknown) => {
+    const remark = (message: string): number => remarks.push({ step: step.id, message });
+    const planned = await planStep(step, desired, host, record, scope, remark).catch((error: unknown) => {
       const lacking = options.unmet ?? [];
       if (!(error instanceof MachineadmError) || lacking.length === 0) throw error;
       const own = lacking.filter((one) => one.step === step);

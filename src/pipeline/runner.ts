@@ -124,8 +124,7 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
 
   const record = journal.record(step.id);
-  for (const remark of step.remarks?.(desired, record) ?? []) options.observer.warn(remark);
-  const changes = await within(planStep(step, desired, host, record, options.scope));
+  const changes = await within(planStep(step, desired, host, record, options.scope, options.observer.warn));
   const futile = record.reboot === 'done' ? changes.filter(({ needsReboot }) => needsReboot === true) : [];
   if (futile.length > 0) {
     // Recorded by now: a manual rerun may reboot the machine once more.
@@ -202,8 +201,10 @@ export async function planStep(
   host: QueryHost,
   record: StepRecord,
   scope: 'base' | 'all',
+  onRemark?: (message: string) => void,
 ): Promise<readonly Change[]> {
   const actual = await step.inspect(host, desired, record);
+  if (onRemark !== undefined) for (const remark of step.remarks?.(desired, record, actual) ?? []) onRemark(remark);
   return step.plan(desired, actual).filter((change) => scope === 'all' || change.scope === 'base');
 }
 

@@ -62,7 +62,7 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
   /** What an operator should know of work that an earlier run did and that is not done again, though the document says more. */
-  remarks?(desired: Desired, record: StepRecord): readonly string[];
+  remarks?(desired: Desired, record: StepRecord, actual: Actual): readonly string[];
   /** What must be done; [] = already so. */
   plan(desired: Desired, actual: Actual): readonly Change<Payload>[];
   /**

@@ -14,7 +14,7 @@ export interface DecisionRow {
 }
 
 /** The rows of a decision table of the reader's page; the tests of the decisions have no other list. */
-export function decisionRows(table: 'disks' | 'filesystems'): readonly DecisionRow[] {
+export function decisionRows(table: 'disks' | 'filesystems' | 'growth'): readonly DecisionRow[] {
   const text = STORAGE_PAGE.split(`<!-- decision table: ${table} -->\n`)[1] ?? '';
   const lines = text.slice(0, text.indexOf('\n\n')).split('\n').slice(2);
   return lines.map((line) => {

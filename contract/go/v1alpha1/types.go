@@ -576,6 +576,8 @@ type MachineBootstrapHostStorageDisksPartitions struct {
 	Size string `json:"size"`
 	// What the partition is for, by name or as a GPT type GUID.
 	Type *string `json:"type,omitempty"`
+	// Whether the partition grows to the end of its disk when the disk is larger than it was. Only the last partition can, with the size Rest, on a disk without percentages. Its data is kept.
+	Grow *bool `json:"grow,omitempty"`
 }
 
 // MachineBootstrapHostStorageFilesystems: see the schema.
@@ -588,6 +590,8 @@ type MachineBootstrapHostStorageFilesystems struct {
 	Label *string `json:"label,omitempty"`
 	// Arguments that are passed to mkfs as they are.
 	Options []string `json:"options,omitempty"`
+	// Whether an existing file system grows to the size of its device. Its data is kept, and it stays mounted. Only ext4, xfs and btrfs can.
+	Grow *bool `json:"grow,omitempty"`
 	// Whether the device is formatted whatever it holds. The data on it is lost.
 	Overwrite *bool `json:"overwrite,omitempty"`
 	// Types of file systems, as blkid names them, that may be formatted over without overwrite.

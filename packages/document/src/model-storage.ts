@@ -41,6 +41,8 @@ export interface PartitionModel {
     | { readonly kind: 'percent'; readonly percent: number }
     | { readonly kind: 'rest' };
   readonly type: PartitionType;
+  /** True: it takes what its disk has behind it. */
+  readonly grow?: true;
 }
 
 /** A name, or a GPT type GUID in lower case. */
@@ -56,6 +58,8 @@ export interface FilesystemModel {
   readonly overwrite: boolean;
   /** Types that may be destroyed without `overwrite`. */
   readonly replace: readonly string[];
+  /** True: it becomes as large as its device. */
+  readonly grow?: true;
 }
 
 export interface MountModel {

@@ -135,6 +135,7 @@ export const REASONS = {
     'HostStepFailed',
     'A device holds something else than the document describes, and may not be formatted.',
   ),
+  GrowthFailed: reason('HostStepFailed', 'A partition or a file system could not be made larger.'),
   FilesystemNotMade: reason('HostStepFailed', 'A file system could not be made.'),
   MountConflict: reason('HostStepFailed', 'Something else is mounted, listed in fstab or lies where a mount belongs.'),
   MountFailed: reason('HostStepFailed', 'A file system could not be mounted, or swap not switched on.'),

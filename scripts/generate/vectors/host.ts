@@ -190,6 +190,31 @@ export const HOST_VECTORS: readonly Source[] = [
   beyond('a service twice', 'Duplicate', 'host: {services: [{name: a}, {name: ¦a}]}'),
 
   valid(
+    'a disk that grows',
+    'host: {storage: {disks: [{device: {path: /dev/a}, partitions: [{size: 1Gi}, {size: Rest, grow: true}]}], filesystems: [{device: {path: /dev/b}, type: xfs, grow: true}]}}',
+  ),
+  invalid(
+    'a fixed size that grows',
+    'Conflict',
+    'host: {storage: {disks: [{device: {path: /dev/a}, partitions: [{size: 1Gi, grow: ¦true}]}]}}',
+  ),
+  beyond(
+    'growth before another partition',
+    'Conflict',
+    'host: {storage: {disks: [{device: {path: /dev/a}, partitions: [{size: Rest, grow: ¦true}, {size: 1Gi}]}]}}',
+  ),
+  beyond(
+    'a percentage of a disk that grows',
+    'Conflict',
+    'host: {storage: {disks: [{device: {path: /dev/a}, partitions: [{size: ¦50%}, {size: Rest, grow: true}]}]}}',
+  ),
+  invalid(
+    'swap that grows',
+    'Conflict',
+    'host: {storage: {filesystems: [{device: {path: /dev/b}, type: swap, grow: ¦true}]}}',
+  ),
+
+  valid(
     'hooks',
     'host: {hooks: {early: {shell: bash, commands: [a], frequency: Once}, beforeBootstrap: {commands: [b]}, afterBootstrap: {commands: [c], onError: Continue}}}',
   ),

@@ -83,6 +83,9 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
   ],
   // sfdisk(8): without --json, --dump or --list it reads a script and writes.
   sfdisk: [{ needs: ['--json', '-J'], flags: ['--json', '-J'], operands: { pattern: PATH, min: 1, max: 1 } }],
+  dumpe2fs: [{ needs: ['-h'], flags: ['-h'], operands: { pattern: PATH, min: 1, max: 1 } }],
+  xfs_info: [{ operands: { pattern: PATH, min: 1, max: 1 } }],
+  btrfs: [{ words: ['inspect-internal', 'dump-super'], operands: { pattern: PATH, min: 1, max: 1 } }],
   // wipefs(8): erases only with --all or --offset.
   wipefs: [{ flags: ['--parsable', '-p'], operands: { pattern: PATH, min: 1 } }],
   // Waits until udev has processed its queue; all other functions of udevadm are left out.

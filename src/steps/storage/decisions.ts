@@ -52,3 +52,22 @@ export function decideFilesystem(
   if (differs && !overwrite && !replaceable) return 'refuse FilesystemDiffers';
   return inUse ? 'refuse DeviceBusy' : 'format';
 }
+
+/** How a partition or a file system stands to what it is on. */
+export type GrowthFinding =
+  | 'no room'
+  /** Its disk or its device is larger. */
+  | 'room behind it'
+  /** Its disk is larger, and another partition lies behind it. */
+  | 'room, but not behind it'
+  /** Its device became smaller. */
+  | 'larger than its device';
+
+export type GrowthDecision = 'keep' | 'report' | 'grow' | 'refuse GrowthFailed';
+
+/** Nothing is ever moved or made smaller. @param grow the document says `grow: true` */
+export function decideGrowth(finding: GrowthFinding, grow: boolean): GrowthDecision {
+  if (finding === 'no room') return 'keep';
+  if (!grow) return finding === 'larger than its device' ? 'keep' : 'report';
+  return finding === 'room behind it' ? 'grow' : 'refuse GrowthFailed';
+}

@@ -4,6 +4,8 @@ import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change, Execution, Step, UnmetRequirement } from '../step.ts';
 import { type DiskDecision, type DiskFinding, decideDisk } from './decisions.ts';
 import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from './device.ts';
+import { describeGrowth, growthFailed } from './growth.ts';
+import { type DiskGrowth, diskGrowth, growPartition, growthOf, NOT_LAST } from './partition-growth.ts';
 import { layOut, type PartitionTable, sfdiskScript, spaceFor, tableDifference } from './partition-layout.ts';
 import { readPartitionTable } from './partition-table.ts';
 import { describeContents, readContents } from './signatures.ts';
@@ -25,6 +27,8 @@ interface DiskState {
   readonly users: readonly string[];
   /** True when the kernel shows every partition of the table. */
   readonly known: boolean;
+  /** What its last partition could become; undefined where there is no room. */
+  readonly growth?: DiskGrowth | undefined;
 }
 
 export interface DisksActual {
@@ -81,6 +85,16 @@ export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
     return { disks: states };
   },
 
+  remarks: ({ disks }, _record, actual) =>
+    disks.flatMap((disk, index) => {
+      const growth = actual.disks[index]?.growth;
+      if (growth?.diskGrew !== true || growthOf(disk, growth) !== 'report') return [];
+      const room = mebibytes(growth.toBytes - growth.fromBytes);
+      return [
+        `${describeDevice(disk.device)} grew: ${room} are behind its partitions; grow: true of the last one takes them`,
+      ];
+    }),
+
   plan(desired, actual) {
     const changes: Change<DiskPayload>[] = [];
     desired.disks.forEach((disk, index) => {
@@ -89,7 +103,7 @@ export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
       if (summary === undefined) return;
       changes.push({
         id: changeId(disk),
-        action: 'add',
+        action: growthOf(disk, state?.growth) === 'grow' ? 'change' : 'add',
         summary: `${describeDevice(disk.device)}: ${summary}`,
         scope: 'node',
         repeatable: false,
@@ -107,6 +121,8 @@ export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
     const refusal = refusalOf(disk, state, place);
     if (refusal !== undefined) throw refusal;
     if (decisionOf(disk, state) === 'create') await partition(host, disk, device, place, execution);
+    else if (growthOf(disk, state.growth) === 'grow' && state.growth !== undefined)
+      await growPartition(host, device, state.growth, place, execution);
     await awaitPartitions(host, disk, device, place, execution);
   },
 };
@@ -130,10 +146,25 @@ async function inspectDisk(host: QueryHost, disk: DiskModel, device: BlockDevice
   if (table === undefined) return { ...nothing, finding: 'other signature', what: describeContents(contents) };
   const difference = tableDifference(disk, device.sizeBytes, table);
   if (difference === undefined) {
-    const known = (await partitionsKnown(host, device.name)).size >= disk.partitions.length;
-    return { device, users, known, finding: 'matching table', what: describeTable(table) };
+    const kernel = await partitionsKnown(host, device.name);
+    // A partition that grew keeps its old size in the kernel until it is told.
+    const grows = disk.partitions.at(-1)?.grow === true;
+    const known =
+      kernel.size >= disk.partitions.length &&
+      (!grows || kernel.get(disk.partitions.length)?.sizeBytes === table.partitions.at(-1)?.sizeBytes);
+    const growth = diskGrowth(disk, device, table);
+    return { device, users, known, growth, finding: 'matching table', what: describeTable(table) };
   }
   return { ...nothing, finding: 'different table', what: `${describeTable(table)} (${difference})` };
+}
+
+/** The partition of a disk that this step is going to make larger; undefined where there is none. */
+export async function growingPartition(host: QueryHost, disk: DiskModel): Promise<BlockDevice | undefined> {
+  if (disk.partitions.at(-1)?.grow !== true) return undefined;
+  const device = await findDevice(host, disk.device);
+  const state = device === undefined ? undefined : await inspectDisk(host, disk, device);
+  const isGoingTo = state !== undefined && (growthOf(disk, state.growth) === 'grow' || !state.known);
+  return isGoingTo ? (await partitionsKnown(host, state.device.name)).get(disk.partitions.length) : undefined;
 }
 
 function decisionOf(disk: DiskModel, state: DiskState): DiskDecision {
@@ -145,12 +176,15 @@ export async function awaitsPartitioning(host: QueryHost, disk: DiskModel): Prom
   const device = await findDevice(host, disk.device);
   if (device === undefined) return true;
   const state = await inspectDisk(host, disk, device);
-  return state.finding !== 'matching table' || !state.known;
+  return state.finding !== 'matching table' || (!state.known && state.growth === undefined);
 }
 
 function summaryOf(disk: DiskModel, state: DiskState): string | undefined {
   switch (decisionOf(disk, state)) {
     case 'reuse':
+      if (growthOf(disk, state.growth) === 'grow' && state.growth !== undefined)
+        return `grow partition ${state.growth.partition} ${describeGrowth(state.growth)}, and keep its data`;
+      if (growthOf(disk, state.growth) === 'refuse GrowthFailed') return NOT_LAST;
       return state.known ? undefined : 'let the kernel read the partition table';
     case 'create':
       return `${state.finding === 'blank' ? '' : `destroy ${state.what}, `}${describeLayout(disk)}`;
@@ -164,6 +198,8 @@ function summaryOf(disk: DiskModel, state: DiskState): string | undefined {
 function refusalOf(disk: DiskModel, state: DiskState, place: string): MachineadmError | undefined {
   const decision = decisionOf(disk, state);
   if (decision === 'refuse DeviceBusy') return deviceBusy(state.device.path, place, state.users);
+  if (growthOf(disk, state.growth) === 'refuse GrowthFailed')
+    return growthFailed(state.device.path, `${place}.partitions[${disk.partitions.length - 1}]`, NOT_LAST);
   if (decision !== 'refuse DiskNotEmpty') return undefined;
   return new MachineadmError({
     reason: 'DiskNotEmpty',
@@ -205,7 +241,9 @@ async function awaitPartitions(
   execution: Execution,
 ): Promise<void> {
   await settleDevices(host);
-  if ((await partitionsKnown(host, device.name)).size < disk.partitions.length) {
+  const kernel = await partitionsKnown(host, device.name);
+  const grows = disk.partitions.at(-1)?.grow === true;
+  if (grows || kernel.size < disk.partitions.length) {
     // BLKRRPART fails on loop devices and on disks in use; adding partitions one by one works there (partx(8)).
     const told = await host.run({ program: 'partx', args: ['--update', device.path], signal: execution.signal });
     if (told.status !== 0) execution.output('partx', lastLine(told.stderr));

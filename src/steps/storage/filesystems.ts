@@ -5,8 +5,19 @@ import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change, Execution, Step, UnmetRequirement } from '../step.ts';
 import { decideFilesystem, type FilesystemDecision, type FilesystemFinding } from './decisions.ts';
 import { type BlockDevice, describeDevice, findDevice } from './device.ts';
-import { mkfsArguments, mkfsProgram, newFilesystemId } from './mkfs.ts';
-import { willBePartitioned } from './pending.ts';
+import {
+  describeGrowth,
+  type FilesystemGrowth,
+  filesystemGrowth,
+  growFilesystem,
+  growthFailed,
+  growthRemark,
+  growthSummary,
+  growthTools,
+  inspectGrowth,
+} from './growth.ts';
+import { mkfsArguments, mkfsProgram, newFilesystemId, relabelCommand } from './mkfs.ts';
+import { growsBefore, willBePartitioned } from './pending.ts';
 import { type Contents, describeContents, readContents } from './signatures.ts';
 import { missingTools } from './tools.ts';
 import { deviceBusy, saysBusy, usersOf } from './usage.ts';
@@ -31,6 +42,8 @@ interface FilesystemState {
   readonly device: BlockDevice;
   readonly contents: Contents;
   readonly users: readonly string[];
+  /** Of one that is kept. */
+  readonly growth?: FilesystemGrowth | undefined;
 }
 
 export interface FilesystemsActual {
@@ -38,6 +51,8 @@ export interface FilesystemsActual {
     /** undefined: not there (yet). */
     readonly state: FilesystemState | undefined;
     readonly note: FormatNote | undefined;
+    /** True where it grows with its partition, which an earlier step grows. */
+    readonly growsLater: boolean;
   }[];
 }
 
@@ -45,6 +60,8 @@ export interface FilesystemPayload {
   readonly filesystem: FilesystemModel;
   readonly place: string;
   readonly note: FormatNote | undefined;
+  /** What is there is kept, and made larger. */
+  readonly grows?: true;
 }
 
 /**
@@ -65,7 +82,10 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
   async preflight(host, desired) {
     if (desired.afterHooks) return [];
     const makers = desired.filesystems.map(({ type }) => mkfsProgram(type));
-    const missing: UnmetRequirement[] = [...(await missingTools(host, ['wipefs', 'blkid', 'lsblk', ...makers]))];
+    const growers = desired.filesystems.flatMap(growthTools);
+    const missing: UnmetRequirement[] = [
+      ...(await missingTools(host, ['wipefs', 'blkid', 'lsblk', ...makers, ...growers])),
+    ];
     if (missing.length > 0) return missing;
     for (const [index, filesystem] of desired.filesystems.entries()) {
       if (await willBePartitioned(host, desired.disks, filesystem.device)) continue;
@@ -85,18 +105,42 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
     for (const filesystem of desired.filesystems) {
       const pending = await willBePartitioned(host, desired.disks, filesystem.device);
       const device = pending ? undefined : await findDevice(host, filesystem.device);
+      const note = noteOf(record.notes.get(changeId(filesystem)));
+      const state = device === undefined ? undefined : await inspectDevice(host, device);
+      const isKept = state !== undefined && decisionOf(filesystem, state, note) === 'reuse';
       actual.push({
-        state: device === undefined ? undefined : await inspectDevice(host, device),
-        note: noteOf(record.notes.get(changeId(filesystem))),
+        state: isKept ? { ...state, growth: await inspectGrowth(host, filesystem.type, state.device) } : state,
+        note,
+        growsLater: isKept && filesystem.grow === true && (await growsBefore(host, desired.disks, state.device)),
       });
     }
     return { filesystems: actual };
   },
 
+  remarks: ({ filesystems }, _record, actual) =>
+    filesystems.flatMap((filesystem, index) => {
+      const growth = actual.filesystems[index]?.state?.growth;
+      if (growth === undefined || filesystemGrowth(filesystem, growth) !== 'report') return [];
+      return [`${describeDevice(filesystem.device)} ${growthRemark(growth, placeOf(index))}`];
+    }),
+
   plan(desired, actual) {
     const changes: Change<FilesystemPayload>[] = [];
     desired.filesystems.forEach((filesystem, index) => {
-      const { state, note } = actual.filesystems[index] ?? { state: undefined, note: undefined };
+      const { state, note, growsLater } = actual.filesystems[index] ?? { growsLater: false };
+      const decision = filesystemGrowth(filesystem, state?.growth);
+      if (growsLater || decision === 'grow' || decision === 'refuse GrowthFailed') {
+        changes.push({
+          id: `${changeId(filesystem)}/grow`,
+          action: 'change',
+          summary: `${describeDevice(filesystem.device)}: ${growthSummary(filesystem, state?.growth, growsLater)}`,
+          scope: 'node',
+          ...(growsLater ? { knownAfter: 'disks' as const } : {}),
+          ineffective: 'GrowthFailed',
+          payload: { filesystem, place: placeOf(index), note, grows: true },
+        });
+        return;
+      }
       const summary = state === undefined ? describeFilesystem(filesystem) : summaryOf(filesystem, state, note);
       if (summary === undefined) return;
       changes.push({
@@ -114,11 +158,17 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
   },
 
   async apply(host, change, execution) {
-    const { filesystem, place, note } = change.payload;
+    const { filesystem, place, note, grows } = change.payload;
     const device = await waitForDevice(host, filesystem.device, `${place}.device`, execution);
     const state = await inspectDevice(host, device);
     const refusal = refusalOf(filesystem, state, note, place);
     if (refusal !== undefined) throw refusal;
+    if (grows === true) {
+      const growth = await inspectGrowth(host, filesystem.type, device);
+      if (growth?.finding === 'larger than its device')
+        throw growthFailed(device.path, place, `its device became smaller (${describeGrowth(growth)})`);
+      return await growFilesystem(host, filesystem, device, place, execution);
+    }
     if (decisionOf(filesystem, state, note) === 'format') await format(host, filesystem, state, place, execution);
   },
 };
@@ -204,23 +254,6 @@ function refusalOf(
     remedy: `${relabel}If it may be destroyed, set ${place}.overwrite to true, or ${place}.replace to [${contents.signatures.join(', ')}].`,
     evidence: [{ source: device.path, text: `${there}; signatures: ${contents.signatures.join(', ')}` }],
   });
-}
-
-/** e2label(8), xfs_admin(8), btrfs-filesystem(8), fatlabel(8), swaplabel(8). */
-function relabelCommand({ type, label }: FilesystemModel, device: string): string {
-  const wanted = label ?? '';
-  switch (type) {
-    case 'ext4':
-      return `e2label ${device} ${wanted}`;
-    case 'xfs':
-      return `xfs_admin -L ${wanted} ${device}`;
-    case 'btrfs':
-      return `btrfs filesystem label ${device} ${wanted}`;
-    case 'vfat':
-      return `fatlabel ${device} ${wanted}`;
-    case 'swap':
-      return `swaplabel -L ${wanted} ${device}`;
-  }
 }
 
 async function format(

@@ -54,6 +54,23 @@ export function mkfsArguments(
   ];
 }
 
+/** How it gets its label afterwards: e2label(8), xfs_admin(8), btrfs-filesystem(8), fatlabel(8), swaplabel(8). */
+export function relabelCommand({ type, label }: FilesystemModel, device: string): string {
+  const wanted = label ?? '';
+  switch (type) {
+    case 'ext4':
+      return `e2label ${device} ${wanted}`;
+    case 'xfs':
+      return `xfs_admin -L ${wanted} ${device}`;
+    case 'btrfs':
+      return `btrfs filesystem label ${device} ${wanted}`;
+    case 'vfat':
+      return `fatlabel ${device} ${wanted}`;
+    case 'swap':
+      return `swaplabel -L ${wanted} ${device}`;
+  }
+}
+
 function choosesId(type: FilesystemType, options: readonly string[]): boolean {
   return options.some((option) => {
     if (type === 'xfs') return /(?:^|[,=]|^-m)uuid=/.test(option);

@@ -19,9 +19,11 @@ export interface LaidPartition {
 /** A partition table that is on a disk. */
 export interface PartitionTable {
   readonly kind: 'gpt' | 'mbr';
+  readonly sectorBytes: number;
   /** What the table takes for the size of the disk: it stays when the disk grows. undefined for MBR. */
   readonly usableEndBytes: number | undefined;
   readonly partitions: readonly {
+    readonly startBytes: number;
     readonly sizeBytes: number;
     readonly type: string;
     readonly label: string | undefined;
@@ -72,6 +74,21 @@ export function layOut(disk: DiskModel, sizeBytes: number): readonly LaidPartiti
 export function spaceFor(table: 'gpt' | 'mbr', sizeBytes: number): number {
   const wholeMib = Math.floor(sizeBytes / MIB);
   return Math.max(0, (table === 'gpt' ? wholeMib - 1 : Math.min(wholeMib, MBR_LIMIT_MIB)) - 1);
+}
+
+/** Where the last partition of a disk of this size may end, in bytes. */
+export function endOfSpace(table: 'gpt' | 'mbr', sizeBytes: number): number {
+  return (spaceFor(table, sizeBytes) + 1) * MIB;
+}
+
+/**
+ * The script of `sfdisk --dump` with this size for one partition, and the rest as it is. The last usable sector is left
+ * to sfdisk, as it moves with the second table to the end of the disk (cloud-utils, bin/growpart, resize_sfdisk).
+ */
+export function grownScript(dump: string, number: number, sizeBytes: number, sectorBytes: number): string {
+  const nodes = new RegExp(`^(\\S*?(?:\\D|p)${number} : start=.*?size= *)\\d+`);
+  const lines = dump.split('\n').filter((line) => !line.startsWith('last-lba:'));
+  return lines.map((line) => line.replace(nodes, `$1${sizeBytes / sectorBytes}`)).join('\n');
 }
 
 /**

@@ -20,11 +20,13 @@ export function parsePartitionTable(stdout: string): PartitionTable | undefined 
   const partitions: readonly unknown[] = Array.isArray(rows) ? rows : [];
   return {
     kind,
+    sectorBytes,
     // Behind the last usable sector lie the 33 of the second table.
     usableEndBytes: last === undefined ? undefined : (last + 1 + 33) * sectorBytes,
     partitions: partitions.map((row) => {
       const type = text(field(row, 'type')) ?? '';
       return {
+        startBytes: (number(field(row, 'start')) ?? 0) * sectorBytes,
         sizeBytes: (number(field(row, 'size')) ?? 0) * sectorBytes,
         type: kind === 'gpt' ? type.toUpperCase() : type.toLowerCase(),
         label: text(field(row, 'name')),

@@ -1,6 +1,7 @@
 import type { DeviceIdentity, DeviceSelector, DiskModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { awaitsPartitioning } from './disks.ts';
+import type { BlockDevice } from './device.ts';
+import { awaitsPartitioning, growingPartition } from './disks.ts';
 
 /** True for a partition of a disk that the document partitions and that is not partitioned yet. */
 export async function willBePartitioned(
@@ -10,6 +11,16 @@ export async function willBePartitioned(
 ): Promise<boolean> {
   const disk = disks.find((candidate) => isPartOf(candidate, selector));
   return disk !== undefined && (await awaitsPartitioning(host, disk));
+}
+
+/** True for a partition that an earlier step is going to make larger. */
+export async function growsBefore(
+  host: QueryHost,
+  disks: readonly DiskModel[],
+  { name }: BlockDevice,
+): Promise<boolean> {
+  for (const disk of disks) if ((await growingPartition(host, disk))?.name === name) return true;
+  return false;
 }
 
 /** Whether the document, by its words alone, means a partition of this disk. */

@@ -5,6 +5,11 @@ import type { UnmetRequirement } from '../step.ts';
 const PACKAGES: Readonly<Record<string, string>> = {
   sfdisk: 'fdisk (Debian, Ubuntu) or util-linux',
   'mkfs.ext4': 'e2fsprogs',
+  dumpe2fs: 'e2fsprogs',
+  resize2fs: 'e2fsprogs',
+  xfs_info: 'xfsprogs',
+  xfs_growfs: 'xfsprogs',
+  btrfs: 'btrfs-progs',
   'mkfs.xfs': 'xfsprogs',
   'mkfs.btrfs': 'btrfs-progs',
   'mkfs.vfat': 'dosfstools',

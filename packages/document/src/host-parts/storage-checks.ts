@@ -52,7 +52,23 @@ function checkDisk(disk: Disk, index: number): Finding[] {
   if (percent > 100) {
     findings.push({ path: [...place, 'partitions'], message: `the percentages add up to ${percent} %` });
   }
+  findings.push(...checkGrowth(disk, place));
   return disk.table === 'mbr' ? [...findings, ...checkMbr(disk, place)] : findings;
+}
+
+/** Nothing is moved: only the last partition has room behind it. */
+function checkGrowth({ partitions }: Disk, place: readonly PathSegment[]): Finding[] {
+  const percentage = partitions.findIndex(({ size }) => size.endsWith('%'));
+  return partitions.flatMap(({ grow, size }, index): Finding[] => {
+    if (grow !== true) return [];
+    const path = [...place, 'partitions', index, 'grow'];
+    if (index < partitions.length - 1)
+      return [{ path, message: 'only the last partition of a disk can grow', hint: 'put it behind the others' }];
+    if (size !== 'Rest')
+      return [{ path, message: 'a partition of a fixed size does not grow', hint: 'use size: Rest' }];
+    const message = 'a percentage of a disk that grows would change with it';
+    return percentage < 0 ? [] : [{ path: [...place, 'partitions', percentage, 'size'], message, hint: 'give a size' }];
+  });
 }
 
 /** What MBR cannot say. */
@@ -74,7 +90,9 @@ function checkMbr(disk: Disk, place: readonly PathSegment[]): Finding[] {
   return findings;
 }
 
-function checkFilesystem({ type, label }: Filesystem, index: number): Finding[] {
+function checkFilesystem({ type, label, grow }: Filesystem, index: number): Finding[] {
+  if (grow === true && (type === 'vfat' || type === 'swap'))
+    return [{ path: ['filesystems', index, 'grow'], message: `${type} does not grow`, hint: 'ext4, xfs and btrfs do' }];
   if (label === undefined || label.length <= LABEL_LIMIT[type]) return [];
   const message = `a label of ${type} has at most ${LABEL_LIMIT[type]} characters`;
   return [{ path: ['filesystems', index, 'label'], message }];

@@ -65,6 +65,7 @@ const disk = z.strictObject({
           .optional(),
         size: partitionSize,
         type: partitionType.optional(),
+        grow: z.boolean().optional(),
       }),
     )
     .min(1, 'a disk without partitions'),
@@ -84,6 +85,7 @@ const filesystem = z.strictObject({
     .regex(/^[\x21-\x7e]{1,255}$/, 'not a label')
     .optional(),
   options: z.array(z.string().min(1)).optional(),
+  grow: z.boolean().optional(),
   overwrite: z.boolean().optional(),
   replace: z.array(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a file system, as blkid prints it')).optional(),
 });

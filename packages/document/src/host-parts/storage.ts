@@ -105,6 +105,18 @@ export const storage = hostPart({
       default: [],
       example: ['-m', '0'],
     },
+    'disks[].partitions[].grow': {
+      description:
+        'Whether the partition grows to the end of its disk when the disk is larger than it was. Only the last partition can, with the size Rest, on a disk without percentages. Its data is kept.',
+      default: false,
+      example: true,
+    },
+    'filesystems[].grow': {
+      description:
+        'Whether an existing file system grows to the size of its device. Its data is kept, and it stays mounted. Only ext4, xfs and btrfs can.',
+      default: false,
+      example: true,
+    },
     'filesystems[].overwrite': {
       description: 'Whether the device is formatted whatever it holds. The data on it is lost.',
       default: false,
@@ -151,13 +163,16 @@ export const storage = hostPart({
         ),
       ),
     ],
-    'filesystems[]': () =>
+    'disks[].partitions[]': () => [when(is('grow', true), is('size', 'Rest'))],
+    'filesystems[]': () => [
+      when(is('grow', true), must('type', not({ enum: ['vfat', 'swap'] }))),
       // btrfs takes all that the form of a label takes.
-      Object.entries(LABEL_LIMIT)
+      ...Object.entries(LABEL_LIMIT)
         .filter(([type]) => type !== 'btrfs')
         .map(([type, maxLength]) =>
           when(is('type', type), must('label', any(VARIABLE, { type: 'string', maxLength }))),
         ),
+    ],
     'mounts[]': () => [when(is('type', 'swap'), without('path'), given('path', not({ const: '/' })))],
   },
   toModel: (section): StorageModel => ({
@@ -165,10 +180,11 @@ export const storage = hostPart({
       device: toDevice(disk.device),
       table: disk.table ?? 'gpt',
       wipe: disk.wipe ?? false,
-      partitions: disk.partitions.map(({ label, size, type }) => ({
+      partitions: disk.partitions.map(({ label, size, type, grow }) => ({
         label,
         size: toPartitionSize(size),
         type: toPartitionType(type ?? 'linux'),
+        ...(grow === true ? { grow } : {}),
       })),
     })),
     filesystems: (section?.filesystems ?? []).map((filesystem) => ({
@@ -178,6 +194,7 @@ export const storage = hostPart({
       options: filesystem.options ?? [],
       overwrite: filesystem.overwrite ?? false,
       replace: filesystem.replace ?? [],
+      ...(filesystem.grow === true ? { grow: filesystem.grow } : {}),
     })),
     mounts: (section?.mounts ?? []).map((mount) => ({
       device: toDevice(mount.device),

@@ -86,8 +86,9 @@ describe('a table that is there', () => {
   const LINUX = '0FC63DAF-8483-4772-8E79-3D69D8477DE4';
   const table = (sizes: readonly number[], different: Partial<PartitionTable> = {}): PartitionTable => ({
     kind: 'gpt',
+    sectorBytes: 512,
     usableEndBytes: undefined,
-    partitions: sizes.map((sizeBytes) => ({ sizeBytes, type: LINUX, label: 'made by hand' })),
+    partitions: sizes.map((sizeBytes) => ({ startBytes: 0, sizeBytes, type: LINUX, label: 'made by hand' })),
     ...different,
   });
   const wanted = disk([bytes(GIB), rest]);
@@ -145,15 +146,21 @@ describe('a table that is there', () => {
         printed('gpt', {
           lastlba: 999,
           sectorsize: 4096,
-          partitions: [{ size: 256, type: LINUX.toLowerCase(), name: 'x' }],
+          partitions: [{ start: 3, size: 256, type: LINUX.toLowerCase(), name: 'x' }],
         }),
       ),
-      { kind: 'gpt', usableEndBytes: 1033 * 4096, partitions: [{ sizeBytes: MIB, type: LINUX, label: 'x' }] },
+      {
+        kind: 'gpt',
+        sectorBytes: 4096,
+        usableEndBytes: 1033 * 4096,
+        partitions: [{ startBytes: 3 * 4096, sizeBytes: MIB, type: LINUX, label: 'x' }],
+      },
     );
     assert.deepEqual(parsePartitionTable(printed('dos', { partitions: [{ size: 2048, type: '8E' }] })), {
       kind: 'mbr',
+      sectorBytes: 512,
       usableEndBytes: undefined,
-      partitions: [{ sizeBytes: MIB, type: '8e', label: undefined }],
+      partitions: [{ startBytes: 0, sizeBytes: MIB, type: '8e', label: undefined }],
     });
     assert.equal(parsePartitionTable(printed('sun', {})), undefined);
   });
