@@ -117,10 +117,9 @@ export class StepFailure extends Error {
 async function runStep(step: Step, desired: unknown, options: RunOptions, made: string[]): Promise<void> {
   const { host, journal, model, trace } = options;
   const deadlineMs = step.deadlineMs?.(desired);
-  const signal =
-    deadlineMs === undefined || deadlineMs > LONGEST_TIMER_MS
-      ? options.signal
-      : AbortSignal.any([options.signal, AbortSignal.timeout(deadlineMs)]);
+  const isLimited = deadlineMs !== undefined && deadlineMs <= LONGEST_TIMER_MS;
+  const limits = isLimited ? [options.signal, AbortSignal.timeout(deadlineMs)] : [options.signal];
+  const signal = AbortSignal.any(limits);
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
 
   const record = journal.record(step.id);
@@ -204,7 +203,7 @@ export async function planStep(
   onRemark?: (message: string) => void,
 ): Promise<readonly Change[]> {
   const actual = await step.inspect(host, desired, record);
-  if (onRemark !== undefined) for (const remark of step.remarks?.(desired, record, actual) ?? []) onRemark(remark);
+  for (const remark of step.remarks?.(desired, record, actual) ?? []) onRemark?.(remark);
   return step.plan(desired, actual).filter((change) => scope === 'all' || change.scope === 'base');
 }
 
@@ -232,7 +231,7 @@ function waitsOf(step: Step, { observer }: RunOptions): Waits {
   return (change, what) => {
     if (what === undefined) waiting.delete(change);
     else waiting.set(change, what);
-    observer.waitingFor(step.id, waiting.size === 0 ? undefined : [...waiting.values()].join(', '));
+    observer.waitingFor(step.id, [...waiting.values()].join(', ') || undefined);
   };
 }
 
