@@ -51,6 +51,28 @@ describe('manifest.json', () => {
     assert.deepEqual(parseManifest(bytes(JSON.stringify(later))), { ...manifest, packages: [] });
   });
 
+  for (const [os, isKnown] of [
+    ['linux', true],
+    ['windows', true],
+    ['plan9', false],
+  ] as const) {
+    test(`names artefacts for ${os}: ${isKnown ? 'taken' : 'refused'}`, () => {
+      const program = { size: 1, sha256: digest };
+      const artefact = {
+        file: 'a.gz',
+        os,
+        architecture: 'amd64',
+        compression: 'gzip',
+        size: 1,
+        sha256: digest,
+        program,
+      };
+      const read = () => parseManifest(bytes(JSON.stringify({ ...manifest, artefacts: [artefact] })));
+      if (isKnown) assert.deepEqual(read().artefacts, [artefact]);
+      else assert.throws(read);
+    });
+  }
+
   test('may name packages of a kind that is not known here', () => {
     const one = { file: 'a.apk', format: 'apk', os: 'linux', architecture: 'amd64', size: 1, sha256: digest };
     assert.deepEqual(parseManifest(bytes(JSON.stringify({ ...manifest, packages: [one] }))).packages, [one]);

@@ -124,6 +124,23 @@ describe('the looks at the machine', () => {
     ]);
   });
 
+  test('see a runtime that says that it is not ready, in its words', async () => {
+    const conditions = [
+      { type: 'RuntimeReady', status: false, reason: 'Broken', message: 'no snapshotter' },
+      { type: 'NetworkReady', status: false, reason: 'NetworkPluginNotReady', message: 'no CNI' },
+    ];
+    const host = memoryHost({
+      services: { containerd: { active: true } },
+      cri: {
+        version: async () => ({ runtimeName: 'containerd', runtimeVersion: 'v2.0.0' }),
+        status: async () => conditions,
+      },
+    });
+    const found = await checkRuntime(host, 'unix:///x', [], false);
+    assert.deepEqual(brief(found), ['runtime/cri failed ContainerRuntimeNotReady']);
+    assert.equal(found[0]?.text, 'the container runtime is not ready: Broken no snapshotter');
+  });
+
   test('end in time: a look that hangs or throws is told as skipped', async () => {
     const checks = await lookAround(
       {

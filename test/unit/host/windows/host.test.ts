@@ -100,6 +100,31 @@ describe('scripts of PowerShell', () => {
   }
 });
 
+describe('a script of PowerShell that does not answer', () => {
+  const script = windowsScript('example', '$answer = 1');
+
+  for (const [what, stderr, timedOut, told] of [
+    ['says why', 'Access is denied.\n', false, [{ source: 'powershell.exe', text: 'Access is denied.' }]],
+    ['says nothing', ' \n', false, []],
+    ['does not end', '', true, []],
+  ] as const) {
+    test(`and ${what} has that as evidence`, () => {
+      assert.throws(
+        () => readAnswer(script, { status: 5, stdout: '', stderr, timedOut }),
+        (error: { message?: string; evidence?: unknown }) => {
+          const ended = timedOut ? 'did not end in time' : 'ended with status 5';
+          assert.match(
+            error.message ?? '',
+            new RegExp(`^powershell\\.exe ${ended} and did not answer the script example`),
+          );
+          assert.deepEqual(error.evidence, told);
+          return true;
+        },
+      );
+    });
+  }
+});
+
 describe('the closed list of Windows', () => {
   const script = (one: { args: readonly string[] }) => ['powershell.exe', ...one.args];
   for (const [program = '', ...args] of [
