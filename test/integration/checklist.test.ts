@@ -10,7 +10,7 @@ const DIRECTORY = '/tmp/checklist';
 const DOCUMENT = `${DIRECTORY}/document.yaml`;
 /** The hook of the document waits for it. */
 const GO = `${DIRECTORY}/go`;
-const RUNNING = /^ {2}[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] early hooks +(\d+ s|\d+ m \d+ s) /m;
+const RUNNING = /^ {2}[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] early hooks +(\d+ m \d+ s|\d+ s)(?: |$)/m;
 
 function write(commands: readonly string[]): void {
   const document = {
