@@ -1,6 +1,7 @@
 import type { Step } from '../steps/step.ts';
 import { HOOK_EDIT } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
+import { priorStates } from './prior-states.ts';
 import type { RunOptions } from './runner.ts';
 
 /**
@@ -17,7 +18,10 @@ export async function noteHookEdits(
     const desired = step.hookEdits === undefined ? undefined : step.desired(model, facts);
     if (desired === undefined) continue;
     for (const [path, note] of (await step.hookEdits?.(host, desired, journal.record(step.id))) ?? []) {
-      journal.append({ is: 'note', step: hooks.id, change: `${HOOK_EDIT}${path}`, note });
+      // A hook is of the document: what it made of a file is not a change of somebody else.
+      await priorStates(host, hooks.id, journal).around([`path:${path}`], () =>
+        journal.append({ is: 'note', step: hooks.id, change: `${HOOK_EDIT}${path}`, note }),
+      );
     }
   }
 }

@@ -1,3 +1,5 @@
+import { HOOKS_DIRECTORY, PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+
 /**
  * Files that identify a machine or were left by its use. None of them may be in an image: every machine booted from it
  * would have the same identity or history.
@@ -17,7 +19,8 @@ export const INSTANCE_PATHS: readonly InstancePath[] = [
   { path: '/var/lib/machineadm/journal', what: 'the journal of a run', remedy: REMOVE },
   { path: '/var/lib/machineadm/status.json', what: 'the status of a run', remedy: REMOVE },
   { path: '/var/lib/machineadm/summary.json', what: 'the summary of a run', remedy: REMOVE },
-  { path: '/var/lib/machineadm/hooks', below: true, what: 'hooks of a machine', remedy: REMOVE },
+  { path: HOOKS_DIRECTORY, below: true, what: 'hooks of a machine', remedy: REMOVE },
+  { path: PRIOR_STATE_DIRECTORY, below: true, what: 'what was there before the first run', remedy: REMOVE },
   { path: '/etc/machineadm/bootstrap.yaml', what: "a machine's document", remedy: REMOVE },
   // Of the bootstrap (k/k cmd/kubeadm/app/constants/constants.go).
   ...['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map((name) => ({

@@ -1,6 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
 import { withoutChecksum } from '../host/files/checksum.ts';
+import type { Resource } from '../host/seam/resource.ts';
+import type { PriorState } from '../steps/prior-state/state.ts';
 import type { FollowUp, Inventory, OwnedPlace } from '../steps/step.ts';
 
 /**
@@ -31,8 +33,13 @@ export type JournalRecord =
   /** Its end. `undoes` names steps whose records become invalid. */
   | { readonly is: 'done'; readonly step: string; readonly change: string; readonly undoes?: readonly string[] }
   | { readonly is: 'settled'; readonly followUp: FollowUp }
-  /** A path is about to be written for the first time; `absent`: it did not exist, so it will be ours. */
+  /** How a resource is, just before its first change. The first record counts, until a reset. `v`: of its form. */
+  | { readonly is: 'before'; readonly v: 1; readonly step: string; readonly of: Resource; readonly was: PriorState }
+  /** What a change makes of it (`markOf`): a reset keeps what somebody else changed since. */
+  | { readonly is: 'after'; readonly of: Resource; readonly mark: string }
+  /** What earlier versions recorded in place of `before`: that a path or a service at boot is ours, or was there. */
   | { readonly is: 'wrote'; readonly step: string; readonly path: string; readonly before: 'absent' | 'present' }
+  | { readonly is: 'enabled'; readonly step: string; readonly service: string }
   /**
    * A file, link or directory that was not there is about to be made, or was: a later document that does not ask for it has
    * it removed. `stamp` comes once a file is written, and tells whether somebody else changed it since.
@@ -40,8 +47,6 @@ export type JournalRecord =
   | ({ readonly is: 'owned'; readonly path: string } & OwnedPlace)
   /** What was owned is gone, or is somebody else's now. */
   | { readonly is: 'released'; readonly step: string; readonly path: string }
-  /** A service that was not enabled is about to be enabled. */
-  | { readonly is: 'enabled'; readonly step: string; readonly service: string }
   /** What exists before a bootstrapper starts: no reset removes it. The last record counts. */
   | { readonly is: 'inventory'; readonly step: string; readonly entries: Inventory }
   /**
@@ -92,6 +97,8 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   note: object({ step: string, change: string }),
   done: object({ step: string, change: string, undoes: optional(listOf(string)) }),
   settled: object({ followUp: string }),
+  before: object({ of: string }),
+  after: object({ of: string, mark: string }),
   wrote: object({ path: string, before: string }),
   owned: object({ path: string, step: string, type: string }),
   released: object({ path: string }),

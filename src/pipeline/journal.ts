@@ -1,7 +1,7 @@
 import type { Facts } from '../host/seam/facts.ts';
 import type { FollowUp, Inventory, StepRecord } from '../steps/step.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
-import { type OwnedOf, ownedBy, rememberPath, sourcesKey } from './path-memory.ts';
+import { ownedBy, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
 
 /** The steps with `bootstraps`; a document uses at most one of them. A test checks this list. */
 export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
@@ -9,7 +9,7 @@ export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper
 const PROOF_STEP = 'sentinel';
 
 /** The state that the lines of a journal add up to. */
-export interface JournalState {
+export interface JournalState extends ResourceMemory {
   readonly identity: InstanceIdentity;
   /** The number of runs. */
   readonly attempts: number;
@@ -30,12 +30,12 @@ export interface JournalState {
   /** Pending reboots, by the step that needs them. */
   readonly reboots: ReadonlyMap<string, { readonly now: 'Owed' | 'Requested'; readonly bootId: string | undefined }>;
   readonly foreign: boolean;
-  /** What existed at each path before our first write, in the order of the writes. */
-  readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
-  /** What was made where nothing was, with the sources of the document that asked for it. */
-  readonly owned: ReadonlyMap<string, OwnedOf>;
-  /** Services that machineadm enabled. */
-  readonly enabled: ReadonlySet<string>;
+  /** Every follow-up that a step ever owed, by step. */
+  readonly everOwed: ReadonlyMap<string, ReadonlySet<FollowUp>>;
+  /** A reset was begun and did not end. */
+  readonly isResetting: boolean;
+  /** Steps that ever changed something. */
+  readonly acted: ReadonlySet<string>;
   /** What existed before a bootstrapper first started; undefined without a record. */
   readonly inventory: Inventory | undefined;
   /** The `LoadedDocument.lastingDigest` that this instance was bootstrapped from; undefined before. */
@@ -82,9 +82,12 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     bootId: undefined,
     reboots: new Map(),
     foreign,
-    wrote: new Map(),
+    before: new Map(),
+    after: new Map(),
     owned: new Map(),
-    enabled: new Set(),
+    everOwed: new Map(),
+    isResetting: false,
+    acted: new Set(),
     inventory,
     bootstrappedFrom: undefined,
     applied: new Map(),
@@ -133,18 +136,16 @@ export function readJournal(path: string, lines: readonly string[]): JournalStat
   const [first, ...rest] = lines.map((line, index) => parseRecord(path, line, index));
   if (first === undefined) return undefined;
   if (first.is !== 'instance') throw unreadable(path, 1);
-  const paths = { wrote: new Map<string, 'absent' | 'present'>(), owned: new Map<string, OwnedOf>() };
-  let state: JournalState = { ...newJournalState(first.identity, first.foreign), ...paths };
-  for (const record of rest) if (!rememberPath(paths, state.open?.sources, record)) state = afterRecord(state, record);
-  return state;
+  return rest.reduce(afterRecord, newJournalState(first.identity, first.foreign));
 }
 
 /** The state after one more record. */
 export function afterRecord(state: JournalState, record: JournalRecord): JournalState {
   switch (record.is) {
     case 'instance':
-    case 'step':
       return state;
+    case 'step':
+      return { ...state, acted: new Set([...state.acted, record.step]) };
     case 'run': {
       const { run, command, lasting, written, sources, bootId } = record;
       const commands = new Set([...state.commands, command]);
@@ -157,26 +158,29 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       return { ...inBoot(state, bootId), attempts: state.attempts + 1, ...begun, applied, doneInRun: new Set() };
     }
     case 'reset':
-      return { ...state, unfinishedRuns: new Set([record.run]) };
-    case 'owed':
-      return { ...state, owed: new Set([...state.owed, ...record.followUps]) };
+      return { ...state, unfinishedRuns: new Set([record.run]), isResetting: true };
+    case 'owed': {
+      const { step, followUps } = record;
+      const ever = new Set([...(state.everOwed.get(step) ?? []), ...followUps]);
+      const everOwed = new Map(state.everOwed).set(step, ever);
+      return { ...state, owed: new Set([...state.owed, ...followUps]), everOwed };
+    }
     case 'settled':
       return { ...state, owed: new Set([...state.owed].filter((followUp) => followUp !== record.followUp)) };
+    case 'before':
+    case 'after':
     case 'wrote':
+    case 'enabled':
     case 'owned':
-    case 'released': {
-      const paths = { wrote: new Map(state.wrote), owned: new Map(state.owned) };
-      rememberPath(paths, state.open?.sources, record);
-      return { ...state, ...paths };
-    }
+    case 'released':
+      rememberResource(state, state.open?.sources, record);
+      return state;
     case 'reboot': {
       const reboots = new Map(state.reboots);
       if (record.now === 'Served') reboots.delete(record.step);
       else reboots.set(record.step, { now: record.now, bootId: state.bootId });
       return { ...state, reboots };
     }
-    case 'enabled':
-      return { ...state, enabled: new Set([...state.enabled, record.service]) };
     case 'inventory':
       return { ...state, inventory: record.entries };
     case 'started':
@@ -221,7 +225,7 @@ function afterStepRecord(
   const memory = afterChange(state.steps.get(record.step) ?? NO_MEMORY, record);
   const steps = new Map(state.steps).set(record.step, memory);
   if (record.is === 'note') return { ...state, steps, proven: state.proven || record.step === PROOF_STEP };
-  if (record.is === 'started') return { ...state, steps };
+  if (record.is === 'started') return { ...state, steps, acted: new Set([...state.acted, record.step]) };
   const doneInRun = new Set([...state.doneInRun, record.change]);
   for (const undone of record.undoes ?? []) steps.delete(undone);
   if (BOOTSTRAP_STEPS.some((step) => record.undoes?.includes(step) === true)) {
@@ -277,7 +281,7 @@ export function stepRecord(
         : 'none',
     attempts: bootstrap.flatMap(attemptNotes),
     inventory: state?.inventory,
-    wrote: state?.wrote ?? new Map(),
+    created: (path) => state?.before.get(`path:${path}`)?.was === null,
     owned: ownedBy(state?.owned, sources),
     owed: state?.owed ?? new Set(),
     reboot: rebootOf(state, step),

@@ -7,6 +7,7 @@ import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { removeStatus } from '../reporting/status-writer.ts';
+import { forgetCopies } from '../steps/prior-state/copies.ts';
 import { isBake, type JournalState, type PreparedNote } from './journal.ts';
 import { type InstanceIdentity, isSameInstance } from './journal-record.ts';
 import { pipelineFor } from './pipeline.ts';
@@ -100,6 +101,8 @@ export async function writePrepared(host: Host, prepared: Prepared): Promise<voi
 export async function removeBakeState(host: Host, journal: JournalState, statusCopy: string): Promise<void> {
   if (!isBake(journal) || journal.owed.size > 0) return;
   await host.removeFile(JOURNAL_PATH);
+  // What the bake put into the image is what was there before for every machine that boots from it.
+  await forgetCopies(host);
   await removeStatus(host, statusCopy);
   await host.sync(PREPARED_PATH);
 }

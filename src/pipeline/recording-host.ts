@@ -3,22 +3,29 @@ import type { Model } from '@machineadm/document/model.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import type { Host, ServiceManager } from '../host/seam/host.ts';
 import { type Change, type OwnedPlace, owing, type Step, stampOf } from '../steps/step.ts';
+import type { PriorStates } from './prior-states.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
-/** Paths that a reboot empties need no record. */
+/** Paths that a reboot empties are not owned. */
 const VOLATILE = '/run/';
 
 type Maker = Pick<Step, 'id' | 'owned'> & Pick<OwnedPlace, 'owes'>;
 
+interface Records {
+  readonly journal: RunJournal;
+  readonly prior: PriorStates;
+  /** Records every change, including repeated ones. */
+  readonly trace?: RunTrace | undefined;
+}
+
 /**
- * The same host, whose journal records every file, directory and enabled service before a step creates it: `machineadm
- * reset` removes only what machineadm created. What existed before is recorded as such. One record per path in the life
- * of the journal. `trace` records every change, including repeated ones.
+ * The same host, which records how everything is before a step changes it: what it writes by itself, and what a command
+ * says that it changes (`Command.changes`). `machineadm reset` restores that.
  *
  * @param maker `owned`: what it makes where nothing was is removed once no document asks for it; `owes`: what must follow then
  */
-export function recordingHost(host: Host, maker: Maker, journal: RunJournal, trace?: RunTrace): Host {
+export function recordingHost(host: Host, maker: Maker, { journal, prior, trace }: Records): Host {
   const step = maker.id;
   const owes = maker.owes === undefined ? {} : { owes: maker.owes };
   type Place = Omit<OwnedPlace, 'step'>;
@@ -30,20 +37,19 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
       own(above, { type: 'directory' });
     }
   };
+  const change = async (kind: 'path' | 'attributes' | 'kernel' | 'service', name: string): Promise<void> => {
+    trace?.touch(step, name);
+    await prior.before([`${kind}:${name}`]);
+  };
   const make = async (path: string, place: Place, write: () => Promise<void>): Promise<void> => {
-    trace?.touch(step, path);
-    if (path.startsWith(VOLATILE)) return await write();
-    const { wrote, owned } = journal.state();
-    const [isNew, known] = [!wrote.has(path), owned.get(path)];
+    if (maker.owned !== true || path.startsWith(VOLATILE)) return await write();
+    const known = journal.state().owned.get(path);
     // Who owned no more than a block of it does not own what stands around that.
     const isOurs = known !== undefined && (known.type === 'block') === (place.type === 'block');
-    const isWatched = maker.owned === true && !isOurs;
-    const before = (isNew || isWatched) && (await host.stat(path)) !== undefined ? 'present' : 'absent';
-    if (isNew) journal.append({ is: 'wrote', step, path, before });
-    if (maker.owned !== true) return await write();
-    if (before === 'absent') await ownParents(path);
+    const isFresh = isOurs || (await host.stat(path)) === undefined;
+    if (isFresh) await ownParents(path);
     // A block is ours wherever it stands, and its marks tell which it is.
-    const owns = before === 'absent' || place.type === 'block';
+    const owns = isFresh || place.type === 'block';
     if (owns) own(path, place);
     await write();
     if (!owns && known !== undefined) journal.append({ is: 'released', step, path });
@@ -52,20 +58,34 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
     if (stamp !== undefined) own(path, { ...place, stamp });
   };
   const remove = async (path: string, unlink: () => Promise<void>): Promise<void> => {
-    trace?.touch(step, path);
+    await change('path', path);
+    await prior.content(path, undefined);
     await unlink();
     if (isOwned(path)) journal.append({ is: 'released', step, path });
   };
   return {
     ...host,
     async writeFile(file) {
-      const place: Place = file.block === undefined ? { type: 'file' } : { type: 'block', block: file.block };
-      await make(file.path, place, () => host.writeFile(file));
+      const { path, content, block } = file;
+      await change('path', path);
+      await make(path, block === undefined ? { type: 'file' } : { type: 'block', block }, async () => {
+        if (typeof content !== 'string' && !(content instanceof Uint8Array)) {
+          return await prior.around([`path:${path}`], () => host.writeFile(file));
+        }
+        await prior.content(path, content);
+        await host.writeFile(file);
+      });
     },
     async writeLink(path, target) {
-      await make(path, { type: 'link', target }, () => host.writeLink(path, target));
+      await change('path', path);
+      await make(path, { type: 'link', target }, () =>
+        prior.around([`path:${path}`], () => host.writeLink(path, target)),
+      );
     },
     async makeDirectory(path, mode) {
+      trace?.touch(step, path);
+      // One that is there stays as it is.
+      if ((await host.stat(path)) === undefined) await prior.before([`path:${path}`]);
       await make(path, { type: 'directory' }, () => host.makeDirectory(path, mode));
     },
     async removeFile(path) {
@@ -75,32 +95,27 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
       await remove(path, () => host.removeDirectory(path));
     },
     async chmod(path, mode) {
-      trace?.touch(step, path);
+      await change('attributes', path);
       await host.chmod(path, mode);
     },
     async chown(path, uid, gid) {
-      trace?.touch(step, path);
+      await change('attributes', path);
       await host.chown(path, uid, gid);
     },
     async writeKernelFile(path, value) {
-      trace?.touch(step, path);
+      await change('kernel', path);
       await host.writeKernelFile(path, value);
+    },
+    async run(command) {
+      const { changes = [] } = command;
+      return changes.length === 0 ? await host.run(command) : await prior.around(changes, () => host.run(command));
     },
     async sync(path) {
       // The records must be durable before the files are.
       journal.flush();
       await host.sync(path);
     },
-    services: {
-      ...tracedServices(host.services, (name) => trace?.touch(step, name)),
-      async enable(name) {
-        trace?.touch(step, name);
-        if (!journal.state().enabled.has(name) && !(await host.service(name)).enabled) {
-          journal.append({ is: 'enabled', step, service: name });
-        }
-        await host.services.enable(name);
-      },
-    },
+    services: recordedServices(host.services, (name) => change('service', name)),
   };
 }
 
@@ -109,19 +124,20 @@ export function makerOf({ host }: Model, { id, owned }: Step, change: Pick<Chang
   return owned === true && host.platform === 'linux' ? { id, owned, ...owing(change) } : { id };
 }
 
-function tracedServices(services: ServiceManager, touch: (name: string) => void): ServiceManager {
-  const traced = (act: (name: string) => Promise<void>) => (name: string) => {
-    touch(name);
-    return act(name);
+function recordedServices(services: ServiceManager, change: (name: string) => Promise<void>): ServiceManager {
+  const recorded = (act: (name: string) => Promise<void>) => async (name: string) => {
+    await change(name.replace(/\.service$/, ''));
+    await act(name);
   };
   return {
     ...services,
-    start: traced((name) => services.start(name)),
-    stop: traced((name) => services.stop(name)),
-    restart: traced((name) => services.restart(name)),
-    reloadService: traced((name) => services.reloadService(name)),
-    disable: traced((name) => services.disable(name)),
-    mask: traced((name) => services.mask(name)),
-    unmask: traced((name) => services.unmask(name)),
+    start: recorded((name) => services.start(name)),
+    stop: recorded((name) => services.stop(name)),
+    restart: recorded((name) => services.restart(name)),
+    reloadService: recorded((name) => services.reloadService(name)),
+    enable: recorded((name) => services.enable(name)),
+    disable: recorded((name) => services.disable(name)),
+    mask: recorded((name) => services.mask(name)),
+    unmask: recorded((name) => services.unmask(name)),
   };
 }

@@ -6,9 +6,13 @@ import { LOCK_PATH } from '../host/files/paths.ts';
 import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import type { Host } from '../host/seam/host.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
+import { forgetCopies } from '../steps/prior-state/copies.ts';
+import { UNKNOWN } from '../steps/prior-state/state.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
 import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
 import type { JournalState } from './journal.ts';
+import type { JournalRecord } from './journal-record.ts';
+import { ALL_STEPS } from './pipeline.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { asRefusal } from './refusal.ts';
 import { JOURNAL_PATH, openJournal, peekJournal } from './run-journal.ts';
@@ -46,12 +50,16 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
     if (!recordedOnThisMachine(journal.identity, facts)) {
       throw nothingToReset('the journal on this disk belongs to another machine, of which this disk is a copy');
     }
-    const plan = await planReset(host, madeIn(journal), request);
+    const plan = await planReset(host, madeIn(journal), { ...request, osId: facts.os.id });
     refuseForeignMounts(plan);
     if (!(await request.confirm(plan))) return undefined;
     await endOrphans(host, journal.unfinishedRuns);
-    await noteReset(host, journal, runId);
+    await noteReset(host, journal, runId, plan);
     await performReset(host, plan, request);
+    await forgetCopies(
+      host,
+      plan.restore.flatMap(({ keeps }) => keeps ?? []),
+    );
     // These describe a node that no longer exists.
     for (const path of Object.values(STATUS_PATHS)) await removeStatus(host, path);
     archiveLog(JOURNAL_PATH, `${JOURNAL_PATH}.reset`);
@@ -61,15 +69,30 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
   }
 }
 
-/** A killed reset also leaves commands, which the next run recognises by this record. */
-async function noteReset(host: Host, { identity }: JournalState, run: string): Promise<void> {
+async function noteReset(host: Host, { identity }: JournalState, run: string, plan: ResetPlan): Promise<void> {
   const journal = await openJournal(host, identity);
-  journal.append({ is: 'reset', run, at: new Date().toISOString() });
+  for (const record of resetRecords(run, plan)) journal.append(record);
   journal.close();
 }
 
-function madeIn({ wrote, enabled, inventory, steps }: JournalState): Made {
-  return { wrote, enabled, inventory, note: (step, change) => steps.get(step)?.notes.get(change) };
+/**
+ * What the journal says of a reset that begins. A killed one leaves commands, too, and users that are neither as they were
+ * nor as machineadm left them: the next reset knows them by these records.
+ */
+export function resetRecords(run: string, { restore }: ResetPlan): readonly JournalRecord[] {
+  const users = restore.flatMap(({ resource }) => (resource?.startsWith('user:') === true ? [resource] : []));
+  return [
+    ...users.map((of) => ({ is: 'after', of, mark: UNKNOWN }) as const),
+    { is: 'reset', run, at: new Date().toISOString() },
+  ];
+}
+
+/** What a reset reads in the journal. */
+export function madeIn(journal: JournalState): Made {
+  const { before, after, everOwed, isResetting, inventory, steps, acted } = journal;
+  const leaves = ALL_STEPS.flatMap((step) => (step.leaves !== undefined && acted.has(step.id) ? [step.leaves] : []));
+  const note: Made['note'] = (step, change) => steps.get(step)?.notes.get(change);
+  return { before, after, everOwed, isResetting, inventory, leaves: [...new Set(leaves)], note };
 }
 
 function refuseForeignMounts({ mounts }: ResetPlan): void {

@@ -13,16 +13,17 @@ import {
   withNotes,
 } from './journal.ts';
 import { type InstanceIdentity, isSameInstance, type JournalRecord } from './journal-record.ts';
-import { rememberPath } from './path-memory.ts';
 
 export const JOURNAL_PATH = '/var/lib/machineadm/journal';
+/** Each flush of its own is a wait for the disk: whoever needs them durable flushes them together. */
+const LAZY: ReadonlySet<JournalRecord['is']> = new Set(['before', 'after', 'owned', 'released']);
 
 /**
- * The journal of the current run: records are durable before `append` returns, except for paths that are written or removed.
+ * The journal of the current run: records are durable before `append` returns, except for those of resources (`LAZY`).
  * There are thousands of those, and they become durable with `flush`, or with the next record of another kind.
  */
 export interface RunJournal {
-  /** The current state; its paths (`wrote`, `owned`) keep growing. */
+  /** The current state; what it knows of resources keeps growing. */
   state(): JournalState;
   record(step: string): StepRecord;
   owed(): ReadonlySet<FollowUp>;
@@ -79,19 +80,15 @@ export async function openJournal(
     replaceLog(path, [header, ...kept].map(lineOf).join('\n'), archive);
   }
   const log: AppendLog = openAppendLog(path);
-  const seen = withNotes(journalForInstance(readJournal(path, log.lines), identity), prepared);
-  const paths = { wrote: new Map(seen.wrote), owned: new Map(seen.owned) };
-  let state: JournalState = { ...seen, ...paths };
+  let state = withNotes(journalForInstance(readJournal(path, log.lines), identity), prepared);
   return {
     state: () => state,
     record: (step) => stepRecord(state, step),
     owed: () => state.owed,
     append(record) {
-      if (rememberPath(paths, state.open?.sources, record)) log.appendLazily(lineOf(record));
-      else {
-        log.append(lineOf(record));
-        state = afterRecord(state, record);
-      }
+      if (LAZY.has(record.is)) log.appendLazily(lineOf(record));
+      else log.append(lineOf(record));
+      state = afterRecord(state, record);
     },
     flush: () => log.flush(),
     close: () => log.close(),

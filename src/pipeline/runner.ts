@@ -8,6 +8,7 @@ import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from 
 import { groupAdjacent, mapWithLimit } from './concurrency.ts';
 import { desiredOf } from './desired.ts';
 import { performFollowUp } from './follow-ups.ts';
+import { priorStates } from './prior-states.ts';
 import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
 import { makerOf, recordingHost } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
@@ -131,7 +132,10 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     throw rebootWasFutile(step, futile);
   }
   const waits = waitsOf(step, options);
-  const recording = (change?: Change) => recordingHost(host, makerOf(model, step, change), journal, trace);
+  const prior = priorStates(host, step.id, journal);
+  const recording = (change?: Change) => recordingHost(host, makerOf(model, step, change), { journal, prior, trace });
+  const writes = changes.flatMap((change) => change.writes ?? []);
+  if (writes.length > 0) await within(prior.before(writes.map((path) => `path:${path}` as const)));
   const changing = recording();
   const make = async (change: Change): Promise<void> => {
     if (change.owes !== undefined && change.owes.length > 0) {

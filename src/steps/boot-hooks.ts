@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { HookGroup } from '@machineadm/document/model.ts';
-import { HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
+import { HOOKS_DIRECTORY, HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';
 import { selfCommand } from '../host/processes/identity.ts';
@@ -9,7 +9,7 @@ import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
 import type { Change, Step } from './step.ts';
 
 /** Where the commands lie that run at every boot: there is no document at hand then. They may hold secrets. */
-export const BOOT_HOOKS_FILE = '/var/lib/machineadm/hooks/every-boot.json';
+export const BOOT_HOOKS_FILE = `${HOOKS_DIRECTORY}/every-boot.json`;
 /** The step's name, and under which its commands lie while they run: not those of the step `hooks-early`. */
 export const BOOT_HOOKS_ID = 'hooks-boot';
 

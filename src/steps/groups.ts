@@ -55,8 +55,9 @@ export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
   },
 
   async apply(host, { payload: { name, gid, system } }, { signal }) {
+    const changes = [`group:${name}`] as const;
     const args = [...(gid === undefined ? [] : ['--gid', String(gid)]), ...(system ? ['--system'] : []), '--', name];
-    await changeAccount(host, { program: 'groupadd', args, signal }, `the group ${name} was not created`);
+    await changeAccount(host, { program: 'groupadd', args, signal, changes }, `the group ${name} was not created`);
   },
 
   async settled(host) {

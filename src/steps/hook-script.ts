@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import type { HookGroup } from '@machineadm/document/model.ts';
+import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { PasswdEntry } from './accounts/databases.ts';
 import { DRIVER_FILES, type StateKind, wordsOf } from './hook-driver.ts';
@@ -30,7 +31,7 @@ export type Marker =
 /** Where the script and the state of a hook group are. Another user than root has a directory of its own. */
 export function hookScript(stepId: string, user?: string): HookScript {
   const name = user === undefined ? stepId : `${stepId}${AS_USER}${user}`;
-  return { directory: `${DIRECTORY}/${name}`, state: `/var/lib/machineadm/hooks/${stepId}` };
+  return { directory: `${DIRECTORY}/${name}`, state: `${HOOKS_DIRECTORY}/${stepId}` };
 }
 
 const DIRECTORY = '/run/machineadm';

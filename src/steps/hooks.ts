@@ -89,6 +89,7 @@ function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesir
     id,
     title,
     runsHooks: true,
+    leaves: 'what the commands of host.hooks did: machineadm does not know what that is',
 
     desired(model: Model) {
       const group = model.host.hooks[phase];

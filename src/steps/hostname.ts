@@ -99,7 +99,8 @@ function configuredName(text: string | undefined): string | undefined {
 async function setRunningName(host: Host, name: string, execution: Execution): Promise<void> {
   if ((await host.which('hostnamectl')) !== undefined) {
     const args = ['--no-ask-password', 'set-hostname', name];
-    await host.run({ program: 'hostnamectl', args, timeoutMs: 30_000, signal: execution.signal });
+    const changes = [`kernel:${RUNNING_NAME}`, `path:${HOSTNAME_FILE}`] as const;
+    await host.run({ program: 'hostnamectl', args, timeoutMs: 30_000, signal: execution.signal, changes });
     if ((await host.readText(RUNNING_NAME))?.trim() === name) return;
   }
   try {

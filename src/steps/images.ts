@@ -70,6 +70,7 @@ export type ImagesPayload =
 export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
   id: 'images',
   title: 'container images',
+  leaves: 'the container images in the store of containerd',
   needs: ['containerd'],
 
   desired(model, facts) {

@@ -17,6 +17,6 @@ export async function inventoryNow(host: QueryHost, places: ResetPlaces, record:
   return withoutOurs(await takeInventory(host, places), record);
 }
 
-function withoutOurs(inventory: Inventory, { wrote }: StepRecord): Inventory {
-  return inventory.filter(({ path }) => wrote.get(path) !== 'absent');
+function withoutOurs(inventory: Inventory, { created }: StepRecord): Inventory {
+  return inventory.filter(({ path }) => !created(path));
 }

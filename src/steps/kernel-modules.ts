@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { MODULES_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { CommandResult, Host, QueryHost } from '../host/seam/host.ts';
+import type { Resource } from '../host/seam/resource.ts';
 import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -140,7 +141,8 @@ async function builtInModules(host: QueryHost): Promise<ReadonlySet<string>> {
 
 async function load(host: Host, module: string, execution: Execution): Promise<void> {
   if ((await host.which('modprobe')) === undefined) throw noModprobe(module);
-  const result = await host.run({ program: 'modprobe', args: ['--', module], signal: execution.signal });
+  const changes = await loadedWith(host, module);
+  const result = await host.run({ program: 'modprobe', args: ['--', module], signal: execution.signal, changes });
   if (result.status === 0 && (await isInKernel(host, module))) return;
   // `install br_netfilter /bin/true` makes modprobe exit 0 without loading anything: so its status proves nothing.
   throw (await denied(host, module)) ?? notLoaded(module, result);
@@ -189,6 +191,13 @@ function notLoaded(module: string, { status, stderr }: CommandResult): Machinead
         : 'Install the module package of the running kernel (linux-modules-extra, kernel-modules), or use a kernel with it.',
     evidence: said === '' ? [] : [{ source: `modprobe ${module}`, text: said }],
   });
+}
+
+/** A module with those that it depends on, these first: `modprobe -D` prints the paths in the order of loading. */
+async function loadedWith(host: QueryHost, module: string): Promise<readonly Resource[]> {
+  const { stdout } = await host.query({ program: 'modprobe', args: ['-D', module] });
+  const names = [...stdout.matchAll(/^insmod \S*?([^/\s]+?)\.ko\S*/gm)].map(([, name = '']) => canonicalModule(name));
+  return [...new Set([...names, module])].map((name) => `module:${name}` as const);
 }
 
 /**

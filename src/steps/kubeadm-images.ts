@@ -48,6 +48,7 @@ interface Wanted {
 export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, KubeadmImagesDesired> = {
   id: 'kubeadm-images',
   title: 'images that kubeadm needs',
+  leaves: 'the container images in the store of containerd',
 
   desired(model, facts) {
     const { kubernetes, containerd } = model;

@@ -44,6 +44,8 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * changes that are true now. Called when `desired` is not what it was before the hooks.
    */
   renew?(host: Host, desired: Desired, record: StepRecord, execution: Execution): Promise<ReadonlyMap<string, unknown>>;
+  /** What a reset leaves of what this step does, and why: `images in the container runtime: …`. Absent: nothing. */
+  readonly leaves?: string;
   /** How long the step may take, from the document; undefined = only the overall deadline. In milliseconds. */
   deadlineMs?(desired: Desired): number | undefined;
   /** What the document asks of this step; undefined = nothing. */
@@ -130,6 +132,8 @@ export interface Change<Payload = unknown> {
   readonly undoes?: readonly StepId[];
   /** Paths, with all below them, that this change deletes: a plan counts on it for the steps that follow. */
   readonly removes?: readonly string[];
+  /** Paths that it writes, where a step has many: what is there is recorded for all its changes with one flush. */
+  readonly writes?: readonly string[];
   /** What must follow this change; journalled as owed before the change is made. */
   readonly owes?: readonly FollowUp[];
   /**
@@ -204,8 +208,8 @@ export interface StepRecord {
   readonly attempts: readonly unknown[];
   /** What was there before the first attempt; undefined where none is on record, as in journals of older versions. */
   readonly inventory: Inventory | undefined;
-  /** What was at each path before a step wrote there for the first time. */
-  readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
+  /** Whether nothing was at this path before a step wrote there. */
+  created(path: string): boolean;
   /** What runs of this document made on this machine, whichever step, and nobody took away since: by path. */
   readonly owned: ReadonlyMap<string, OwnedPlace>;
   /** Follow-ups owed by an earlier, killed run. */
@@ -231,7 +235,7 @@ export const EMPTY_RECORD: StepRecord = {
   bootstrap: 'none',
   attempts: [],
   inventory: undefined,
-  wrote: new Map(),
+  created: () => false,
   owned: new Map(),
   owed: new Set(),
   reboot: 'none',

@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
+import { unescapeOctal } from '../host/files/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, Step, UnmetRequirement } from './step.ts';
 import { type SwapOrigin, swapOrigins } from './swap-origins.ts';
@@ -147,7 +148,12 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
       return;
     }
     execution.waitingFor(`swap on ${payload.device} to be read back into memory`);
-    const result = await host.run({ program: 'swapoff', args: ['--', payload.device], signal: execution.signal });
+    const result = await host.run({
+      program: 'swapoff',
+      args: ['--', payload.device],
+      signal: execution.signal,
+      changes: [`swap:${payload.device}`],
+    });
     execution.waitingFor(undefined);
     if (result.status === 0) {
       if (!payload.isKnown) execution.warn(unknownOrigin(payload.device));
@@ -226,10 +232,6 @@ export function withoutSwap(text: string): { readonly content: string; readonly 
     return `${FSTAB_MARKER}${line}`;
   });
   return { content: lines.join('\n'), devices };
-}
-
-function unescapeOctal(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
 async function swapUnits(host: QueryHost): Promise<readonly SwapUnit[]> {

@@ -1,8 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { UserModel } from '@machineadm/document/model.ts';
-import { authorizedKeysPath, sudoersPath } from '@machineadm/document/ownership/paths.ts';
+import { authorizedKeysPath, sudoersPath, usualHome } from '@machineadm/document/ownership/paths.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import type { Resource } from '../host/seam/resource.ts';
 import { inspectKeys, writeKeys } from './accounts/authorized-keys.ts';
 import { type Accounts, type PasswdEntry, readAccounts } from './accounts/databases.ts';
 import { passwordChange } from './accounts/password.ts';
@@ -73,13 +74,17 @@ export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
       case 'account':
         return await changeAccount(
           host,
-          { ...payload.command, signal },
+          { ...payload.command, signal, changes: await changedBy(host, user) },
           `the user ${user.name} was not ${payload.past}`,
         );
       case 'home': {
         const { home, uid, gid } = await entryOf(host, user);
         const args = ['-d', '-m', '0700', '-o', String(uid), '-g', String(gid), '--', home];
-        return await changeAccount(host, { program: 'install', args, signal }, `${home} was not created`);
+        return await changeAccount(
+          host,
+          { program: 'install', args, signal, changes: [`path:${home}`] },
+          `${home} was not created`,
+        );
       }
       case 'password': {
         const hash = user.passwordHash === undefined ? undefined : await host.secret(user.passwordHash);
@@ -87,7 +92,8 @@ export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
         const change = passwordChange(user, hash, shadow.get(user.name)?.password ?? NEVER_LOGGED_IN);
         if (change.kind !== 'set') return;
         // On standard input, never in the arguments, which every user can read (proc_pid_cmdline(5)).
-        const command = { program: 'chpasswd', args: ['-e'], input: `${user.name}:${change.field}\n`, signal };
+        const changes = [`user:${user.name}`] as const;
+        const command = { program: 'chpasswd', args: ['-e'], input: `${user.name}:${change.field}\n`, signal, changes };
         return await changeAccount(host, command, `the password of ${user.name} was not set`);
       }
       case 'sudo': {
@@ -150,6 +156,20 @@ async function secretIfThere(host: QueryHost, value: SecretValue): Promise<Secre
     if (error instanceof MachineadmError && error.reason === 'SecretUnavailable') return undefined;
     throw error;
   }
+}
+
+/** useradd(8) also makes the user's group, and the home with what /etc/skel holds. */
+async function changedBy(host: QueryHost, { name, home }: UserModel): Promise<readonly Resource[]> {
+  if ((await readAccounts(host)).users.has(name)) return [`user:${name}`];
+  const at = home ?? usualHome(name);
+  const copied = async (directory: string): Promise<readonly Resource[]> => {
+    const found = (await host.list(`/etc/skel${directory}`).catch(() => undefined)) ?? [];
+    const below = found.map((entry) => `${directory}/${entry}`);
+    return (
+      await Promise.all(below.map(async (path) => [`path:${at}${path}` as const, ...(await copied(path))]))
+    ).flat();
+  };
+  return [`group:${name}`, `user:${name}`, `path:${at}`, ...(await copied(''))];
 }
 
 async function entryOf(host: QueryHost, user: UserModel): Promise<PasswdEntry> {

@@ -37,7 +37,7 @@ describe('machineadm reset', { skip, timeout: 25 * MINUTE }, () => {
     assert.equal(dry.exitCode, 0, told(dry));
     assert.match(dry.stdout, /^kubeadm reset$/m);
     assert.match(dry.stdout, /^remove \/etc\/e2e\/plain\.conf$/m);
-    assert.match(dry.stdout, /^leave \/etc\/e2e-appended$/m);
+    assert.match(dry.stdout, /^restore \/etc\/e2e-appended as it was$/m);
     assert.equal(await node.read(SENTINEL), 'success\n', 'nothing was changed');
 
     // A file system of somebody else below what kubeadm would delete: it deletes through mounts it cannot undo.
@@ -63,6 +63,7 @@ describe('machineadm reset', { skip, timeout: 25 * MINUTE }, () => {
       assert.equal(await node.read(gone), undefined, `${gone} is gone`);
     }
     assert.equal(await node.read('/etc/others'), 'of others\n');
+    assert.equal(await node.read('/etc/e2e-appended'), 'was here\n');
     assert.equal(await node.read('/etc/containerd/config.toml'), containerd, 'as it was before');
     assert.equal((await node.machine.shell('ls /var/lib/kubelet/pods 2>/dev/null | wc -l')).trim(), '0');
     assert.notEqual(await node.read(`${JOURNAL}.reset`), undefined, 'the journal is kept beside');

@@ -95,8 +95,10 @@ export interface MemoryHost extends Host {
   put(path: string, file: string | Uint8Array | MemoryFile): void;
   /** Takes a path away as another program would. */
   take(path: string): void;
+  /** Everything there is, as lines to be compared: paths with type, mode, owner and content, kernel settings, services. */
+  snapshot(): readonly string[];
   /** Changes a service as the machine itself would. */
-  setService(name: string, state: MemoryService): void;
+  setService(name: string, state: MemoryService | undefined): void;
 }
 
 /** The same machine where it may only be asked, as `plan` gets it. */
@@ -251,7 +253,19 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       tree.delete(path);
     },
     setService(name, state) {
-      services.set(name, state);
+      if (state === undefined) services.delete(name);
+      else services.set(name, state);
+    },
+    snapshot() {
+      const entries = [...tree].map(([path, { type, mode, uid, gid, bytes }]) => {
+        return `${path} ${type} ${formatMode(mode)} ${uid}:${gid} ${new TextDecoder().decode(bytes)}`;
+      });
+      const settings = [...kernel].map(([path, { value }]) => `${path} = ${value.trim()}`);
+      const units = [...services.keys()].map((name) => {
+        const { exists, active, enabled, masked } = stateOf(name);
+        return `service ${name} ${JSON.stringify({ exists, active, enabled, masked })}`;
+      });
+      return [...entries, ...settings, ...units].sort();
     },
 
     async readFile(path) {

@@ -1,5 +1,6 @@
 import { member } from '@machineadm/document/untyped.ts';
 import { parse } from 'smol-toml';
+import { unescapeOctal } from '../../host/files/paths.ts';
 import type { Subject } from './clause.ts';
 
 /** What becomes of what is written at a path. */
@@ -102,9 +103,9 @@ function mountsOf(mountinfo = ''): readonly Mount[] {
     if (at === undefined || type === undefined) return [];
     return [
       {
-        at: unescaped(at),
+        at: unescapeOctal(at),
         type,
-        options: [...options.split(','), ...superOptions.split(',')].map(unescaped),
+        options: [...options.split(','), ...superOptions.split(',')].map(unescapeOctal),
         source: 'mounted',
       },
     ];
@@ -120,7 +121,7 @@ function configuredMounts({ tree, units }: Subject): readonly Mount[] {
     if (options.split(',').includes('noauto')) return [];
     return [
       {
-        at: at === '/' ? at : unescaped(at).replace(/\/$/, ''),
+        at: at === '/' ? at : unescapeOctal(at).replace(/\/$/, ''),
         type,
         options: options.split(','),
         source: '/etc/fstab',
@@ -136,10 +137,6 @@ function configuredMounts({ tree, units }: Subject): readonly Mount[] {
   });
   // systemd.generator(7): a unit of the administrator wins over what fstab says of the same place.
   return [...fstab, ...mounts];
-}
-
-function unescaped(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
 /** What puts a memory file system over a path at boot, and is no mount in fstab. */

@@ -38,8 +38,13 @@ export function mountPointsOf(mountinfo: string): readonly string[] {
   return mountinfo.split('\n').flatMap((line) => {
     const path = line.split(' ')[4];
     if (path === undefined) return [];
-    return [path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))];
+    return [unescapeOctal(path)];
   });
+}
+
+/** A field of fstab(5), /proc/swaps or mountinfo, which write a blank as `\\040`. */
+export function unescapeOctal(field: string): string {
+  return field.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
 /**

@@ -5,6 +5,7 @@ import type { HttpClient } from '../http/client.ts';
 import type { BootCommand, BootFile } from '../services/boot-command.ts';
 import type { ServiceEnvironment } from '../services/environment.ts';
 import type { UnitFacts } from '../services/unit-facts.ts';
+import type { Resource } from './resource.ts';
 
 /**
  * The machine, read-only: passed to `inspect` and the whole of `plan`. It cannot change anything: it has no method that
@@ -170,6 +171,8 @@ export interface Command {
    * sender kills it, `run` throws `CommandKilled`: its output is then no verdict.
    */
   readonly supervised?: boolean;
+  /** What it alters, as far as that is known beforehand: the state before is recorded for a reset. */
+  readonly changes?: readonly Resource[];
 }
 
 export interface CommandResult {

@@ -226,6 +226,15 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
     { words: ['testjoin'], valued: { '--domain': ANY, '--domain-controller': ANY, '--host-keytab': PATH } },
     { words: ['info'], valued: { '--domain': ANY } },
   ],
+  // getfattr(1) only reads.
+  getfattr: [
+    {
+      needs: ['--dump'],
+      flags: words('--dump --no-dereference --absolute-names'),
+      valued: { '--match': /^-$/, '--encoding': /^hex$/ },
+      operands: { pattern: PATH, min: 1, max: 1 },
+    },
+  ],
   // dig(1): without -f, which reads a file of queries, and -k, which reads a key.
   dig: [{ flags: ['+short', '+time=3', '+tries=2'], operands: { pattern: /^@?[A-Za-z0-9.:-]+$/, min: 2, max: 3 } }],
   // visudo(8): without -c it opens an editor; -x exports to a file.

@@ -110,6 +110,7 @@ export async function writeKeys(
       args: [...identity, '--', 'sh', '-c', script, 'sh', user.home],
       ...(input === undefined ? {} : { input }),
       cwd: '/',
+      ...(input === undefined ? {} : { changes: [`path:${user.home}/.ssh`, `path:${authorizedKeysPath(user.home)}`] }),
       timeoutMs: 60_000,
       signal: execution.signal,
     });

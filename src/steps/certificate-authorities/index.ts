@@ -156,7 +156,7 @@ const NO_STORE: UnmetRequirement = {
 export async function rebuildTrust(
   host: Host,
   desired: Pick<AuthoritiesDesired, 'osId'>,
-  execution: Execution,
+  execution: Pick<Execution, 'signal'>,
 ): Promise<void> {
   const store = (await trustStoreOf(host, desired.osId)) ?? noStore();
   const { program, args } = store.rebuild;

@@ -161,7 +161,8 @@ async function replaceFile(host: Host, { path, content, mode }: Extract<LoginsPa
 
 async function configurePam(host: Host, { program, args }: PamTool, signal: AbortSignal): Promise<void> {
   const env = { DEBIAN_FRONTEND: 'noninteractive' };
-  const result = await host.run({ program, args, env, timeoutMs: TOOL_TIMEOUT_MS, signal });
+  const changes = ['tree:/etc/pam.d', 'tree:/etc/authselect', `path:${NAME_SERVICE_SWITCH}`] as const;
+  const result = await host.run({ program, args, env, timeoutMs: TOOL_TIMEOUT_MS, signal, changes });
   if (result.status === 0) return;
   throw new MachineadmError({
     reason: 'DirectoryLoginsNotConfigured',

@@ -1,4 +1,5 @@
-import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
+import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { resetProgram } from '../../kubernetes/exec/runner.ts';
@@ -6,7 +7,8 @@ import { unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';
 import { leaveDomain } from '../active-directory/leave.ts';
 import { wipeKubeadmConfig } from '../kubeadm-config.ts';
-import { HOOKS_DIRECTORY, type ResetPlan } from './plan.ts';
+import type { ResetAction } from '../prior-state/action.ts';
+import type { ResetPlan } from './plan.ts';
 
 export interface ResetWatch {
   readonly signal: AbortSignal;
@@ -27,10 +29,10 @@ export async function performReset(host: Host, plan: ResetPlan, { signal, line }
   // Its keys go with the files.
   if (plan.domain !== undefined) await leaveDomain(host, plan.domain, { line: say, signal });
   await wipeKubeadmConfig(host, say);
-  await removeFiles(host, plan, say);
   if ((await host.stat(HOOKS_DIRECTORY)) !== undefined) {
     await host.run({ program: 'rm', args: ['-r', '-f', '--one-file-system', '--', HOOKS_DIRECTORY], signal });
   }
+  await restore(host, plan.restore, say, signal);
 }
 
 /** The kubelet would mount them again, so it goes first. */
@@ -44,33 +46,31 @@ async function unmountVolumes(
   await unmountAll(host, mounts.kubelet, { signal, line: say });
 }
 
-async function removeFiles(host: Host, plan: ResetPlan, say: (text: string) => void): Promise<void> {
-  for (const service of plan.disable) {
-    if (!(await host.service(service)).enabled) continue;
-    say(`disable ${service}`);
-    await host.services.disable(service);
+/** Everything that can be restored is, before the first failure is thrown: what is left is done by the next reset. */
+async function restore(
+  host: Host,
+  actions: readonly ResetAction[],
+  say: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const failures: Evidence[] = [];
+  for (const { summary, perform } of actions) {
+    signal.throwIfAborted();
+    if (summary !== undefined) say(summary);
+    try {
+      await perform?.(host, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.push({ source: summary ?? 'reset', text: errorMessage(error) });
+    }
   }
-  for (const { path, original } of plan.restore) await putBack(host, path, original, say);
-  for (const path of plan.remove) {
-    const stat = await host.stat(path);
-    if (stat === undefined) continue;
-    say(`remove ${path}`);
-    if (stat.type !== 'directory') await host.removeFile(path);
-    // One that holds something else by now is not ours any more.
-    else await host.run({ program: 'rmdir', args: ['--ignore-fail-on-non-empty', '--', path] });
-  }
-  const touched = [...plan.remove, ...plan.restore.map(({ path }) => path)];
-  if (touched.some((path) => path.startsWith('/etc/systemd/'))) await host.services.reload();
-  const containerd = touched.includes(CONTAINERD_CONFIGURATION) && (await host.service('containerd')).active;
-  if (containerd) await host.services.restart('containerd');
-}
-
-async function putBack(host: Host, path: string, original: string, say: (text: string) => void): Promise<void> {
-  const content = await host.readFile(original);
-  const stat = await host.stat(original);
-  // Put back by an earlier, interrupted reset.
-  if (content === undefined || stat === undefined) return;
-  say(`restore ${path}`);
-  await host.writeFile({ path, content, mode: stat.mode, uid: stat.uid, gid: stat.gid });
-  await host.removeFile(original);
+  if (actions.length > 0) await host.sync('/');
+  if (failures.length === 0) return;
+  throw new MachineadmError({
+    reason: 'ResetFailed',
+    summary: `The reset could not ${failures.map(({ source }) => source).join('; ')}.`,
+    remedy: 'Remove the causes below, and run machineadm reset again: it continues where it was.',
+    evidence: failures,
+    retryable: true,
+  });
 }

@@ -1,36 +1,34 @@
 import {
   DEFAULT_CERTIFICATES_DIRECTORY,
   DEFAULT_ETCD_DATA_DIRECTORY,
+  KUBELET_DIRECTORY,
   STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
+import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import { mountPointsOf } from '../../host/files/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import { attemptOf } from '../../kubernetes/kubeadm/attempt.ts';
-import { assumedInventory, type Inventory } from '../../kubernetes/kubeadm/inventory.ts';
+import { assumedInventory, type Inventory, keeperOf, RESET_FILES } from '../../kubernetes/kubeadm/inventory.ts';
 import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
 import type { LeaveOrder } from '../active-directory/leave.ts';
-
-/** What a step keeps of a file that it replaces whole (`steps/containerd/configuration.ts`). */
-
-/** Where hooks leave what they did; the next node starts without it. */
-export const HOOKS_DIRECTORY = '/var/lib/machineadm/hooks';
+import type { ResetAction } from '../prior-state/action.ts';
+import { type Memory, planRestore } from '../prior-state/restore.ts';
+import type { PriorState } from '../prior-state/state.ts';
 
 /** So many paths that stay are listed. */
 const MOST_KEPT = 50;
 
 /** What the journal knows of what the runs of this machine made. */
-export interface Made {
-  /** What was at each path before we wrote there for the first time, in that order. */
-  readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
-  /** Services that start at boot because of us. */
-  readonly enabled: ReadonlySet<string>;
+export interface Made extends Memory {
   /** What was there before the bootstrap; undefined where none is on record. */
   readonly inventory: Inventory | undefined;
   /** The last note that a change left for itself (`Execution.remember`). */
   note(step: string, change: string): unknown;
+  /** What the steps that changed something leave to others (`Step.leaves`). */
+  readonly leaves: readonly string[];
 }
 
 /** What a reset will do, from the journal and with questions only. */
@@ -44,14 +42,8 @@ export interface ResetPlan {
   /** The membership in a domain that is given up. */
   readonly domain: LeaveOrder | undefined;
   readonly mounts: NodeMounts;
-  /** Services that start at boot because of us. */
-  readonly disable: readonly string[];
-  /** Files put back as they were. */
-  readonly restore: readonly { readonly path: string; readonly original: string }[];
-  /** Files and directories that we created, the latest first. */
-  readonly remove: readonly string[];
-  /** Files that were there before, and that we changed: they stay as they are. */
-  readonly left: readonly string[];
+  /** How all else becomes again what it was before the first run. */
+  readonly restore: readonly ResetAction[];
   /** The sentinel; undefined where there was none. */
   readonly sentinel: string | undefined;
 }
@@ -60,35 +52,41 @@ export interface ResetPlan {
 export async function planReset(
   host: QueryHost,
   made: Made,
-  options: { readonly leaveFiles: boolean },
+  options: { readonly leaveFiles: boolean; readonly osId: string },
 ): Promise<ResetPlan> {
   const kubeadm = await kubeadmOrder(host, made);
   const mountinfo = (await host.readText('/proc/self/mountinfo')) ?? '';
   const directories = [DEFAULT_ETCD_DATA_DIRECTORY, kubeadm?.certificatesDirectory ?? DEFAULT_CERTIFICATES_DIRECTORY];
-  const latestFirst = [...made.wrote].reverse().filter(([path]) => !isOfHooks(path));
-  const restore = originals(made);
-  const spared = new Set(restore.flatMap(({ path, original }) => [path, original]));
-  const present: string[] = [];
-  for (const [path, before] of latestFirst) {
-    if (before === 'absent' && !spared.has(path) && (await host.stat(path)) !== undefined) present.push(path);
-  }
   const domain = leaveOrder(made);
-  if (domain !== undefined && (await host.stat(domain.keytab)) !== undefined) present.push(domain.keytab);
-  const changed = latestFirst
-    .filter(([path, before]) => before === 'present' && !spared.has(path) && !isOfKubeadm(path, kubeadm))
-    .map(([path]) => path);
+  const before = new Map(
+    [...made.before].filter(([resource, { was }]) => !isOfHooks(resource) && !isOfTheNode(resource, was, kubeadm)),
+  );
+  const restore = [
+    ...(await keytabOf(host, domain)),
+    ...(await planRestore(host, { ...made, before }, options.osId)),
+    ...made.leaves.map((what) => ({ summary: `leave ${what}` })),
+  ];
   return {
     kubeadm,
     keep: kubeadm?.inventory.map(({ path }) => path) ?? [],
     exec: execReset(made),
     domain: options.leaveFiles ? undefined : domain,
     mounts: nodeMounts(mountPointsOf(mountinfo), directories),
-    disable: options.leaveFiles ? [] : [...made.enabled],
-    restore: options.leaveFiles ? [] : restore,
-    remove: options.leaveFiles ? [] : present,
-    left: options.leaveFiles ? [...present, ...changed] : changed,
+    restore: options.leaveFiles ? restore.map(left) : restore,
     sentinel: text(member(made.note('sentinel', 'sentinel/file'), 'path')),
   };
+}
+
+/** With --leave-files, what would be done is only said. */
+function left({ summary, resource }: ResetAction): ResetAction {
+  if (summary === undefined || summary.startsWith('leave ')) return summary === undefined ? {} : { summary };
+  return { summary: resource === undefined ? `leave out: ${summary}` : `leave ${partsOf(resource).name}` };
+}
+
+async function keytabOf(host: QueryHost, domain: LeaveOrder | undefined): Promise<readonly ResetAction[]> {
+  if (domain === undefined || (await host.stat(domain.keytab)) === undefined) return [];
+  const path = domain.keytab;
+  return [{ summary: `remove ${path}`, resource: `path:${path}`, perform: (changing) => changing.removeFile(path) }];
 }
 
 /** Each thing that will be done, one line for people. */
@@ -99,10 +97,7 @@ export function describeReset(plan: ResetPlan): readonly string[] {
     ...(plan.exec === undefined || plan.exec.length === 0 ? [] : [`run ${plan.exec.join(' ')}`]),
     ...(plan.domain === undefined ? [] : [`delete ${plan.domain.computer} from ${plan.domain.domain}`]),
     ...(plan.sentinel === undefined ? [] : [`remove ${plan.sentinel}`]),
-    ...plan.disable.map((service) => `disable ${service}`),
-    ...plan.restore.map(({ path }) => `restore ${path} as it was`),
-    ...plan.remove.map((path) => `remove ${path}`),
-    ...plan.left.map((path) => `leave ${path}`),
+    ...plan.restore.flatMap(({ summary }) => summary ?? []),
   ];
 }
 
@@ -118,13 +113,22 @@ function describeKubeadm({ kubeadm, keep }: ResetPlan): readonly string[] {
   ];
 }
 
-/** Its manifests go with it, whoever wrote into one last. */
-function isOfKubeadm(path: string, kubeadm: ResetPlan['kubeadm']): boolean {
-  return kubeadm !== undefined && path.startsWith(`${STATIC_PODS_DIRECTORY}/`);
+/**
+ * What a step changed of what kubeadm or the kubelet wrote goes with the node; what was there before these is in the
+ * inventory.
+ */
+function isOfTheNode(resource: Resource, was: PriorState, kubeadm: ResetPlan['kubeadm']): boolean {
+  const { kind, name } = partsOf(resource);
+  if (kubeadm === undefined || was === null || (kind !== 'path' && kind !== 'attributes')) return false;
+  const { certificatesDirectory, etcdDataDirectory = DEFAULT_ETCD_DATA_DIRECTORY, inventory } = kubeadm;
+  const directories = [STATIC_PODS_DIRECTORY, KUBELET_DIRECTORY, certificatesDirectory, etcdDataDirectory];
+  const isBelow = directories.some((directory) => name.startsWith(`${directory}/`)) || RESET_FILES.includes(name);
+  return isBelow && !keeperOf(inventory).keeps(name);
 }
 
-function isOfHooks(path: string): boolean {
-  return path === HOOKS_DIRECTORY || path.startsWith(`${HOOKS_DIRECTORY}/`);
+/** As earlier versions recorded it: their directory is removed as a whole. */
+function isOfHooks(resource: Resource): boolean {
+  return `${resource}/`.startsWith(`path:${HOOKS_DIRECTORY}/`);
 }
 
 /** Where kubeadm was run or begun; the note is left before it starts. */
@@ -155,9 +159,9 @@ function undoOf(note: unknown, index: number): UndoNote | undefined {
 }
 
 /** An older version left no inventory: then what cannot be made again stays, but for what we wrote. */
-async function inventoryOf(host: QueryHost, undo: UndoNote, { inventory, wrote }: Made): Promise<Inventory> {
+async function inventoryOf(host: QueryHost, undo: UndoNote, { inventory, before }: Made): Promise<Inventory> {
   if (inventory !== undefined) return inventory;
-  return (await assumedInventory(host, undo)).filter(({ path }) => wrote.get(path) !== 'absent');
+  return (await assumedInventory(host, undo)).filter(({ path }) => before.get(`path:${path}`)?.was !== null);
 }
 
 /** The membership in a domain, where the document asked that a reset ends it and no other keys were there. */
@@ -175,10 +179,4 @@ function execReset(made: Made): readonly string[] | undefined {
   if (note === undefined) return undefined;
   const command = member(note, 'reset');
   return Array.isArray(command) ? command.filter((word) => typeof word === 'string') : [];
-}
-
-function originals({ wrote }: Made): ResetPlan['restore'] {
-  return [...wrote]
-    .filter(([path, before]) => path.endsWith(ORIGINAL_SUFFIX) && before === 'absent')
-    .map(([original]) => ({ path: original.slice(0, -ORIGINAL_SUFFIX.length), original }));
 }

@@ -73,6 +73,7 @@ export interface FilesystemPayload {
 export const filesystems: Step<FilesystemsDesired, FilesystemsActual, FilesystemPayload> = {
   id: 'filesystems',
   title: 'file systems',
+  leaves: 'the file systems with all that is in them: a reset never wipes a disk',
 
   desired({ host }) {
     const { filesystems, disks } = host.storage;

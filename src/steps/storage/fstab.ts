@@ -1,3 +1,5 @@
+import { unescapeOctal } from '../../host/files/paths.ts';
+
 /** One mount of fstab(5), unescaped. */
 export interface FstabEntry {
   /** `UUID=…`, `/dev/sdb1`. */
@@ -24,8 +26,8 @@ export function foreignSources(text: string, path: string): readonly string[] {
   const lines = text.split('\n');
   return lines.flatMap((line, index) => {
     const [source = '', target = ''] = line.trim().split(/\s+/);
-    if (source === '' || source.startsWith('#') || unescapeField(target) !== path) return [];
-    return lines[index - 1]?.startsWith(MARKER) ? [] : [unescapeField(source)];
+    if (source === '' || source.startsWith('#') || unescapeOctal(target) !== path) return [];
+    return lines[index - 1]?.startsWith(MARKER) ? [] : [unescapeOctal(source)];
   });
 }
 
@@ -55,8 +57,4 @@ function markerOf(key: string): string {
 /** getmntent(3) knows blank, tab, newline and backslash; a `#` only at the start of a line is special. */
 function escapeField(field: string): string {
   return field.replace(/[ \t\n\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`);
-}
-
-function unescapeField(field: string): string {
-  return field.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }

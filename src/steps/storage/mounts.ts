@@ -219,7 +219,8 @@ async function run(
   place: string,
   execution: Execution,
 ): Promise<void> {
-  const result = await host.run({ program, args, signal: execution.signal });
+  const changes = [mount.path === 'none' ? (`swap:${state.device.path}` as const) : (`mount:${mount.path}` as const)];
+  const result = await host.run({ program, args, signal: execution.signal, changes });
   if (result.status === 0) return;
   const text = result.stderr.trim().split('\n')[0] ?? '';
   if (saysBusy(text)) throw deviceBusy(state.device.path, place, [text]);

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Host } from '../../../src/host/seam/host.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
+import { priorStates } from '../../../src/pipeline/prior-states.ts';
 import { recordingHost } from '../../../src/pipeline/recording-host.ts';
+import { madeIn } from '../../../src/pipeline/reset.ts';
+import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
 import { performReset } from '../../../src/steps/reset/perform.ts';
 import { describeReset, type Made, planReset, type ResetPlan } from '../../../src/steps/reset/plan.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
+import { memoryJournal } from './fake-steps.ts';
 import { identity } from './records.ts';
 
 const CONTAINERD = '/etc/containerd/config.toml';
@@ -29,8 +34,7 @@ const BOOTSTRAPPED: readonly JournalRecord[] = [
 
 /** As a reset reads it. */
 function journalOf(...records: readonly JournalRecord[]): Made {
-  const { wrote: paths, enabled, inventory, steps } = records.reduce(afterRecord, newJournalState(identity(), false));
-  return { wrote: paths, enabled, inventory, note: (step, change) => steps.get(step)?.notes.get(change) };
+  return madeIn(records.reduce(afterRecord, newJournalState(identity(), false)));
 }
 
 async function resetOf(
@@ -39,7 +43,7 @@ async function resetOf(
   leaveFiles = false,
 ): Promise<{ readonly host: MemoryHost; readonly plan: ResetPlan; readonly error: unknown }> {
   const host = memoryHost(machine);
-  const plan = await planReset(host, journalOf(...records), { leaveFiles });
+  const plan = await planReset(host, journalOf(...records), { leaveFiles, osId: 'debian' });
   host.log.length = 0;
   let error: unknown;
   try {
@@ -50,55 +54,49 @@ async function resetOf(
   return { host, plan, error };
 }
 
-describe('what a step brings into being', () => {
-  const recorded = async (machine: MemoryMachine, work: (host: MemoryHost) => Promise<void>) => {
+describe('what a step changes', () => {
+  const recorded = async (machine: MemoryMachine, work: (host: Host) => Promise<void>) => {
     const host = memoryHost(machine);
-    let state = newJournalState(identity(), false);
-    const records: JournalRecord[] = [];
-    const journal = {
-      state: () => state,
-      append(record: JournalRecord) {
-        assert.ok(
-          record.is !== 'wrote' || host.text(record.path) === machine.files?.[record.path],
-          'the record comes before the change',
-        );
-        records.push(record);
-        state = afterRecord(state, record);
+    const kept = memoryJournal();
+    const journal: RunJournal = {
+      ...kept,
+      append(record) {
+        const path = record.is === 'before' ? record.of.replace(/^path:/, '') : '';
+        assert.equal(host.text(path), machine.files?.[path], 'the record comes before the change');
+        kept.append(record);
       },
     };
-    const notUsed = () => assert.fail('not used');
-    const recording = recordingHost(
-      host,
-      { id: 'files' },
-      {
-        ...journal,
-        record: notUsed,
-        owed: notUsed,
-        flush: notUsed,
-        close: notUsed,
-      },
-    );
-    await work({ ...host, ...recording });
-    return records;
+    await work(recordingHost(host, { id: 'files' }, { journal, prior: priorStates(host, 'files', journal) }));
+    return kept.records.flatMap((record) => (record.is === 'before' ? [[record.of, record.was] as const] : []));
   };
 
-  test('is told to the journal once, and whether something was there before', async () => {
+  test('is recorded once, as it was before', async () => {
     const records = await recorded({ files: { '/etc/hosts': 'before' } }, async (host) => {
       for (const path of ['/etc/hosts', '/etc/new', '/etc/new', '/run/kubeadm/kubeadm.yaml']) {
         await host.writeFile({ path, content: 'x', mode: 0o644 });
       }
     });
-    assert.deepEqual(records, [wrote('/etc/hosts', 'present'), wrote('/etc/new')]);
+    assert.deepEqual(
+      records.map(([of, was]) => [of, was?.is]),
+      [
+        ['path:/etc/hosts', 'file'],
+        ['path:/etc/new', undefined],
+      ],
+    );
   });
 
-  test('is a service that did not start at boot before', async () => {
-    const services = { kubelet: {}, containerd: { enabled: true } };
+  test('may be a service', async () => {
+    const services = { kubelet: {}, containerd: { enabled: true, active: true } };
     const records = await recorded({ services }, async (host) => {
       await host.services.enable('kubelet');
-      await host.services.enable('containerd');
-      await host.services.enable('kubelet');
+      await host.services.restart('containerd.service');
+      await host.services.disable('kubelet');
     });
-    assert.deepEqual(records, [{ is: 'enabled', step: 'files', service: 'kubelet' }]);
+    const service = { is: 'service', exists: true, masked: false } as const;
+    assert.deepEqual(records, [
+      ['service:kubelet', { ...service, active: false, enabled: false }],
+      ['service:containerd', { ...service, active: true, enabled: true }],
+    ]);
   });
 });
 
@@ -127,6 +125,7 @@ describe('a reset', () => {
       'service disable kubelet',
       'remove /etc/b',
       'remove /etc/a',
+      'sync /',
     ]);
     assert.equal(host.text('/etc/hosts'), 'changed', 'it was there before us');
     assert.equal(host.text('/etc/others'), 'of others');
@@ -255,19 +254,18 @@ describe('a reset', () => {
   test('may be run again after it was interrupted', async () => {
     const { error, plan } = await resetOf({ programs: { kubeadm: () => ({}) } }, [wrote('/etc/gone'), ...BOOTSTRAPPED]);
     assert.equal(error, undefined);
-    assert.deepEqual(plan.remove, []);
+    assert.deepEqual(plan.restore, []);
   });
 });
 
 describe("kubeadm's manifests", () => {
   test('are not told as left when one of them was changed: kubeadm reset takes them away', async () => {
     const manifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
-    const programs = { kubeadm: () => ({}) };
-    const { plan } = await resetOf({ programs }, [
-      ...BOOTSTRAPPED,
-      wrote(manifest, 'present'),
-      wrote('/etc/a', 'present'),
+    const machine = { files: { [manifest]: 'changed', '/etc/a': 'changed' }, programs: { kubeadm: () => ({}) } };
+    const { plan } = await resetOf(machine, [...BOOTSTRAPPED, wrote(manifest, 'present'), wrote('/etc/a', 'present')]);
+    assert.deepEqual(describeReset(plan), [
+      'kubeadm reset',
+      'leave /etc/a: it was there before, and how it was is not on record',
     ]);
-    assert.deepEqual(plan.left, ['/etc/a']);
   });
 });

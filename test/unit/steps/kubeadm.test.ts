@@ -300,12 +300,17 @@ test('what a reset without a document needs is in the journal before kubeadm run
 
 describe('what is on the machine before kubeadm starts', () => {
   const files = { '/etc/kubernetes/pki/ca.crt': 'of the image', '/etc/kubernetes/pki/ca.key': 'of the document' };
-  const wrote = new Map([['/etc/kubernetes/pki/ca.key', 'absent']] as const);
   const inventory = async (record: Partial<StepRecord>) => {
     const host = machine(undefined, { files });
     const desired = kubeadm.desired(node(), facts());
     assert.ok(desired !== undefined);
-    return (await kubeadm.inventory?.(host, desired, { ...EMPTY_RECORD, wrote, ...record }))?.map(({ path }) => path);
+    return (
+      await kubeadm.inventory?.(host, desired, {
+        ...EMPTY_RECORD,
+        created: (path) => path === '/etc/kubernetes/pki/ca.key',
+        ...record,
+      })
+    )?.map(({ path }) => path);
   };
 
   test('is recorded, but for what machineadm wrote', async () => {

@@ -157,7 +157,7 @@ describe('users', () => {
       bootstrap: 'none',
       attempts: [],
       inventory: undefined,
-      wrote: new Map(),
+      created: () => false,
       owned: new Map(),
       owed: new Set(),
       reboot: 'none' as const,

@@ -137,6 +137,10 @@ export const STATE_DIRECTORY = '/var/lib/machineadm';
 /** The network files of before a change that is not confirmed yet. */
 export const NETWORK_TRIAL = `${STATE_DIRECTORY}/network-trial.json`;
 export const RUN_DIRECTORY = '/run/machineadm';
+/** Where hooks leave what they did; the next node starts without it. */
+export const HOOKS_DIRECTORY = `${STATE_DIRECTORY}/hooks`;
+/** Copies of what was there before the first change, for a reset. */
+export const PRIOR_STATE_DIRECTORY = `${STATE_DIRECTORY}/prior-state`;
 
 /** The names that we may write and remove in a registry's directory, and the copy of a foreign file. */
 export const REGISTRY_FILES = new RegExp(

@@ -520,7 +520,7 @@ describe('the reboot of a join', () => {
       bootstrap: 'none',
       attempts: [],
       inventory: undefined,
-      wrote: new Map(),
+      created: () => false,
       owned: new Map(),
       reboot: 'none',
     });

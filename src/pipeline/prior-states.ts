@@ -1,0 +1,124 @@
+import { dirname } from 'node:path/posix';
+import {
+  HOOKS_DIRECTORY,
+  PRIOR_STATE_DIRECTORY,
+  RUN_DIRECTORY,
+  STATE_DIRECTORY,
+} from '@machineadm/document/ownership/paths.ts';
+import type { Host } from '../host/seam/host.ts';
+import { partsOf, type Resource } from '../host/seam/resource.ts';
+import { createFingerprints, forgetCopies, sha256Of } from '../steps/prior-state/copies.ts';
+import { keepContents, markOf, type PriorState, stateOf, UNKNOWN } from '../steps/prior-state/state.ts';
+import type { RunJournal } from './run-journal.ts';
+
+/** What other parts of a reset remove: it needs no memory. */
+const UNRECORDED = [`${RUN_DIRECTORY}/`, '/run/kubeadm/', `${HOOKS_DIRECTORY}/`, `${PRIOR_STATE_DIRECTORY}/`];
+
+/** Records how resources were before a step first changes them, for `machineadm reset`. */
+export interface PriorStates {
+  /** Durable when it returns: call it before the change. What is on record already stays as it is. */
+  before(resources: readonly Resource[]): Promise<void>;
+  /** Notes what a change is about to make of a file; undefined: it removes it. */
+  content(path: string, content: Uint8Array | string | undefined): Promise<void>;
+  /** Makes a change whose result is known only behind it, and notes the result. */
+  around<Result>(resources: readonly Resource[], change: () => Result | Promise<Result>): Promise<Result>;
+}
+
+/** @param host the machine itself, not the host that records */
+export function priorStates(host: Host, step: string, journal: RunJournal): PriorStates {
+  const mark = (of: Resource, made: string): void => {
+    const known = journal.state().after.get(of) ?? [];
+    const last = known.at(-1);
+    if (last === made || (last !== UNKNOWN && made !== UNKNOWN && known.includes(made))) return;
+    journal.append({ is: 'after', of, mark: made });
+  };
+  const states: PriorStates = {
+    async before(resources) {
+      const { before } = journal.state();
+      // Copies without a record are those of another machine, or of a run that was killed before its first change.
+      if (before.size === 0) await forgetCopies(host);
+      const fresh = (await expanded(host, resources)).filter((of) => !before.has(of));
+      if (fresh.length === 0) return;
+      const fingerprint = fresh.some(hasContent) ? await createFingerprints(host) : (sha256: string) => sha256;
+      const found: (readonly [Resource, PriorState])[] = [];
+      for (const of of fresh) {
+        const was = await stateOf(host, of, fingerprint);
+        await keepContents(host, of, was, fingerprint);
+        found.push([of, was]);
+      }
+      if (found.some(([, was]) => was?.is === 'file' || was?.is === 'user')) await host.sync(PRIOR_STATE_DIRECTORY);
+      // Another change of the same group may have recorded it meanwhile.
+      for (const [of, was] of found) if (!before.has(of)) journal.append({ is: 'before', v: 1, step, of, was });
+      journal.flush();
+    },
+
+    async content(path, content) {
+      if (!isRecorded(`path:${path}`)) return;
+      const made = content === undefined ? 'absent' : (await createFingerprints(host))(sha256Of(content));
+      mark(`path:${path}`, made);
+    },
+
+    async around(resources, change) {
+      await states.before(resources);
+      const marked = resources.filter((of) => isRecorded(of) && hasContent(of));
+      for (const of of marked) mark(of, UNKNOWN);
+      try {
+        return await change();
+      } finally {
+        const fingerprint = marked.length === 0 ? undefined : await createFingerprints(host);
+        for (const of of marked) if (fingerprint) mark(of, markOf(of, await stateOf(host, of, fingerprint)));
+      }
+    },
+  };
+  return states;
+}
+
+/** Whether its state holds fingerprints. */
+function hasContent(resource: Resource): boolean {
+  return /^(?:path|user):/.test(resource);
+}
+
+function isRecorded(resource: Resource): boolean {
+  const { kind, name } = partsOf(resource);
+  return kind !== 'path' || (name !== STATE_DIRECTORY && !UNRECORDED.some((ours) => `${name}/`.startsWith(ours)));
+}
+
+/** Directories above a path that will be made for it come first, and whole trees as their paths. */
+async function expanded(host: Host, resources: readonly Resource[]): Promise<readonly Resource[]> {
+  const all = new Set<Resource>();
+  const add = async (path: string): Promise<void> => {
+    if (all.has(`path:${path}`) || !isRecorded(`path:${path}`)) return;
+    const parent = dirname(path);
+    if (parent !== path && (await host.stat(parent)) === undefined) await add(parent);
+    all.add(`path:${path}`);
+  };
+  const addTree = async (path: string): Promise<void> => {
+    await add(path);
+    if ((await host.stat(path))?.type !== 'directory') return;
+    for (const name of (await host.list(path)) ?? []) await addTree(`${path}/${name}`);
+  };
+  for (const resource of resources) {
+    const { kind, name } = partsOf(resource);
+    if (kind === 'path') await add(name);
+    else if (kind === 'tree') await addTree(name);
+    else if (kind === 'kernel') for (const path of await alsoChanged(host, name)) all.add(`kernel:${path}`);
+    else all.add(resource);
+  }
+  return [...all];
+}
+
+/**
+ * A kernel setting with those that the kernel changes with it: turning forwarding on or off sets it for every interface and
+ * flips accept_redirects (Linux net/ipv4/devinet.c, inet_forward_change; net/ipv6/addrconf.c), and what is written to
+ * `default`, for IPv6 also to `all`, is copied to the interfaces.
+ */
+async function alsoChanged(host: Host, path: string): Promise<readonly string[]> {
+  const isForwarding = /^\/proc\/sys\/net\/ipv4\/(?:ip_forward|conf\/all\/forwarding)$/.test(path);
+  const [, directory, leaf] = isForwarding
+    ? ['', '/proc/sys/net/ipv4/conf', 'forwarding']
+    : (/^(\/proc\/sys\/net\/ipv[46]\/conf)\/(?:all|default)\/([^/]+)$/.exec(path) ?? []);
+  if (directory === undefined) return [path];
+  const perInterface = ((await host.list(directory)) ?? []).map((name) => `${directory}/${name}/${leaf}`);
+  const more = isForwarding ? [`${directory}/all/accept_redirects`] : [];
+  return [path, ...perInterface.filter((other) => other !== path), ...more];
+}

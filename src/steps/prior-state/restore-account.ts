@@ -1,0 +1,92 @@
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { readAccounts } from '../accounts/databases.ts';
+import { type ResetAction, runOrFail } from './action.ts';
+import { copyPath, type Fingerprint } from './copies.ts';
+import { isOurs, markOf, type PriorState, stateOf, type UserState } from './state.ts';
+
+/** A user that machineadm made goes; one that was there before gets back what machineadm changed of it. */
+export async function restoreUser(
+  host: QueryHost,
+  name: string,
+  was: PriorState,
+  marks: readonly string[] | undefined,
+  fingerprint: Fingerprint,
+): Promise<readonly ResetAction[]> {
+  const resource = `user:${name}` as const;
+  const now = await stateOf(host, resource, fingerprint);
+  if (now?.is !== 'user') return [];
+  if (was === null) {
+    const perform: ResetAction['perform'] = async (changing, signal) => {
+      if ((await readAccounts(changing)).users.has(name)) await runOrFail(changing, signal, userdel(name));
+    };
+    return [{ summary: `remove the user ${name}`, resource, perform }];
+  }
+  if (was.is !== 'user' || markOf(resource, was) === markOf(resource, now)) return [];
+  if (!isOurs(marks, markOf(resource, now))) {
+    return [{ summary: `leave the user ${name}: it was changed since machineadm changed it` }];
+  }
+  return [
+    {
+      summary: `restore the user ${name}: ${differences(was, now).join(', ')}`,
+      resource,
+      perform: (changing, signal) => changeBack(changing, name, was, now, signal),
+    },
+  ];
+}
+
+/** A group that machineadm made goes, unless it became the primary group of a user that stays. */
+export async function restoreGroup(host: QueryHost, name: string, was: PriorState): Promise<readonly ResetAction[]> {
+  if (was !== null || !(await readAccounts(host)).groups.has(name)) return [];
+  const perform: ResetAction['perform'] = async (changing, signal) => {
+    // The group of a user's own goes with the user (userdel(8), USERGROUPS_ENAB).
+    if (!(await readAccounts(changing)).groups.has(name)) return;
+    await runOrFail(changing, signal, { program: 'groupdel', args: ['--', name] });
+  };
+  return [{ summary: `remove the group ${name}`, resource: `group:${name}`, perform }];
+}
+
+/** Its home is another resource: files in it that are not ours stay. */
+function userdel(name: string) {
+  return { program: 'userdel', args: ['--', name] };
+}
+
+function differences(was: UserState, now: UserState): readonly string[] {
+  const words = {
+    gid: 'primary group',
+    gecos: 'full name',
+    shell: 'shell',
+    groups: 'groups',
+    expires: 'expiry',
+    password: 'password',
+  };
+  return Object.entries(words)
+    .filter(([key]) => String(was[key as keyof UserState]) !== String(now[key as keyof UserState]))
+    .map(([, word]) => word);
+}
+
+async function changeBack(
+  host: Host,
+  name: string,
+  was: UserState,
+  now: UserState,
+  signal: AbortSignal,
+): Promise<void> {
+  const modify = async (...args: readonly string[]) =>
+    await runOrFail(host, signal, { program: 'usermod', args: [...args, '--', name] });
+  if (was.shell !== now.shell) await modify('--shell', was.shell);
+  if (was.gecos !== now.gecos) await modify('--comment', was.gecos);
+  if (was.gid !== now.gid) await modify('--gid', String(was.gid));
+  if (was.expires !== now.expires) await modify('--expiredate', was.expires);
+  const { groups } = await readAccounts(host);
+  for (const group of now.groups.filter((one) => !was.groups.includes(one))) {
+    if (groups.has(group)) await runOrFail(host, signal, { program: 'gpasswd', args: ['--delete', name, group] });
+  }
+  const lost = was.groups.filter((one) => !now.groups.includes(one) && groups.has(one));
+  if (lost.length > 0) await modify('--append', '--groups', lost.join(','));
+  if (was.password === now.password) return;
+  const field = await host.readText(copyPath(was.password));
+  if (field === '') await modify('--password', '');
+  else if (field !== undefined) {
+    await runOrFail(host, signal, { program: 'chpasswd', args: ['-e'], input: `${name}:${field}\n` });
+  }
+}

@@ -1,0 +1,151 @@
+import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { Resource } from '../../host/seam/resource.ts';
+import { type ResetAction, runOrFail } from './action.ts';
+import { copyPath, type Fingerprint } from './copies.ts';
+import type { ExtendedAttributes } from './extended-attributes.ts';
+import { type FileState, isOurs, markOf, type PriorState, stateOf } from './state.ts';
+
+export interface PathRecord {
+  readonly path: string;
+  readonly was: PriorState;
+  /** What our changes made of it; undefined where that is not on record. */
+  readonly marks: readonly string[] | undefined;
+  /** A copy that an earlier version kept beside it. */
+  readonly original: boolean;
+}
+
+/**
+ * How a path becomes again what it was. A content that somebody else changed since stays.
+ *
+ * @param gone paths that earlier actions of this reset remove; this one's is added
+ */
+export async function restorePath(
+  host: QueryHost,
+  { path, was, marks, original }: PathRecord,
+  fingerprint: Fingerprint,
+  gone: Set<string>,
+): Promise<readonly ResetAction[]> {
+  const resource: Resource = `path:${path}`;
+  const now = await stateOf(host, resource, fingerprint);
+  const leave = (why: string): readonly ResetAction[] => {
+    if (was?.is !== 'file' || !was.kept) return [{ summary: `leave ${path}: ${why}` }];
+    const summary = `leave ${path}: ${why}; what was there before is in ${copyPath(was.fingerprint)}`;
+    return [{ summary, keeps: was.fingerprint }];
+  };
+  const isUntouched = isOurs(marks, markOf(resource, now));
+  if (was === null) {
+    if (now === null) return [];
+    if (now.is === 'directory') return [await removeDirectory(host, path, gone)];
+    if (!isUntouched) return leave('its content was changed since machineadm wrote it');
+    gone.add(path);
+    return [{ summary: `remove ${path}`, resource, perform: (changing) => changing.removeFile(path) }];
+  }
+  if (was.is === 'directory') {
+    if (now !== null && now.is !== 'directory') return leave(`it was a directory, and is a ${now.is} now`);
+    if (now !== null && sameAttributes(was, now)) return [];
+    return [
+      {
+        summary: `restore ${path} as it was`,
+        resource,
+        perform: async (changing, signal) => {
+          await changing.makeDirectory(path, was.mode);
+          await restoreAttributes(changing, path, was, signal);
+        },
+      },
+    ];
+  }
+  if (was.is === 'symlink') {
+    if (now?.is === 'symlink' && now.target === was.target) return [];
+    if (!isUntouched || now?.is === 'directory') return leave(`it was a link to ${was.target}, and was changed since`);
+    const perform: ResetAction['perform'] = (changing) => changing.writeLink(path, was.target);
+    return [{ summary: `restore ${path} as it was`, resource, perform }];
+  }
+  if (was.is === 'file') {
+    if (now?.is === 'file' && now.fingerprint === was.fingerprint) {
+      return sameAttributes(was, now) ? [] : [attributesAction(path, resource, was)];
+    }
+    if (now?.is === 'directory') return leave('it was a file, and is a directory now');
+    if (!isUntouched) {
+      return leave(`${now === null ? 'it was removed' : 'its content was changed'} since machineadm wrote it`);
+    }
+    if (!was.kept) return leave('what was there before was too large for a copy');
+    return [restoreFile(path, resource, copyPath(was.fingerprint), was)];
+  }
+  if (original) return [restoreFile(path, resource, `${path}${ORIGINAL_SUFFIX}`, undefined)];
+  return now === null ? [] : leave('it was there before, and how it was is not on record');
+}
+
+/** The mode and the owner of a path alone. */
+export async function restoreModeAndOwner(
+  host: QueryHost,
+  path: string,
+  was: Extract<PriorState, { is: 'attributes' }>,
+): Promise<readonly ResetAction[]> {
+  const now = await host.stat(path);
+  if (now === undefined || (now.mode === was.mode && now.uid === was.uid && now.gid === was.gid)) return [];
+  return [attributesAction(path, `attributes:${path}`, was)];
+}
+
+interface Attributes {
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly extended?: ExtendedAttributes;
+}
+
+function attributesAction(path: string, resource: Resource, was: Attributes): ResetAction {
+  return {
+    summary: `restore mode and owner of ${path}`,
+    resource,
+    perform: (host, signal) => restoreAttributes(host, path, was, signal),
+  };
+}
+
+async function removeDirectory(host: QueryHost, path: string, gone: Set<string>): Promise<ResetAction> {
+  const others = ((await host.list(path)) ?? []).filter((name) => !gone.has(`${path}/${name}`));
+  if (others.length === 0) gone.add(path);
+  const shown = others.length > 3 ? `${others.slice(0, 3).join(', ')}, …` : others.join(', ');
+  return {
+    summary: `remove ${path}${others.length === 0 ? '' : ` unless it still holds what is not ours (now ${shown})`}`,
+    resource: `path:${path}`,
+    async perform(changing) {
+      if (((await changing.list(path)) ?? []).length === 0) await changing.removeDirectory(path);
+    },
+  };
+}
+
+/** @param was undefined: with the mode and the owner of the copy */
+function restoreFile(path: string, resource: Resource, copy: string, was: FileState | undefined): ResetAction {
+  return {
+    summary: `restore ${path} as it was`,
+    resource,
+    async perform(host, signal) {
+      const content = await host.readFile(copy);
+      const attributes = was ?? (await host.stat(copy));
+      if (content === undefined || attributes === undefined) return;
+      const { mode, uid, gid } = attributes;
+      // A link may lead to a directory, or mask a unit: it is not written through.
+      if ((await host.stat(path))?.type === 'symlink') await host.removeFile(path);
+      await host.writeFile({ path, content, mode, uid, gid });
+      if (was !== undefined) await restoreAttributes(host, path, was, signal);
+    },
+  };
+}
+
+async function restoreAttributes(host: Host, path: string, was: Attributes, signal: AbortSignal): Promise<void> {
+  const now = await host.stat(path);
+  if (now === undefined) return;
+  // chown(2) clears setuid and setgid, so it comes first.
+  if (now.uid !== was.uid || now.gid !== was.gid) await host.chown(path, was.uid, was.gid);
+  await host.chmod(path, was.mode);
+  for (const [name, value] of Object.entries(was.extended ?? {})) {
+    const args = ['--no-dereference', `--name=${name}`, `--value=${value}`, '--', path];
+    await runOrFail(host, signal, { program: 'setfattr', args });
+  }
+}
+
+function sameAttributes(was: Attributes, now: Attributes): boolean {
+  const text = ({ mode, uid, gid, extended = {} }: Attributes) => JSON.stringify([mode, uid, gid, extended]);
+  return text(was) === text(now);
+}

@@ -1,0 +1,176 @@
+import { CONTAINERD_CONFIGURATION, ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import { partsOf, type Resource } from '../../host/seam/resource.ts';
+import { rebuildTrust } from '../certificate-authorities/index.ts';
+import type { FollowUp } from '../step.ts';
+import { type ResetAction, runOrFail } from './action.ts';
+import { type Fingerprint, fingerprintsOf } from './copies.ts';
+import { restoreGroup, restoreUser } from './restore-account.ts';
+import { restoreModeAndOwner, restorePath } from './restore-path.ts';
+import { planServices } from './restore-service.ts';
+import { type PriorState, stateOf } from './state.ts';
+
+/** What the journal remembers of the resources that steps changed. */
+export interface Memory {
+  /** In the order of the first changes. */
+  readonly before: ReadonlyMap<Resource, { readonly step: string; readonly was: PriorState }>;
+  readonly after: ReadonlyMap<Resource, readonly string[]>;
+  readonly everOwed: ReadonlyMap<string, ReadonlySet<FollowUp>>;
+  /** An earlier reset was interrupted: what follows its changes may not have been done. */
+  readonly isResetting: boolean;
+}
+
+/** Files that something else is made of, and the command that makes it again. */
+const DERIVED: readonly (readonly [paths: RegExp, program: string, args: readonly string[]])[] = [
+  [/^\/etc\/sysusers\.d\//, 'systemd-sysusers', []],
+  [/^\/etc\/tmpfiles\.d\//, 'systemd-tmpfiles', ['--create']],
+  [/^\/etc\/udev\/(?:rules|hwdb)\.d\//, 'udevadm', ['control', '--reload']],
+];
+const OF_THE_SERVICE_MANAGER = /^\/(?:etc|usr\/lib|usr\/local\/lib)\/systemd\//;
+
+/**
+ * How the machine becomes again what it was before the first run: services that were not to run stop first, then each
+ * resource in the reverse order of the changes, kernel settings in their own order, what is made of files, services last.
+ *
+ * @param osId of os-release(5), which decides how trusted certificates are put together
+ */
+export async function planRestore(host: QueryHost, memory: Memory, osId: string): Promise<readonly ResetAction[]> {
+  // Journals of earlier versions have no copies and so no key; nothing is compared then.
+  const fingerprint = (await fingerprintsOf(host)) ?? ((sha256: string) => sha256);
+  const gone = new Set<string>();
+  const resources: ResetAction[] = [];
+  const kernel: ResetAction[] = [];
+  const modules: ResetAction[] = [];
+  const owed = new Set<FollowUp>();
+  for (const [resource, { step, was }] of [...memory.before].reverse()) {
+    const actions = await restoreOne(host, memory, resource, was, fingerprint, gone);
+    const into = { kernel, module: modules }[partsOf(resource).kind as string] ?? resources;
+    if (into === kernel) into.unshift(...actions);
+    else into.push(...actions);
+    if (!memory.isResetting && !actions.some(({ perform }) => perform !== undefined)) continue;
+    for (const followUp of memory.everOwed.get(step) ?? []) owed.add(followUp);
+    if (resource === `path:${CONTAINERD_CONFIGURATION}`) owed.add('restart:containerd');
+  }
+  const changed = resources.flatMap(({ resource, perform }) => (resource && perform ? [partsOf(resource).name] : []));
+  const services = await planServices(host, memory.before, { owed, gone, unmounts: unmountedBy(memory, resources) });
+  return [
+    ...services.first,
+    ...resources,
+    ...(kernel.length === 0 ? [] : [...kernel, settleKernel(memory)]),
+    ...modules,
+    ...(await rebuild(host, changed, owed, osId)),
+    ...services.last,
+  ];
+}
+
+async function restoreOne(
+  host: QueryHost,
+  { before, after }: Memory,
+  resource: Resource,
+  was: PriorState,
+  fingerprint: Fingerprint,
+  gone: Set<string>,
+): Promise<readonly ResetAction[]> {
+  const { kind, name } = partsOf(resource);
+  const marks = after.get(resource);
+  switch (kind) {
+    case 'path': {
+      const original = before.get(`path:${name}${ORIGINAL_SUFFIX}`)?.was === null;
+      return await restorePath(host, { path: name, was, marks, original }, fingerprint, gone);
+    }
+    case 'attributes':
+      return was?.is === 'attributes' ? await restoreModeAndOwner(host, name, was) : [];
+    case 'user':
+      return await restoreUser(host, name, was, marks, fingerprint);
+    case 'group':
+      return await restoreGroup(host, name, was);
+    case 'kernel':
+    case 'module':
+    case 'swap':
+    case 'mount':
+      return restoreKernelState(resource, was, await stateOf(host, resource, fingerprint));
+    case 'service':
+    case 'tree':
+      return [];
+  }
+}
+
+function restoreKernelState(resource: Resource, was: PriorState, now: PriorState): readonly ResetAction[] {
+  if (JSON.stringify(was) === JSON.stringify(now)) return [];
+  const { kind, name } = partsOf(resource);
+  const run = (summary: string, program: string, ...args: readonly string[]): readonly ResetAction[] => [
+    { summary, resource, perform: (changing, signal) => runOrFail(changing, signal, { program, args }) },
+  ];
+  if (kind === 'kernel' && was?.is === 'kernel' && now !== null) {
+    const summary = `set ${name.replace(/^\/proc\/sys\//, '')} to ${was.value} again`;
+    return [{ summary, resource, perform: (changing) => changing.writeKernelFile(name, was.value) }];
+  }
+  if (kind === 'swap') {
+    if (was === null) return run(`turn off swap on ${name}`, 'swapoff', '--', name);
+    const priority = was.is === 'swap' && was.priority >= 0 ? [`--priority=${was.priority}`] : [];
+    return now === null ? run(`turn on swap on ${name}`, 'swapon', ...priority, '--', name) : [];
+  }
+  if (kind === 'mount') {
+    if (was === null) return run(`unmount ${name}`, 'umount', '--', name);
+    if (was.is !== 'mount' || now === null) return [];
+    return run(`remount ${name} with ${was.options}`, 'mount', '-o', `remount,${was.options}`, name);
+  }
+  if (kind !== 'module' || was !== null) return [];
+  return [
+    {
+      summary: `unload ${name}, unless something uses it`,
+      resource,
+      // rmmod(8) and not modprobe -r, which also removes modules that were there before.
+      perform: async (changing, signal) => void (await changing.run({ program: 'rmmod', args: ['--', name], signal })),
+    },
+  ];
+}
+
+/** What the kernel sets beside a setting is set again behind it, in the order of the changes. */
+function settleKernel({ before }: Memory): ResetAction {
+  return {
+    async perform(host) {
+      for (const [resource, { was }] of before) {
+        const { kind, name } = partsOf(resource);
+        if (kind !== 'kernel' || was?.is !== 'kernel') continue;
+        const now = await host.readText(name).catch(() => undefined);
+        if (now !== undefined && now.trim() !== was.value) await host.writeKernelFile(name, was.value);
+      }
+    },
+  };
+}
+
+/** Services that a step had to stop before it mounted what is unmounted now. */
+function unmountedBy({ before, everOwed }: Memory, actions: readonly ResetAction[]): ReadonlySet<string> {
+  const steps = actions.flatMap(({ resource, perform }) =>
+    resource?.startsWith('mount:') && perform !== undefined ? [before.get(resource)?.step ?? ''] : [],
+  );
+  const restarts = steps
+    .flatMap((step) => [...(everOwed.get(step) ?? [])])
+    .filter((owed) => owed.startsWith('restart:'));
+  return new Set(restarts.map((owed) => owed.slice('restart:'.length).replace(/\.service$/, '')));
+}
+
+async function rebuild(
+  host: QueryHost,
+  changed: readonly string[],
+  owed: ReadonlySet<FollowUp>,
+  osId: string,
+): Promise<readonly ResetAction[]> {
+  const actions: ResetAction[] = [];
+  if (owed.has('update-ca-certificates')) {
+    const summary = "refresh the system's store of trusted certificates";
+    actions.push({ summary, perform: (changing, signal) => rebuildTrust(changing, { osId }, { signal }) });
+  }
+  if (owed.has('daemon-reload') || changed.some((path) => OF_THE_SERVICE_MANAGER.test(path))) {
+    actions.push({ perform: (changing) => changing.services.reload() });
+  }
+  for (const [paths, program, args] of DERIVED) {
+    if (!changed.some((path) => paths.test(path)) || (await host.which(program)) === undefined) continue;
+    actions.push({
+      summary: [program, ...args].join(' '),
+      perform: (changing, signal) => runOrFail(changing, signal, { program, args }),
+    });
+  }
+  return actions;
+}

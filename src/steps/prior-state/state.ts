@@ -1,0 +1,188 @@
+import { unescapeOctal } from '../../host/files/paths.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { partsOf, type Resource } from '../../host/seam/resource.ts';
+import { readAccounts } from '../accounts/databases.ts';
+import { type Fingerprint, keepCopy, LARGEST_COPY, sha256Of } from './copies.ts';
+import { attributesOf, type ExtendedAttributes } from './extended-attributes.ts';
+
+/** How a resource was. null: it was not there, or not active. */
+export type PriorState =
+  | null
+  | FileState
+  | (Attributes & { readonly is: 'directory' })
+  | { readonly is: 'attributes'; readonly mode: number; readonly uid: number; readonly gid: number }
+  | { readonly is: 'symlink'; readonly target: string }
+  | { readonly is: 'kernel'; readonly value: string }
+  | ServiceBefore
+  | { readonly is: 'module' }
+  | { readonly is: 'swap'; readonly priority: number }
+  | { readonly is: 'mount'; readonly source: string; readonly type: string; readonly options: string }
+  | UserState
+  | { readonly is: 'group' }
+  /** There, and nothing more is known: what earlier versions recorded, sockets, and what cannot be read. */
+  | { readonly is: 'unknown' };
+
+interface Attributes {
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly extended?: ExtendedAttributes;
+}
+
+export interface FileState extends Attributes {
+  readonly is: 'file';
+  readonly fingerprint: string;
+  /** True where a copy of the content is kept under its fingerprint. */
+  readonly kept: boolean;
+}
+
+export interface ServiceBefore {
+  readonly is: 'service';
+  readonly exists: boolean;
+  /** undefined: an earlier version did not record it. */
+  readonly active?: boolean;
+  readonly enabled: boolean;
+  readonly masked: boolean;
+}
+
+/** A user of this machine. The password field is kept as a copy: its hash is a secret. */
+export interface UserState {
+  readonly is: 'user';
+  readonly gid: number;
+  readonly gecos: string;
+  readonly shell: string;
+  readonly groups: readonly string[];
+  readonly expires: string;
+  /** Fingerprint of the password field. */
+  readonly password: string;
+}
+
+/** How a resource is now. */
+export async function stateOf(host: QueryHost, resource: Resource, fingerprint: Fingerprint): Promise<PriorState> {
+  const { kind, name } = partsOf(resource);
+  switch (kind) {
+    case 'path':
+      return await pathState(host, name, fingerprint);
+    case 'attributes': {
+      const stat = await host.stat(name);
+      return stat === undefined ? null : { is: 'attributes', mode: stat.mode, uid: stat.uid, gid: stat.gid };
+    }
+    case 'kernel':
+      return await kernelState(host, name);
+    case 'service': {
+      const { exists, active, enabled, masked, fixed } = await host.service(name);
+      return { is: 'service', exists, active, enabled: enabled && fixed !== true, masked };
+    }
+    case 'module':
+      return (await host.stat(`/sys/module/${name}`)) === undefined ? null : { is: 'module' };
+    case 'swap': {
+      const row = swapsIn(await host.readText('/proc/swaps')).find(({ device }) => device === name);
+      return row === undefined ? null : { is: 'swap', priority: row.priority };
+    }
+    case 'mount':
+      return mountIn((await host.readText('/proc/self/mountinfo')) ?? '', name);
+    case 'user':
+      return await userState(host, name, fingerprint);
+    case 'group':
+      return (await readAccounts(host)).groups.has(name) ? { is: 'group' } : null;
+    case 'tree':
+      return null;
+  }
+}
+
+/** Keeps a copy of the contents that restoring this state needs. */
+export async function keepContents(
+  host: Host,
+  resource: Resource,
+  state: PriorState,
+  fingerprint: Fingerprint,
+): Promise<void> {
+  const { name } = partsOf(resource);
+  if (state?.is === 'file' && state.kept) {
+    const content = await host.readFile(name);
+    if (content !== undefined) await keepCopy(host, fingerprint(sha256Of(content)), content);
+  } else if (state?.is === 'user') {
+    await keepCopy(host, state.password, await passwordField(host, name));
+  }
+}
+
+/** The mark of a change that was begun and whose result was never noted: whatever is there may be ours. */
+export const UNKNOWN = '?';
+
+/** What a change made of a path or a user, to notice later that somebody else changed it since. */
+export function markOf(resource: Resource, state: PriorState): string {
+  if (state === null) return 'absent';
+  if (partsOf(resource).kind === 'user') return JSON.stringify(state);
+  if (state.is === 'symlink') return `link to ${state.target}`;
+  return state.is === 'file' ? state.fingerprint : state.is;
+}
+
+/** Whether a resource is as our changes left it, as far as that is on record. */
+export function isOurs(marks: readonly string[] | undefined, now: string): boolean {
+  return marks === undefined || marks.at(-1) === UNKNOWN || marks.includes(now);
+}
+
+async function pathState(host: QueryHost, path: string, fingerprint: Fingerprint): Promise<PriorState> {
+  const stat = await host.stat(path);
+  if (stat === undefined) return null;
+  if (stat.type === 'symlink') return { is: 'symlink', target: (await host.readLink(path)) ?? '' };
+  if (stat.type !== 'file' && stat.type !== 'directory') return { is: 'unknown' };
+  const { mode, uid, gid } = stat;
+  const attributes = { mode, uid, gid, ...(await attributesOf(host, path)) };
+  if (stat.type === 'directory') return { is: 'directory', ...attributes };
+  const sha256 = (await host.sha256(path)) ?? '';
+  return { is: 'file', ...attributes, fingerprint: fingerprint(sha256), kept: stat.size <= LARGEST_COPY };
+}
+
+async function kernelState(host: QueryHost, path: string): Promise<PriorState> {
+  try {
+    const value = await host.readText(path);
+    return value === undefined ? null : { is: 'kernel', value: value.trim() };
+  } catch {
+    // Write-only keys and keys that are not set (EIO) cannot be read.
+    return { is: 'unknown' };
+  }
+}
+
+/** The rows of /proc/swaps (proc_swaps(5)). */
+function swapsIn(text: string | undefined): readonly { readonly device: string; readonly priority: number }[] {
+  return (text ?? '')
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const [device = '', , , , priority] = line.trim().split(/\s+/);
+      return device === '' ? [] : [{ device: unescapeOctal(device), priority: Number(priority ?? -1) }];
+    });
+}
+
+/** The topmost mount on a path (proc_pid_mountinfo(5)). */
+function mountIn(mountinfo: string, path: string): PriorState {
+  let found: PriorState = null;
+  for (const line of mountinfo.split('\n')) {
+    const [, , , , point, options = ''] = line.split(' ');
+    if (point === undefined || unescapeOctal(point) !== path) continue;
+    const [type = '', source = ''] = line.split(' - ')[1]?.split(' ') ?? [];
+    found = { is: 'mount', source: unescapeOctal(source), type, options };
+  }
+  return found;
+}
+
+async function userState(host: QueryHost, name: string, fingerprint: Fingerprint): Promise<PriorState> {
+  const { users, groups, shadow } = await readAccounts(host, [name]);
+  const entry = users.get(name);
+  if (entry === undefined) return null;
+  const { gid, gecos, shell } = entry;
+  return {
+    is: 'user',
+    gid,
+    gecos,
+    shell,
+    groups: [...groups.values()].filter(({ members }) => members.includes(name)).map((group) => group.name),
+    expires: shadow.get(name)?.expires ?? '',
+    password: fingerprint(sha256Of(await passwordField(host, name))),
+  };
+}
+
+async function passwordField(host: QueryHost, user: string): Promise<string> {
+  return (await readAccounts(host, [user])).shadow.get(user)?.password.reveal() ?? '';
+}

@@ -1,0 +1,90 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { selfSigned } from './certificates.ts';
+
+const DAY_MS = 86_400_000;
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const AUTHORITY = selfSigned({
+  key: privateKey,
+  publicKey,
+  notBefore: new Date(Date.now() - DAY_MS),
+  notAfter: new Date(Date.now() + 365 * DAY_MS),
+  authority: true,
+});
+
+const authority = (name: string): string => {
+  const pem = AUTHORITY.trimEnd().replace(/^/gm, '      ');
+  return `certificateAuthorities:\n  - name: ${name}\n    pem: |\n${pem}`;
+};
+const file = (path: string, more = ''): string => `files: [{path: ${path}, content: "ours\\n"${more}}]`;
+const user = (fields: string): string => `users: [{name: ${fields}}]`;
+
+/** Documents by what they ask for, each the host part as YAML: every field, alone and together with others. */
+export const UNDO_DOCUMENTS: Readonly<Record<string, string>> = {
+  'a host name': 'hostname: node-1',
+  'a time zone': 'timezone: Europe/Zurich',
+  'kernel modules': 'kernelModules: [overlay, br_netfilter]',
+  'a module that is loaded already': 'kernelModules: [loop]',
+  'kernel settings': 'sysctl: {vm.overcommit_memory: 1, kernel.panic: 10}',
+  forwarding: 'sysctl: {net.ipv4.ip_forward: 1, net.ipv4.conf.all.rp_filter: 0}',
+  'no swap': 'swap: Disabled',
+  limits: 'limits: {services: {nofile: 1048576}, sessions: {"*": {nofile: 65536}}}',
+  'a time service': 'time: {servers: [10.0.0.1]}',
+  'the time servers of the distribution': 'time: {servers: []}\nhostname: node-2',
+  'no time service': 'time: {enabled: false}',
+  'a proxy': 'proxy: {http: "http://proxy.example:3128", for: [containerd, kubelet]}',
+  'a proxy for everybody who logs in': 'proxy: {http: "http://proxy.example:3128", for: [environment]}',
+  'an authority': authority('site'),
+  'a mount': 'storage: {mounts: [{device: {path: /dev/vdb}, path: /srv/data}]}',
+  'a mount over the directory of containerd':
+    'storage: {mounts: [{device: {path: /dev/vdb}, path: /var/lib/containerd}]}',
+  'more swap': 'storage: {mounts: [{device: {path: /dev/vdb}, type: swap}]}',
+  'a group': 'groups: [{name: etcd, gid: 998, system: true}]',
+  'a user': user('grace, uid: 4711, gecos: Grace, groups: [wheel, operators], shell: /bin/bash'),
+  'a user with keys and rules': user(
+    'grace, sshAuthorizedKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGZvb2Jhcg grace], sudo: "ALL=(ALL) ALL"',
+  ),
+  'a user of the system': user('etcd, system: true, shell: /usr/sbin/nologin'),
+  'a user with a home elsewhere': user('grace, home: /srv/homes/grace'),
+  'a user who was there, in more groups': user('ada, groups: [wheel, chrony]'),
+  'a user who was there, with another shell': user('ada, shell: /bin/bash, gecos: Countess'),
+  'a user who was there, locked': user('ada, locked: true'),
+  'a user who was there, with a password': user('ada, passwordHash: "$6$salt$ours", locked: false'),
+  'a user who was there, inactive': user('ada, inactive: true, locked: false'),
+  'a user who was there, with keys': user(
+    'ada, locked: false, sshAuthorizedKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGZvb2Jhcg ada]',
+  ),
+  'a user who was there, with a rule': user('ada, locked: false, sudo: "ALL=(ALL) NOPASSWD:ALL"'),
+  'a new file': file('/etc/new.conf'),
+  'a new file in new directories': file('/opt/app/etc/app.conf', ', directoryMode: "0700"'),
+  'a file that was there': file('/etc/hosts'),
+  'a file of a user': file('/etc/app/secret.conf', ', mode: "0640", owner: "root:wheel"'),
+  'a file whose mode differs': 'files: [{path: /etc/app/plain.conf, content: "a=1\\n", mode: "0600"}]',
+  'lines behind those of others': file('/etc/environment', ', append: true'),
+  'many files': `files: [${[1, 2, 3, 4, 5].map((n) => `{path: /etc/many/${n}, content: "${n}"}`).join(', ')}]`,
+  'a service of its own': [
+    'files: [{path: /etc/systemd/system/agent.service, content: "[Service]\\nExecStart=/bin/agent\\n"}]',
+    'services: [{name: agent, enabled: true, state: Started, dropIns: [{name: 10-x.conf, content: "[Service]\\n"}]}]',
+  ].join('\n'),
+  'a service masked': 'services: [{name: unattended-upgrades, masked: true, state: Stopped}]',
+  'a service disabled': 'services: [{name: cron, enabled: false, state: Stopped}]',
+  'a service unmasked': 'services: [{name: auditd, masked: false, enabled: true, state: Started}]',
+  'a drop-in of a service': 'services: [{name: containerd, dropIns: [{name: 10-x.conf, content: "[Service]\\n"}]}]',
+  'rules of sysusers and tmpfiles': [
+    'files:',
+    '  - {path: /etc/sysusers.d/app.conf, content: "g app\\n"}',
+    '  - {path: /etc/tmpfiles.d/app.conf, content: "d /run/app\\n"}',
+  ].join('\n'),
+  'a node of Kubernetes': [
+    'hostname: node-9',
+    'kernelModules: [overlay, br_netfilter]',
+    'sysctl: {net.ipv4.ip_forward: 1, vm.overcommit_memory: 1, kernel.panic: 10, kernel.panic_on_oops: 1}',
+    'swap: Disabled',
+    'time: {servers: [10.0.0.1, 10.0.0.2]}',
+    'storage: {mounts: [{device: {path: /dev/vdb}, path: /srv/data}]}',
+    'groups: [{name: etcd, gid: 998, system: true}]',
+    'users: [{name: etcd, uid: 998, primaryGroup: etcd, system: true}, {name: ada, groups: [etcd], locked: false}]',
+    'files: [{path: /srv/data/etcd/conf, content: x}, {path: /etc/hosts, content: "127.0.0.1 localhost node-9\\n"}]',
+    'services: [{name: cron, enabled: false, state: Stopped}, {name: kubelet, enabled: true}]',
+    authority('corp'),
+  ].join('\n'),
+};
