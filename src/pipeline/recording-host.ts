@@ -3,7 +3,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import type { Host, ServiceManager } from '../host/seam/host.ts';
 import { type Change, type OwnedPlace, owing, type Step, stampOf } from '../steps/step.ts';
-import type { PriorStates } from './prior-states.ts';
+import { priorStates } from './prior-states.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
@@ -12,21 +12,26 @@ const VOLATILE = '/run/';
 
 type Maker = Pick<Step, 'id' | 'owned'> & Pick<OwnedPlace, 'owes'>;
 
-interface Records {
-  readonly journal: RunJournal;
-  readonly prior: PriorStates;
-  /** Records every change, including repeated ones. */
-  readonly trace?: RunTrace | undefined;
+/** Records what is at all paths that the changes of a step write (`Change.writes`), with one flush. */
+export async function recordWrites(
+  host: Host,
+  step: string,
+  journal: RunJournal,
+  changes: readonly Change[],
+): Promise<void> {
+  const paths = changes.flatMap(({ writes = [] }) => writes);
+  if (paths.length > 0) await priorStates(host, step, journal).before(paths.map((path) => `path:${path}` as const));
 }
 
 /**
  * The same host, which records how everything is before a step changes it: what it writes by itself, and what a command
- * says that it changes (`Command.changes`). `machineadm reset` restores that.
+ * says that it changes (`Command.changes`). `machineadm reset` restores that. `trace` records every change, including repeated ones.
  *
  * @param maker `owned`: what it makes where nothing was is removed once no document asks for it; `owes`: what must follow then
  */
-export function recordingHost(host: Host, maker: Maker, { journal, prior, trace }: Records): Host {
+export function recordingHost(host: Host, maker: Maker, journal: RunJournal, trace?: RunTrace): Host {
   const step = maker.id;
+  const prior = priorStates(host, step, journal);
   const owes = maker.owes === undefined ? {} : { owes: maker.owes };
   type Place = Omit<OwnedPlace, 'step'>;
   const own = (path: string, place: Place): void => journal.append({ is: 'owned', step, path, ...place, ...owes });

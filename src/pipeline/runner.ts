@@ -8,9 +8,8 @@ import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from 
 import { groupAdjacent, mapWithLimit } from './concurrency.ts';
 import { desiredOf } from './desired.ts';
 import { performFollowUp } from './follow-ups.ts';
-import { priorStates } from './prior-states.ts';
 import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
-import { makerOf, recordingHost } from './recording-host.ts';
+import { makerOf, recordingHost, recordWrites } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
@@ -122,7 +121,6 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   const limits = isLimited ? [options.signal, AbortSignal.timeout(deadlineMs)] : [options.signal];
   const signal = AbortSignal.any(limits);
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
-
   const record = journal.record(step.id);
   const changes = await within(planStep(step, desired, host, record, options.scope, options.observer.warn));
   const futile = record.reboot === 'done' ? changes.filter(({ needsReboot }) => needsReboot === true) : [];
@@ -132,10 +130,8 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     throw rebootWasFutile(step, futile);
   }
   const waits = waitsOf(step, options);
-  const prior = priorStates(host, step.id, journal);
-  const recording = (change?: Change) => recordingHost(host, makerOf(model, step, change), { journal, prior, trace });
-  const writes = changes.flatMap((change) => change.writes ?? []);
-  if (writes.length > 0) await within(prior.before(writes.map((path) => `path:${path}` as const)));
+  const recording = (change?: Change) => recordingHost(host, makerOf(model, step, change), journal, trace);
+  await within(recordWrites(host, step.id, journal, changes));
   const changing = recording();
   const make = async (change: Change): Promise<void> => {
     if (change.owes !== undefined && change.owes.length > 0) {

@@ -132,6 +132,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
         scope,
         ...knownAfter(desired, file, now),
         ineffective: 'FileNotWritten',
+        writes: [file.path],
         ...owing(file),
         payload: {
           file,

@@ -74,7 +74,6 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
   id: 'filesystems',
   title: 'file systems',
   leaves: 'the file systems with all that is in them: a reset never wipes a disk',
-
   desired({ host }) {
     const { filesystems, disks } = host.storage;
     return filesystems.length === 0 ? undefined : { filesystems, disks, afterHooks: host.hooks.early !== undefined };

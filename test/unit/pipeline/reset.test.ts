@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import type { Host } from '../../../src/host/seam/host.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
-import { priorStates } from '../../../src/pipeline/prior-states.ts';
 import { recordingHost } from '../../../src/pipeline/recording-host.ts';
 import { madeIn } from '../../../src/pipeline/reset.ts';
 import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
@@ -66,7 +65,7 @@ describe('what a step changes', () => {
         kept.append(record);
       },
     };
-    await work(recordingHost(host, { id: 'files' }, { journal, prior: priorStates(host, 'files', journal) }));
+    await work(recordingHost(host, { id: 'files' }, journal));
     return kept.records.flatMap((record) => (record.is === 'before' ? [[record.of, record.was] as const] : []));
   };
 
