@@ -178,6 +178,7 @@ export class CanaryDocuments {
               `: https://user:${command('user of a URL')}@x.example/p?sig=${command('query of a URL')}`,
               `echo token=${command('printed')} "$ANY"`,
               `set -x; : ${command('in a trace')}; set +x`,
+              ['sh', '-c', `: --password ${at('host.hooks.early.commands[][]')}`],
               ...prints,
               last,
             ],
@@ -572,11 +573,17 @@ export class CanaryDocuments {
       host: {
         hooks: {
           beforeBootstrap: {
-            commands: [`: --password ${canaries.word('host.hooks.beforeBootstrap.commands[]')}`],
+            commands: [
+              `: --password ${canaries.word('host.hooks.beforeBootstrap.commands[]')}`,
+              ['sh', '-c', `: --password ${canaries.word('host.hooks.beforeBootstrap.commands[][]')}`],
+            ],
             environment: { ANY: canaries.word('host.hooks.beforeBootstrap.environment.*') },
           },
           afterBootstrap: {
-            commands: [`: --password ${canaries.word('host.hooks.afterBootstrap.commands[]')}`],
+            commands: [
+              `: --password ${canaries.word('host.hooks.afterBootstrap.commands[]')}`,
+              ['sh', '-c', `: --password ${canaries.word('host.hooks.afterBootstrap.commands[][]')}`],
+            ],
             environment: { ANY: canaries.word('host.hooks.afterBootstrap.environment.*') },
           },
         },
@@ -656,7 +663,13 @@ export class CanaryDocuments {
   }
 
   #member(credentials: object): object {
-    return { host: { activeDirectory: { domain: 'corp.example.com', credentials } }, reporting: { sinks: [] } };
+    const psk = this.canaries.word('host.network.files[].content');
+    const content = `[connection]\nid=w\ntype=wifi\n[wifi]\nssid=w\n[wifi-security]\nkey-mgmt=wpa-psk\npsk=${psk}\n`;
+    const network = { tool: 'NetworkManager', files: [{ name: 'w.nmconnection', content }] };
+    return {
+      host: { network, activeDirectory: { domain: 'corp.example.com', credentials } },
+      reporting: { sinks: [] },
+    };
   }
 
   /** A program in kubeadm's place, and a credential plugin. */
@@ -772,6 +785,8 @@ export const PUBLIC_FIELDS: readonly string[] = [
   'host.users[].sudo',
   'host.users[].sudo[]',
   'host.files[].contentFrom.secret',
+  'host.links[].target',
+  'host.apparmor.profiles[].content',
   'host.proxy.no[]',
   'host.activeDirectory.logins.allowedGroups[]',
   'host.hooks.*.secrets.*.secret',
