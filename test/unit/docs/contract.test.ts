@@ -86,7 +86,7 @@ const OWN: Readonly<Record<string, () => void>> = {
   'every program that the sources start': () => {
     const section = contract.slice(contract.indexOf('### Programs'), contract.indexOf('## What machineadm puts'));
     const programs = [...section.matchAll(/^\| [^|]+ \|(.*)\|$/gm)].map(([, cell = '']) => cell).join(' ');
-    const listed = [...programs.matchAll(/`([a-z][a-z0-9.-]*)`/g)].map(([, name = '']) => name);
+    const listed = [...programs.matchAll(/`([a-z][a-z0-9._-]*)`/g)].map(([, name = '']) => name);
     const started = startedPrograms();
     assert.ok(started.size > 45, `${started.size} found`);
     assert.deepEqual(
