@@ -1,5 +1,5 @@
+import { type AuditedControl, auditHardening } from '../commands/audit-hardening.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
-import { type AuditedControl, auditHardening } from '../pipeline/audit-hardening.ts';
 import { buildInfo } from './build-info.ts';
 import { printCheckReport } from './findings.ts';
 import type { AuditOptions } from './options.ts';

@@ -1,8 +1,8 @@
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import { type ConformanceReport, type ConformanceScope, conformance } from '../commands/conformance.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import type { Judgement, Verdict } from '../diagnosis/conformance/index.ts';
-import { type ConformanceReport, type ConformanceScope, conformance } from '../pipeline/conformance.ts';
 import { type CheckFormat, type CheckReport, printCheckReport } from './findings.ts';
 
 export interface ConformanceOptions extends ConformanceScope {

@@ -18,7 +18,7 @@ export async function diagnose(options: DiagnoseOptions): Promise<number> {
   const exitStatus = parseExitStatus(options.kubeadmExitCode);
   const verdict =
     options.log === undefined
-      ? await (await import('../pipeline/diagnose-machine.ts')).diagnoseMachine(exitStatus)
+      ? await (await import('../commands/diagnose-machine.ts')).diagnoseMachine(exitStatus)
       : await (await import('../diagnosis/diagnose-logs.ts')).diagnoseLogs(options.log, exitStatus);
   if (options.output !== 'text') await printData(options.output, 'Diagnosis', verdict);
   else printReport(formatVerdict(verdict));

@@ -1,4 +1,4 @@
-import { checkOf, examine } from '../pipeline/doctor.ts';
+import { checkOf, examine } from '../commands/doctor.ts';
 import { buildInfo } from './build-info.ts';
 import { type CheckFormat, type CheckReport, printCheckReport } from './findings.ts';
 

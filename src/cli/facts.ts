@@ -1,5 +1,5 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { inventory } from '../pipeline/doctor.ts';
+import { inventory } from '../commands/doctor.ts';
 import { type OutputFormat, printData, printReport } from './output.ts';
 
 /** `machineadm facts`: what is known of the machine, and what variables of a document can use here. */

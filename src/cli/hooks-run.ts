@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
-import { runBootHooks } from '../pipeline/boot-hooks.ts';
+import { runBootHooks } from '../commands/boot-hooks.ts';
 import { printNotice } from './output.ts';
 
 /**

@@ -2,7 +2,7 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { ReadyModel } from '@machineadm/document/model.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { watchNode } from '../pipeline/report-watch.ts';
+import { watchNode } from '../commands/report-watch.ts';
 import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
 import { printNotice, printText } from './output.ts';

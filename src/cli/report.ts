@@ -1,8 +1,8 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import { flush } from '../pipeline/report.ts';
-import { testSinks } from '../pipeline/report-test.ts';
+import { flush } from '../commands/report.ts';
+import { testSinks } from '../commands/report-test.ts';
 import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
 import type { DocumentOptions } from './options.ts';

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
-import { describeReset, type ResetPlan, reset } from '../pipeline/reset.ts';
+import { describeReset, type ResetPlan, reset } from '../commands/reset.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
 export interface ResetOptions {

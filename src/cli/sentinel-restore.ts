@@ -1,5 +1,5 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { restoreSentinel } from '../pipeline/sentinel.ts';
+import { restoreSentinel } from '../commands/sentinel.ts';
 import { printNotice } from './output.ts';
 
 /** `machineadm sentinel restore`: nothing to restore is no error, for the unit runs at every boot. */

@@ -35,7 +35,7 @@ export async function status(options: StatusOptions): Promise<number> {
   if (found === undefined) throw waits ? noRunInTime(options.timeout) : noRun();
   if (options.jsonStream === true) printLine(found);
   else if (options.output === 'html') {
-    const { statusPage } = await import('../pipeline/page.ts');
+    const { statusPage } = await import('../commands/page.ts');
     printText(await statusPage(found, buildInfo().version));
   } else if (options.output !== 'text') await printObject(options.output, found);
   else

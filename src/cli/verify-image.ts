@@ -1,6 +1,6 @@
 import type { Reason } from '@machineadm/document/reasons.ts';
+import { verifyImage } from '../commands/verify-image.ts';
 import { openDocument } from '../pipeline/load.ts';
-import { verifyImage } from '../pipeline/verify-image.ts';
 import { buildInfo } from './build-info.ts';
 import { printCheckReport } from './findings.ts';
 import type { DocumentOptions } from './options.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Model } from '@machineadm/document/model.ts';
+import { madeIn, resetRecords } from '../../src/commands/reset.ts';
 import type { Host } from '../../src/host/seam/host.ts';
 import { newJournalState, readJournal } from '../../src/pipeline/journal.ts';
 import { PIPELINE } from '../../src/pipeline/pipeline.ts';
-import { madeIn, resetRecords } from '../../src/pipeline/reset.ts';
 import { runSteps } from '../../src/pipeline/runner.ts';
 import { performReset } from '../../src/steps/reset/perform.ts';
 import { describeReset, planReset, type ResetPlan } from '../../src/steps/reset/plan.ts';

@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { stringify } from 'yaml';
-import { describeReset, reset } from '../../../src/pipeline/reset.ts';
+import { describeReset, reset } from '../../../src/commands/reset.ts';
 import { agent, startAgent } from '../../support/agent.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { provision } from '../../support/provision.ts';

@@ -4,11 +4,11 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { checkReportOf } from '../../../../src/cli/conformance.ts';
 import { formatFindings, formatJunit } from '../../../../src/cli/findings.ts';
+import { type ConformanceReport, ofImage } from '../../../../src/commands/conformance.ts';
 import type { Finding } from '../../../../src/diagnosis/checks/finding.ts';
 import { CONTRACT_VERSION } from '../../../../src/diagnosis/conformance/clause.ts';
 import { CLAUSES, judge, verdictOf } from '../../../../src/diagnosis/conformance/index.ts';
 import { WINDOWS_CLAUSES } from '../../../../src/diagnosis/conformance/windows.ts';
-import { type ConformanceReport, ofImage } from '../../../../src/pipeline/conformance.ts';
 import { type Base, type Files, withImage } from '../../../support/conformance/image.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../../..');

@@ -5,6 +5,8 @@ import { acquireLock, type Lock } from '../host/files/lock.ts';
 import { LOCK_PATH } from '../host/files/paths.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
 import type { Host } from '../host/seam/host.ts';
+import { openDocument } from '../pipeline/load.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { deliverAll } from '../reporting/delivery/deliver.ts';
 import { sendToLocalSink } from '../reporting/delivery/local.ts';
 import { untilTaken } from '../reporting/delivery/retry-window.ts';
@@ -16,8 +18,6 @@ import { Spool } from '../reporting/spool/spool.ts';
 import type { RunStatus, SinkReport } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { STATUS_PATHS, writeStatus } from '../reporting/status-writer.ts';
-import { openDocument } from './load.ts';
-import { refuseUnlessRoot } from './preflight.ts';
 
 /** The lock of the delivering process: there is only one at a time. */
 const DELIVERER_LOCK = '/run/machineadm/report.lock';

@@ -18,16 +18,16 @@ import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { type Hardware, hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { sourcesOf } from '../pipeline/change-source.ts';
+import { stepRecord } from '../pipeline/journal.ts';
+import { openDocument } from '../pipeline/load.ts';
+import { stepsFor } from '../pipeline/pipeline.ts';
+import { findingsOf, findRequirements, refuseUnlessRoot } from '../pipeline/preflight.ts';
+import { peekJournal } from '../pipeline/run-journal.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { lookAtNodeWithin, type NodeReadiness } from '../steps/node-health.ts';
-import { sourcesOf } from './change-source.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
-import { stepRecord } from './journal.ts';
-import { openDocument } from './load.ts';
-import { stepsFor } from './pipeline.ts';
-import { findingsOf, findRequirements, refuseUnlessRoot } from './preflight.ts';
-import { peekJournal } from './run-journal.ts';
 
 const LIMIT_MS = 15_000;
 

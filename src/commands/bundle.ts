@@ -11,16 +11,16 @@ import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { openDocument } from '../pipeline/load.ts';
+import { makePlan, type Plan } from '../pipeline/plan.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
+import { JOURNAL_PATH } from '../pipeline/run-journal.ts';
+import { titleOfStep } from '../pipeline/titles.ts';
 import { page } from '../reporting/page/index.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
 import { type Check, checkOf, looksAt } from './doctor.ts';
-import { openDocument } from './load.ts';
-import { makePlan, type Plan } from './plan.ts';
-import { refuseUnlessRoot } from './preflight.ts';
-import { JOURNAL_PATH } from './run-journal.ts';
-import { titleOfStep } from './titles.ts';
 
 const LIMIT_MS = 15_000;
 

@@ -1,11 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
+import { peekJournal } from '../pipeline/run-journal.ts';
+import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
 import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/boot-hooks.ts';
 import { runHookGroup } from '../steps/hooks.ts';
-import { refuseUnlessRoot } from './preflight.ts';
-import { peekJournal } from './run-journal.ts';
-import { recordedOnThisMachine } from './this-machine.ts';
 
 export interface BootHooksRequest {
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */

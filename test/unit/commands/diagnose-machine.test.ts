@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failureOf } from '@machineadm/failures/verdict.ts';
+import { verdictOnMachine } from '../../../src/commands/diagnose-machine.ts';
+import { looksAtNode, nodeChecks } from '../../../src/commands/doctor.ts';
 import { lookAround } from '../../../src/diagnosis/checks/finding.ts';
 import { checkKubelet } from '../../../src/diagnosis/checks/kubelet.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
-import { verdictOnMachine } from '../../../src/pipeline/diagnose-machine.ts';
-import { looksAtNode, nodeChecks } from '../../../src/pipeline/doctor.ts';
 import {
   kubeconfig,
   type NodeWish,

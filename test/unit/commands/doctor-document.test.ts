@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exampleDocument } from '@machineadm/document/example.ts';
-import { looksAt } from '../../../src/pipeline/doctor.ts';
+import { looksAt } from '../../../src/commands/doctor.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { type MemoryMachine, memoryHost } from '../../support/memory-host.ts';

@@ -8,12 +8,12 @@ import { collect, transcriptLines } from '../diagnosis/collect.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { stepRecord } from '../pipeline/journal.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
+import { peekJournal } from '../pipeline/run-journal.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { failureOfNode, lookAtNodeWithin } from '../steps/node-health.ts';
-import { stepRecord } from './journal.ts';
-import { refuseUnlessRoot } from './preflight.ts';
-import { peekJournal } from './run-journal.ts';
 
 const CLOUD_INIT_OUTPUT = '/var/log/cloud-init-output.log';
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;

@@ -5,15 +5,15 @@ import type { Finding } from '../diagnosis/checks/finding.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { runChecks } from '../host/processes/checks.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { sourcesOf } from './change-source.ts';
-import { imagePart } from './image.ts';
-import { INSTANCE_PATHS, MACHINE_ID, SSH_DIRECTORY, SSH_HOST_KEY } from './instance-paths.ts';
-import { instanceIdentity, withNotes } from './journal.ts';
-import { stepsFor } from './pipeline.ts';
-import { type PlannedChange, planSteps } from './plan.ts';
-import { refuseUnlessRoot } from './preflight.ts';
-import { baseDigest, readPrepared, usableNotes } from './prepared.ts';
-import { journalForInstance, peekJournal } from './run-journal.ts';
+import { sourcesOf } from '../pipeline/change-source.ts';
+import { imagePart } from '../pipeline/image.ts';
+import { INSTANCE_PATHS, MACHINE_ID, SSH_DIRECTORY, SSH_HOST_KEY } from '../pipeline/instance-paths.ts';
+import { instanceIdentity, withNotes } from '../pipeline/journal.ts';
+import { stepsFor } from '../pipeline/pipeline.ts';
+import { type PlannedChange, planSteps } from '../pipeline/plan.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
+import { baseDigest, readPrepared, usableNotes } from '../pipeline/prepared.ts';
+import { journalForInstance, peekJournal } from '../pipeline/run-journal.ts';
 
 export interface ImageVerdict {
   /** Changes of the document that are not in effect. */

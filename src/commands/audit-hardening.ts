@@ -3,8 +3,8 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/hardening-controls.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
+import { openDocument } from '../pipeline/load.ts';
 import { type AuditedControl, auditControls, readRecord } from '../steps/hardening/audit.ts';
-import { openDocument } from './load.ts';
 
 export type { AuditedControl } from '../steps/hardening/audit.ts';
 

@@ -1,7 +1,7 @@
 import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { titleOfStep } from '../pipeline/titles.ts';
 import { page } from '../reporting/page/index.ts';
 import type { Reported } from '../reporting/status-file.ts';
-import { titleOfStep } from './titles.ts';
 
 /** The page of a run, with additional facts from queries. Read-only. */
 export async function statusPage(status: Reported, agentVersion: string): Promise<string> {

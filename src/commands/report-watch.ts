@@ -6,6 +6,8 @@ import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts'
 import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model.ts';
 import { openHost, openQueryHost, requireLinux } from '../host/index.ts';
 import { bootId, machineId } from '../host/processes/identity.ts';
+import { DocumentError, openDocument } from '../pipeline/load.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';
 import type { ReportCondition } from '../reporting/event.ts';
 import { isRemote, remoteSinkOf } from '../reporting/remote/registry.ts';
@@ -14,8 +16,6 @@ import { LatestDelivery } from '../reporting/watch/latest-delivery.ts';
 import { NOTHING_SEEN, type Observation, observed } from '../reporting/watch/node-health.ts';
 import { type WatchIdentity, watchEvent } from '../reporting/watch/watch-event.ts';
 import { lookAtNode, type NodeReadiness } from '../steps/node-health.ts';
-import { DocumentError, openDocument } from './load.ts';
-import { refuseUnlessRoot } from './preflight.ts';
 
 export interface WatchRequest {
   /** Documents with the sinks to report to; none: the machine's own Node. */

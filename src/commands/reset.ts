@@ -5,18 +5,18 @@ import { acquireLock } from '../host/files/lock.ts';
 import { LOCK_PATH } from '../host/files/paths.ts';
 import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import type { Host } from '../host/seam/host.ts';
+import type { JournalState } from '../pipeline/journal.ts';
+import type { JournalRecord } from '../pipeline/journal-record.ts';
+import { ALL_STEPS } from '../pipeline/pipeline.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
+import { asRefusal } from '../pipeline/refusal.ts';
+import { JOURNAL_PATH, openJournal, peekJournal } from '../pipeline/run-journal.ts';
+import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
 import { forgetCopies } from '../steps/prior-state/copies.ts';
 import { UNKNOWN } from '../steps/prior-state/state.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
 import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
-import type { JournalState } from './journal.ts';
-import type { JournalRecord } from './journal-record.ts';
-import { ALL_STEPS } from './pipeline.ts';
-import { refuseUnlessRoot } from './preflight.ts';
-import { asRefusal } from './refusal.ts';
-import { JOURNAL_PATH, openJournal, peekJournal } from './run-journal.ts';
-import { recordedOnThisMachine } from './this-machine.ts';
 
 export { describeReset, type ResetPlan } from '../steps/reset/plan.ts';
 

@@ -15,7 +15,7 @@ import { parseOsRelease } from '../host/linux/facts.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { refuseUnlessRoot } from './preflight.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 
 /** Units with clauses in the contract. */
 const UNITS = ['kubelet', 'containerd', 'crio', 'machineadm-provision', 'machineadm-resume'];

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { madeIn } from '../../../src/commands/reset.ts';
 import type { Host } from '../../../src/host/seam/host.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { recordingHost } from '../../../src/pipeline/recording-host.ts';
-import { madeIn } from '../../../src/pipeline/reset.ts';
 import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
 import { performReset } from '../../../src/steps/reset/perform.ts';
 import { describeReset, type Made, planReset, type ResetPlan } from '../../../src/steps/reset/plan.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
-import { memoryJournal } from './fake-steps.ts';
-import { identity } from './records.ts';
+import { memoryJournal } from '../pipeline/fake-steps.ts';
+import { identity } from '../pipeline/records.ts';
 
 const CONTAINERD = '/etc/containerd/config.toml';
 const ORIGINAL = `${CONTAINERD}.machineadm-orig`;

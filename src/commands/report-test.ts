@@ -6,6 +6,8 @@ import { gatherFacts, openHost } from '../host/index.ts';
 import { ownProcess } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { openDocument } from '../pipeline/load.ts';
+import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';
 import { sendToLocalSink } from '../reporting/delivery/local.ts';
 import { attempt } from '../reporting/delivery/sink-delivery.ts';
@@ -14,8 +16,6 @@ import { isRemote, remoteSinkOf } from '../reporting/remote/registry.ts';
 import { systemClock } from '../reporting/reporter.ts';
 import { advance, begin } from '../reporting/run-state.ts';
 import type { RunEvent } from '../reporting/status.ts';
-import { openDocument } from './load.ts';
-import { refuseUnlessRoot } from './preflight.ts';
 
 /** The result of a test event for one sink. */
 export interface SinkTest {
