@@ -2,9 +2,9 @@ import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { Secret } from '@machineadm/document/secret.ts';
+import { type ApiServerManifest, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { askHealthEndpoint } from '../host/http/request-once.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { type ApiServerManifest, readManifest } from './api-server/manifest.ts';
 import { askReadyz } from './api-server/serving.ts';
 import { listMembers } from './etcd-members.ts';
 

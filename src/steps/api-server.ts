@@ -4,11 +4,11 @@ import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model
 import type { Version } from '@machineadm/document/program-version.ts';
 import { hasEffects } from '@machineadm/document/secret.ts';
 import { member } from '@machineadm/document/untyped.ts';
+import type { AskedNames } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
+import { API_SERVER_MANIFEST, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import type { Host, NewFile, QueryHost } from '../host/seam/host.ts';
-import type { AskedNames } from '../kubernetes/api-server/cluster-configuration.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/api-server/files.ts';
-import { API_SERVER_MANIFEST, readManifest } from '../kubernetes/api-server/manifest.ts';
 import { reconfigure } from '../kubernetes/api-server/reconfigure.ts';
 import { lastWords, waitUntilServing } from '../kubernetes/api-server/serving.ts';
 import { TRANSACTION } from '../kubernetes/api-server/transaction.ts';

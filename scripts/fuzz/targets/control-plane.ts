@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { editManifest, readManifest as readHardened } from '@machineadm/hardening/manifest.ts';
-import { requireReadable } from '../../../src/kubernetes/api-server/encryption-change.ts';
-import { asAnotherPod, isSamePod, readManifest } from '../../../src/kubernetes/api-server/manifest.ts';
+import { requireReadable } from '@machineadm/kubeadm/api-server/encryption-change.ts';
+import { asAnotherPod, isSamePod, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { skippedPhases } from '../../../src/kubernetes/kubeadm/configured.ts';
 import { auditControls } from '../../../src/steps/hardening/audit.ts';
 import { nodeOf } from '../../../test/support/hardened-machine.ts';

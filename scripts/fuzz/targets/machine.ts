@@ -4,6 +4,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
+import { endingOf, evaluateRun as judgeKubeadm, KubeadmProgress } from '@machineadm/kubeadm/output.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';
 import {
   checkCapacity,
@@ -22,7 +23,6 @@ import { parseProcessStat } from '../../../src/host/linux/processes.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { environmentFile } from '../../../src/host/secrets/variables.ts';
 import { unitTrouble } from '../../../src/host/services/unit-trouble.ts';
-import { endingOf, evaluateRun as judgeKubeadm, KubeadmProgress } from '../../../src/kubernetes/kubeadm/output.ts';
 import { ALL_STEPS } from '../../../src/pipeline/pipeline.ts';
 import { bootEntries } from '../../../src/reporting/timeline.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';

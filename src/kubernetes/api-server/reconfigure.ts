@@ -12,12 +12,8 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { getObject } from '../../host/cluster/api-server.ts';
-import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
-import type { Host, NewFile } from '../../host/seam/host.ts';
-import { type AskedNames, reconfiguration } from './cluster-configuration.ts';
-import { requireReadable } from './encryption-change.ts';
-import { requireKmsSockets } from './kms-sockets.ts';
+import { type AskedNames, reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
+import { requireReadable } from '@machineadm/kubeadm/api-server/encryption-change.ts';
 import {
   API_SERVER_MANIFEST,
   API_SERVER_MANIFEST_MODE,
@@ -25,7 +21,11 @@ import {
   asAnotherPod,
   isSamePod,
   readManifest,
-} from './manifest.ts';
+} from '@machineadm/kubeadm/api-server/manifest.ts';
+import { getObject } from '../../host/cluster/api-server.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
+import type { Host, NewFile } from '../../host/seam/host.ts';
+import { requireKmsSockets } from './kms-sockets.ts';
 import { processesOf } from './processes.ts';
 import { findPatches, recordInCluster, renderManifest } from './render-manifest.ts';
 import { lastWords, type ServingDemand, waitUntilServing } from './serving.ts';

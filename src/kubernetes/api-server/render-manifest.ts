@@ -1,11 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
+import { API_SERVER_MANIFEST, type ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { patches } from '@machineadm/kubeadm/patches.ts';
 import { Problems } from '@machineadm/kubeadm/problems.ts';
 import { kubeadmTarget } from '@machineadm/kubeadm/version.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { API_SERVER_MANIFEST, type ApiServerManifest } from './manifest.ts';
 
 /** A private root directory for kubeadm, in memory: its output is read, and the real files stay untouched. */
 const ROOT = '/run/machineadm/api-server';

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { CriContainer } from '../../host/cri/queries.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { ApiServerManifest } from './manifest.ts';
 import { processesOf, stillRunning } from './processes.ts';
 
 /** The conditions for an API server to count as running with its manifest. */

@@ -7,9 +7,9 @@ import {
 import type { Version } from '@machineadm/document/program-version.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '@machineadm/kubeadm/index.ts';
+import type { KubeadmCommand } from '@machineadm/kubeadm/output.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';
 import { resolveSecrets } from '../secrets.ts';
-import type { KubeadmCommand } from './output.ts';
 
 /** All inputs of kubeadm's configuration. */
 export interface KubeadmConfigInput {

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { KubeadmNote } from '@machineadm/kubeadm/output.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type EtcdPeers, findEtcdPeers, listMembers } from '../etcd-members.ts';
 import { type EtcdMember, isSameUrl } from '../etcd-ownership.ts';
-import type { KubeadmNote } from './output.ts';
 
 /** Observations of the etcd cluster while this machine joined it; kept in the journal. */
 export interface MembershipFacts {

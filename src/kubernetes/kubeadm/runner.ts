@@ -1,8 +1,4 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
-import type { CommandResult, Host } from '../../host/seam/host.ts';
-import { untilEtcdStaysDown } from '../control-plane-exits.ts';
-import { untilKubeletStaysDown } from '../kubelet-unit.ts';
 import {
   endingOf,
   evaluateRun,
@@ -10,7 +6,11 @@ import {
   type KubeadmNote,
   KubeadmProgress,
   type OutputLine,
-} from './output.ts';
+} from '@machineadm/kubeadm/output.ts';
+import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
+import type { CommandResult, Host } from '../../host/seam/host.ts';
+import { untilEtcdStaysDown } from '../control-plane-exits.ts';
+import { untilKubeletStaysDown } from '../kubelet-unit.ts';
 
 /** Callbacks and limits of a running kubeadm. */
 export interface KubeadmWatch {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { KubeadmNote } from '@machineadm/kubeadm/output.ts';
 import { linuxHost } from '../../../src/host/linux/host.ts';
 import type { Host } from '../../../src/host/seam/host.ts';
-import type { KubeadmNote } from '../../../src/kubernetes/kubeadm/output.ts';
 import { runKubeadm } from '../../../src/kubernetes/kubeadm/runner.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'machineadm-kubeadm-'));

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type ReconfigurationInput, reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { parse, parseAllDocuments } from 'yaml';
-import {
-  type ReconfigurationInput,
-  reconfiguration,
-} from '../../../../src/kubernetes/api-server/cluster-configuration.ts';
 import { kubeadmOf, kubernetesModel, PLAIN_API_SERVER } from '../../../support/kubernetes-model.ts';
 
 const NOTHING = { args: [], env: [], volumes: [] };

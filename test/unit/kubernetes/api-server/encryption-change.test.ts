@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { requireReadable } from '../../../../src/kubernetes/api-server/encryption-change.ts';
+import { requireReadable } from '@machineadm/kubeadm/api-server/encryption-change.ts';
 
 const config = (providers: string, resources = 'secrets') =>
   `kind: EncryptionConfiguration\nresources: [{resources: [${resources}], providers: [${providers}]}]\n`;

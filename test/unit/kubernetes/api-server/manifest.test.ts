@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { asAnotherPod, isSamePod, readManifest } from '../../../../src/kubernetes/api-server/manifest.ts';
+import { asAnotherPod, isSamePod, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { processesOf } from '../../../../src/kubernetes/api-server/processes.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 

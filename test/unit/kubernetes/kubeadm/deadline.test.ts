@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { kubeadmDeadlineMs } from '../../../../src/kubernetes/kubeadm/deadline.ts';
+import { kubeadmDeadlineMs } from '@machineadm/kubeadm/deadline.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 
 const MINUTE = 60_000;

@@ -2,12 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import {
-  endingOf,
-  evaluateRun,
-  type KubeadmCommand,
-  KubeadmProgress,
-} from '../../../../src/kubernetes/kubeadm/output.ts';
+import { endingOf, evaluateRun, type KubeadmCommand, KubeadmProgress } from '@machineadm/kubeadm/output.ts';
 
 /** `>` marks a line of stdout, everything else is stderr, as kubeadm splits them. */
 function progressOf(command: KubeadmCommand, text: string): KubeadmProgress {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { KubeadmNote } from '@machineadm/kubeadm/output.ts';
 import type { CriContainer } from '../../../../src/host/cri/queries.ts';
-import type { KubeadmNote } from '../../../../src/kubernetes/kubeadm/output.ts';
 import { runKubeadm } from '../../../../src/kubernetes/kubeadm/runner.ts';
 import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { type MemoryProgram, type MemoryService, memoryHost } from '../../../support/memory-host.ts';

@@ -1,11 +1,11 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { apiServerFields } from '@machineadm/kubeadm/cluster.ts';
-import { type Fields, omitEmpty, omitUndefined } from '@machineadm/kubeadm/fields.ts';
-import { Problems } from '@machineadm/kubeadm/problems.ts';
-import { type KubeadmConfigVersion, kubeadmTarget } from '@machineadm/kubeadm/version.ts';
-import { writeYaml } from '@machineadm/kubeadm/yaml.ts';
+import { apiServerFields } from '../cluster.ts';
+import { type Fields, omitEmpty, omitUndefined } from '../fields.ts';
+import { Problems } from '../problems.ts';
+import { type KubeadmConfigVersion, kubeadmTarget } from '../version.ts';
+import { writeYaml } from '../yaml.ts';
 
 /**
  * Settings of the API server, in kubeadm's names, that an earlier document requested: those not requested any more are
