@@ -181,6 +181,7 @@ async function main(): Promise<number> {
       seed: { type: 'string', default: '1' },
       'within-seconds': { type: 'string' },
       certain: { type: 'boolean', default: false },
+      least: { type: 'string', default: String(LEAST_SCORE * 100) },
       generate: { type: 'boolean', default: false },
       summary: { type: 'string' },
     },
@@ -188,7 +189,7 @@ async function main(): Promise<number> {
   const since = values['since-landed'] ? landedLast(root) : values.since;
   if (!values.all && since === undefined && positionals.length === 0) {
     console.error(
-      'usage: npm run mutate -- (--since REF | --since-landed | --all | FILE...) [--sample N] [--seed N] [--within-seconds N] [--certain]',
+      'usage: npm run mutate -- (--since REF | --since-landed | --all | FILE...) [--sample N] [--seed N] [--within-seconds N] [--certain] [--least PERCENT]',
     );
     return 2;
   }
@@ -241,7 +242,8 @@ async function main(): Promise<number> {
     const run = { possible: possible.length, seed: values.seed, date: today(), commit: stdout.trim() };
     writeFileSync(page, withLastRun(readFileSync(page, 'utf8'), outcomes, run));
   }
-  const isBelowLeast = values.certain ? isCertainlyBelow(outcomes, LEAST_SCORE) : scoreOf(outcomes) < LEAST_SCORE;
+  const least = Number(values.least) / 100;
+  const isBelowLeast = values.certain ? isCertainlyBelow(outcomes, least) : scoreOf(outcomes) < least;
   return tell(!isBelowLeast);
 }
 
