@@ -16,7 +16,7 @@ const MODELINE = `# yaml-language-server: $schema=${schema.$id}`;
 const HEAD = `# yaml-language-server: $schema=${pathToFileURL(SCHEMA).href}\napiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: node-1}\n`;
 
 describe('the schema for editors', () => {
-  const keywords = ['markdownDescription', 'patternErrorMessage'];
+  const keywords = ['markdownDescription', 'patternErrorMessage', 'enumDescriptions'];
   const accepts = new Ajv2020({ strict: true, keywords }).compile(schema);
 
   test('accepts the examples, which name it in their first line', async () => {
