@@ -76,18 +76,20 @@ function linesOf(
     Failed: () => ['failed', took],
     Running: () => [step.startedAt === undefined ? '' : elapsedOf(nowMs - Date.parse(step.startedAt))],
   };
-  const words = says[step.state]().filter((word) => word !== '');
+  // A newer version may have more states.
+  const state: State | undefined = Object.hasOwn(says, step.state) ? step.state : undefined;
+  const words = (state === undefined ? [step.state] : says[state]()).filter((word) => word !== '');
   const head = `  # ${title}  ${words.join('  ')}`.trimEnd();
   const below: string[] = [];
   let beside = '';
-  if (step.state === 'Running') {
+  if (state === 'Running') {
     const waits = waitingFor === undefined ? '' : `waiting for ${oneLine(waitingFor)}`;
     if (waits !== '' && head.length + 2 + waits.length <= view.columns) beside = `  ${waits}`;
     else if (waits !== '') below.push(waits);
     if (view.output !== undefined) below.push(view.output);
   }
-  const mark = step.state === 'Running' ? spinner(nowMs, view) : MARKS[alphabet(view)][step.state];
-  const color = COLORS[step.state];
+  const mark = state === 'Running' ? spinner(nowMs, view) : state === undefined ? '?' : MARKS[alphabet(view)][state];
+  const color = state === undefined ? undefined : COLORS[state];
   const painted = cut(head + beside, view.columns).replace('#', () =>
     color === undefined ? mark : paint(mark, color, view),
   );

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
+import { PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import type { Host } from '../../../src/host/seam/host.ts';
 import { afterRecord, newJournalState, readJournal, stepRecord } from '../../../src/pipeline/journal.ts';
@@ -287,8 +288,11 @@ async function stateOf(host: MemoryHost): Promise<ReadonlyMap<string, unknown>> 
     for (const name of (await host.list(path)) ?? []) {
       const at = `${path === '/' ? '' : path}/${name}`;
       const stat = await host.stat(at);
-      state.set(at, { ...stat, text: stat?.type === 'file' ? host.text(at) : undefined });
-      if (stat?.type === 'directory') await visit(at);
+      const { fingerprint: _, ...rest } = stat ?? {};
+      state.set(at, { ...rest, text: stat?.type === 'file' ? host.text(at) : undefined });
+      // Copies there are named by a key that each machine draws: their number must be the same.
+      if (at === PRIOR_STATE_DIRECTORY) state.set(`${at}/`, (await host.list(at))?.length);
+      else if (stat?.type === 'directory') await visit(at);
     }
   };
   await visit('/');
