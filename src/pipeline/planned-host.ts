@@ -1,8 +1,9 @@
+import { UNIT_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 
 /**
  * The machine as it will be once these paths, and everything below them, are removed: for planning later steps. Other
- * queries go to the actual machine.
+ * queries go to the actual machine. A unit is stopped and disabled before its file is removed (`steps/unit-files.ts`).
  */
 export function hostWithout(host: QueryHost, removed: readonly string[]): QueryHost {
   if (removed.length === 0) return host;
@@ -20,5 +21,10 @@ export function hostWithout(host: QueryHost, removed: readonly string[]): QueryH
     readLink: unlessGone((path) => host.readLink(path)),
     list: unlessGone((path) => host.list(path)),
     sha256: unlessGone((path) => host.sha256(path)),
+    async service(name) {
+      const state = await host.service(name);
+      const unit = /\.[a-z]+$/.test(name) ? name : `${name}.service`;
+      return isGone(`${UNIT_DIRECTORY}/${unit}`) ? { ...state, active: false, enabled: false } : state;
+    },
   };
 }

@@ -67,7 +67,8 @@ describe('a control plane and the workers that join it', {
     const mutating =
       /^"[^"]*\b(kubeadm", "(init|join|reset)|systemctl", "(start|stop|restart|enable|disable|daemon-reload|mask)|ctr|modprobe|sysctl|mount|swapoff|hostnamectl", "set|sh|bash)\b/;
     assert.deepEqual(
-      programs.filter((program) => mutating.test(program)),
+      // `sh -n` reads a script without executing it.
+      programs.filter((program) => mutating.test(program) && !program.startsWith('"sh", "-n"')),
       [],
     );
     const writes = done.filter((line) => {

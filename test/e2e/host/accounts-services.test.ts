@@ -116,11 +116,19 @@ describe('accounts, time and services on a real systemd', {
       services: [{ name: 'lab-app', state: 'Started' }],
     });
     const run = await provisionTwice(node, document, seeds);
+    // The limits and the drop-in of the document before are gone with it.
     assert.deepEqual(run.changes, [
+      'removals/etc/systemd/system.conf.d/90-machineadm-limits.conf',
+      'removals/etc/security/limits.d/90-machineadm.conf',
+      'removals/etc/systemd/system/lab-app.service.d/10-lab.conf',
+      'removals/etc/systemd/system/lab-app.service.d',
+      'removals/etc/systemd/system.conf.d',
+      'follow-up/daemon-reload',
       'files//etc/systemd/system/lab-app.service',
       'services/lab-app/reread',
       'follow-up/daemon-reload',
       'follow-up/restart:lab-app',
+      'follow-up/restart:lab-app.service',
     ]);
     assert.notEqual(await show('lab-app', 'MainPID'), before);
     assert.equal(await show('chrony', 'MainPID'), chrony);
@@ -142,10 +150,12 @@ describe('accounts, time and services on a real systemd', {
       'users/ada/unlock',
       'users/ada/sudo',
       'users/gone/expiry',
-      'services/lab-app/stop',
-      'services/lab-app/disable',
+      // The document no longer has the unit: it is stopped and disabled before its file is removed.
+      'removals/etc/systemd/system/lab-app.service',
+      'follow-up/daemon-reload',
       'services/systemd-networkd-wait-online/unmask',
     ]);
+    assert.equal(await show('lab-app', 'ActiveState'), 'inactive');
     assert.equal((await node.machine.exec(['test', '-e', '/etc/sudoers.d/90-machineadm-ada'])).status, 1);
     assert.equal(await show('chrony', 'ActiveState'), 'inactive');
   });

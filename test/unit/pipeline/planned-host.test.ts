@@ -13,3 +13,22 @@ test('later steps plan on the machine without what an earlier change deletes', a
   assert.equal(await planned.readText('/etc/kept'), 'z');
   assert.equal(hostWithout(host, []), host);
 });
+
+test('a unit whose file goes is stopped and disabled by then; another stays as it is', async () => {
+  const host = memoryHost({
+    services: { 'app.service': { active: true, enabled: true }, other: { active: true, enabled: true } },
+  });
+  const planned = hostWithout(host, ['/etc/systemd/system/app.service', '/etc/systemd/system/other.service.d/a.conf']);
+  const seen = async (name: string) => {
+    const { active, enabled } = await planned.service(name);
+    return [active, enabled];
+  };
+  assert.deepEqual(
+    [await seen('app'), await seen('app.service'), await seen('other')],
+    [
+      [false, false],
+      [false, false],
+      [true, true],
+    ],
+  );
+});
