@@ -69,7 +69,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     return { found: [...found, ...(await findDropped(host, dropped, found))], obstacles };
   },
 
-  plan(_desired, { found, obstacles }) {
+  plan({ model: { host } }, { found, obstacles }) {
     const refused = obstacles.map(({ path, scope, what }) => ({
       id: `removals${path}`,
       summary: what,
@@ -89,7 +89,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
               removes: owned?.type === 'block' ? [] : [path],
               owes: [
                 ...new Set([
-                  ...followUpsOf(path),
+                  ...followUpsOf(path, host.services),
                   ...owes,
                   ...(owned?.owes ?? []).filter((one) => OF_DOCUMENT.test(one)),
                 ]),

@@ -1,18 +1,27 @@
+import type { ServiceModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX, TRUST_STORES, UNIT_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../host/seam/host.ts';
 import type { FollowUp } from './step.ts';
 
 const UNIT = new RegExp(`^${UNIT_DIRECTORY}/([^/]+\\.[a-z]+)(\\.d/[^/]+\\.conf)?$`);
 
-/** What must follow the removal of a file, as its place tells. */
-export function followUpsOf(path: string): readonly FollowUp[] {
+/**
+ * The follow-ups of removing a file at this path. A service that the document starts is restarted by its step, once for all
+ * of its changes: under the name that the document has for it.
+ */
+export function followUpsOf(path: string, services: readonly ServiceModel[]): readonly FollowUp[] {
   const isTrusted = Object.values(TRUST_STORES).some(({ directory }) =>
     path.startsWith(`${directory}/${OWN_FILE_PREFIX}`),
   );
   if (isTrusted) return ['update-ca-certificates', 'restart:containerd.service'];
   const [, unit, dropIn] = UNIT.exec(path) ?? [];
   if (unit === undefined) return [];
-  return dropIn === undefined ? ['daemon-reload'] : ['daemon-reload', `restart:${unit}`];
+  if (dropIn === undefined) return ['daemon-reload'];
+  const started = services.find(
+    ({ name, state, masked }) =>
+      state === 'Started' && masked !== true && (name === unit || `${name}.service` === unit),
+  );
+  return ['daemon-reload', `restart:${started?.name ?? unit}`];
 }
 
 /** A unit does not outlive its description: nothing could stop it any more. */

@@ -128,7 +128,6 @@ describe('accounts, time and services on a real systemd', {
       'services/lab-app/reread',
       'follow-up/daemon-reload',
       'follow-up/restart:lab-app',
-      'follow-up/restart:lab-app.service',
     ]);
     assert.notEqual(await show('lab-app', 'MainPID'), before);
     assert.equal(await show('chrony', 'MainPID'), chrony);

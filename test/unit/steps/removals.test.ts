@@ -170,6 +170,23 @@ describe('what the document does not ask for any more', () => {
     assert.equal(host.text('/etc/systemd/system/web.service.d/10-x.conf'), undefined);
   });
 
+  test('of a drop-in and a change of another restart the service once, whichever way the document writes its name', async () => {
+    for (const name of ['web', 'web.service']) {
+      const host = memoryHost({ services: { web: { active: true } } });
+      const machine = lifetime(host);
+      const document = (...dropIns: readonly string[]) =>
+        `host: {services: [{name: ${name}, state: Started, dropIns: [${dropIns.join(', ')}]}]}\n`;
+      await machine.run(document('{name: a.conf, content: "a"}', '{name: b.conf, content: "b"}'));
+      host.log.length = 0;
+      await machine.run(document('{name: b.conf, content: "c"}'));
+      assert.equal(host.text('/etc/systemd/system/web.service.d/a.conf'), undefined);
+      assert.deepEqual(
+        host.log.filter((line) => line.startsWith('service restart')),
+        [`service restart ${name}`],
+      );
+    }
+  });
+
   test('of a unit is stopped and not started at boot any more', async () => {
     const host = memoryHost();
     const machine = lifetime(host);
