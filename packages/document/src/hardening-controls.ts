@@ -1,5 +1,5 @@
 /**
- * The ids of all controls, in the order of their benchmarks; `kubernetes/hardening/controls` defines them, and a test
+ * The ids of all controls, in the order of their benchmarks; `controls` of the package `hardening` defines them, and a test
  * compares both. An id is never removed, because documents refer to it.
  */
 export const CONTROL_IDS = [

@@ -43,6 +43,9 @@ describe('the changelog', () => {
     commit('feat(convert): read Ignition', 'src/convert/d.ts');
     commit('fix: the clock', 'src/host/e.ts');
     commit('Rename a field\n\nBREAKING CHANGE: name is title now', 'src/document/f.ts');
+    commit('Render a field', 'packages/kubeadm/src/h.ts');
+    commit('Name a failure', 'packages/failures/src/i.ts');
+    commit('Wrap for one more provider', 'packages/user-data/src/j.ts');
     commit('Test more', 'test/unit/g.test.ts');
   });
 
@@ -66,6 +69,18 @@ describe('the changelog', () => {
 ### The document
 
 - Read a field
+
+### Kubernetes
+
+- Render a field
+
+### Diagnosis
+
+- Name a failure
+
+### User data and downloads
+
+- Wrap for one more provider
 
 ### Documentation
 
