@@ -96,8 +96,8 @@ export interface WaitOptions {
  */
 const LOOK_EVERY_MS = 2_000;
 
-/** How long after its status a summary may be written. */
-const MOST_PAUSES = 10;
+/** How long after its status a summary may be written: by a busy machine, and with a slow disk. */
+const MOST_PAUSES = 250;
 const PAUSE_MS = 20;
 
 /**
@@ -136,6 +136,13 @@ async function readAt(path: string, liveness: Liveness): Promise<Reported | unde
   for (let pauses = 0; ; ) {
     const found = await readEither(path, liveness.readText ?? readFromDisk);
     if (found === undefined) return undefined;
+    if (found === NO_SUMMARY) {
+      // The status of the first run is there a moment before its summary.
+      if (pauses === MOST_PAUSES) throw forbidden(path, 'and it has no summary');
+      pauses += 1;
+      await sleep(PAUSE_MS);
+      continue;
+    }
     const gone = found.phase === 'Concluded' ? '' : await whyGone(found, liveness);
     if (gone === undefined) return found;
     if (found.kind === 'BootstrapSummary' && isBehind(path)) {
@@ -161,19 +168,20 @@ async function whyGone({ host, process }: Reported, liveness: Liveness): Promise
 }
 
 /** The status at a path, or its summary if only that may be read. */
-async function readEither(path: string, read: Read): Promise<Reported | undefined> {
+async function readEither(path: string, read: Read): Promise<Reported | typeof NO_SUMMARY | undefined> {
   const text = await readUnlessDenied(path, read);
   if (text !== DENIED) return text === undefined ? undefined : parseStatus(text, path);
   const beside = summaryPath(path);
   const summary = await readUnlessDenied(beside, read);
   if (summary === DENIED) throw forbidden(path, `and neither ${beside}`);
-  if (summary === undefined) throw forbidden(path, 'and it has no summary');
+  if (summary === undefined) return NO_SUMMARY;
   return parseSummary(summary, beside);
 }
 
 type Read = (path: string) => Promise<string | undefined>;
 
 const DENIED = Symbol('denied');
+const NO_SUMMARY = Symbol('no summary');
 
 async function readUnlessDenied(path: string, read: Read): Promise<string | undefined | typeof DENIED> {
   try {

@@ -173,13 +173,14 @@ describe('reading the status without the right to', () => {
   test('a summary that is behind its status says nothing false: of a run, of a killed one, of the one before', async () => {
     await putBoth(DONE, 'current', { of: RUNNING, laterBy: -1 });
     assert.deepEqual(await readReported(paths(), unprivileged(alive)), summaryOf(RUNNING), 'it was so a moment ago');
-    await assert.rejects(readReported(paths(), unprivileged(killed)), {
+    using clock = fakeClock();
+    await assert.rejects(clock.until(readReported(paths(), unprivileged(killed))), {
       reason: 'NotPrivilegedUser',
       message: /its summary is older/,
     });
     await putBoth(RUNNING, 'current', { of: DONE, laterBy: -1 });
     await putBoth(DONE, 'copy');
-    await assert.rejects(readReported(paths(), unprivileged(killed)), { message: /its summary is older/ });
+    await assert.rejects(clock.until(readReported(paths(), unprivileged(killed))), { message: /its summary is older/ });
   });
 
   test('a summary that follows its status in a moment is waited for', async () => {
@@ -188,6 +189,14 @@ describe('reading the status without the right to', () => {
     clock.at(40, () => replace(summaryPath(paths().current), JSON.stringify(summaryOf(DONE))));
     assert.deepEqual(await clock.until(readReported(paths(), unprivileged(killed))), summaryOf(DONE));
     assert.equal(clock.passedMs, 40);
+  });
+
+  test('the first summary, which is not there yet, is waited for', async () => {
+    await put(RUNNING);
+    using clock = fakeClock();
+    clock.at(3_000, () => replace(summaryPath(paths().current), JSON.stringify(summaryOf(RUNNING))));
+    assert.deepEqual(await clock.until(readReported(paths(), unprivileged(alive))), summaryOf(RUNNING));
+    assert.equal(clock.passedMs, 3_000);
   });
 
   test('takes the good copy of a summary that is damaged, and refuses where both are', async () => {
@@ -210,7 +219,8 @@ describe('reading the status without the right to', () => {
   test('is refused where there is no summary, or none that may be read; an older copy is not taken for it', async () => {
     await putBoth(DONE, 'copy');
     await put(FAILED);
-    await assert.rejects(readReported(paths(), unprivileged(alive)), {
+    using clock = fakeClock();
+    await assert.rejects(clock.until(readReported(paths(), unprivileged(alive))), {
       reason: 'NotPrivilegedUser',
       message: /it has no summary/,
       remedy: 'Run the command as root.',
