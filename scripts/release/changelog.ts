@@ -15,7 +15,7 @@ const SECTIONS: readonly (readonly [heading: string, holds: (commit: Commit) => 
   ['Fixes', ({ subject }) => /^fix[(:]/.test(subject)],
   ['The document', touches('src/document/', 'packages/document/', 'contract/schema/')],
   ['Kubernetes', touches('src/kubernetes/', 'packages/hardening/', 'packages/kubeadm/')],
-  ['Steps on the machine', touches('src/steps/', 'src/host/', 'src/pipeline/')],
+  ['Steps on the machine', touches('src/steps/', 'src/host/', 'src/pipeline/', 'packages/archives/')],
   ['Diagnosis', touches('src/diagnosis/', 'packages/failures/')],
   ['Reports', touches('src/reporting/')],
   ['Conversion', touches('src/convert/', 'packages/convert/')],

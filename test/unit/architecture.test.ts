@@ -39,7 +39,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   commands: ['pipeline', 'steps', 'diagnosis', 'failures', 'reporting', 'host', 'document'],
   pipeline: ['steps', 'diagnosis', 'failures', 'reporting', 'host', 'document'],
-  steps: ['kubernetes', 'kubeadm', 'hardening', 'host', 'document'],
+  steps: ['kubernetes', 'kubeadm', 'hardening', 'archives', 'host', 'document'],
   kubernetes: ['host', 'kubeadm', 'hardening', 'document'],
   diagnosis: ['failures', 'host', 'document'],
   reporting: ['host', 'document'],
@@ -50,6 +50,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   convert: ['document'],
   hardening: ['kubeadm', 'document'],
   host: ['document'],
+  archives: [],
   document: [],
 };
 

@@ -1,10 +1,12 @@
+import type { Member } from '@machineadm/archives/member.ts';
+import { joined } from '@machineadm/archives/stored-bytes.ts';
+import { tarMembers } from '@machineadm/archives/tar.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { scalar } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type ArchiveFile, tarSource } from './archive.ts';
 import { arrayOf, objectOf, stringsOf } from './json.ts';
 import { fullReference } from './references.ts';
-import { type TarEntry, tarEntries } from './tar.ts';
 
 /** An image in an archive. containerd names an image without a name itself (`import-DATE:tag`). */
 export interface ArchiveImage {
@@ -63,7 +65,9 @@ async function read(host: QueryHost, file: ArchiveFile): Promise<Contents> {
   const blobs = new Set<string>();
   let total = 0;
   await using source = tarSource(host, file);
-  for await (const entry of tarEntries(source)) {
+  for await (const member of tarMembers(source)) {
+    if (member.type !== 'file') continue;
+    const entry = { ...member, name: member.name.replace(/^(\.?\/)+/, '') };
     const isNamed = ['manifest.json', 'index.json', 'oci-layout'].includes(entry.name);
     const isBlob = entry.name.startsWith('blobs/');
     if (isBlob) blobs.add(entry.name);
@@ -83,8 +87,8 @@ async function read(host: QueryHost, file: ArchiveFile): Promise<Contents> {
   return { documents, blobs };
 }
 
-async function parseDocument(entry: TarEntry): Promise<unknown> {
-  const text = new TextDecoder().decode(await entry.read());
+async function parseDocument(entry: Member): Promise<unknown> {
+  const text = new TextDecoder().decode(await joined(entry.content()));
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
     return JSON.parse(text);

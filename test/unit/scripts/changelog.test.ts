@@ -44,6 +44,7 @@ describe('the changelog', () => {
     commit('fix: the clock', 'src/host/e.ts');
     commit('Rename a field\n\nBREAKING CHANGE: name is title now', 'src/document/f.ts');
     commit('Render a field', 'packages/kubeadm/src/h.ts');
+    commit('Read one more archive', 'packages/archives/src/k.ts');
     commit('Name a failure', 'packages/failures/src/i.ts');
     commit('Wrap for one more provider', 'packages/user-data/src/j.ts');
     commit('Test more', 'test/unit/g.test.ts');
@@ -73,6 +74,10 @@ describe('the changelog', () => {
 ### Kubernetes
 
 - Render a field
+
+### Steps on the machine
+
+- Read one more archive
 
 ### Diagnosis
 

@@ -1,61 +1,78 @@
-/** Sequential bytes; `read` returns fewer than requested only at the end, `skip` throws when fewer are left. */
-export interface ByteSource {
-  read(length: number): Promise<Uint8Array>;
-  skip(length: number): Promise<void>;
-}
-
-export interface TarEntry {
-  /** Without a leading `./` or `/`. */
-  readonly name: string;
-  readonly size: number;
-  /** The content; to be read before the next entry, or not at all. */
-  read(): Promise<Uint8Array>;
-}
+import type { Member } from './member.ts';
+import { type ByteSource, cutShort, nextBytes } from './stored-bytes.ts';
 
 const BLOCK = 512;
 /** Limit for long names and similar records. */
 const LARGEST_EXTENSION = 1 << 20;
 
+const TYPES: Readonly<Record<string, Member['type']>> = {
+  '0': 'file',
+  '\0': 'file',
+  '7': 'file',
+  '1': 'hardlink',
+  '2': 'symlink',
+  '5': 'directory',
+};
+
+/** What a record before a header says of the member: it counts instead of the header's own field. */
+interface Extension {
+  name?: string;
+  target?: string;
+  size?: number;
+  isSparse?: boolean;
+}
+
 /**
- * The regular files of a tar archive, in order, with contents skipped unless read (POSIX pax, "pax Interchange Format";
- * tar(5) for the GNU long names and base-256 sizes). Throws `RangeError` where the archive is damaged or truncated.
+ * The members of a tar archive, in order, with contents skipped unless read (POSIX pax, "pax Interchange Format"; tar(5)
+ * for the GNU long names and base-256 sizes). Throws `RangeError` where the archive is damaged or truncated.
  */
-export async function* tarEntries(source: ByteSource): AsyncGenerator<TarEntry> {
-  let extension: { name?: string; size?: number } = {};
+export async function* tarMembers(source: ByteSource): AsyncGenerator<Member, void> {
+  let extension: Extension = {};
   for (;;) {
     const header = await source.read(BLOCK);
     // The end is two blocks of zeros; Go's archive/tar, which containerd uses, also accepts a plain end.
     if (header.length === 0 || (header.length === BLOCK && header.every((byte) => byte === 0))) return;
-    if (header.length < BLOCK) throw new RangeError('the archive is cut short');
+    if (header.length < BLOCK) throw cutShort();
     if (!hasChecksum(header)) throw new RangeError('not a tar archive, or a damaged one');
 
     const type = String.fromCharCode(header[156] ?? 0);
     const size = extension.size ?? numberAt(header, 124, 12);
+    if (!Number.isSafeInteger(size) || size < 0) throw new RangeError('a size in the archive is not a number');
     const padded = Math.ceil(size / BLOCK) * BLOCK;
-    if (type === 'x' || type === 'L') {
+    if (type === 'x' || type === 'L' || type === 'K') {
       if (size > LARGEST_EXTENSION) throw new RangeError('an extended header is too large');
       const content = (await source.read(padded)).subarray(0, size);
-      if (content.length < size) throw new RangeError('the archive is cut short');
-      extension = type === 'L' ? { ...extension, name: textOf(content) } : { ...extension, ...paxOf(content) };
+      if (content.length < size) throw cutShort();
+      extension = { ...extension, ...extensionOf(type, content) };
       continue;
     }
-    let unread = padded;
-    if (type === '0' || type === '\0') {
+    // Links and directories have no content, whatever their size field says.
+    let unread = /[1-6]/.test(type) ? 0 : padded;
+    // The records of all members that follow are no member.
+    if (type !== 'g') {
+      const { name = nameAt(header), target = textOf(header.subarray(157, 257)), isSparse } = extension;
       yield {
-        name: (extension.name ?? nameAt(header)).replace(/^(\.?\/)+/, ''),
-        size,
-        async read() {
-          const content = await source.read(size);
-          if (content.length < size) throw new RangeError('the archive is cut short');
-          unread -= size;
-          return content;
+        name,
+        type: isSparse === true ? 'other' : (TYPES[type] ?? 'other'),
+        mode: numberAt(header, 100, 8) & 0o7777,
+        target,
+        size: unread === 0 ? 0 : size,
+        async *content() {
+          for await (const piece of nextBytes(source, Math.min(size, unread))) {
+            unread -= piece.length;
+            yield piece;
+          }
         },
       };
     }
     extension = {};
-    // Links and directories have no content, whatever their size field says.
-    if (!/[1-6]/.test(type)) await source.skip(unread);
+    await source.skip(unread);
   }
+}
+
+function extensionOf(type: string, content: Uint8Array): Extension {
+  if (type === 'x') return paxOf(content);
+  return type === 'L' ? { name: textOf(content) } : { target: textOf(content) };
 }
 
 function hasChecksum(header: Uint8Array): boolean {
@@ -79,8 +96,8 @@ function nameAt(header: Uint8Array): string {
 }
 
 /** Records of the form `LENGTH KEY=VALUE\n`, the length counting the whole record. */
-function paxOf(content: Uint8Array): { name?: string; size?: number } {
-  const found: { name?: string; size?: number } = {};
+function paxOf(content: Uint8Array): Extension {
+  const found: Extension = {};
   for (let rest = content; rest.length > 0; ) {
     const space = rest.indexOf(0x20);
     const length = Number(textOf(rest.subarray(0, Math.max(space, 0))));
@@ -89,6 +106,8 @@ function paxOf(content: Uint8Array): { name?: string; size?: number } {
     const equals = record.indexOf('=');
     const [key, value] = [record.slice(0, equals), record.slice(equals + 1)];
     if (key === 'path') found.name = value;
+    if (key === 'linkpath') found.target = value;
+    if (key.startsWith('GNU.sparse.')) found.isSparse = true;
     if (key === 'size') found.size = Number(value);
     rest = rest.subarray(length);
   }
