@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { writeImageArchives } from './image-archives.ts';
+import { dirname, join } from 'node:path';
+import { writeAddonArchives, writeImageArchives } from './image-archives.ts';
 import { withLock } from './lock.ts';
 import { mustRun, run } from './process.ts';
 
 /** Where the lab keeps what it built and the disks of its machines: a real disk file system, not a tmpfs. */
 export const LAB_DIRECTORY = process.env.MACHINEADM_LAB ?? join(homedir(), '.cache/machineadm/lab');
+
+/** Where the layer of `buildAddons` has its image archives. */
+export const ADDON_ARCHIVES = 'opt/addons';
 
 /** What machines are made of. Directories that nothing changes once they exist. */
 export interface Artefacts {
@@ -48,6 +51,34 @@ export async function buildLab(progress: Progress): Promise<Artefacts> {
     runRecipe('build-image.sh', [directory, kubernetes], 'about 2 minutes', progress),
   );
   return { kubernetes, images, root: join(image, 'root') };
+}
+
+/**
+ * A directory to be laid over the machine image (`MachineOptions.lower`): Debian's CNI plugins, and the image archives of
+ * what a cluster runs besides its control plane. Made or found in the cache like the rest. Seconds.
+ */
+export async function buildAddons(progress: Progress): Promise<string> {
+  const { kubernetes, root } = await buildLab(progress);
+  const recipe = 'build-addons.sh';
+  const addons = await part(
+    'addons',
+    keyOf([recipe, 'image-archives.ts'], root),
+    'drop',
+    progress,
+    async (directory) => {
+      await runRecipe(recipe, [directory, root, kubernetes], 'some seconds', progress);
+      writeAddonArchives(join(directory, 'roots'), join(directory, 'layer', ADDON_ARCHIVES));
+      rmSync(join(directory, 'roots'), { recursive: true });
+    },
+  );
+  return join(addons, 'layer');
+}
+
+/** Builds all that a cluster of machines needs, and returns the directories of its parts in the cache. */
+export async function labParts(progress: Progress): Promise<string[]> {
+  const { kubernetes, images, root } = await buildLab(progress);
+  const addons = await buildAddons(progress);
+  return [kubernetes, images, dirname(root), dirname(addons)];
 }
 
 /**

@@ -105,11 +105,16 @@ export async function destroyMachines(machines: readonly Machine[]): Promise<voi
 
 /** The lowest free address from 10.99.0.11 on. */
 export function freeAddress(): string {
+  const [address] = freeAddresses(1);
+  if (address === undefined) throw new Error('no address is free in 10.99.0.0/24');
+  return address;
+}
+
+/** The lowest free addresses from 10.99.0.11 on; fewer where there are not so many. */
+export function freeAddresses(count: number): string[] {
   const taken = new Set(listMachines().map((machine) => machine.ip));
-  for (let last = 11; last < 250; last += 1) {
-    if (!taken.has(`10.99.0.${last}`)) return `10.99.0.${last}`;
-  }
-  throw new Error('no address is free in 10.99.0.0/24');
+  const all = Array.from({ length: 239 }, (_, index) => `10.99.0.${index + 11}`);
+  return all.filter((address) => !taken.has(address)).slice(0, count);
 }
 
 /** Clears away what sessions that are gone left: their temporary machines, half-made directories, the host's settings. */

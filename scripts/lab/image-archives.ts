@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { tar } from '../../src/diagnosis/bundle/tar.ts';
 import { tarOfFiles } from '../build/tar.ts';
 
@@ -8,8 +9,8 @@ import { tarOfFiles } from '../build/tar.ts';
 interface Image {
   readonly name: string;
   readonly tag: string;
-  /** Path in the image -> file on this machine. */
-  readonly files: Readonly<Record<string, string>>;
+  /** A tar archive of the root file system. */
+  readonly layer: Buffer;
   readonly entrypoint: readonly string[];
 }
 
@@ -24,21 +25,47 @@ const REPOSITORY = 'k8s.gcr.io';
  * @param directory where the archives go
  */
 export function writeImageArchives(kubernetes: string, directory: string): void {
-  mkdirSync(directory, { recursive: true });
   const pause = join(kubernetes, 'bin/pause');
   const controlPlane = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
   const images: Image[] = [
     ...controlPlane.map((name) => ({
       name,
       tag: 'v1.20.2',
-      files: { [`usr/local/bin/${name}`]: join(kubernetes, 'bin', name) },
+      layer: layerOf({ [`usr/local/bin/${name}`]: join(kubernetes, 'bin', name) }),
       entrypoint: [],
     })),
-    { name: 'pause', tag: '3.2', files: { pause }, entrypoint: ['/pause'] },
-    { name: 'coredns', tag: '1.7.0', files: { coredns: pause }, entrypoint: ['/coredns'] },
-    { name: 'etcd', tag: '3.4.13-0', files: etcdFiles(join(kubernetes, 'etcd')), entrypoint: [] },
+    { name: 'pause', tag: '3.2', layer: layerOf({ pause }), entrypoint: ['/pause'] },
+    { name: 'coredns', tag: '1.7.0', layer: layerOf({ coredns: pause }), entrypoint: ['/coredns'] },
+    { name: 'etcd', tag: '3.4.13-0', layer: layerOf(etcdFiles(join(kubernetes, 'etcd'))), entrypoint: [] },
   ];
-  for (const image of images) writeFileSync(join(directory, `${image.name}.tar`), archiveOf(image));
+  writeArchives(images, directory);
+}
+
+/**
+ * The images of a cluster whose nodes become Ready: a kube-proxy with its iptables, which the control plane's archive of
+ * that name lacks, and `quickstart/busybox:1` for pods.
+ *
+ * @param roots the root file systems that build-addons.sh made
+ * @param directory where the archives go
+ */
+export function writeAddonArchives(roots: string, directory: string): void {
+  const rootOf = (name: string): Buffer =>
+    // The same bytes for the same files: the archive is known by its digest.
+    execFileSync('tar', [...PLAIN_TAR, '-C', join(roots, name), '-cf', '-', '.'], { maxBuffer: 1 << 28 });
+  writeArchives(
+    [
+      { name: 'kube-proxy', tag: 'v1.20.2', layer: rootOf('kube-proxy'), entrypoint: [] },
+      { name: 'quickstart/busybox', tag: '1', layer: rootOf('busybox'), entrypoint: [] },
+    ],
+    directory,
+  );
+}
+
+const PLAIN_TAR = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
+
+function writeArchives(images: readonly Image[], directory: string): void {
+  mkdirSync(directory, { recursive: true });
+  for (const image of images) writeFileSync(join(directory, `${basename(image.name)}.tar`), archiveOf(image));
 }
 
 function etcdFiles(root: string): Record<string, string> {
@@ -53,7 +80,7 @@ function etcdFiles(root: string): Record<string, string> {
 }
 
 function archiveOf(image: Image): Buffer {
-  const layer = layerOf(image.files);
+  const { layer } = image;
   const layerDigest = sha256(layer);
   const config = Buffer.from(
     JSON.stringify({

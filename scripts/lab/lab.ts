@@ -1,10 +1,13 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
-import { buildLab, type Progress } from './artefacts.ts';
+import { LAB_DIRECTORY, labParts, type Progress } from './artefacts.ts';
 import { destroyMachines, freeAddress, listMachines, machineNamed, startMachine } from './fleet.ts';
+import { exportParts, importParts } from './share.ts';
 
 const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kubernetes 1.20.2, on this machine.
 
   npm run lab -- build                    make what machines need (first time about 10 minutes, then cached)
+  npm run lab -- export FILE.tar.gz       pack all that was built, for another machine
+  npm run lab -- import FILE.tar.gz       take over what another machine built
   npm run lab -- up [NAME…]               boot machines (default: cp1); they stay until they are taken down
   npm run lab -- up-openrc NAME…          the same with OpenRC in the place of systemd, without Kubernetes
   npm run lab -- list                     names, addresses, state
@@ -24,8 +27,22 @@ const progress: Progress = (line) => {
 async function main(verb: string | undefined, args: readonly string[]): Promise<number> {
   switch (verb) {
     case 'build': {
-      const { root } = await buildLab(progress);
-      progress(`the lab is built; the machine image is ${root}`);
+      await labParts(progress);
+      progress(`the lab is built, in ${LAB_DIRECTORY}`);
+      return 0;
+    }
+    case 'export': {
+      const [file] = args;
+      if (file === undefined) return usage();
+      await exportParts(await labParts(progress), file);
+      progress(`${file} holds what was built; take it over elsewhere with npm run lab -- import ${file}`);
+      return 0;
+    }
+    case 'import': {
+      const [file] = args;
+      if (file === undefined) return usage();
+      const taken = await importParts(LAB_DIRECTORY, file);
+      progress(taken.length === 0 ? 'all of it is there already' : `taken over: ${taken.join(', ')}`);
       return 0;
     }
     case 'up':

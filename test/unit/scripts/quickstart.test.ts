@@ -3,19 +3,25 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { loadDocument, type Model } from '@machineadm/document/index.ts';
+import { stringify } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument } from '../../../scripts/bench/documents.ts';
+import { machineSource, sitesOf } from '../../../scripts/quickstart/lab.ts';
 
 const quickstart = resolve(import.meta.dirname, '../../../scripts/quickstart');
 
 async function load(name: string, bytes: Uint8Array): Promise<Model> {
-  const loaded = await loadDocument([{ name, bytes }], { agentVersion: '0.1.0' });
+  return await merged([{ name, bytes }]);
+}
+
+async function merged(sources: Parameters<typeof loadDocument>[0]): Promise<Model> {
+  const loaded = await loadDocument(sources, { agentVersion: '0.1.0' });
   assert.deepEqual(loaded.ok ? [] : loaded.problems, []);
   assert.ok(loaded.ok);
   return loaded.document.model;
 }
 
 describe('the documents of the quick start', () => {
-  for (const file of ['light.yaml', 'failing.yaml', 'lab.yaml']) {
+  for (const file of ['light.yaml', 'failing.yaml']) {
     test(`${file} is valid`, async () => {
       await load(file, readFileSync(join(quickstart, file)));
     });
@@ -33,6 +39,51 @@ describe('the documents of the quick start', () => {
       assert.equal(model.kubernetes, undefined);
     });
   }
+});
+
+describe('the machines of the quick start in the lab', () => {
+  const sites = sitesOf(2, ['10.99.0.11', '10.99.0.12', '10.99.0.13']);
+  const caCertHash = `sha256:${'0'.repeat(64)}`;
+  const model = async (index: number, all = sites): Promise<Model> => {
+    const site = all[index];
+    assert.ok(site !== undefined);
+    const files = ['10-node.yaml', index === 0 ? '20-control-plane.yaml' : '20-worker.yaml'];
+    const joining = index === 0 ? undefined : { token: 'abcdef.0123456789abcdef', caCertHash };
+    const machine = stringify(machineSource(site, all, 'abcdef.0123456789abcdef', joining));
+    return await merged([
+      ...files.map((name) => ({ name, bytes: readFileSync(join(quickstart, 'lab', name)) })),
+      { name: '30-machine.yaml', bytes: new TextEncoder().encode(machine) },
+    ]);
+  };
+
+  test('have names and subnets of their own, the control plane first', () => {
+    assert.deepEqual(
+      sites.map(({ name, podSubnet }) => [name, podSubnet]),
+      [
+        ['quickstart', '10.244.0.0/24'],
+        ['qs-worker1', '10.244.1.0/24'],
+        ['qs-worker2', '10.244.2.0/24'],
+      ],
+    );
+  });
+
+  test('each has a valid document, wants to be Ready, and knows the way to the pods of the others', async () => {
+    for (const [index, site] of sites.entries()) {
+      const { host, kubernetes } = await model(index);
+      assert.equal(kubernetes?.role, index === 0 ? 'InitControlPlane' : 'Worker');
+      assert.equal(kubernetes?.ready.require, 'NodeReady');
+      const content = host.network?.files.map((file) => file.content).join('') ?? '';
+      for (const other of sites.filter((candidate) => candidate !== site)) {
+        assert.match(content, new RegExp(`Destination=${other.podSubnet}\\nGateway=${other.ip}\\n`));
+      }
+      assert.doesNotMatch(content, new RegExp(`Destination=${site.podSubnet}`));
+    }
+  });
+
+  test('a control plane alone takes pods; one with workers keeps its taint', async () => {
+    assert.deepEqual((await model(0, sites.slice(0, 1))).kubernetes?.node.taints, []);
+    assert.equal((await model(0)).kubernetes?.node.taints, undefined);
+  });
 });
 
 describe('the documents of the bench', () => {
