@@ -6,6 +6,7 @@ import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
+import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import type { Change, Step } from './step.ts';
 
 /** Where the commands lie that run at every boot: there is no document at hand then. They may hold secrets. */
@@ -27,7 +28,7 @@ export interface BootHooksDesired {
 }
 
 export interface BootHooksActual {
-  readonly file: { readonly text: string | undefined; readonly mode: number | undefined };
+  readonly file: OwnFile;
   /** Undefined where no service manager would run it. */
   readonly boot:
     | {
@@ -61,15 +62,14 @@ export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload
   },
 
   async inspect(host, { kept, boot }) {
-    const text = await host.readText(BOOT_HOOKS_FILE);
-    const file = { text, mode: (await host.stat(BOOT_HOOKS_FILE))?.mode };
+    const file = await readOwnFile(host, BOOT_HOOKS_FILE, 0o600);
     const wanted = host.bootFile(boot);
     if (wanted === undefined) return { file, boot: undefined };
-    const unit = await host.readText(wanted.path);
-    const exists = unit !== undefined;
+    const unit = await readOwnFile(host, wanted.path, wanted.mode);
+    const exists = unit.text !== undefined;
     // The service manager is asked only where there is, or shall be, something that it could know.
     if (kept === undefined && !exists) return { file, boot: undefined };
-    const isRight = unit === wanted.content && (await host.stat(wanted.path))?.mode === wanted.mode;
+    const isRight = isAsWritten(unit, wanted.content);
     return { file, boot: { wanted, exists, isRight, isEnabled: (await host.service(wanted.service)).enabled } };
   },
 
@@ -109,7 +109,7 @@ function planKeeping(
   boot: BootHooksActual['boot'],
 ): readonly Change<BootHooksPayload>[] {
   const changes: Change<BootHooksPayload>[] = [];
-  if (file.text !== content || file.mode !== 0o600) {
+  if (!isAsWritten(file, content)) {
     const summary = 'keep the early hooks for every boot, readable for root only';
     changes.push({ id: `${BOOT_HOOKS_ID}/commands`, summary, scope: 'node', payload: { kind: 'keep', content } });
   }

@@ -1,16 +1,49 @@
 import { createHash } from 'node:crypto';
 import { formatMode } from '@machineadm/document/units.ts';
-import type { NewFile, QueryHost } from '../host/seam/host.ts';
+import type { FileStat, NewFile, QueryHost } from '../host/seam/host.ts';
 
 /** How the file on this machine differs from the one that is wanted, in words; undefined = it does not. */
 export async function differenceOf(host: QueryHost, file: NewFile): Promise<string | undefined> {
   const stat = await host.stat(file.path);
   if (stat === undefined) return `create, ${formatMode(file.mode)}`;
+  const attributes = attributeDifference(stat, file);
+  const isSame = stat.type !== 'file' || (await host.sha256(file.path)) === sha256(file.content);
+  return isSame ? attributes : ['another content', ...(attributes === undefined ? [] : [attributes])].join(', ');
+}
+
+/** A file that machineadm alone writes, as it is on the machine. */
+export interface OwnFile {
+  /** undefined: there is none. */
+  readonly text: string | undefined;
+  /** How its kind, mode or owner differ from those with which it is written, in words; undefined: not at all. */
+  readonly attributes: string | undefined;
+}
+
+/** Reads a file that belongs to root and has this mode. */
+export async function readOwnFile(host: QueryHost, path: string, mode = 0o644): Promise<OwnFile> {
+  const [text, stat] = [await host.readText(path), await host.stat(path)];
+  return { text, attributes: stat === undefined ? undefined : attributeDifference(stat, { mode }) };
+}
+
+/** Whether it is there with this content and as it was written, or not there where it is not wanted. */
+export function isAsWritten({ text, attributes }: OwnFile, content: string | undefined): boolean {
+  return text === content && (content === undefined || attributes === undefined);
+}
+
+/** What a change does to it, with its attributes where nothing else differs. */
+export function describeWrite(path: string, { text, attributes }: OwnFile, content: string): string {
+  if (text === undefined) return `write ${path}`;
+  return text === content && attributes !== undefined ? `${path}: ${attributes}` : `update ${path}`;
+}
+
+/** How kind, mode or owner of what is there differ from the wanted ones, in words; undefined: not at all. */
+export function attributeDifference(
+  stat: FileStat,
+  { mode, uid = 0, gid = 0 }: Pick<NewFile, 'mode' | 'uid' | 'gid'>,
+): string | undefined {
   if (stat.type !== 'file') return `is a ${stat.type}`;
   const differences: string[] = [];
-  if ((await host.sha256(file.path)) !== sha256(file.content)) differences.push('another content');
-  if (stat.mode !== file.mode) differences.push(`mode ${formatMode(stat.mode)} -> ${formatMode(file.mode)}`);
-  const [uid, gid] = [file.uid ?? 0, file.gid ?? 0];
+  if (stat.mode !== mode) differences.push(`mode ${formatMode(stat.mode)} -> ${formatMode(mode)}`);
   if (stat.uid !== uid || stat.gid !== gid) differences.push(`owner ${stat.uid}:${stat.gid} -> ${uid}:${gid}`);
   return differences.length === 0 ? undefined : differences.join(', ');
 }

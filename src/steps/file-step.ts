@@ -1,6 +1,7 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
-import type { FollowUp, Step } from './step.ts';
+import { describeWrite, type OwnFile as Found, isAsWritten, readOwnFile } from './file-difference.ts';
+import { type Change, type FollowUp, owing, type Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 /** A file of our own: what is in it is written by us alone, and holds no secret. */
@@ -12,7 +13,7 @@ export interface OwnFile {
   readonly owes?: readonly FollowUp[];
 }
 
-type Texts = ReadonlyMap<string, string | undefined>;
+type FoundFiles = ReadonlyMap<string, Found>;
 
 /**
  * A step that is nothing but files of our own: plan, drift, removal and what must follow come from here. `files` is what
@@ -23,7 +24,7 @@ export function fileStep(step: {
   readonly title: string;
   readonly settles?: readonly FollowUp[];
   files(model: Model): readonly OwnFile[] | undefined;
-}): Step<readonly OwnFile[], Texts, OwnFile> {
+}): Step<readonly OwnFile[], FoundFiles, OwnFile> {
   const { id, title, settles } = step;
   return {
     id,
@@ -33,22 +34,27 @@ export function fileStep(step: {
     desired: (model) => step.files(model),
 
     async inspect(host, desired) {
-      const texts = new Map<string, string | undefined>();
-      for (const { path } of desired) texts.set(path, await host.readText(path));
-      return texts;
+      const found = new Map<string, Found>();
+      for (const { path } of desired) found.set(path, await readOwnFile(host, path));
+      return found;
     },
 
     plan(desired, actual) {
-      return desired
-        .filter(({ path, content }) => actual.get(path) !== content)
-        .map((file) => ({
-          id: `${id}${file.path}`,
-          summary: summaryOf(file, actual.get(file.path)),
-          diff: textDiff(actual.get(file.path) ?? '', file.content ?? ''),
-          scope: 'base',
-          ...(file.owes === undefined ? {} : { owes: file.owes }),
-          payload: file,
-        }));
+      return desired.flatMap((file): Change<OwnFile>[] => {
+        const { path, content } = file;
+        const now = actual.get(path);
+        if (now === undefined || isAsWritten(now, content)) return [];
+        return [
+          {
+            id: `${id}${path}`,
+            summary: content === undefined ? `remove ${path}` : describeWrite(path, now, content),
+            diff: textDiff(now.text ?? '', content ?? ''),
+            scope: 'base',
+            ...owing(file),
+            payload: file,
+          },
+        ];
+      });
     },
 
     async apply(host, { payload: { path, content } }) {
@@ -58,9 +64,4 @@ export function fileStep(step: {
 
     settled: async (host) => await host.sync('/etc'),
   };
-}
-
-function summaryOf({ path, content }: OwnFile, before: string | undefined): string {
-  if (content === undefined) return `remove ${path}`;
-  return `${before === undefined ? 'write' : 'update'} ${path}`;
 }

@@ -1,6 +1,7 @@
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../host/seam/host.ts';
+import { isAsWritten, readOwnFile } from './file-difference.ts';
 import type { Change, Execution, Step } from './step.ts';
 
 /** The running ("transient") name; hostnamectl, hostname(1) and uname(2) all end here. */
@@ -18,6 +19,8 @@ export interface HostnameDesired {
 
 export interface HostnameActual {
   readonly configured: string | undefined;
+  /** Of its file; one that is a link may be a distribution's own, and only its content counts. */
+  readonly attributes: string | undefined;
   readonly running: string | undefined;
   readonly cloudInit: 'absent' | 'preserves' | 'overwrites';
 }
@@ -36,13 +39,15 @@ export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = 
 
   async inspect(host) {
     const cloudInit = await host.stat('/etc/cloud');
+    const { text, attributes } = await readOwnFile(host, HOSTNAME_FILE);
     return {
-      configured: configuredName(await host.readText(HOSTNAME_FILE)),
+      configured: configuredName(text),
+      attributes: (await host.stat(HOSTNAME_FILE))?.type === 'file' ? attributes : undefined,
       running: (await host.readText(RUNNING_NAME))?.trim(),
       cloudInit:
         cloudInit?.type !== 'directory'
           ? 'absent'
-          : (await host.readText(CLOUD_INIT_HOSTNAME_FILE)) === CLOUD_INIT_CONTENT
+          : isAsWritten(await readOwnFile(host, CLOUD_INIT_HOSTNAME_FILE), CLOUD_INIT_CONTENT)
             ? 'preserves'
             : 'overwrites',
     };
@@ -61,6 +66,8 @@ export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = 
     };
     if (actual.configured !== desired.name) {
       add('file', `${HOSTNAME_FILE}: ${actual.configured ?? 'none'} -> ${desired.name}`);
+    } else if (actual.attributes !== undefined) {
+      add('file', `${HOSTNAME_FILE}: ${actual.attributes}`);
     }
     if (actual.cloudInit === 'overwrites')
       add('cloud-init', `keep cloud-init from changing it (${CLOUD_INIT_HOSTNAME_FILE})`);

@@ -1,6 +1,7 @@
 import type { HostsModel } from '@machineadm/document/model.ts';
 import { CLOUD_INIT_HOSTS_FILE, HOSTS_FILE, NAME_SERVICE_SWITCH } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import { withBlock, withoutBlock } from './marked-block.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
@@ -25,7 +26,7 @@ export interface HostsActual {
   readonly answersItself: boolean;
   /** The file whose `manage_etc_hosts` has cloud-init rewrite /etc/hosts at every boot; undefined: it does not. */
   readonly rewriter: string | undefined;
-  readonly dropIn: string | undefined;
+  readonly dropIn: OwnFile;
 }
 
 type HostsPayload =
@@ -52,7 +53,7 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
       text: (await host.readText(HOSTS_FILE)) ?? '',
       answersItself: await hasMyhostname(host),
       rewriter: await rewriterOf(host),
-      dropIn: await host.readText(CLOUD_INIT_HOSTS_FILE),
+      dropIn: await readOwnFile(host, CLOUD_INIT_HOSTS_FILE),
     };
   },
 
@@ -62,7 +63,7 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
     const own = ownLine(desired, actual);
     const wanted = entries !== '' || own !== '';
     const isRewritten = actual.rewriter !== undefined && actual.rewriter !== USER_DATA;
-    const dropIn = wanted && (isRewritten || actual.dropIn !== undefined) ? CLOUD_INIT_CONTENT : undefined;
+    const dropIn = wanted && (isRewritten || actual.dropIn.text !== undefined) ? CLOUD_INIT_CONTENT : undefined;
     const shadows = shadowsOf(desired, actual.text).map((shadow) => `; but ${shadow}`);
     const changes: readonly (Change<HostsPayload> | undefined)[] = [
       withEntries === actual.text
@@ -83,12 +84,12 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
             scope: 'node',
             payload: { block: OWN_NAME, lines: own },
           },
-      dropIn === actual.dropIn
+      isAsWritten(actual.dropIn, dropIn)
         ? undefined
         : {
             id: 'hosts/cloud-init',
             summary: `${dropIn === undefined ? 'remove' : 'keep cloud-init from rewriting it:'} ${CLOUD_INIT_HOSTS_FILE}`,
-            diff: textDiff(actual.dropIn ?? '', dropIn ?? ''),
+            diff: textDiff(actual.dropIn.text ?? '', dropIn ?? ''),
             scope: 'node',
             payload: { dropIn },
           },

@@ -2,6 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { MODULES_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { CommandResult, Host, QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
+import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -20,7 +21,7 @@ const BUILT_IN_TRACES: Readonly<Record<string, string>> = {
 export interface KernelModulesActual {
   /** Of the wanted modules, those that are neither loaded nor built in. */
   readonly absent: ReadonlySet<string>;
-  readonly file: string | undefined;
+  readonly file: OwnFile;
 }
 
 export type KernelModulesPayload =
@@ -54,17 +55,17 @@ export const kernelModules: Step<readonly string[], KernelModulesActual, KernelM
   },
 
   async inspect(host, desired) {
-    return { absent: await absentModules(host, desired), file: await host.readText(MODULES_FILE) };
+    return { absent: await absentModules(host, desired), file: await readOwnFile(host, MODULES_FILE) };
   },
 
   plan(desired, actual) {
     const changes: Change<KernelModulesPayload>[] = [];
     const content = modulesFile(desired);
-    if (actual.file !== content) {
+    if (!isAsWritten(actual.file, content)) {
       changes.push({
         id: 'kernel-modules/file',
         summary: `load at every boot: ${desired.join(', ')} (${MODULES_FILE})`,
-        diff: textDiff(actual.file ?? '', content),
+        diff: textDiff(actual.file.text ?? '', content),
         scope: 'base',
         payload: { kind: 'file', content },
       });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
 import type { QueryHost, ServiceState } from '../host/seam/host.ts';
 import { isUnitFile, unitObstacles } from './content-checks/units.ts';
+import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import { explainStopped, untilSteady } from './service-failure.ts';
 import type { Change, FollowUp, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
@@ -16,8 +17,8 @@ export interface ServicesDesired {
 
 export interface ServiceActual {
   readonly state: ServiceState;
-  /** In the order of the document; undefined text: not there. */
-  readonly dropIns: readonly { readonly path: string; readonly text: string | undefined }[];
+  /** In the order of the document. */
+  readonly dropIns: readonly (OwnFile & { readonly path: string })[];
   /** Its unit on disk is, or will be once `files` ran, another than the one that was read. */
   readonly changedOnDisk: boolean;
 }
@@ -65,7 +66,7 @@ export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePa
       const dropIns = [];
       for (const { name } of service.dropIns) {
         const path = host.dropInPath(service.name, name);
-        if (path !== undefined) dropIns.push({ path, text: await host.readText(path) });
+        if (path !== undefined) dropIns.push({ path, ...(await readOwnFile(host, path)) });
       }
       const changedOnDisk = state.needsReload === true || (await fileWillChange(host, service, desired.files));
       actual.push({ state, dropIns, changedOnDisk: state.exists && changedOnDisk });
@@ -118,7 +119,7 @@ function changesOf(service: ServiceModel, { state, dropIns, changedOnDisk }: Ser
   const changes: Change<ServicePayload>[] = [];
   const different = service.dropIns.flatMap(({ name, content }, index) => {
     const there = dropIns[index];
-    return there === undefined || there.text === content ? [] : [{ name, content, ...there }];
+    return there === undefined || isAsWritten(there, content) ? [] : [{ name, content, there }];
   });
   const masked = service.masked ?? state.masked;
   const inputsChanged = different.length > 0 || changedOnDisk;
@@ -136,14 +137,14 @@ function changesOf(service: ServiceModel, { state, dropIns, changedOnDisk }: Ser
   };
 
   if (service.masked === false && state.masked) act('unmask', `unmask ${service.name}`, 'base');
-  for (const { name, content, path, text } of different) {
+  for (const { name, content, there } of different) {
     changes.push({
       id: `services/${service.name}/drop-in/${name}`,
-      summary: `${text === undefined ? 'write' : 'update'} ${path}`,
-      diff: textDiff(text ?? '', content),
+      summary: describeWrite(there.path, there, content),
+      diff: textDiff(there.text ?? '', content),
       scope: 'base',
       owes,
-      payload: { kind: 'drop-in', path, content },
+      payload: { kind: 'drop-in', path: there.path, content },
     });
   }
   if (changedOnDisk && different.length === 0) {

@@ -4,6 +4,7 @@ import { SYSCTL_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { errnoOf } from '../host/files/file-error.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
+import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import { canonicalModule, isInKernel } from './kernel-modules.ts';
 import { type Change, notChecked, type Step, type UnmetRequirement } from './step.ts';
 import { describeOverride, normaliseSysctl, overridesAtBoot, type SysctlOverride } from './sysctl-boot.ts';
@@ -27,7 +28,7 @@ export interface SysctlDesired {
 export interface SysctlActual {
   /** By key; 'absent' when the kernel has no such key, 'unreadable' when it cannot be read. */
   readonly values: ReadonlyMap<string, string | { readonly problem: 'absent' | 'unreadable' }>;
-  readonly file: string | undefined;
+  readonly file: OwnFile;
   readonly overrides: readonly SysctlOverride[];
 }
 
@@ -82,7 +83,7 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
     for (const { key } of desired.settings) values.set(key, await readKey(host, key));
     return {
       values,
-      file: await host.readText(SYSCTL_FILE),
+      file: await readOwnFile(host, SYSCTL_FILE),
       overrides: await overridesAtBoot(host, SYSCTL_FILE, wantedValues(desired)),
     };
   },
@@ -90,12 +91,12 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
   plan(desired, actual) {
     const changes: Change<SysctlPayload>[] = [];
     const content = sysctlFile(desired.settings);
-    if (actual.file !== content) {
+    if (!isAsWritten(actual.file, content)) {
       const overrides = actual.overrides.map((override) => `; but ${describeOverride(override)}`).join('');
       changes.push({
         id: 'sysctl/file',
-        summary: `${actual.file === undefined ? 'write' : 'update'} ${SYSCTL_FILE}${overrides}`,
-        diff: textDiff(actual.file ?? '', content),
+        summary: `${describeWrite(SYSCTL_FILE, actual.file, content)}${overrides}`,
+        diff: textDiff(actual.file.text ?? '', content),
         scope: 'base',
         payload: { kind: 'file', content },
       });

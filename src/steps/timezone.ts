@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { LOCALTIME, TIMEZONE_FILE } from '@machineadm/document/ownership/paths.ts';
+import { type OwnFile, readOwnFile } from './file-difference.ts';
 import type { Change, Step } from './step.ts';
 
 const DATABASE = '/usr/share/zoneinfo';
@@ -12,7 +13,7 @@ export interface TimezoneActual {
   /** What /etc/localtime links to, as an absolute path; undefined where it is no link. */
   readonly link: string | undefined;
   /** undefined where the distribution has no such file. */
-  readonly name: string | undefined;
+  readonly name: OwnFile;
 }
 
 type TimezonePayload = { readonly zone: string; readonly path: typeof LOCALTIME | typeof TIMEZONE_FILE };
@@ -56,7 +57,7 @@ export const timezone: Step<string, TimezoneActual, TimezonePayload> = {
     const link = await host.readLink(LOCALTIME);
     return {
       link: link === undefined ? undefined : posix.resolve(posix.dirname(LOCALTIME), link),
-      name: (await host.readText(TIMEZONE_FILE))?.trim(),
+      name: await readOwnFile(host, TIMEZONE_FILE),
     };
   },
 
@@ -71,7 +72,9 @@ export const timezone: Step<string, TimezoneActual, TimezonePayload> = {
       });
     };
     if (link !== `${DATABASE}/${zone}`) add(LOCALTIME, link?.replace(`${DATABASE}/`, '') ?? 'no link');
-    if (name !== undefined && name !== zone) add(TIMEZONE_FILE, name);
+    const { text, attributes } = name;
+    if (text !== undefined && text.trim() !== zone) add(TIMEZONE_FILE, text.trim());
+    else if (attributes !== undefined) add(TIMEZONE_FILE, attributes);
     return changes;
   },
 

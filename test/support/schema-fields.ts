@@ -42,6 +42,31 @@ export function fieldsForSecrets(): ReadonlyMap<string, FieldKind> {
   return fields;
 }
 
+/** Every field of the document that is nothing but a value, by its path, as `fieldsForSecrets` writes it. */
+export function leafFields(): readonly string[] {
+  const root = jsonSchema();
+  if (root === undefined) throw new TypeError('no schema');
+  const fields = new Set<string>();
+  const visit = (node: unknown, path: string, references: readonly string[]): void => {
+    if (!isSchema(node)) return;
+    const { $ref: reference, properties, additionalProperties, items } = node;
+    if (typeof reference === 'string') {
+      if (!references.includes(reference)) visit(resolve(root, reference), path, [...references, reference]);
+      return;
+    }
+    const branches = alternativesOf(node);
+    for (const branch of branches) visit(branch, path, references);
+    for (const [key, child] of Object.entries(isSchema(properties) ? properties : {}))
+      visit(child, path === '' ? key : `${path}.${key}`, references);
+    if (isSchema(additionalProperties)) visit(additionalProperties, `${path}.*`, references);
+    visit(items, `${path}[]`, references);
+    const isValue = !isSchema(properties) && !isSchema(additionalProperties) && !isSchema(items);
+    if (isValue && branches.length === 0) fields.add(path);
+  };
+  visit(root, '', []);
+  return [...fields];
+}
+
 const ANNOTATIONS: readonly string[] = ['description', 'title', 'default', 'examples'];
 
 function kindOf(node: Schema): FieldKind | undefined {

@@ -80,13 +80,14 @@ const SERVICES = {
 };
 
 /** A machine in memory whose programs change it as the real ones do. */
-export function wholeMachine(more: Pick<MemoryMachine, 'files' | 'services'> = {}): MemoryHost {
+export function wholeMachine(more: Omit<MemoryMachine, 'users' | 'groups'> = {}): MemoryHost {
   const ids = { users: { chrony: 101, ada: 1000 }, groups: { chrony: 101, wheel: 10, users: 100, ada: 1000 } };
   const host = memoryHost({
+    ...more,
     files: { ...FILES, ...more.files },
-    kernelFiles: KERNEL,
+    kernelFiles: { ...KERNEL, ...more.kernelFiles },
     services: { ...SERVICES, ...more.services },
-    programs: { ...accountPrograms(ids), ...kernelPrograms(), ...filePrograms() },
+    programs: { ...accountPrograms(ids), ...kernelPrograms(), ...filePrograms(), ...more.programs },
     ...ids,
   });
   const { enable, start, restart } = host.services;
@@ -100,8 +101,9 @@ export function wholeMachine(more: Pick<MemoryMachine, 'files' | 'services'> = {
 
 /** A unit whose file is there is found by its name, whether or not its directory was read again (systemd, unit loading). */
 async function findUnit(host: MemoryHost, name: string): Promise<void> {
-  if ((await host.service(name)).exists || host.text(`${UNITS}/${name}.service`) === undefined) return;
-  host.setService(name, {});
+  const short = name.replace(/\.service$/, '');
+  if ((await host.service(name)).exists || host.text(`${UNITS}/${short}.service`) === undefined) return;
+  host.setService(short, {});
 }
 
 /** What systemd knows after a daemon-reload: units of the administrator are there as long as their files are. */
@@ -294,8 +296,17 @@ function kernelPrograms(): Record<string, MemoryProgram> {
       return { stdout: JSON.stringify({ filesystems: [{ source, fstype, options: line.split(' ')[5] }] }) };
     },
     mount({ args }, host) {
-      const [source, target] = [args[args.indexOf('--source') + 1], args.at(-1)];
-      mounts(host, (lines) => [...lines, `30 22 254:16 / ${target} rw,relatime - ext4 ${source} rw`]);
+      const option = (name: string) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
+      const [source, target, options = ''] = [option('--source'), args.at(-1), option('-o')];
+      const [, remount] = /^remount,(.*)$/.exec(options) ?? [];
+      if (remount !== undefined) {
+        mounts(host, (lines) =>
+          lines.map((line) => (pointOf(line) === target ? line.replace(' rw,relatime', ` ${remount}`) : line)),
+        );
+      } else {
+        const given = options === '' ? 'rw,relatime' : options;
+        mounts(host, (lines) => [...lines, `30 22 254:16 / ${target} ${given} - ext4 ${source} rw`]);
+      }
       return {};
     },
     umount({ args }, host) {

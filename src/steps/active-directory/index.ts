@@ -2,10 +2,16 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
 import type { Change, Execution, Step, StepRecord, UnmetRequirement } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { DomainJoin } from './join.ts';
-import { KERBEROS_CONFIGURATION, KERBEROS_ORIGINAL, kerberosConfiguration } from './kerberos-configuration.ts';
+import {
+  KERBEROS_CONFIGURATION,
+  KERBEROS_HEADING,
+  KERBEROS_ORIGINAL,
+  kerberosConfiguration,
+} from './kerberos-configuration.ts';
 import { readKeytab } from './keytab.ts';
 import { computerPrincipal, type DomainMembership, membershipOf, servicePrincipals } from './membership.ts';
 import { reachController } from './reach.ts';
@@ -18,7 +24,7 @@ const KEYS_REFUSED =
   /Preauthentication failed|not found in Kerberos database|credentials have been revoked|no suitable keys/;
 
 export interface ActiveDirectoryActual {
-  readonly kerberosConfiguration: string | undefined;
+  readonly kerberosConfiguration: OwnFile;
   /** `unverified`: there are keys, and no reachable controller to check them. */
   readonly membership: 'none' | 'valid' | 'broken' | 'unverified';
   readonly keytabMode: number | undefined;
@@ -116,7 +122,7 @@ async function inspect(host: QueryHost, desired: DomainMembership, record: StepR
   const principals = new Set((keys === undefined ? [] : (readKeytab(keys) ?? [])).map(({ principal }) => principal));
   const hasKeys = principals.has(computerPrincipal(desired));
   return {
-    kerberosConfiguration: await host.readText(KERBEROS_CONFIGURATION),
+    kerberosConfiguration: await readOwnFile(host, KERBEROS_CONFIGURATION),
     membership: hasKeys ? await testJoin(host, desired, text(member(note, 'controller'))) : 'none',
     keytabMode: (await host.stat(desired.keytab))?.mode,
     missingServices: desired.servicePrincipals.filter(
@@ -152,11 +158,11 @@ async function testJoin(
 function plan(desired: DomainMembership, actual: ActiveDirectoryActual): readonly Change<ActiveDirectoryPayload>[] {
   const changes: Change<ActiveDirectoryPayload>[] = [];
   const wanted = kerberosConfiguration(desired.domain);
-  if (desired.kerberosConfiguration === 'Managed' && actual.kerberosConfiguration !== wanted) {
-    const original = actual.kerberosConfiguration;
+  const { text: original } = actual.kerberosConfiguration;
+  if (desired.kerberosConfiguration === 'Managed' && !isAsWritten(actual.kerberosConfiguration, wanted)) {
     changes.push({
       id: 'active-directory/krb5.conf',
-      summary: `${original === undefined ? 'write' : 'update'} ${KERBEROS_CONFIGURATION} for ${desired.domain}`,
+      summary: `${describeWrite(KERBEROS_CONFIGURATION, actual.kerberosConfiguration, wanted)} for ${desired.domain}`,
       diff: textDiff(original ?? '', wanted),
       scope: 'base',
       payload: { kind: 'kerberos', content: wanted, original },
@@ -216,7 +222,9 @@ async function writeConfiguration(
   host: Host,
   { content, original }: Extract<ActiveDirectoryPayload, { kind: 'kerberos' }>,
 ): Promise<void> {
-  if (original !== undefined && (await host.stat(KERBEROS_ORIGINAL)) === undefined) {
+  // One of an earlier run that somebody edited is no original.
+  const isOurs = original?.startsWith(KERBEROS_HEADING) === true;
+  if (original !== undefined && !isOurs && (await host.stat(KERBEROS_ORIGINAL)) === undefined) {
     await host.writeFile({ path: KERBEROS_ORIGINAL, content: original, mode: 0o644 });
   }
   await host.writeFile({ path: KERBEROS_CONFIGURATION, content, mode: 0o644 });

@@ -5,6 +5,8 @@ export { KERBEROS_CONFIGURATION };
 /** The previous file; a reset restores it. */
 export const KERBEROS_ORIGINAL = `${KERBEROS_CONFIGURATION}${ORIGINAL_SUFFIX}`;
 
+export const KERBEROS_HEADING = '# Written by machineadm: its document names the domain of this machine.';
+
 /**
  * krb5.conf(5) for one domain. Only AES is enabled before the join: adcli writes a key of every permitted type into the
  * keytab and msDS-SupportedEncryptionTypes, including arcfour-hmac by default. Controllers are found by DNS. TCP is
@@ -13,7 +15,7 @@ export const KERBEROS_ORIGINAL = `${KERBEROS_CONFIGURATION}${ORIGINAL_SUFFIX}`;
  */
 export function kerberosConfiguration(domain: string): string {
   const realm = domain.toUpperCase();
-  return `# Written by machineadm: its document names the domain of this machine.
+  return `${KERBEROS_HEADING}
 [libdefaults]
   default_realm = ${realm}
   dns_lookup_kdc = true

@@ -2,6 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
+import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
 import type { Change, Execution, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
 import { type TrustStore, trustStoreOf } from './stores.ts';
@@ -17,8 +18,8 @@ export interface AuthoritiesActual {
   readonly store: TrustStore;
   /** The required files, by name. */
   readonly wanted: ReadonlyMap<string, Authority>;
-  /** Our existing files, with their content where it is needed. */
-  readonly present: ReadonlyMap<string, string | undefined>;
+  /** Our existing files, as they are where that is needed. */
+  readonly present: ReadonlyMap<string, OwnFile | undefined>;
   /** Of everything in the bundle. */
   readonly trusted: ReadonlySet<string>;
   readonly containerdRuns: boolean;
@@ -75,13 +76,12 @@ export function certificateAuthoritiesStep(
           return found.authorities.map((authority) => [fileName(store, authority), authority] as const);
         }),
       );
-      const present = new Map<string, string | undefined>();
+      const present = new Map<string, OwnFile | undefined>();
       for (const name of (await host.list(store.directory)) ?? []) {
         if (!name.startsWith(OWN_FILE_PREFIX) || !name.endsWith(store.extension)) continue;
         // Debian's links to our files would be in Flatcar's directory.
         if ((await host.stat(`${store.directory}/${name}`))?.type !== 'file') continue;
-        const text = wanted.has(name) ? await host.readText(`${store.directory}/${name}`) : undefined;
-        present.set(name, text);
+        present.set(name, wanted.has(name) ? await readOwnFile(host, `${store.directory}/${name}`) : undefined);
       }
       const trusted = fingerprintsIn((await host.readText(store.bundle)) ?? '');
       return { store, wanted, present, trusted, containerdRuns: (await host.service('containerd')).active };
@@ -102,7 +102,8 @@ export function certificateAuthoritiesStep(
       };
       for (const [file, { name, pem, fingerprint }] of wanted) {
         const path = `${store.directory}/${file}`;
-        if (present.get(file) === pem) continue;
+        const now = present.get(file);
+        if (now !== undefined && isAsWritten(now, pem)) continue;
         add(idOf(file, store), `trust ${name} (SHA-256 ${fingerprint.slice(0, 16)}…): ${path}`, {
           kind: 'add',
           path,

@@ -75,10 +75,10 @@ export function containerdStep(
 export const containerd: Step<ContainerdDesired, ContainerdActual, ContainerdPayload> = containerdStep();
 
 function plan(desired: ContainerdDesired, actual: ContainerdActual): readonly Change<ContainerdPayload>[] {
-  const { wanted, current, service, registries, forgotten } = actual;
+  const { isWritten, service, registries, forgotten } = actual;
   // Before the daemon starts: it may pull at once.
   const changes: Change<ContainerdPayload>[] = [...planRegistries(registries, forgotten)];
-  if (current?.text !== wanted.text || current.mode !== wanted.mode) changes.push(configure(desired, actual));
+  if (!isWritten) changes.push(configure(desired, actual));
   else if (!service.active) changes.push(simple('start', 'start containerd'));
   else if (actual.outdated !== undefined) changes.push(simple('restart', `restart containerd: ${actual.outdated}`));
   if (!service.enabled) changes.push(simple('enable', 'start containerd at boot'));

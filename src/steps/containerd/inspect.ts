@@ -3,6 +3,7 @@ import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/do
 import type { Version } from '@machineadm/document/program-version.ts';
 import type { CriConfiguration } from '../../host/cri/queries.ts';
 import type { QueryHost, ServiceState } from '../../host/seam/host.ts';
+import { isAsWritten, readOwnFile } from '../file-difference.ts';
 import type { StepRecord } from '../step.ts';
 import { changedValues, type FoundFiles } from './changed-values.ts';
 import {
@@ -45,6 +46,8 @@ export interface ContainerdActual {
   readonly wanted: { readonly text: string; readonly mode: number; readonly tree: TomlTable };
   readonly dropIns: readonly string[];
   readonly current: { readonly text: string; readonly mode: number } | undefined;
+  /** Whether the file is as it is wanted, with its mode and owner. */
+  readonly isWritten: boolean;
   /** Corrected problems of the existing file, for messages. */
   readonly mistakes: readonly string[];
   /** Existing values that will be dropped, each as `key (file:line)`. */
@@ -90,6 +93,7 @@ export async function inspect(
     wanted,
     dropIns,
     current,
+    isWritten: isAsWritten(await readOwnFile(host, CONFIGURATION_PATH, wanted.mode), text),
     mistakes: isRight ? [] : found.mistakes,
     folded: found.folded,
     changed:

@@ -1,7 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { RegistryModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE, registryDirectories } from '@machineadm/document/ownership/paths.ts';
-import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
+import { attributeDifference } from '../file-difference.ts';
 import type { Change } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { HOSTS_ORIGINAL, isOurHostsFile, type RegistryFile, registryFiles, secretsOf } from './hosts-file.ts';
@@ -14,7 +15,7 @@ export interface RegistryActual {
   /** undefined: a secret does not exist yet, or only a run may resolve it. */
   readonly wanted: readonly RegistryFile[] | undefined;
   /** By name, only wanted ones. */
-  readonly present: ReadonlyMap<string, { readonly text: string; readonly mode: number }>;
+  readonly present: ReadonlyMap<string, FileStat & { readonly text: string }>;
   /** Our files that are no longer wanted. */
   readonly stale: readonly string[];
   /** True: hosts.toml is foreign. */
@@ -72,7 +73,7 @@ async function inspectRegistry(
   directory: string,
 ): Promise<Omit<RegistryActual, 'wasInterrupted'>> {
   const wanted = await unlessUnavailable(() => registryFiles(registry, (value) => host.secret(value)));
-  const present = new Map<string, { readonly text: string; readonly mode: number }>();
+  const present = new Map<string, FileStat & { readonly text: string }>();
   const stale: string[] = [];
   for (const name of (await host.list(directory)) ?? []) {
     const path = `${directory}/${name}`;
@@ -80,7 +81,7 @@ async function inspectRegistry(
     if (wanted !== undefined && !wanted.some((file) => file.name === name)) stale.push(name);
     else {
       const [text, stat] = [await host.readText(path), await host.stat(path)];
-      if (text !== undefined && stat !== undefined) present.set(name, { text, mode: stat.mode });
+      if (text !== undefined && stat !== undefined) present.set(name, { text, ...stat });
     }
   }
   const hosts = present.get(REGISTRY_HOSTS_FILE);
@@ -124,7 +125,7 @@ function registryChange(actual: RegistryActual): readonly Change<RegistryPayload
   }
   const different = wanted.filter(({ name, content, mode }) => {
     const now = present.get(name);
-    return now?.text !== content || now.mode !== mode;
+    return now?.text !== content || attributeDifference(now, { mode }) !== undefined;
   });
   if (different.length === 0 && stale.length === 0 && !wasInterrupted) return [];
   const others = different.filter(({ name }) => name !== REGISTRY_HOSTS_FILE).map(({ name }) => name);
@@ -134,7 +135,8 @@ function registryChange(actual: RegistryActual): readonly Change<RegistryPayload
     ...(stale.length > 0 ? [`without ${stale.join(', ')}`] : []),
   ];
   const diff = hostsDiff(actual, wanted);
-  if (diff === '' && words.length === 1) words.push(wasInterrupted ? 'again' : 'with other headers or another mode');
+  if (diff === '' && words.length === 1)
+    words.push(wasInterrupted ? 'again' : 'with other headers, another mode or owner');
   return [{ ...common, summary: words.join(' '), diff: diff || undefined }];
 }
 

@@ -3,6 +3,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { membershipOf } from '../active-directory/membership.ts';
+import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
 import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import {
@@ -22,8 +23,7 @@ const TOOL_TIMEOUT_MS = 60_000;
 const ANSWER_TIMEOUT_MS = 60_000;
 
 export interface LoginsActual {
-  readonly configuration: string | undefined;
-  readonly configurationMode: number | undefined;
+  readonly configuration: OwnFile;
   /** undefined: it does not exist, or is not ours to write. */
   readonly nameServiceSwitch: string | undefined;
   readonly pam: { readonly tool: PamTool; readonly done: boolean } | undefined;
@@ -69,10 +69,8 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
 
   async inspect(host, desired) {
     const tool = await pamTool(host, desired.createsHomes);
-    const { path } = SSSD_CONFIGURATION;
     return {
-      configuration: await host.readText(path),
-      configurationMode: (await host.stat(path))?.mode,
+      configuration: await readOwnFile(host, SSSD_CONFIGURATION.path, SSSD_CONFIGURATION.mode),
       nameServiceSwitch: tool?.ownsNameServiceSwitch ? undefined : ((await host.readText(NAME_SERVICE_SWITCH)) ?? ''),
       pam: tool && { tool, done: await usesSssd(host, tool, desired.createsHomes) },
       enabled: (await host.service('sssd')).enabled,
@@ -96,8 +94,8 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
     };
     const configuration = sssdConfiguration(desired);
     const { path, mode } = SSSD_CONFIGURATION;
-    if (actual.configuration !== configuration || actual.configurationMode !== mode) {
-      file('sssd.conf', path, mode, actual.configuration, configuration);
+    if (!isAsWritten(actual.configuration, configuration)) {
+      file('sssd.conf', path, mode, actual.configuration.text, configuration);
     }
     const switched = actual.nameServiceSwitch === undefined ? undefined : withDirectory(actual.nameServiceSwitch);
     if (switched !== undefined && switched !== actual.nameServiceSwitch) {
@@ -151,9 +149,11 @@ async function unknownGroups(host: QueryHost, desired: LoginsDesired): Promise<r
 
 /** The previous file is kept, and a reset restores it. */
 async function replaceFile(host: Host, { path, content, mode }: Extract<LoginsPayload, { kind: 'file' }>) {
-  const original = await host.readFile(path);
+  const original = await host.readText(path);
   const kept = `${path}${ORIGINAL_SUFFIX}`;
-  if (original !== undefined && (await host.stat(kept)) === undefined) {
+  // One of an earlier run that somebody edited is no original.
+  const isOurs = original?.startsWith(SSSD_HEADING) === true;
+  if (original !== undefined && !isOurs && (await host.stat(kept)) === undefined) {
     await host.writeFile({ path: kept, content: original, mode });
   }
   await host.writeFile({ path, content, mode, directoryMode: mode === 0o600 ? 0o700 : 0o755 });

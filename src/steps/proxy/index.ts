@@ -3,6 +3,7 @@ import type { ProxyModel } from '@machineadm/document/model.ts';
 import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { ServiceEnvironment } from '../../host/services/environment.ts';
+import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
 import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { bypassOf } from './bypass.ts';
@@ -28,8 +29,8 @@ export interface ProxyActual {
     readonly name: Service;
     readonly active: boolean;
     readonly environment: ServiceEnvironment;
-    /** Text of the file that passes it the variables. */
-    readonly text: string | undefined;
+    /** The file that passes it the variables. */
+    readonly file: OwnFile;
   }[];
   readonly environment: { readonly isRight: boolean | undefined; readonly hasBlock: boolean };
 }
@@ -73,8 +74,8 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
     const services = [];
     for (const name of PROXY_SERVICES) {
       const environment = host.serviceEnvironment(name, PROXY_DROP_IN, PROXY_FILE);
-      const text = await host.readText(environment.path);
-      services.push({ name, environment, text, active: (await host.service(name)).active });
+      const file = await readOwnFile(host, environment.path);
+      services.push({ name, environment, file, active: (await host.service(name)).active });
     }
     const everybody = (await host.readText(ENVIRONMENT_FILE)) ?? '';
     const urls = await urlsKnownNow(host, desired.proxy);
@@ -150,9 +151,9 @@ function fileChanges(desired: ProxyDesired, actual: ProxyActual): readonly Chang
 }
 
 function serviceChanges({ proxy }: ProxyDesired, actual: ProxyActual): readonly Change<ProxyPayload>[] {
-  return actual.services.flatMap(({ name, environment, text, active }) => {
+  return actual.services.flatMap(({ name, environment, file, active }) => {
     const wanted = proxy.for.includes(name);
-    if (hasEnvironment(environment, text) === (wanted ? 'right' : 'absent')) return [];
+    if (hasEnvironment(environment, file) === (wanted ? 'right' : 'absent')) return [];
     const owes: readonly FollowUp[] = active ? ['daemon-reload', restartOf(name)] : ['daemon-reload'];
     const summary = `${environment.path}: ${name} ${wanted ? 'reads' : 'no longer reads'} ${PROXY_FILE}`;
     const payload: ProxyPayload = { kind: 'service', environment, wanted };
@@ -198,17 +199,16 @@ async function urlsKnownNow(host: QueryHost, proxy: ProxyModel): ReturnType<type
 }
 
 async function inspectFile(host: QueryHost, wanted: string | undefined): Promise<ProxyActual['file']> {
-  const stat = await host.stat(PROXY_FILE);
-  if (stat === undefined) return 'absent';
+  const file = await readOwnFile(host, PROXY_FILE, 0o600);
+  if (file.text === undefined) return 'absent';
   if (wanted === undefined) return undefined;
-  const isRight = stat.type === 'file' && stat.mode === 0o600 && stat.uid === 0;
-  return isRight && (await host.readText(PROXY_FILE)) === wanted ? 'right' : 'wrong';
+  return isAsWritten(file, wanted) ? 'right' : 'wrong';
 }
 
-function hasEnvironment(environment: ServiceEnvironment, text: string | undefined): 'right' | 'wrong' | 'absent' {
-  const found = environment.shared ? blockIn(text ?? '', BLOCK) : text;
-  if (found === undefined) return 'absent';
-  return found === environment.lines ? 'right' : 'wrong';
+function hasEnvironment({ shared, lines }: ServiceEnvironment, file: OwnFile): 'right' | 'wrong' | 'absent' {
+  const found = shared ? { text: blockIn(file.text ?? '', BLOCK), attributes: undefined } : file;
+  if (found.text === undefined) return 'absent';
+  return isAsWritten(found, lines) ? 'right' : 'wrong';
 }
 
 async function applyService(host: Host, environment: ServiceEnvironment, wanted: boolean): Promise<void> {

@@ -17,8 +17,8 @@ const MARKER = '# Written by machineadm: ';
 /** The entry of machineadm's own for a mount, as it stands in the file; undefined when there is none. */
 export function ownEntry(text: string, key: string): string | undefined {
   const lines = text.split('\n');
-  const at = lines.indexOf(markerOf(key));
-  return at < 0 ? undefined : lines[at + 1];
+  const line = lines[lines.indexOf(markerOf(key)) + 1] ?? '';
+  return lines.includes(markerOf(key)) && isEntryOf(line, key) ? line : undefined;
 }
 
 /** Sources of the entries of others for a mount point. */
@@ -27,7 +27,7 @@ export function foreignSources(text: string, path: string): readonly string[] {
   return lines.flatMap((line, index) => {
     const [source = '', target = ''] = line.trim().split(/\s+/);
     if (source === '' || source.startsWith('#') || unescapeOctal(target) !== path) return [];
-    return lines[index - 1]?.startsWith(MARKER) ? [] : [unescapeOctal(source)];
+    return lines[index - 1] === markerOf(path) ? [] : [unescapeOctal(source)];
   });
 }
 
@@ -40,7 +40,8 @@ export function withEntry(text: string, key: string, entry: FstabEntry): string 
   const line = entryLine(entry);
   const lines = text.split('\n');
   const at = lines.indexOf(markerOf(key));
-  if (at >= 0) return [...lines.slice(0, at + 1), line, ...lines.slice(at + 2)].join('\n');
+  // Where somebody took the entry away, what stands behind its marker is another's, or the end of the file.
+  if (at >= 0) return lines.toSpliced(at + 1, isEntryOf(lines[at + 1] ?? '', key) ? 1 : 0, line).join('\n');
   const separator = text === '' || text.endsWith('\n') ? '' : '\n';
   return `${text}${separator}${markerOf(key)}\n${line}\n`;
 }
@@ -48,6 +49,11 @@ export function withEntry(text: string, key: string, entry: FstabEntry): string 
 /** The line of an entry, its fields escaped. */
 export function entryLine({ source, path, type, options, pass }: FstabEntry): string {
   return [source, path, type, options.join(','), '0', String(pass)].map(escapeField).join(' ');
+}
+
+function isEntryOf(line: string, key: string): boolean {
+  const [, target = '', type] = line.trim().split(/\s+/);
+  return type === 'swap' ? !key.startsWith('/') : unescapeOctal(target) === key;
 }
 
 function markerOf(key: string): string {

@@ -5,6 +5,7 @@ import {
   TIMESYNCD_CONFIGURATION,
 } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { isAsWritten, readOwnFile } from '../file-difference.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
 
 /** A file of a time service as it is and as it must be; undefined = not there. */
@@ -12,6 +13,8 @@ export interface ConfigurationFile {
   readonly path: string;
   readonly present: string | undefined;
   readonly wanted: string | undefined;
+  /** Of a file that is machineadm's alone: how its mode or owner differ from what they are to be. */
+  readonly attributes?: string | undefined;
 }
 
 const HEADER = '# Written by machineadm.\n';
@@ -21,7 +24,7 @@ const REPLACED = '#machineadm# ';
 
 /** What differs from what is wanted. */
 export function differing(files: readonly ConfigurationFile[]): readonly ConfigurationFile[] {
-  return files.filter(({ present, wanted }) => present !== wanted);
+  return files.filter(({ present: text, attributes, wanted }) => !isAsWritten({ text, attributes }, wanted));
 }
 
 /** Whether a file is this step's own, or has lines that it put there or commented out. */
@@ -54,7 +57,12 @@ export async function timesyncdConfiguration(
 ): Promise<readonly ConfigurationFile[]> {
   const path = TIMESYNCD_CONFIGURATION;
   const text = `${HEADER}[Time]\nNTP=\nNTP=${servers.join(' ')}\nFallbackNTP=\n`;
-  return [{ path, present: await host.readText(path), wanted: servers.length === 0 ? undefined : text }];
+  return [await ownFile(host, path, servers.length === 0 ? undefined : text)];
+}
+
+async function ownFile(host: QueryHost, path: string, wanted: string | undefined): Promise<ConfigurationFile> {
+  const { text, attributes } = await readOwnFile(host, path);
+  return { path, present: text, attributes, wanted };
 }
 
 /** ntp.conf(5) has no directory to drop files into. */
@@ -87,7 +95,7 @@ export async function chronyConfiguration(
   else {
     if (present !== undefined) files.push({ path: main, present, wanted: replaced(present, servers) });
     const text = `${HEADER}${serverLines(servers)}`;
-    files.push({ path: own, present: await host.readText(own), wanted: servers.length === 0 ? undefined : text });
+    files.push(await ownFile(host, own, servers.length === 0 ? undefined : text));
   }
   for (const { directory, suffix } of included) {
     for (const name of (await host.list(directory)) ?? []) {

@@ -1,4 +1,5 @@
 import type { TimeModel } from '@machineadm/document/model.ts';
+import { describeWrite } from '../file-difference.ts';
 import type { Change, FollowUp, Step } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { type InstalledClient, installedClients, TIME_CLIENTS } from './clients.ts';
@@ -72,7 +73,8 @@ export const time: Step<TimeModel, TimeActual, TimePayload> = {
     if (payload.kind === 'act') return await host.services[payload.act](payload.service);
     const { path, wanted } = payload.file;
     if (wanted === undefined) return await host.removeFile(path);
-    const { mode = 0o644, uid = 0, gid = 0 } = (await host.stat(path)) ?? {};
+    const kept = isOwn(path, undefined) ? undefined : await host.stat(path);
+    const { mode = 0o644, uid = 0, gid = 0 } = kept ?? {};
     await host.writeFile({ path, content: wanted, mode, uid, gid });
   },
 
@@ -107,11 +109,10 @@ function act({ service }: InstalledClient, what: keyof typeof SUMMARIES, scope: 
 }
 
 function fileChange(file: ConfigurationFile, restart: FollowUp): Change<TimePayload> {
-  const { path, present, wanted } = file;
-  const what = wanted === undefined ? 'remove' : present === undefined ? 'write' : 'update';
+  const { path, present, wanted, attributes } = file;
   return {
     id: `time/file/${path}`,
-    summary: `${what} ${path}`,
+    summary: wanted === undefined ? `remove ${path}` : describeWrite(path, { text: present, attributes }, wanted),
     diff: textDiff(present ?? '', wanted ?? ''),
     scope: 'base',
     owes: [restart],

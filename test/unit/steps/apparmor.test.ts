@@ -5,41 +5,18 @@ import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep, type StepRun } from '../../support/run-step.ts';
+import { APPARMOR, apparmorParser } from '../../support/security-modules.ts';
 
 const FILE = '/etc/apparmor.d/k8s-nginx';
-const LOADED = '/sys/kernel/security/apparmor/profiles';
-const ENABLED = '/sys/module/apparmor/parameters/enabled';
+const { loaded: LOADED, enabled: ENABLED } = APPARMOR;
 const PROFILE = 'profile k8s-nginx {\n  file,\n}\n';
 const OTHERS = '/usr/sbin/ntpd (complain)\nk8s-nginx-other (enforce)\n';
-const namesIn = (text: string) => [...text.matchAll(/^profile (\S+)/gm)].map(([, name = '']) => name);
 
-/** A kernel with AppArmor, and a parser that answers as that of AppArmor 3.0.8 did. */
+/** A kernel with AppArmor, and its parser. */
 function machine(files: MemoryMachine['files'] = {}): MemoryHost {
   return memoryHost({
     files: { [ENABLED]: 'Y\n', [LOADED]: OTHERS, ...files },
-    programs: {
-      apparmor_parser: ({ args: [flag, path = ''], input }, on) => {
-        const text = typeof input === 'string' ? input : (on.text(path) ?? '');
-        if (text.includes('fle,')) {
-          const stderr =
-            "Warning from stdin (line 1): config file '/etc/apparmor/parser.conf' not found\nAppArmor parser error at line 2: syntax error, unexpected TOK_END_OF_RULE, expecting TOK_MODE\n";
-          return { status: 1, stderr };
-        }
-        if (flag === '--names')
-          return {
-            stdout: namesIn(text)
-              .map((name) => `${name}\n`)
-              .join(''),
-          };
-        if (flag === '--skip-kernel-load') return {};
-        const others = (on.text(LOADED) ?? '')
-          .split('\n')
-          .filter((line) => line !== '' && !namesIn(text).some((name) => line.startsWith(`${name} (`)));
-        const added = flag === '--replace' ? namesIn(text).map((name) => `${name} (enforce)`) : [];
-        on.put(LOADED, [...others, ...added].map((line) => `${line}\n`).join(''));
-        return {};
-      },
-    },
+    programs: { apparmor_parser: apparmorParser },
   });
 }
 const documentOf = async (...profiles: readonly string[]) =>

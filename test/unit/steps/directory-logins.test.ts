@@ -6,7 +6,7 @@ import { directoryLogins } from '../../../src/steps/directory-logins/index.ts';
 import { membership } from '../../support/active-directory.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
-import { type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
+import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 import { bench, told } from '../../support/step-bench.ts';
 
 const LOGINS = { allowedGroups: ['node admins'], createsHomes: true };
@@ -98,6 +98,27 @@ describe('logins of the domain', () => {
     });
     await passing;
   });
+
+  const SSSD = '/etc/sssd/sssd.conf';
+  for (const [what, change, finds] of [
+    ['sssd.conf', (host) => host.put(SSSD, { content: `${host.text(SSSD)}x`, mode: 0o600 }), 'sssd.conf'],
+    ['its mode', (host) => host.put(SSSD, { content: host.text(SSSD) ?? '', mode: 0o644 }), 'sssd.conf'],
+    ['its owner', (host) => host.put(SSSD, { content: host.text(SSSD) ?? '', mode: 0o600, uid: 7 }), 'sssd.conf'],
+    ['nsswitch.conf', (host) => host.put('/etc/nsswitch.conf', 'passwd: files\n'), 'nsswitch.conf'],
+    ['PAM', (host) => host.put('/etc/pam.d/common-auth', 'auth required pam_unix.so\n'), 'pam'],
+    ['the service at boot', (host) => host.setService('sssd', { enabled: false }), 'enable'],
+  ] as readonly (readonly [string, (host: MemoryHost) => void, string])[]) {
+    test(`are repaired where somebody changed ${what}, and no copy of our own is kept`, async () => {
+      const host = debian();
+      const step = on(host);
+      await step.apply();
+      change(host);
+      assert.deepEqual(ids(await step.plan()), [`directory-logins/${finds}`]);
+      await step.apply();
+      assert.deepEqual(await step.plan(), []);
+      assert.equal(host.text(`${SSSD}.machineadm-orig`), undefined);
+    });
+  }
 
   test("show no line of another's sssd.conf, which may hold a password", async () => {
     const files = { '/etc/sssd/sssd.conf': { content: 'ldap_default_authtok = hunter22', mode: 0o600 } };

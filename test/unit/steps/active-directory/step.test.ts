@@ -164,6 +164,23 @@ describe('a machine with keys', () => {
     ]);
   });
 
+  for (const [what, file] of [
+    ['content', { content: '[libdefaults]\n' }],
+    ['mode', { content: kerberosConfiguration('corp.example.com'), mode: 0o600 }],
+    ['owner', { content: kerberosConfiguration('corp.example.com'), uid: 1000 }],
+  ] as const) {
+    test(`writes the configuration of Kerberos again where its ${what} was changed by hand, and keeps no copy of its own`, async () => {
+      const inside = machine({ joined: true });
+      const step = on(inside);
+      inside.host.put('/etc/krb5.conf', file);
+      assert.deepEqual(ids(await step.plan()), ['active-directory/krb5.conf']);
+      await step.apply();
+      assert.deepEqual(await step.plan(), []);
+      const kept = inside.host.text('/etc/krb5.conf.machineadm-orig');
+      assert.equal(kept, what === 'content' ? '[libdefaults]\n' : undefined);
+    });
+  }
+
   test('that the domain refuses stops, or joins again where asked or where its own join was cut off', async () => {
     const refused = {
       joined: true,

@@ -43,6 +43,17 @@ describe('fstab', () => {
     assert.deepEqual(foreignSources(text, '/srv'), []);
   });
 
+  test('keeps the line of another that follows a marker without its entry, and ends with a line break', () => {
+    const ours = withEntry('', '/srv/a b', entry);
+    const marker = ours.split('\n')[0] ?? '';
+    const others = 'LABEL=z /z xfs ro 0 0\n';
+    assert.equal(ownEntry(`${marker}\n${others}`, '/srv/a b'), undefined);
+    assert.equal(withEntry(`${marker}\n${others}`, '/srv/a b', entry), `${ours}${others}`);
+    assert.equal(withEntry(`${marker}\n`, '/srv/a b', entry), ours);
+    const swap = { ...entry, path: 'none', type: 'swap' };
+    assert.equal(withEntry(withEntry('', 'swap on x', swap), 'swap on x', swap), withEntry('', 'swap on x', swap));
+  });
+
   test('cannot be given a second line by a name', () => {
     const lines = withEntry('', 'swap on serial a\nb', { ...entry, path: '/a\nb' }).split('\n');
     assert.equal(lines.length, 3);
