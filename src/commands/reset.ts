@@ -14,7 +14,6 @@ import { JOURNAL_PATH, openJournal, peekJournal } from '../pipeline/run-journal.
 import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
 import { forgetCopies } from '../steps/prior-state/copies.ts';
-import { UNKNOWN } from '../steps/prior-state/state.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
 import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
 
@@ -75,14 +74,11 @@ async function noteReset(host: Host, { identity }: JournalState, run: string, pl
   journal.close();
 }
 
-/**
- * What the journal says of a reset that begins. A killed one leaves commands, too, and users that are neither as they were
- * nor as machineadm left them: the next reset knows them by these records.
- */
+/** What the journal says of a reset that begins: a killed one leaves commands, and states that the next completes. */
 export function resetRecords(run: string, { restore }: ResetPlan): readonly JournalRecord[] {
-  const users = restore.flatMap(({ resource }) => (resource?.startsWith('user:') === true ? [resource] : []));
+  const unsettled = restore.flatMap(({ unsettles = [] }) => unsettles);
   return [
-    ...users.map((of) => ({ is: 'after', of, mark: UNKNOWN }) as const),
+    ...unsettled.map(([of, mark]) => ({ is: 'after', of, mark }) as const),
     { is: 'reset', run, at: new Date().toISOString() },
   ];
 }

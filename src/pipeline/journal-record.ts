@@ -33,8 +33,11 @@ export type JournalRecord =
   /** Its end. `undoes` names steps whose records become invalid. */
   | { readonly is: 'done'; readonly step: string; readonly change: string; readonly undoes?: readonly string[] }
   | { readonly is: 'settled'; readonly followUp: FollowUp }
-  /** How a resource is, just before its first change. The first record counts, until a reset. `v`: of its form. */
-  | { readonly is: 'before'; readonly v: 1; readonly step: string; readonly of: Resource; readonly was: PriorState }
+  /**
+   * How a resource is, just before its first change. The first record counts, until a reset. `v`: since 2, there is an `after`
+   * record of every change; before, only of files, links and users.
+   */
+  | { readonly is: 'before'; readonly v: 1 | 2; readonly step: string; readonly of: Resource; readonly was: PriorState }
   /** What a change makes of it (`markOf`): a reset keeps what somebody else changed since. */
   | { readonly is: 'after'; readonly of: Resource; readonly mark: string }
   /** What earlier versions recorded in place of `before`: that a path or a service at boot is ours, or was there. */

@@ -5,10 +5,10 @@ import {
   RUN_DIRECTORY,
   STATE_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
-import type { Host } from '../host/seam/host.ts';
+import type { Host, NewFile } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
 import { createFingerprints, forgetCopies, sha256Of } from '../steps/prior-state/copies.ts';
-import { keepContents, markOf, type PriorState, stateOf, UNKNOWN } from '../steps/prior-state/state.ts';
+import { keepContents, markOf, modeAndOwner, type PriorState, stateOf, UNKNOWN } from '../steps/prior-state/state.ts';
 import type { RunJournal } from './run-journal.ts';
 
 /** What other parts of a reset remove: it needs no memory. */
@@ -19,20 +19,25 @@ export interface PriorStates {
   /** Durable when it returns: call it before the change. What is on record already stays as it is. */
   before(resources: readonly Resource[]): Promise<void>;
   /** Notes what a change is about to make of a file; undefined: it removes it. */
-  content(path: string, content: Uint8Array | string | undefined): Promise<void>;
-  /** Makes a change whose result is known only behind it, and notes the result. */
+  content(path: string, made: NewFile | undefined): Promise<void>;
+  /** Notes what a change is about to do. */
+  mark(of: Resource, made: string): void;
+  /** Makes a change whose result is known only after it, and notes the result. */
   around<Result>(resources: readonly Resource[], change: () => Result | Promise<Result>): Promise<Result>;
 }
 
 /** @param host the machine itself, not the host that records */
 export function priorStates(host: Host, step: string, journal: RunJournal): PriorStates {
   const mark = (of: Resource, made: string): void => {
+    if (!isRecorded(of)) return;
     const known = journal.state().after.get(of) ?? [];
     const last = known.at(-1);
     if (last === made || (last !== UNKNOWN && made !== UNKNOWN && known.includes(made))) return;
     journal.append({ is: 'after', of, mark: made });
   };
   const states: PriorStates = {
+    mark,
+
     async before(resources) {
       const { before } = journal.state();
       // Copies without a record are those of another machine, or of a run that was killed before its first change.
@@ -48,25 +53,35 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
       }
       if (found.some(([, was]) => was?.is === 'file' || was?.is === 'user')) await host.sync(PRIOR_STATE_DIRECTORY);
       // Another change of the same group may have recorded it meanwhile.
-      for (const [of, was] of found) if (!before.has(of)) journal.append({ is: 'before', v: 1, step, of, was });
+      for (const [of, was] of found) if (!before.has(of)) journal.append({ is: 'before', v: 2, step, of, was });
       journal.flush();
     },
 
-    async content(path, content) {
+    async content(path, made) {
       if (!isRecorded(`path:${path}`)) return;
-      const made = content === undefined ? 'absent' : (await createFingerprints(host))(sha256Of(content));
-      mark(`path:${path}`, made);
+      const { content = '', mode = 0, uid = 0, gid = 0 } = made ?? {};
+      const fingerprint = (await createFingerprints(host))(sha256Of(content));
+      mark(`path:${path}`, made === undefined ? 'absent' : `${fingerprint} ${modeAndOwner({ mode, uid, gid })}`);
     },
 
     async around(resources, change) {
       await states.before(resources);
-      const marked = resources.filter((of) => isRecorded(of) && hasContent(of));
+      // What a command may do to a service is for it to know.
+      const marked = (await expanded(host, resources)).filter(isRecorded);
       for (const of of marked) mark(of, UNKNOWN);
       try {
         return await change();
       } finally {
-        const fingerprint = marked.length === 0 ? undefined : await createFingerprints(host);
-        for (const of of marked) if (fingerprint) mark(of, markOf(of, await stateOf(host, of, fingerprint)));
+        const fingerprint = marked.some(hasContent) ? await createFingerprints(host) : (sha256: string) => sha256;
+        const trees = await expanded(
+          host,
+          resources.filter((of) => of.startsWith('tree:')),
+        );
+        const made = trees.filter((of) => !journal.state().before.has(of));
+        for (const of of made) journal.append({ is: 'before', v: 2, step, of, was: null });
+        for (const of of [...marked, ...made]) {
+          if (!of.startsWith('service:')) mark(of, markOf(await stateOf(host, of, fingerprint)));
+        }
       }
     },
   };

@@ -42,9 +42,13 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
       own(above, { type: 'directory' });
     }
   };
-  const change = async (kind: 'path' | 'attributes' | 'kernel' | 'service', name: string): Promise<void> => {
+  const change = async (kind: 'path' | 'service', name: string): Promise<void> => {
     trace?.touch(step, name);
     await prior.before([`${kind}:${name}`]);
+  };
+  const alter = async (kind: 'attributes' | 'kernel', name: string, act: () => Promise<void>): Promise<void> => {
+    trace?.touch(step, name);
+    await prior.around([`${kind}:${name}`], act);
   };
   const make = async (path: string, place: Place, write: () => Promise<void>): Promise<void> => {
     if (maker.owned !== true || path.startsWith(VOLATILE)) return await write();
@@ -77,7 +81,7 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
         if (typeof content !== 'string' && !(content instanceof Uint8Array)) {
           return await prior.around([`path:${path}`], () => host.writeFile(file));
         }
-        await prior.content(path, content);
+        await prior.content(path, { ...file, content });
         await host.writeFile(file);
       });
     },
@@ -100,16 +104,13 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
       await remove(path, () => host.removeDirectory(path));
     },
     async chmod(path, mode) {
-      await change('attributes', path);
-      await host.chmod(path, mode);
+      await alter('attributes', path, () => host.chmod(path, mode));
     },
     async chown(path, uid, gid) {
-      await change('attributes', path);
-      await host.chown(path, uid, gid);
+      await alter('attributes', path, () => host.chown(path, uid, gid));
     },
     async writeKernelFile(path, value) {
-      await change('kernel', path);
-      await host.writeKernelFile(path, value);
+      await alter('kernel', path, () => host.writeKernelFile(path, value));
     },
     async run(command) {
       const { changes = [] } = command;
@@ -120,7 +121,10 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
       journal.flush();
       await host.sync(path);
     },
-    services: recordedServices(host.services, (name) => change('service', name)),
+    services: recordedServices(host.services, async (verb, name) => {
+      await change('service', name);
+      prior.mark(`service:${name}`, verb);
+    }),
   };
 }
 
@@ -129,20 +133,23 @@ export function makerOf({ host }: Model, { id, owned }: Step, change: Pick<Chang
   return owned === true && host.platform === 'linux' ? { id, owned, ...owing(change) } : { id };
 }
 
-function recordedServices(services: ServiceManager, change: (name: string) => Promise<void>): ServiceManager {
-  const recorded = (act: (name: string) => Promise<void>) => async (name: string) => {
-    await change(name.replace(/\.service$/, ''));
+function recordedServices(
+  services: ServiceManager,
+  note: (verb: string, name: string) => Promise<void>,
+): ServiceManager {
+  const recorded = (verb: string, act: (name: string) => Promise<void>) => async (name: string) => {
+    await note(verb, name.replace(/\.service$/, ''));
     await act(name);
   };
   return {
     ...services,
-    start: recorded((name) => services.start(name)),
-    stop: recorded((name) => services.stop(name)),
-    restart: recorded((name) => services.restart(name)),
-    reloadService: recorded((name) => services.reloadService(name)),
-    enable: recorded((name) => services.enable(name)),
-    disable: recorded((name) => services.disable(name)),
-    mask: recorded((name) => services.mask(name)),
-    unmask: recorded((name) => services.unmask(name)),
+    start: recorded('start', (name) => services.start(name)),
+    stop: recorded('stop', (name) => services.stop(name)),
+    restart: recorded('start', (name) => services.restart(name)),
+    reloadService: recorded('reload', (name) => services.reloadService(name)),
+    enable: recorded('enable', (name) => services.enable(name)),
+    disable: recorded('disable', (name) => services.disable(name)),
+    mask: recorded('mask', (name) => services.mask(name)),
+    unmask: recorded('unmask', (name) => services.unmask(name)),
   };
 }

@@ -1,4 +1,5 @@
 import type { Resource } from '../host/seam/resource.ts';
+import type { BeforeRecord } from '../steps/prior-state/memory.ts';
 import type { PriorState } from '../steps/prior-state/state.ts';
 import type { OwnedPlace, StepRecord } from '../steps/step.ts';
 import type { JournalRecord } from './journal-record.ts';
@@ -16,7 +17,7 @@ export function sourcesKey(sources: readonly string[] | undefined): string {
 /** What grows in place. */
 export interface ResourceMemory {
   /** How each resource was before the first change, and the step of that change, in the order of the changes. */
-  readonly before: Map<Resource, { readonly step: string; readonly was: PriorState }>;
+  readonly before: Map<Resource, BeforeRecord>;
   /** What our changes made of them (`markOf`). */
   readonly after: Map<Resource, string[]>;
   /** What was made where nothing was, with the sources of the document that asked for it. */
@@ -29,13 +30,13 @@ export function rememberResource(
   sources: readonly string[] | undefined,
   record: Extract<JournalRecord, { is: 'before' | 'after' | 'wrote' | 'enabled' | 'owned' | 'released' }>,
 ): void {
-  const first = (of: Resource, step: string, was: PriorState): void => {
-    if (!before.has(of)) before.set(of, { step, was });
+  const first = (of: Resource, step: string, was: PriorState, isMarked = false): void => {
+    if (!before.has(of)) before.set(of, { step, was, isMarked });
   };
   if (record.is === 'after') {
     after.set(record.of, [...(after.get(record.of) ?? []), record.mark]);
   } else if (record.is === 'before') {
-    first(record.of, record.step, record.was);
+    first(record.of, record.step, record.was, record.v === 2);
   } else if (record.is === 'wrote') {
     first(`path:${record.path}`, record.step, record.before === 'absent' ? null : { is: 'unknown' });
   } else if (record.is === 'enabled') {

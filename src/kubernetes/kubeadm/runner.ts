@@ -87,6 +87,7 @@ async function supervised(
       args,
       signal: AbortSignal.any([watch.signal, down.signal]),
       supervised: true,
+      changes: ['service:kubelet'],
       onLine: (stream, text) => {
         // kubeadm waits for minutes from here on, so a kubelet or etcd that cannot start is detected at once.
         if (KUBELET_STARTED.test(text)) {

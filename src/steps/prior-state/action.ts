@@ -9,6 +9,8 @@ export interface ResetAction {
   readonly summary?: string;
   /** What it restores. */
   readonly resource?: Resource;
+  /** What a killed reset may leave in between, as marks (`markOf`): it is ours, so that another reset completes it. */
+  readonly unsettles?: readonly (readonly [Resource, string])[];
   /** Fingerprint of a copy that stays, because what it is of stays changed. */
   readonly keeps?: string;
   /** Absent: it is only said. It may meet that an interrupted reset has done it. */

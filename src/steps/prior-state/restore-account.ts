@@ -2,14 +2,14 @@ import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { readAccounts } from '../accounts/databases.ts';
 import { type ResetAction, runOrFail } from './action.ts';
 import { copyPath, type Fingerprint } from './copies.ts';
-import { isOurs, markOf, type PriorState, stateOf, type UserState } from './state.ts';
+import { isOurs, type Marks, markOf, type PriorState, stateOf, UNKNOWN, type UserState } from './state.ts';
 
 /** A user that machineadm made goes; one that was there before gets back what machineadm changed of it. */
 export async function restoreUser(
   host: QueryHost,
   name: string,
   was: PriorState,
-  marks: readonly string[] | undefined,
+  marks: Marks,
   fingerprint: Fingerprint,
 ): Promise<readonly ResetAction[]> {
   const resource = `user:${name}` as const;
@@ -19,16 +19,17 @@ export async function restoreUser(
     const perform: ResetAction['perform'] = async (changing, signal) => {
       if ((await readAccounts(changing)).users.has(name)) await runOrFail(changing, signal, userdel(name));
     };
-    return [{ summary: `remove the user ${name}`, resource, perform }];
+    return [{ summary: `remove the user ${name}`, resource, unsettles: [[resource, UNKNOWN]], perform }];
   }
-  if (was.is !== 'user' || markOf(resource, was) === markOf(resource, now)) return [];
-  if (!isOurs(marks, markOf(resource, now))) {
+  if (was.is !== 'user' || markOf(was) === markOf(now)) return [];
+  if (!isOurs(marks, now)) {
     return [{ summary: `leave the user ${name}: it was changed since machineadm changed it` }];
   }
   return [
     {
       summary: `restore the user ${name}: ${differences(was, now).join(', ')}`,
       resource,
+      unsettles: [[resource, UNKNOWN]],
       perform: (changing, signal) => changeBack(changing, name, was, now, signal),
     },
   ];

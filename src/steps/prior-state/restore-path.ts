@@ -4,13 +4,15 @@ import type { Resource } from '../../host/seam/resource.ts';
 import { type ResetAction, runOrFail } from './action.ts';
 import { copyPath, type Fingerprint } from './copies.ts';
 import type { ExtendedAttributes } from './extended-attributes.ts';
-import { type FileState, isOurs, markOf, type PriorState, stateOf } from './state.ts';
+import { areAttributesOurs, type FileState, isOurs, type Marks, type PriorState, stateOf, UNKNOWN } from './state.ts';
+
+const CHANGED_SINCE = 'it was changed since machineadm changed it';
+const MODE_CHANGED_SINCE = 'its mode or owner was changed since machineadm changed it';
 
 export interface PathRecord {
   readonly path: string;
   readonly was: PriorState;
-  /** What our changes made of it; undefined where that is not on record. */
-  readonly marks: readonly string[] | undefined;
+  readonly marks: Marks;
   /** A copy that an earlier version kept beside it. */
   readonly original: boolean;
 }
@@ -18,7 +20,7 @@ export interface PathRecord {
 /**
  * How a path becomes again what it was. A content that somebody else changed since stays.
  *
- * @param gone paths that earlier actions of this reset remove; this one's is added
+ * @param gone paths and mounts that earlier actions of this reset remove; this one's is added
  */
 export async function restorePath(
   host: QueryHost,
@@ -33,10 +35,13 @@ export async function restorePath(
     const summary = `leave ${path}: ${why}; what was there before is in ${copyPath(was.fingerprint)}`;
     return [{ summary, keeps: was.fingerprint }];
   };
-  const isUntouched = isOurs(marks, markOf(resource, now));
+  const isUntouched = isOurs(marks, now);
   if (was === null) {
     if (now === null) return [];
-    if (now.is === 'directory') return [await removeDirectory(host, path, gone)];
+    if (now.is === 'directory') {
+      const isBusy = !gone.has(`mount:${path}`) && (await stateOf(host, `mount:${path}`, fingerprint)) !== null;
+      return isBusy ? leave('something stays mounted there') : [await removeDirectory(host, path, gone)];
+    }
     if (!isUntouched) return leave('its content was changed since machineadm wrote it');
     gone.add(path);
     return [{ summary: `remove ${path}`, resource, perform: (changing) => changing.removeFile(path) }];
@@ -44,10 +49,12 @@ export async function restorePath(
   if (was.is === 'directory') {
     if (now !== null && now.is !== 'directory') return leave(`it was a directory, and is a ${now.is} now`);
     if (now !== null && sameAttributes(was, now)) return [];
+    if (now === null ? !isUntouched : !areAttributesOurs(marks, now)) return leave(CHANGED_SINCE);
     return [
       {
         summary: `restore ${path} as it was`,
         resource,
+        unsettles: [[resource, UNKNOWN]],
         perform: async (changing, signal) => {
           await changing.makeDirectory(path, was.mode);
           await restoreAttributes(changing, path, was, signal);
@@ -63,16 +70,17 @@ export async function restorePath(
   }
   if (was.is === 'file') {
     if (now?.is === 'file' && now.fingerprint === was.fingerprint) {
-      return sameAttributes(was, now) ? [] : [attributesAction(path, resource, was)];
+      if (sameAttributes(was, now)) return [];
+      return areAttributesOurs(marks, now) ? [attributesAction(path, resource, was)] : leave(MODE_CHANGED_SINCE);
     }
     if (now?.is === 'directory') return leave('it was a file, and is a directory now');
     if (!isUntouched) {
       return leave(`${now === null ? 'it was removed' : 'its content was changed'} since machineadm wrote it`);
     }
     if (!was.kept) return leave('what was there before was too large for a copy');
-    return [restoreFile(path, resource, copyPath(was.fingerprint), was)];
+    return [restoreFile(path, resource, copyPath(was.fingerprint), was, now?.is === 'symlink')];
   }
-  if (original) return [restoreFile(path, resource, `${path}${ORIGINAL_SUFFIX}`, undefined)];
+  if (original) return [restoreFile(path, resource, `${path}${ORIGINAL_SUFFIX}`, undefined, now?.is === 'symlink')];
   return now === null ? [] : leave('it was there before, and how it was is not on record');
 }
 
@@ -81,9 +89,11 @@ export async function restoreModeAndOwner(
   host: QueryHost,
   path: string,
   was: Extract<PriorState, { is: 'attributes' }>,
+  marks: Marks,
 ): Promise<readonly ResetAction[]> {
   const now = await host.stat(path);
   if (now === undefined || (now.mode === was.mode && now.uid === was.uid && now.gid === was.gid)) return [];
+  if (!areAttributesOurs(marks, now)) return [{ summary: `leave ${path}: ${MODE_CHANGED_SINCE}` }];
   return [attributesAction(path, `attributes:${path}`, was)];
 }
 
@@ -98,6 +108,7 @@ function attributesAction(path: string, resource: Resource, was: Attributes): Re
   return {
     summary: `restore mode and owner of ${path}`,
     resource,
+    unsettles: [[resource, UNKNOWN]],
     perform: (host, signal) => restoreAttributes(host, path, was, signal),
   };
 }
@@ -116,10 +127,18 @@ async function removeDirectory(host: QueryHost, path: string, gone: Set<string>)
 }
 
 /** @param was undefined: with the mode and the owner of the copy */
-function restoreFile(path: string, resource: Resource, copy: string, was: FileState | undefined): ResetAction {
+function restoreFile(
+  path: string,
+  resource: Resource,
+  copy: string,
+  was: FileState | undefined,
+  isLink: boolean,
+): ResetAction {
   return {
     summary: `restore ${path} as it was`,
     resource,
+    // A link goes before the file comes.
+    ...(isLink ? { unsettles: [[resource, UNKNOWN]] } : {}),
     async perform(host, signal) {
       const content = await host.readFile(copy);
       const attributes = was ?? (await host.stat(copy));

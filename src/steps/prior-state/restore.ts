@@ -5,20 +5,11 @@ import { rebuildTrust } from '../certificate-authorities/index.ts';
 import type { FollowUp } from '../step.ts';
 import { type ResetAction, runOrFail } from './action.ts';
 import { type Fingerprint, fingerprintsOf } from './copies.ts';
+import { type Memory, marksOf } from './memory.ts';
 import { restoreGroup, restoreUser } from './restore-account.ts';
 import { restoreModeAndOwner, restorePath } from './restore-path.ts';
 import { planServices } from './restore-service.ts';
-import { type PriorState, stateOf } from './state.ts';
-
-/** What the journal remembers of the resources that steps changed. */
-export interface Memory {
-  /** In the order of the first changes. */
-  readonly before: ReadonlyMap<Resource, { readonly step: string; readonly was: PriorState }>;
-  readonly after: ReadonlyMap<Resource, readonly string[]>;
-  readonly everOwed: ReadonlyMap<string, ReadonlySet<FollowUp>>;
-  /** An earlier reset was interrupted: what follows its changes may not have been done. */
-  readonly isResetting: boolean;
-}
+import { isOurs, type Marks, type PriorState, stateOf, UNKNOWN } from './state.ts';
 
 /** Files that something else is made of, and the command that makes it again. */
 const DERIVED: readonly (readonly [paths: RegExp, program: string, args: readonly string[]])[] = [
@@ -47,16 +38,17 @@ export async function planRestore(host: QueryHost, memory: Memory, osId: string)
     const into = { kernel, module: modules }[partsOf(resource).kind as string] ?? resources;
     if (into === kernel) into.unshift(...actions);
     else into.push(...actions);
+    if (resource.startsWith('mount:') && actions[0]?.perform !== undefined) gone.add(resource);
     if (!memory.isResetting && !actions.some(({ perform }) => perform !== undefined)) continue;
     for (const followUp of memory.everOwed.get(step) ?? []) owed.add(followUp);
     if (resource === `path:${CONTAINERD_CONFIGURATION}`) owed.add('restart:containerd');
   }
   const changed = resources.flatMap(({ resource, perform }) => (resource && perform ? [partsOf(resource).name] : []));
-  const services = await planServices(host, memory.before, { owed, gone, unmounts: unmountedBy(memory, resources) });
+  const services = await planServices(host, memory, { owed, gone, unmounts: unmountedBy(memory, resources) });
   return [
     ...services.first,
     ...resources,
-    ...(kernel.length === 0 ? [] : [...kernel, settleKernel(memory)]),
+    ...(kernel.length === 0 ? [] : [...kernel, await settleKernel(host, memory, kernel)]),
     ...modules,
     ...(await rebuild(host, changed, owed, osId)),
     ...services.last,
@@ -65,21 +57,21 @@ export async function planRestore(host: QueryHost, memory: Memory, osId: string)
 
 async function restoreOne(
   host: QueryHost,
-  { before, after }: Memory,
+  memory: Memory,
   resource: Resource,
   was: PriorState,
   fingerprint: Fingerprint,
   gone: Set<string>,
 ): Promise<readonly ResetAction[]> {
   const { kind, name } = partsOf(resource);
-  const marks = after.get(resource);
+  const marks = marksOf(memory, resource);
   switch (kind) {
     case 'path': {
-      const original = before.get(`path:${name}${ORIGINAL_SUFFIX}`)?.was === null;
+      const original = memory.before.get(`path:${name}${ORIGINAL_SUFFIX}`)?.was === null;
       return await restorePath(host, { path: name, was, marks, original }, fingerprint, gone);
     }
     case 'attributes':
-      return was?.is === 'attributes' ? await restoreModeAndOwner(host, name, was) : [];
+      return was?.is === 'attributes' ? await restoreModeAndOwner(host, name, was, marks) : [];
     case 'user':
       return await restoreUser(host, name, was, marks, fingerprint);
     case 'group':
@@ -88,21 +80,32 @@ async function restoreOne(
     case 'module':
     case 'swap':
     case 'mount':
-      return restoreKernelState(resource, was, await stateOf(host, resource, fingerprint));
+      return restoreKernelState(resource, was, await stateOf(host, resource, fingerprint), marks);
     case 'service':
     case 'tree':
       return [];
   }
 }
 
-function restoreKernelState(resource: Resource, was: PriorState, now: PriorState): readonly ResetAction[] {
-  if (JSON.stringify(was) === JSON.stringify(now)) return [];
+function restoreKernelState(
+  resource: Resource,
+  was: PriorState,
+  now: PriorState,
+  marks: Marks,
+): readonly ResetAction[] {
   const { kind, name } = partsOf(resource);
+  // The kernel gives swap areas without a priority new ones below 0 (swapon(2)).
+  const isSame = kind === 'swap' ? (was === null) === (now === null) : JSON.stringify(was) === JSON.stringify(now);
+  if (isSame) return [];
+  if (kind !== 'module' && was?.is !== 'unknown' && !isOurs(marks, now)) {
+    const what = { kernel: settingOf(name), swap: `swap on ${name}` }[kind as string] ?? `the mount on ${name}`;
+    return [{ summary: `leave ${what}: it was changed since machineadm changed it`, resource }];
+  }
   const run = (summary: string, program: string, ...args: readonly string[]): readonly ResetAction[] => [
     { summary, resource, perform: (changing, signal) => runOrFail(changing, signal, { program, args }) },
   ];
   if (kind === 'kernel' && was?.is === 'kernel' && now !== null) {
-    const summary = `set ${name.replace(/^\/proc\/sys\//, '')} to ${was.value} again`;
+    const summary = `set ${settingOf(name)} to ${was.value} again`;
     return [{ summary, resource, perform: (changing) => changing.writeKernelFile(name, was.value) }];
   }
   if (kind === 'swap') {
@@ -126,18 +129,38 @@ function restoreKernelState(resource: Resource, was: PriorState, now: PriorState
   ];
 }
 
-/** What the kernel sets beside a setting is set again behind it, in the order of the changes. */
-function settleKernel({ before }: Memory): ResetAction {
+function settingOf(path: string): string {
+  return path.replace(/^\/proc\/sys\//, '');
+}
+
+/** What the kernel sets beside a setting is set again after it, in the order of the changes. What is left stays as it is now. */
+async function settleKernel(
+  host: QueryHost,
+  { before }: Memory,
+  actions: readonly ResetAction[],
+): Promise<ResetAction> {
+  const left = new Set(actions.flatMap(({ resource, perform }) => (resource && !perform ? [resource] : [])));
+  const values: [path: string, value: string][] = [];
+  for (const [resource, { was }] of before) {
+    const { kind, name } = partsOf(resource);
+    if (kind !== 'kernel' || was?.is !== 'kernel') continue;
+    const value = left.has(resource) ? await settingAt(host, name) : was.value;
+    if (value !== undefined) values.push([name, value]);
+  }
   return {
-    async perform(host) {
-      for (const [resource, { was }] of before) {
-        const { kind, name } = partsOf(resource);
-        if (kind !== 'kernel' || was?.is !== 'kernel') continue;
-        const now = await host.readText(name).catch(() => undefined);
-        if (now !== undefined && now.trim() !== was.value) await host.writeKernelFile(name, was.value);
+    unsettles: values.map(([path]) => `kernel:${path}` as const).flatMap((of) => (left.has(of) ? [] : [[of, UNKNOWN]])),
+    async perform(changing) {
+      for (const [path, value] of values) {
+        const now = await settingAt(changing, path);
+        if (now !== undefined && now !== value) await changing.writeKernelFile(path, value);
       }
     },
   };
+}
+
+/** undefined: it is gone, or cannot be read. */
+async function settingAt(host: QueryHost, path: string): Promise<string | undefined> {
+  return (await host.readText(path).catch(() => undefined))?.trim();
 }
 
 /** Services that a step had to stop before it mounted what is unmounted now. */

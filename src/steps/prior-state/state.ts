@@ -109,17 +109,50 @@ export async function keepContents(
 /** The mark of a change that was begun and whose result was never noted: whatever is there may be ours. */
 export const UNKNOWN = '?';
 
-/** What a change made of a path or a user, to notice later that somebody else changed it since. */
-export function markOf(resource: Resource, state: PriorState): string {
+/** What our changes made of a resource, in their order; undefined: an earlier version did not record it. */
+export type Marks = readonly string[] | undefined;
+
+/** What a change made of a resource, to notice later that somebody else changed it since. That of a service is the verb. */
+export function markOf(state: PriorState): string {
   if (state === null) return 'absent';
-  if (partsOf(resource).kind === 'user') return JSON.stringify(state);
-  if (state.is === 'symlink') return `link to ${state.target}`;
-  return state.is === 'file' ? state.fingerprint : state.is;
+  switch (state.is) {
+    case 'user':
+      return JSON.stringify(state);
+    case 'symlink':
+      return `link to ${state.target}`;
+    case 'file':
+      return `${state.fingerprint} ${modeAndOwner(state)}`;
+    case 'directory':
+    case 'attributes':
+      return modeAndOwner(state);
+    case 'kernel':
+      return state.value;
+    case 'mount':
+      // Its device may have another name after a reboot.
+      return `${state.type} ${state.options}`;
+    default:
+      return state.is;
+  }
 }
 
-/** Whether a resource is as our changes left it, as far as that is on record. */
-export function isOurs(marks: readonly string[] | undefined, now: string): boolean {
-  return marks === undefined || marks.at(-1) === UNKNOWN || marks.includes(now);
+/** As a part of marks. */
+export function modeAndOwner({ mode, uid, gid }: Pick<Attributes, 'mode' | 'uid' | 'gid'>): string {
+  return `${mode.toString(8)} ${uid}:${gid}`;
+}
+
+/** Whether a resource is as our changes left it. Of a file that is its content. */
+export function isOurs(marks: Marks, now: PriorState): boolean {
+  const content = (mark: string): string => /^[0-9a-f]{32}(?= )/.exec(mark)?.[0] ?? mark;
+  return isAnyOurs(marks, (mark) => content(mark) === content(markOf(now)));
+}
+
+/** Whether our changes gave a path this mode and this owner. Earlier versions recorded only the content. */
+export function areAttributesOurs(marks: Marks, now: Pick<Attributes, 'mode' | 'uid' | 'gid'>): boolean {
+  return isAnyOurs(marks, (mark) => mark.endsWith(modeAndOwner(now)) || /^[0-9a-f]{32}$/.test(mark));
+}
+
+export function isAnyOurs(marks: Marks, isOne: (mark: string) => boolean): boolean {
+  return marks === undefined || marks.at(-1) === UNKNOWN || marks.some(isOne);
 }
 
 async function pathState(host: QueryHost, path: string, fingerprint: Fingerprint): Promise<PriorState> {

@@ -15,7 +15,8 @@ import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
 import type { LeaveOrder } from '../active-directory/leave.ts';
 import type { ResetAction } from '../prior-state/action.ts';
-import { type Memory, planRestore } from '../prior-state/restore.ts';
+import type { Memory } from '../prior-state/memory.ts';
+import { planRestore } from '../prior-state/restore.ts';
 import type { PriorState } from '../prior-state/state.ts';
 
 /** So many paths that stay are listed. */

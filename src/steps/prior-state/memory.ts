@@ -1,0 +1,26 @@
+import type { Resource } from '../../host/seam/resource.ts';
+import type { FollowUp } from '../step.ts';
+import type { Marks, PriorState } from './state.ts';
+
+/** What the journal remembers of the resources that steps changed. */
+export interface Memory {
+  /** In the order of the first changes. */
+  readonly before: ReadonlyMap<Resource, BeforeRecord>;
+  readonly after: ReadonlyMap<Resource, readonly string[]>;
+  readonly everOwed: ReadonlyMap<string, ReadonlySet<FollowUp>>;
+  /** An earlier reset was interrupted: what follows its changes may not have been done. */
+  readonly isResetting: boolean;
+}
+
+/** How a resource was, and the step that changed it first. */
+export interface BeforeRecord {
+  readonly step: string;
+  readonly was: PriorState;
+  /** Whether all changes since are on record. */
+  readonly isMarked: boolean;
+}
+
+/** What our changes made of a resource. Earlier versions recorded that of files, links and users alone. */
+export function marksOf({ before, after }: Pick<Memory, 'before' | 'after'>, of: Resource): Marks {
+  return after.get(of) ?? (before.get(of)?.isMarked === true ? [] : undefined);
+}
