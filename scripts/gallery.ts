@@ -175,7 +175,7 @@ export function galleryPage(): string {
     );
     return `## ${scene.title}\n\n${picture(name, 80, scene)}\n\n${narrow.join('\n')}`;
   });
-  return `# Gallery\n\nCaptures of a terminal with 60, 80 and 120 columns, light and dark. \`npm run gallery\`, as root on Linux with tmux, makes them\nanew: pictures and this page. Times and versions differ from one run to the next.\n\n${sections.join('\n')}`;
+  return `# Gallery\n\nCaptures of a terminal with 60, 80 and 120 columns, light and dark. \`npm run gallery\`, as root on Linux with tmux, makes them\nagain: pictures and this page. Times and versions differ from one run to the next.\n\n${sections.join('\n')}`;
 }
 
 if (import.meta.main) {

@@ -28,7 +28,7 @@ async function main(): Promise<number> {
   }
   const binary = join(root, 'dist/machineadm');
   const obstacle = values.light ? undefined : labObstacle();
-  if (obstacle !== undefined) console.log(`No real node here: ${obstacle}. Going on with --light.\n`);
+  if (obstacle !== undefined) console.log(`No real node here: ${obstacle}. Continuing with --light.\n`);
   if (values.light || obstacle !== undefined) return lightQuickstart(binary);
   return labQuickstart(binary, { workers: Number(values.workers), keep: values.keep });
 }

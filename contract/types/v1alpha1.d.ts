@@ -148,7 +148,7 @@ export interface MachineBootstrap {
       /** Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. */
       readonly ownName?: boolean;
     };
-    /** Configuration files of the network, as its tool reads them. They are put back if the network is lost with them. Default: the network stays as it is. */
+    /** Configuration files of the network, in the format of the network tool. If the network is lost with the new files, machineadm restores the previous ones. Default: the network stays as it is. */
     readonly network?: {
       /** The tool that reads the files: systemd-networkd, netplan or NetworkManager. */
       readonly tool: 'networkd' | 'netplan' | 'NetworkManager';
@@ -159,11 +159,11 @@ export interface MachineBootstrap {
         /** The content, byte for byte. */
         readonly content: string;
       })[];
-      /** What must still be reachable after a change. A default route that was there must be there again in any case. */
+      /** Endpoints that must still be reachable after a change. A default route that existed before must always exist again. */
       readonly keep?: {
         /** A host and TCP port that must accept connections. Default: only the default route counts. */
         readonly endpoint?: HostPort;
-        /** How long the network may take before the files of before are put back. */
+        /** How long to wait for the network before the previous files are restored. */
         readonly timeout?: Duration;
       };
     };
@@ -203,7 +203,7 @@ export interface MachineBootstrap {
     };
     /** Limits of processes: open files, processes, locked memory and the like (getrlimit(2)). Default: the limits of the system stay as they are. */
     readonly limits?: {
-      /** Limits of services whose units set none of their own (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Services that run keep theirs until they are started again. */
+      /** Limits of services whose units set no limits (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Running services keep their limits until they restart. */
       readonly services?: {
         /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
         readonly as?: Limit;
@@ -307,7 +307,7 @@ export interface MachineBootstrap {
       readonly passwordHash?: Secret;
       /** Whether login with the password is barred. SSH keys still work. */
       readonly locked?: boolean;
-      /** Whether the account is expired, so that nobody can use it. */
+      /** Whether the account is expired, so that no one can log in with it. */
       readonly inactive?: boolean;
       /** The sudo rule or rules of the user, without the name. visudo checks them. Default: no rule. */
       readonly sudo?: string | readonly (string)[];
@@ -330,9 +330,9 @@ export interface MachineBootstrap {
     };
     /** The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured. */
     readonly proxy?: {
-      /** The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret. Default: http requests go directly. */
+      /** The URL of the proxy for http requests. It may contain credentials, so it is treated as a secret. Default: http requests go directly. */
       readonly http?: Secret;
-      /** The URL of the proxy for https requests. It may hold credentials, so it is treated as a secret. Default: https requests go directly. */
+      /** The URL of the proxy for https requests. It may contain credentials, so it is treated as a secret. Default: https requests go directly. */
       readonly https?: Secret;
       /** Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses. */
       readonly no?: readonly (string | VariableText)[];
@@ -418,7 +418,7 @@ export interface MachineBootstrap {
         readonly content: string;
       })[];
     })[];
-    /** Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is. */
+    /** Disks, file systems and mounts. A device with data is never formatted unless the document explicitly allows it. Default: storage stays as it is. */
     readonly storage?: {
       /** Disks to partition. */
       readonly disks?: readonly ({
@@ -562,9 +562,9 @@ export interface MachineBootstrap {
       /** Services that read their configuration again when it was changed, where they run. Default: none. */
       readonly reloads?: readonly (string)[];
     })[];
-    /** Whether files, links, directories and drop-ins that an earlier run made are removed once the document does not ask for them any more. What somebody changed since is kept. */
+    /** Whether to remove files, links, directories and drop-ins that an earlier run created and the document no longer lists. Anything changed since is kept. */
     readonly prune?: 'Always' | 'Never';
-    /** Commands of your own at three places of a run. Default: no commands. */
+    /** Custom commands at three points of a run. Default: no commands. */
     readonly hooks?: {
       /** Commands that run before anything else is changed. Default: none. */
       readonly early?: EarlyHookGroup;
@@ -635,7 +635,7 @@ export interface MachineBootstrap {
           readonly baseSpec?: AbsolutePath;
           /** The snapshotter of this runtime. Needs containerd 1.7. Default: that of containerRuntime.containerd.snapshotter. */
           readonly snapshotter?: string;
-          /** Further options of the shim, by the names that containerd gives them. SystemdCgroup and BinaryName have fields of their own. */
+          /** Further options of the shim, by the names of containerd. SystemdCgroup and BinaryName have their own fields. */
           readonly options?: TomlTable;
         };
       };
@@ -709,7 +709,7 @@ export interface MachineBootstrap {
         /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
         readonly allowInsecure?: boolean;
       })[];
-      /** Any other key of containerd, in the words of the installed version. It is merged last and compared with what containerd reports. */
+      /** Any other key of the configuration of containerd, in the format of the installed version. machineadm merges it last and compares it with what containerd reports. */
       readonly settings?: TomlTable;
     };
   };
@@ -763,7 +763,7 @@ export interface MachineBootstrap {
           /** A directory on the machine with patches, named as kubeadm reads them. */
           readonly directory: AbsolutePath;
         };
-        /** A KubeletConfiguration and a KubeProxyConfiguration as they are. Settings of kubeadm itself have fields of their own. */
+        /** A KubeletConfiguration and a KubeProxyConfiguration, passed on unchanged. Settings of kubeadm itself have their own fields. */
         readonly extraDocuments?: readonly ({
           /** The API version of the kind. */
           readonly apiVersion: string;
@@ -783,7 +783,7 @@ export interface MachineBootstrap {
       readonly exec?: {
         /** The program, as an absolute path or a name. It reads the order (role, cluster, node, join, …) as JSON from stdin. */
         readonly command: string;
-        /** Arguments of the program. Every user of the machine can see them, so they may hold no secrets. */
+        /** Arguments of the program. Every user of the machine can see them, so they must not contain secrets. */
         readonly args?: readonly (string)[];
         /** Environment variables of the program. */
         readonly env?: readonly (EnvironmentVariable)[];
@@ -1190,7 +1190,7 @@ export interface MachineBootstrap {
           readonly config?: readonly ({
             /** The plug-in. */
             readonly plugin: string;
-            /** The configuration in the words of the plug-in. For PodSecurity and EventRateLimit without apiVersion and kind, which machineadm chooses. */
+            /** The configuration in the format of the plug-in. For PodSecurity and EventRateLimit omit apiVersion and kind: machineadm chooses them. */
             readonly configuration: {
               readonly [key: string]: unknown;
             };
@@ -1406,7 +1406,7 @@ export interface MachineBootstrap {
       /** The path of the sentinel. Its content is "success" and a line break. */
       readonly path: AbsolutePath;
     };
-    /** How long delivery to remote sinks is tried after the run has ended, in a process of its own. Reports that remain are spooled and sent later. */
+    /** How long a separate process retries delivery to remote sinks after the run has ended. Reports that remain are spooled and sent later. */
     readonly deadline?: Duration;
     /** Receivers of the events of a run. A receiver that is down neither fails nor delays a bootstrap. */
     readonly sinks?: readonly (JournalSink | ConsoleSink | SystemdNotifySink | WindowsEventLogSink | ExecSink | KubernetesSink | NodeSink | NATSSink | AWSSink | GCPSink | AzureSink | OTLPSink | GuestinfoSink | WebhookSink)[];
@@ -1520,7 +1520,7 @@ export type EarlyHookGroup = {
   readonly workingDirectory?: MachinePath;
   /** The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next. */
   readonly commands: readonly (string | readonly (string)[])[];
-  /** Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document. */
+  /** Environment variables of all entries. A value may contain ${name}, which is replaced by a variable of the document. */
   readonly environment?: {
     readonly [key: string]: string | VariableText;
   };
@@ -1553,7 +1553,7 @@ export type HookGroup = {
   readonly workingDirectory?: MachinePath;
   /** The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next. */
   readonly commands: readonly (string | readonly (string)[])[];
-  /** Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document. */
+  /** Environment variables of all entries. A value may contain ${name}, which is replaced by a variable of the document. */
   readonly environment?: {
     readonly [key: string]: string | VariableText;
   };
@@ -1670,13 +1670,13 @@ export type Component = {
 /** The tag of an image. */
 export type ImageTag = string;
 
-/** Structured entries of journald, or syslog where there is none. */
+/** Structured entries of journald, or syslog on machines without journald. */
 export type JournalSink = {
   /** The kind of receiver. */
   readonly type: 'Journal';
 };
 
-/** One line for each event on a console. Nobody needs to read it. */
+/** One line for each event on a console. A run never waits for a reader. */
 export type ConsoleSink = {
   /** The kind of receiver. */
   readonly type: 'Console';
@@ -1706,7 +1706,7 @@ export type ExecSink = {
   readonly environment?: {
     readonly [key: string]: Secret;
   };
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];
@@ -1737,7 +1737,7 @@ export type KubernetesSink = {
     /** The name of the ConfigMap. */
     readonly name: DnsSubdomain | VariableText;
   };
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];
@@ -1751,7 +1751,7 @@ export type NodeSink = {
   readonly type: 'Node';
   /** The kubeconfig of the kubelet, whose credential writes the conditions onto the Node. */
   readonly kubeconfig?: AbsolutePath;
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. The Node exists only after the machine has joined. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];
@@ -1793,7 +1793,7 @@ export type NATSSink = {
   readonly certificateAuthority?: Certificate;
   /** The certificate that the sink presents to the receiver (mutual TLS). Default: none is presented. */
   readonly clientCertificate?: ClientCertificate;
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];
@@ -1828,7 +1828,7 @@ export type AWSSink = {
   };
   /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
   readonly allowInsecure?: boolean;
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];
@@ -1848,7 +1848,7 @@ export type GCPSink = {
   readonly endpoint?: HttpUrl;
   /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
   readonly allowInsecure?: boolean;
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];
@@ -1868,7 +1868,7 @@ export type AzureSink = {
   readonly clientID?: string;
   /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
   readonly allowInsecure?: boolean;
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];
@@ -1888,13 +1888,13 @@ export type OTLPSink = {
   };
   /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
   readonly allowInsecure?: boolean;
-  /** The span that the run belongs to (W3C Trace Context). Default: the run is a trace of its own. */
+  /** The span that the run belongs to (W3C Trace Context). Default: the run starts a new trace. */
   readonly traceparent?: string;
   /** PEM certificates that this sink trusts beside those of the system and of host.certificateAuthorities. Default: none beside those. */
   readonly certificateAuthority?: Certificate;
   /** The certificate that the sink presents to the receiver (mutual TLS). Default: none is presented. */
   readonly clientCertificate?: ClientCertificate;
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** How long one delivery may take. */
   readonly timeout?: Duration;
@@ -1904,7 +1904,7 @@ export type OTLPSink = {
 export type GuestinfoSink = {
   /** The kind of receiver. */
   readonly type: 'Guestinfo';
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];
@@ -1932,7 +1932,7 @@ export type WebhookSink = {
   readonly certificateAuthority?: Certificate;
   /** The certificate that the sink presents to the receiver (mutual TLS). Default: none is presented. */
   readonly clientCertificate?: ClientCertificate;
-  /** The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink. */
+  /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
   /** The events that are delivered. */
   readonly events?: readonly ('started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged')[];

@@ -46,7 +46,8 @@ export async function examine(target: FuzzTarget, input: string): Promise<Examin
   const elapsed = performance.now() - before;
   const [stray] = strays.splice(0);
   if (stray !== undefined) return { told, defect: stray };
-  if (CANARIES.some((canary) => told.includes(canary))) return { told, defect: `told a secret: ${told.slice(0, 500)}` };
+  if (CANARIES.some((canary) => told.includes(canary)))
+    return { told, defect: `printed a secret: ${told.slice(0, 500)}` };
   if (elapsed > NOTICEABLE_MS && (await isDear(target, input)))
     return { told, defect: `${Math.round(elapsed)} ms for ${input.length} characters` };
   return { told, defect: undefined };

@@ -2,7 +2,7 @@ import { CODES, DROPPED, type Severity } from '@machineadm/convert/index.ts';
 
 const HEADINGS: Readonly<Record<Severity, string>> = {
   error: 'Errors: nothing is written until the input, or an option, is another one',
-  decision: 'Decisions: nothing is written until a person accepts the code with `--accept`',
+  decision: 'Decisions: nothing is written until the operator accepts the code with `--accept`',
   warning: 'Warnings: something is different on the machine, or should be known (`--strict` refuses)',
   note: 'Notes: nothing is different on the machine',
 };

@@ -16,7 +16,7 @@ export const eventSchema = z
     type: z.enum(['started', 'stepChanged', 'waiting', 'warning', 'concluded', 'readinessChanged']),
     test: z.exactOptional(z.literal(true)).describe('set by machineadm report test: nothing happened'),
     runId: z.string(),
-    sequence: z.int().min(1).describe('of the run; not every sink is told every event'),
+    sequence: z.int().min(1).describe('of the run; not every sink receives every event'),
     time: instant.describe('RFC 3339, UTC, by the clock of the machine, which may be wrong before it was set'),
     sinceBootMs: milliseconds.describe('by a clock that does not jump'),
     command: z.enum(['provision', 'prepare', 'watch']).describe('watch: machineadm report watch, which is no run'),

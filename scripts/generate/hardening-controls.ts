@@ -10,7 +10,7 @@ export function hardeningControlsMarkdown(): string {
     return [
       `## ${profile}`,
       '',
-      '| Id | Level | Applies to | What must be so | kubeadm | Off, because |',
+      '| Id | Level | Applies to | Requirement | kubeadm | Off, because |',
       '|---|---|---|---|---|---|',
       ...rows,
       '',

@@ -79,7 +79,7 @@ export function unitManPage(unit: string, content: string, version: string): str
 const FILES: readonly (readonly [string, string])[] = [
   [
     '/run/machineadm/status.json',
-    'What the run does now and how it ended; for root and the group machineadm, where there is one.',
+    'The progress and the result of the run; readable by root and, if it exists, the group machineadm.',
   ],
   ['/run/machineadm/summary.json', 'The same for all users: phase, outcome, reason and times.'],
   [

@@ -21,7 +21,7 @@ const position = { file: text, line: z.int().min(1), column: z.int().min(1) };
 const problem = z.looseObject({
   message: text,
   code: optionalText.describe('for programs: a kind of problem of a document, or a reason'),
-  path: optionalText.describe('the field, such as host.files[2].mode; empty for the document as a whole'),
+  path: optionalText.describe('the field, such as host.files[2].mode; empty for the whole document'),
   file: optionalText,
   line: z.exactOptional(z.int().min(1)),
   column: z.exactOptional(z.int().min(1)),

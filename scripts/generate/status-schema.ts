@@ -114,9 +114,7 @@ export const statusSchema = z
     failure: z.exactOptional(failure),
     reports: z
       .exactOptional(z.array(sinkReport).readonly())
-      .describe(
-        'how far the remote sinks have been told, once the run ended; it changes neither outcome nor exit code',
-      ),
+      .describe('delivery to the remote sinks after the run ended; it changes neither outcome nor exit code'),
   })
   .describe(
     'What a run of machineadm does now and how it ended: /run/machineadm/status.json. Holds no secret. For root and the group machineadm; summary.v1.schema.json is for all users.',
@@ -133,7 +131,7 @@ export const summarySchema = z
     phase,
     outcome,
     exitCode,
-    reason: z.exactOptional(reason).describe('of the failure, where there is one: see reasons.md'),
+    reason: z.exactOptional(reason).describe('of the failure, if any: see reasons.md'),
     startedAt,
     updatedAt,
     host: z.looseObject({ bootId: z.string() }),

@@ -29,7 +29,7 @@ const HERE = import.meta.dirname;
 
 /**
  * Makes what machines need, or finds it in the cache. Each part is keyed by the content of the recipe that makes it, so
- * that a changed recipe builds anew and an old checkout still finds its own. Safe to run from several sessions at once
+ * that a changed recipe builds again and an old checkout still finds its own. Safe to run from several sessions at once
  * and to interrupt: a part appears under its name only when it is complete.
  *
  * From nothing: Kubernetes 5 to 8 minutes, image archives seconds, machine image about 2 minutes.

@@ -34,7 +34,7 @@ function inCopy(directory: string): number {
   console.log(
     'Light: the host half of a bootstrap, for real, in a throw-away copy of this machine (overlays in memory, in',
   );
-  console.log('namespaces of their own). There is no kubelet, no kubeadm and no cluster in it; for a real node run');
+  console.log('its own namespaces). There is no kubelet, no kubeadm and no cluster in it; for a real node run');
   console.log('`npm run quickstart` without --light, as root on Debian 12.');
   const status = runShown([join(HERE, 'overlay.sh'), directory, 'sh', '/quickstart/light.sh']);
   console.log(status === 0 ? '' : '\nquickstart: something above did not go as it should.');

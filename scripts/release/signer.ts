@@ -26,7 +26,7 @@ export async function signerOf(wish: {
   if (wish.key === undefined && wish.command !== undefined && wish.publicKey !== undefined) {
     const { command } = wish;
     const [key, ...others] = parseKeys(await readFile(wish.publicKey, 'utf8'), wish.publicKey);
-    if (key === undefined || others.length > 0) throw new Error(`${wish.publicKey} must hold one key`);
+    if (key === undefined || others.length > 0) throw new Error(`${wish.publicKey} must contain exactly one key`);
     return proven(key.key, (bytes) => askSigner(command, bytes));
   }
   throw new Error('give --key FILE, or --signer COMMAND and --public-key FILE');

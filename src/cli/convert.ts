@@ -158,7 +158,7 @@ function conclusion(open: readonly Decision[]): string {
   const warnings = codes(['warning']);
   return [
     'machineadm: nothing was written',
-    ...(errors === '' ? [] : [`Mend the input or give options for: ${errors}`]),
+    ...(errors === '' ? [] : [`Fix the input or give options for: ${errors}`]),
     ...(decisions === '' ? [] : [`Decide: --accept ${decisions}`]),
     ...(warnings === '' ? [] : [`--strict takes warnings for errors: ${warnings}`]),
   ].join('\n');

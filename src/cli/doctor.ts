@@ -37,7 +37,7 @@ export function doctorReport(report: Awaited<ReturnType<typeof examine>>): Check
     groups: GROUPS,
     summary:
       failed === 0 && warnings === 0
-        ? 'nothing stands in the way'
+        ? 'nothing prevents a run'
         : `${count(failed, 'failure')}, ${count(warnings, 'warning')}; nothing was changed`,
     exit: failed > 0 ? 'DifferencesFound' : 'Success',
   };

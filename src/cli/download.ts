@@ -57,7 +57,7 @@ export async function downloadScriptOf(
     throw usage('--fetch needs --release-manifest, or --release and --key: what it downloads is verified by them');
   }
   if (releaseManifest !== undefined && release !== undefined) {
-    throw usage('--release-manifest says which release it is: --release is for where there is none');
+    throw usage('--release-manifest already names the release: use --release only without it');
   }
   if (language === 'powershell' && releaseManifest === undefined) {
     throw usage('Windows verifies by digests only: give --release-manifest, and --key to verify it here');
@@ -96,7 +96,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
 /** Reads a manifest, and verifies it by the signed list beside it where there are keys to do so. */
 async function manifestAt(path: string, keys: readonly string[]): Promise<ReleaseManifest> {
   if (keys.length === 0) {
-    printNotice(`warning: ${path} is believed as it is: with --key its signature would be checked`);
+    printNotice(`warning: the signature of ${path} is not checked: name a key with --key`);
   } else {
     const [verified] = await verifyFiles([path], {}, await loadTrust(keys), new Date());
     for (const warning of verified?.warnings ?? []) printNotice(`warning: ${warning}`);

@@ -109,7 +109,7 @@ async function nothingToDo(
     return found.run ? undefined : `nothing to do: ${found.why}`;
   }
   const found = await findResumeWork(document);
-  return found.resume ? undefined : `nothing to go on with: ${found.why}`;
+  return found.resume ? undefined : `nothing to resume: ${found.why}`;
 }
 
 function bothGiven(): MachineadmError {
@@ -133,7 +133,7 @@ function interrupted(signal: NodeJS.Signals): MachineadmError {
   return new MachineadmError({
     reason: 'Interrupted',
     summary: `the run was ended by ${signal === 'SIGINT' ? 'Ctrl-C (SIGINT)' : signal}`,
-    remedy: 'Run it again: it goes on where it was.',
+    remedy: 'Run it again: it resumes where it stopped.',
     retryable: true,
   });
 }

@@ -49,7 +49,7 @@ async function mayProceed(plan: ResetPlan, options: ResetOptions): Promise<boole
   if (process.stdin.isTTY !== true) {
     throw new MachineadmError({
       reason: 'UsageInvalid',
-      summary: 'a reset deletes this node, and nobody is here to be asked',
+      summary: 'a reset deletes this node, and there is no terminal to confirm it on',
       remedy: 'Give --yes; --dry-run shows what will be done.',
     });
   }
@@ -68,7 +68,7 @@ function interrupted(signal: NodeJS.Signals): MachineadmError {
   return new MachineadmError({
     reason: 'Interrupted',
     summary: `the reset was ended by ${signal === 'SIGINT' ? 'Ctrl-C (SIGINT)' : signal}`,
-    remedy: 'Run it again: it goes on where it was.',
+    remedy: 'Run it again: it resumes where it stopped.',
     retryable: true,
   });
 }

@@ -24,7 +24,7 @@ export async function validate({ document, output }: DocumentOptions): Promise<n
       const found = { problems: [], warnings: warnings.map(diagnosticRecord), unresolved, replaced: parts };
       await printData(output, 'Validation', { valid: true, documentVersion: apiVersion, sha256: digest, ...found });
     } else {
-      const left = unresolved.map((path) => `not judged here: ${path}: depends on a variable of the machine`);
+      const left = unresolved.map((path) => `not checked: ${path}: depends on a variable of the machine`);
       const verdict = `valid: ${document.join(', ')} (${apiVersion}, sha256 ${digest.slice(0, 12)}…)`;
       printReport([...warnings.map(formatWarning), ...replaced.map(formatReplacedPart), ...left, verdict].join('\n'));
     }

@@ -76,6 +76,6 @@ function unreadable(): MachineadmError {
   return new MachineadmError({
     reason: 'HooksUnreadable',
     summary: `${BOOT_HOOKS_FILE} is not what a version of machineadm wrote that this one understands`,
-    remedy: 'Run machineadm provision with the document of this machine: it writes the file anew.',
+    remedy: 'Run machineadm provision with the document of this machine: it writes the file again.',
   });
 }

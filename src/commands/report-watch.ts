@@ -141,7 +141,7 @@ function observationOf(finding: NodeReadiness): Observation {
 function nobodyIsTold(): MachineadmError {
   return new MachineadmError({
     reason: 'DocumentInvalid',
-    summary: 'the document has no sink that is told what a watch sees',
-    remedy: 'Add a remote sink, such as {type: Node}, to reporting.sinks; its "events" must hold readinessChanged.',
+    summary: 'no sink of the document takes the events of a watch',
+    remedy: 'Add a remote sink, such as {type: Node}, to reporting.sinks; its "events" must include readinessChanged.',
   });
 }

@@ -86,7 +86,7 @@ function scrub(
   const inside = depth === 0 ? undefined : form;
   const repacked = depth < DEEPEST && scrubGzip(bytes, sought, inside ?? 'gzip', depth, told);
   const spans = findIn(bytes, sought);
-  // This is written anew, so that what is around a value can still be decoded.
+  // This is written again, so that the text around a value can still be decoded.
   const recoded = depth < DEEPEST && scrubBase64(bytes, spans, sought, inside ?? 'base64', depth, told);
   const overwritten = scrubText(bytes, recoded ? findIn(bytes, sought) : spans, sought, form, told);
   return repacked || recoded || overwritten;

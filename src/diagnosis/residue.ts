@@ -76,8 +76,8 @@ async function soughtSecrets(
     const skip = (why: string) => skipped.push({ what: `the secret ${value.name}`, why });
     try {
       const secret = await host.secret(value);
-      if (secret === undefined) skip('finding it out has effects, so it was not found out');
-      else if (!isSearchable(secret.reveal())) skip('it is too short to be told from other text');
+      if (secret === undefined) skip('resolving it has side effects, so it was not resolved');
+      else if (!isSearchable(secret.reveal())) skip('it is too short to be distinguished from other text');
       else sought.push({ name: value.name, value: secret.reveal() });
     } catch (error) {
       if (!(error instanceof MachineadmError) || error.reason !== 'SecretUnavailable') throw error;

@@ -168,7 +168,7 @@ function nameTaken(nodeName: string, machineId: string): MachineadmError {
     reason: 'NodeNameConflict',
     summary: `A Node named ${nodeName} already exists in the cluster, and another machine runs it. Nothing was changed in the cluster.`,
     remedy:
-      'Give this machine a name of its own (kubernetes.node.name, host.hostname). If the other machine is gone, delete its Node (kubectl delete node).',
+      'Give this machine a unique name (kubernetes.node.name, host.hostname). If the other machine is gone, delete its Node (kubectl delete node).',
     evidence: [
       {
         source: 'API server',

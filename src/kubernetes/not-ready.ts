@@ -34,11 +34,11 @@ const REMEDIES = {
   EtcdLearnerNotInSync:
     'Check the disk and the network between the control planes; once etcd has caught up, promote the member (etcdctl member promote) or run machineadm provision again.',
   EtcdMemberRemoved:
-    'Somebody removed this member from the cluster of etcd. Run machineadm reset and machineadm provision to join it again.',
+    'This member was removed from the etcd cluster. Run machineadm reset and machineadm provision to join it again.',
   NodeNotRegistered:
     'Check that this machine reaches the API server and that its certificate request was approved (kubectl get csr), then run machineadm provision again.',
   NodeIdentityMismatch:
-    'If another machine owns the Node, give this one a name of its own (kubernetes.node.name, host.hostname). If it is left over from a machine that is gone, delete it (kubectl delete node) and restart the kubelet. For a provider ID, correct kubernetes.node.providerID.',
+    'If another machine owns the Node, give this one a unique name (kubernetes.node.name, host.hostname). If it is left over from a machine that is gone, delete it (kubectl delete node) and restart the kubelet. For a provider ID, correct kubernetes.node.providerID.',
   NodeNotReady:
     'Read the condition in the evidence; most often no pod network is installed yet. Set kubernetes.ready.require to NodeRegistered where the network comes later.',
 } as const satisfies Record<NotReady['reason'], string>;

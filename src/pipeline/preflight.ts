@@ -132,7 +132,7 @@ function thrown(step: Step, error: unknown): Unmet {
     const { reason, message: what, remedy, evidence } = error;
     return { step, missing: { reason, what, remedy, evidence, certain }, error };
   }
-  const what = `what the step ${step.id} needs could not be found out: ${errorMessage(error)}`;
+  const what = `the requirements of the step ${step.id} could not be checked: ${errorMessage(error)}`;
   const remedy = 'This is a defect in machineadm; please report it with the support bundle.';
   return { step, missing: { reason: 'InternalError', what, remedy, certain } };
 }
@@ -149,7 +149,7 @@ export function findingsOf({ unmet, awaited, told }: Requirements): readonly Fin
   });
   return [
     ...unmet.map((one) => finding(one, 'failed')),
-    ...awaited.map((one) => finding(one, 'warning', `; looked for again after ${one.hooks.id}`)),
+    ...awaited.map((one) => finding(one, 'warning', `; checked again after ${one.hooks.id}`)),
     ...told.map((one) => finding(one, one.missing.severity ?? 'warning')),
   ];
 }
@@ -212,7 +212,7 @@ function missingError(unmet: readonly Unmet[], exit: ExitName, after: string): M
   const isOne = first !== undefined && second === undefined;
   return new MachineadmError({
     reason: isOne ? first.reason : 'PreflightFailed',
-    summary: isOne ? `${first.what}${still}` : `${unmet.length} things stand in the way${still}: ${what.join('; ')}`,
+    summary: isOne ? `${first.what}${still}` : `${unmet.length} requirements are not met${still}: ${what.join('; ')}`,
     remedy: [
       ...new Set(unmet.map(({ missing }) => missing.remedy)),
       ...(after === ''

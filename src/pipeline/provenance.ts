@@ -6,7 +6,7 @@ import { leaves } from '@machineadm/document/tree.ts';
 import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/files/provenance.ts';
 import type { SourcePiece } from '../host/secrets/document-source.ts';
 
-const INSECURE = '--insecure-document takes it as it is, for a test';
+const INSECURE = 'for a test, --insecure-document accepts it';
 
 /** Warnings for documents that a run would refuse. */
 export function warningsOfDistrusted(pieces: readonly SourcePiece[]): readonly Diagnostic[] {
@@ -30,7 +30,7 @@ export function refuseDistrusted(pieces: readonly SourcePiece[]): readonly Diagn
   throw new MachineadmError({
     reason: 'DocumentNotTrusted',
     summary: `others than root and the caller could change the document ${first.name}: ${first.distrust}`,
-    remedy: `Give it to root and to nobody else (${remedyFor(first.name)}); ${INSECURE}.`,
+    remedy: `Make it accessible to root only (${remedyFor(first.name)}); ${INSECURE}.`,
     evidence: distrusted.map(({ name, distrust = '' }) => ({ source: name, text: distrust })),
   });
 }
@@ -44,7 +44,7 @@ export async function refuseDistrustedSecrets(document: Pick<LoadedDocument, 'mo
     throw new MachineadmError({
       reason: 'DocumentNotTrusted',
       summary: `others than root and the caller could change ${source.path}, the source of ${name}: ${distrust}`,
-      remedy: `Give it to root and to nobody else (${remedyFor(source.path)}); ${INSECURE}.`,
+      remedy: `Make it accessible to root only (${remedyFor(source.path)}); ${INSECURE}.`,
       evidence: [{ source: source.path, text: distrust }],
     });
   }

@@ -10,8 +10,8 @@ export function rebootNeeded(step: Pick<Step, 'title'>, mayReboot: boolean): Mac
     reason: mayReboot ? 'Rebooting' : 'RebootRequired',
     summary: `What the step "${step.title}" changed holds only after a reboot.`,
     remedy: mayReboot
-      ? 'Nothing: the machine reboots, and the run goes on by itself.'
-      : 'Reboot the machine and run machineadm provision again: it goes on where it was.',
+      ? 'No action is needed: the machine reboots, and the run resumes automatically.'
+      : 'Reboot the machine and run machineadm provision again: it resumes where it stopped.',
     retryable: true,
   });
 }

@@ -47,5 +47,5 @@ export function evaluateResumable(
 function outcomeOf(command: RunStatus['command'], outcome: string | undefined): Resumable {
   if (command !== 'provision') return { resume: false, why: 'this machine was never provisioned' };
   if (outcome === 'Interrupted' || outcome === 'RebootRequired') return { resume: true };
-  return { resume: false, why: `the last run was not cut off: ${outcome ?? 'it goes on'}` };
+  return { resume: false, why: `the last run was not interrupted: ${outcome ?? 'it continues'}` };
 }

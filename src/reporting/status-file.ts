@@ -213,7 +213,7 @@ function interrupted(status: RunStatus, why: string): RunStatus {
     reason: 'Interrupted' as const,
     summary: `The run ended ${at} without a conclusion: ${why}.`,
     evidence: [{ source: 'status file', text: `last written ${status.updatedAt} by process ${status.process.pid}` }],
-    remedy: `Run "machineadm ${status.command}" again: it goes on where this run ended.`,
+    remedy: `Run "machineadm ${status.command}" again: it resumes where this run ended.`,
     retryable: true,
     ...(status.step === undefined ? {} : { step: status.step }),
   };

@@ -165,7 +165,7 @@ async function giveConfiguration(
 
 async function prove(host: Host, { kubernetes }: ApiServerDesired, execution: Execution): Promise<void> {
   const manifest = await readManifest((await host.readText(API_SERVER_MANIFEST)) ?? '');
-  if (manifest === undefined) throw notServing(`${API_SERVER_MANIFEST} is not there, or no pod`, []);
+  if (manifest === undefined) throw notServing(`${API_SERVER_MANIFEST} does not exist, or is not a pod`, []);
   const demand = { manifest, gone: [], criSocket: kubernetes.node.criSocket, sinceMs: Date.now() };
   const serving = await waitUntilServing(host, demand, {
     timeoutMs: kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS,

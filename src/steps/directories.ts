@@ -216,7 +216,7 @@ async function obstaclesOf(
   for (const owner of owners) found.push(...(await ownerObstacles(host, owner, made, 'host.directories')));
   const real = recursive === undefined ? path : await host.realPath(path);
   if (recursive !== undefined && isCriticalPath(real)) {
-    const what = `${path}: it is ${real}, which is part of the system: what is in it has modes and owners of its own`;
+    const what = `${path}: it is ${real}, which is part of the system: its files have modes and owners that must stay`;
     found.push({
       path,
       scope: scopeOfPath(path),

@@ -120,7 +120,7 @@ export async function placeObstacle(
     return refusal(
       path,
       'a parent of it is not a directory',
-      `Remove the file that stands where a parent of ${path} must be.`,
+      `Remove the file that is in the place of a parent directory of ${path}.`,
     );
   }
   if (stat === undefined || wanted.includes(stat.type)) return undefined;

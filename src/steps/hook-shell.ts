@@ -78,7 +78,7 @@ export async function runShell(
       if (marker.status !== 0 && group.onError === 'Continue') {
         const ended = { entry, status: marker.status, kill: killOfStatus(marker.status) };
         const failure = hookFailed(phase, group, ended, []);
-        execution.warn(`${failure.message} onError is Continue: the run goes on.`);
+        execution.warn(`${failure.message} onError is Continue: the run continues.`);
       }
     }
   };

@@ -77,7 +77,7 @@ function noSuchUser(phase: string, user: string): MachineadmError {
   const made = phase === 'early' ? 'Users of the document are created after these hooks. ' : '';
   return new MachineadmError({
     reason: reasonOf(phase),
-    summary: `The user ${user}, as whom host.hooks.${phase} runs, does not exist.`,
+    summary: `The user ${user} of host.hooks.${phase} does not exist.`,
     remedy: `${made}Create ${user} ${phase === 'early' ? 'in the image' : 'under host.users'}, or correct host.hooks.${phase}.user.`,
   });
 }

@@ -244,7 +244,7 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
     if (shell.timedOut) {
       const failure = hookTimedOut(phase, group, shell.entry, shell.lines);
       if (group.onError === 'Fail') throw failure;
-      execution.warn(`${failure.message} onError is Continue: the run goes on without the rest of this hook.`);
+      execution.warn(`${failure.message} onError is Continue: the run continues without the rest of this hook.`);
       return next.token;
     }
     if (!shell.began && next.kind === 'whole') {
@@ -256,7 +256,7 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
     if (shell.status !== 0) {
       const failure = hookFailed(phase, group, shell, shell.lines);
       if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
-      execution.warn(`${failure.message} onError is Continue: the run goes on.`);
+      execution.warn(`${failure.message} onError is Continue: the run continues.`);
     }
     if (!shell.insideEntry) return next.token;
     if (group.user !== undefined) {

@@ -124,7 +124,7 @@ function notEffective(name: string, text: string, cause?: unknown): MachineadmEr
     reason: 'HostnameNotEffective',
     summary: `The host name could not be set to ${name}.`,
     remedy:
-      'Check that the name is at most 64 characters and, in a container, that it has a host name of its own (UTS namespace).',
+      'Check that the name is at most 64 characters and, in a container, that it has its own host name (UTS namespace).',
     evidence: [{ source: RUNNING_NAME, text }],
     cause,
   });

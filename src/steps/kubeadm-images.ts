@@ -113,7 +113,7 @@ async function requireAll(
     'images are not present that kubeadm or a static pod needs, and there is no registry to pull them from',
     missing,
     missing.flatMap((image) => similar(image, present)),
-    'Add an archive that holds them to images.archives ("machineadm images list" prints all that the document needs); or, where they may be pulled, say so with kubernetes.node.imagePullPolicy: IfNotPresent.',
+    'Add an archive that holds them to images.archives ("machineadm images list" prints all that the document needs); or, to allow pulling them, set kubernetes.node.imagePullPolicy: IfNotPresent.',
   );
 }
 
@@ -161,7 +161,7 @@ async function presentImages(host: QueryHost, socket: string): Promise<readonly 
 function notWritten({ role }: KubernetesModel): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: `${kubeadmConfigPath('init')} is not there: its images cannot be checked (${role})`,
+    summary: `${kubeadmConfigPath('init')} does not exist: its images cannot be checked (${role})`,
     remedy: 'Look which hook removes it: the step kubeadm-config writes it, and kubeadm reads it.',
   });
 }

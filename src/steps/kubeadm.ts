@@ -151,7 +151,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       const resume = actual.run === 'resume';
       const summary = {
         anew: `kubeadm ${command} --config ${kubeadmConfigPath(command)}`,
-        resume: `kubeadm ${command}, going on where an earlier run was ended: its cluster is in use`,
+        resume: `kubeadm ${command}, resuming where an earlier run ended: its cluster is in use`,
         adopt: `kubeadm ${command} had finished when an earlier run was ended: only record it`,
       }[actual.run];
       const payload: KubeadmPayload =

@@ -136,7 +136,7 @@ const CAUSES: readonly Cause[] = [
   [
     /not found|404 Not Found|manifest unknown/i,
     'ImageNotFound',
-    'Nobody who was asked has that image: name one that the mirror holds; a mirror below a path may need overridePath.',
+    'No mirror or registry has that image: name one that the mirror has; a mirror below a path may need overridePath.',
     false,
   ],
 ];

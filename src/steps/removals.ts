@@ -43,7 +43,7 @@ export interface RemovalPayload {
 }
 
 /**
- * Takes away what the document wants away, and what earlier runs of it made and it does not ask for any more. The second
+ * Removes what the document wants removed, and what earlier runs of it created and it no longer lists. The second
  * only as far as the journal proves that it was made by us where nothing was, and that nobody changed it since; the rest is
  * told once, and belongs to the machine from then on. No link is followed, and nothing that is mounted is entered.
  */
@@ -223,7 +223,7 @@ async function whyKept(
   }
 }
 
-/** What of the paths that the document wants away is there, and what forbids to remove it. */
+/** Which of the paths that the document removes exist, and what forbids removing them. */
 async function findAbsent(host: QueryHost, absent: readonly AbsentModel[]): Promise<RemovalsActual> {
   const found: Found[] = [];
   const obstacles: Obstacle[] = [];
@@ -287,7 +287,7 @@ async function removeBlock(host: Host, path: string, owned: OwnedPlace, executio
   execution.release(path);
 }
 
-/** Looked at anew, for it may have changed since it was planned: what is mounted meanwhile is not entered. */
+/** Inspected again, for it may have changed since it was planned: what was mounted since is not entered. */
 async function removeBelow(host: Host, directory: string): Promise<void> {
   for (const { path, stat } of (await entriesBelow(host, directory)).toReversed()) {
     if (stat.type === 'directory') await host.removeDirectory(path);

@@ -172,7 +172,7 @@ export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload
   settled: async (host) => await host.sync('/etc'),
 };
 
-/** As setenforce(8) does it, so that a reset knows the mode of before. */
+/** As setenforce(8) does it, so that a reset knows the previous mode. */
 async function setRunningMode(host: Host, mode: 'Enforcing' | 'Permissive'): Promise<void> {
   try {
     await host.writeKernelFile(ENFORCE, mode === 'Enforcing' ? '1' : '0');

@@ -108,7 +108,9 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
     switch (payload.kind) {
       case 'unit':
         if (payload.programIsVolatile) {
-          execution.warn('machineadm itself lies where a reboot deletes it: the sentinel cannot come back after one');
+          execution.warn(
+            'machineadm itself is in a directory that a reboot deletes: the sentinel cannot start again after one',
+          );
         }
         return await host.writeFile({
           path: payload.file.path,

@@ -199,7 +199,7 @@ function absent(service: ServiceModel, files: readonly FileModel[]): readonly Un
     {
       reason: 'ServiceMissing',
       what: `the service ${service.name} does not exist`,
-      remedy: `Install the package that brings ${service.name}, lay its unit under host.files, or correct host.services.`,
+      remedy: `Install the package that provides ${service.name}, write its unit with host.files, or correct host.services.`,
     },
   ];
 }
@@ -256,7 +256,7 @@ function dropInsUnknown(host: QueryHost, service: ServiceModel): readonly UnmetR
     {
       reason: 'ServiceUnsupported',
       what: `the service manager of this machine knows no drop-ins, and ${service.name} has one`,
-      remedy: 'Lay the configuration of the service with host.files instead.',
+      remedy: 'Write the configuration of the service with host.files instead.',
     },
   ];
 }

@@ -150,7 +150,7 @@ export interface Change<Payload = unknown> {
 
 /**
  * Work owed to a change: the service manager must re-read its units, the system's store of trusted certificates must be
- * made anew, or a service must restart on new inputs, or read them again.
+ * recreated, or a service must restart on new inputs, or read them again.
  */
 export type FollowUp = 'daemon-reload' | 'update-ca-certificates' | `restart:${string}` | `reload:${string}`;
 

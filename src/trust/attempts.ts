@@ -63,7 +63,7 @@ function conclusion(refused: MachineadmError | undefined, answers: readonly Evid
   if (refused === undefined) {
     return new MachineadmError({
       reason: 'ReleaseUnavailable',
-      summary: 'no location gave what was asked for in time',
+      summary: 'no location delivered the file in time',
       remedy:
         'Check each location from this machine. A certificate that is "not yet valid" means that the clock is wrong: set it, or use http or a directory; what comes is verified all the same.',
       evidence: answers,

@@ -19,13 +19,13 @@ export type RefusalReason = Extract<
 >;
 
 const REMEDIES: Readonly<Record<RefusalReason, string>> = {
-  ReleaseManifestInvalid: 'Fill the mirror again from a release; what lies there is not what a release consists of.',
+  ReleaseManifestInvalid: 'Fill the mirror again from a release: its files are not those of a release.',
   SignatureInvalid:
     'Check that the file, its signature and the trusted keys belong together (machineadm verify shows the keys); do not use the file.',
   SigningKeyRevoked:
     'Take the release again from its publisher, who has signed it with another key; do not use this one.',
-  DigestMismatch: 'Do not use the file. Find out why what lies there differs from what was published.',
-  ReleaseVersionMismatch: 'Ask for the version that lies there, or put the right one there.',
+  DigestMismatch: 'Do not use the file. Find out why it differs from the published one.',
+  ReleaseVersionMismatch: 'Request the version that the location has, or put the right one there.',
   ReleaseTooOld: 'Use a newer release; the publisher or the operator of this machine allows this one no more.',
   WrongPlace:
     'Fetch a release with --release. Have another directory signed for its place: npm run release -- --list DIRECTORY --place PLACE.',
@@ -34,8 +34,8 @@ const REMEDIES: Readonly<Record<RefusalReason, string>> = {
   SignatureExpired: 'Put a freshly signed directory into the mirror, or correct the clock of this machine.',
   TooFewSignatures:
     'Have the list signed with more of the trusted keys, or lower the number in threshold of the trust directory.',
-  WebPageReceived: 'Open the URL in a browser: a portal, a proxy or a login stands in between.',
-  RedirectRefused: 'Name the https URL that the server should lead to, or mend the server.',
+  WebPageReceived: 'Open the URL in a browser: a portal, a proxy or a login page answers instead of the server.',
+  RedirectRefused: 'Name the final https URL, or fix the redirect of the server.',
 };
 
 /** A file is refused: none of it is used, and asking the same source again does not help. */

@@ -48,26 +48,22 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     test(
       'holds none of the common secret lines',
-      attack(
-        'Undeclared secrets',
-        'a common line with a secret that nobody declared, through machineadm bundle',
-        async () => {
-          const { status, stderr } = await agent(['bundle', '--output-file', BUNDLE]);
-          assert.equal(status, 0, stderr);
-          const list = execFileSync('tar', ['-tzf', BUNDLE], { encoding: 'utf8' });
-          const packed = execFileSync('tar', ['-xzOf', BUNDLE], { encoding: 'utf8', maxBuffer: 2 ** 28 });
-          const names = PLACES.map(([, name]) => name);
-          // What was left out holds no secret either, and shows nothing.
-          for (const name of names) {
-            assert.ok(list.includes(name), `${name} is not in the bundle`);
-            assert.ok(packed.includes(`was in ${name}`), name);
-          }
-          if (journald !== undefined) assert.ok(packed.includes('was in the journal'));
-          const found = values.filter((value) => packed.includes(value.slice(0, Math.ceil(value.length / 2))));
-          assert.deepEqual(found, []);
-          return values.length * (PLACES.length + (journald === undefined ? 0 : 1));
-        },
-      ),
+      attack('Undeclared secrets', 'a common line with an undeclared secret, through machineadm bundle', async () => {
+        const { status, stderr } = await agent(['bundle', '--output-file', BUNDLE]);
+        assert.equal(status, 0, stderr);
+        const list = execFileSync('tar', ['-tzf', BUNDLE], { encoding: 'utf8' });
+        const packed = execFileSync('tar', ['-xzOf', BUNDLE], { encoding: 'utf8', maxBuffer: 2 ** 28 });
+        const names = PLACES.map(([, name]) => name);
+        // What was left out holds no secret either, and shows nothing.
+        for (const name of names) {
+          assert.ok(list.includes(name), `${name} is not in the bundle`);
+          assert.ok(packed.includes(`was in ${name}`), name);
+        }
+        if (journald !== undefined) assert.ok(packed.includes('was in the journal'));
+        const found = values.filter((value) => packed.includes(value.slice(0, Math.ceil(value.length / 2))));
+        assert.deepEqual(found, []);
+        return values.length * (PLACES.length + (journald === undefined ? 0 : 1));
+      }),
     );
   });
 });

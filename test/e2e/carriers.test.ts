@@ -167,7 +167,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     assert.equal(enabled.stdout, 'enabled\n');
     await node.machine.reboot();
     const resume = await node.machine.shell('journalctl -b -u machineadm-resume -o cat --no-pager');
-    assert.doesNotMatch(resume, /error|failed/i, 'after a success there is nothing to go on with');
+    assert.doesNotMatch(resume, /error|failed/i, 'after a success there is nothing to resume');
     await fleet.remove(node);
   });
 

@@ -178,7 +178,7 @@ describe('files of the API server, and their change on a control plane that runs
       told(run),
     );
     assert.match(JSON.stringify(run.status.failure?.evidence), /unknown flag: --no-such-argument/);
-    assert.match(run.status.failure?.summary ?? '', /configuration of before is back/);
+    assert.match(run.status.failure?.summary ?? '', /previous configuration is restored/);
     assert.equal(await state(), before);
     assert.match(await shell(`${KUBECTL} get --raw /readyz`), /ok/);
     await node.lay(document);

@@ -166,7 +166,7 @@ type MachineBootstrapHost struct {
 	Hostname *string `json:"hostname,omitempty"`
 	// Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is.
 	Hosts *MachineBootstrapHostHosts `json:"hosts,omitempty"`
-	// Configuration files of the network, as its tool reads them. They are put back if the network is lost with them. Default: the network stays as it is.
+	// Configuration files of the network, in the format of the network tool. If the network is lost with the new files, machineadm restores the previous ones. Default: the network stays as it is.
 	Network *MachineBootstrapHostNetwork `json:"network,omitempty"`
 	// The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is.
 	Timezone *string `json:"timezone,omitempty"`
@@ -196,7 +196,7 @@ type MachineBootstrapHost struct {
 	ActiveDirectory *MachineBootstrapHostActiveDirectory `json:"activeDirectory,omitempty"`
 	// Services of the operating system.
 	Services []MachineBootstrapHostServices `json:"services,omitempty"`
-	// Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
+	// Disks, file systems and mounts. A device with data is never formatted unless the document explicitly allows it. Default: storage stays as it is.
 	Storage *MachineBootstrapHostStorage `json:"storage,omitempty"`
 	// Directories that machineadm makes, before it writes files.
 	Directories []MachineBootstrapHostDirectories `json:"directories,omitempty"`
@@ -204,9 +204,9 @@ type MachineBootstrapHost struct {
 	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
 	// Symbolic links that machineadm makes, after it has written files.
 	Links []MachineBootstrapHostLinks `json:"links,omitempty"`
-	// Whether files, links, directories and drop-ins that an earlier run made are removed once the document does not ask for them any more. What somebody changed since is kept.
+	// Whether to remove files, links, directories and drop-ins that an earlier run created and the document no longer lists. Anything changed since is kept.
 	Prune *string `json:"prune,omitempty"`
-	// Commands of your own at three places of a run. Default: no commands.
+	// Custom commands at three points of a run. Default: no commands.
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`
 }
 
@@ -226,13 +226,13 @@ type MachineBootstrapHostHostsEntries struct {
 	Names []string `json:"names"`
 }
 
-// MachineBootstrapHostNetwork: Configuration files of the network, as its tool reads them. They are put back if the network is lost with them. Default: the network stays as it is.
+// MachineBootstrapHostNetwork: Configuration files of the network, in the format of the network tool. If the network is lost with the new files, machineadm restores the previous ones. Default: the network stays as it is.
 type MachineBootstrapHostNetwork struct {
 	// The tool that reads the files: systemd-networkd, netplan or NetworkManager.
 	Tool string `json:"tool"`
 	// The files. One that an earlier document had and this one does not is removed.
 	Files []MachineBootstrapHostNetworkFiles `json:"files,omitempty"`
-	// What must still be reachable after a change. A default route that was there must be there again in any case.
+	// Endpoints that must still be reachable after a change. A default route that existed before must always exist again.
 	Keep *MachineBootstrapHostNetworkKeep `json:"keep,omitempty"`
 }
 
@@ -244,11 +244,11 @@ type MachineBootstrapHostNetworkFiles struct {
 	Content string `json:"content"`
 }
 
-// MachineBootstrapHostNetworkKeep: What must still be reachable after a change. A default route that was there must be there again in any case.
+// MachineBootstrapHostNetworkKeep: Endpoints that must still be reachable after a change. A default route that existed before must always exist again.
 type MachineBootstrapHostNetworkKeep struct {
 	// A host and TCP port that must accept connections. Default: only the default route counts.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// How long the network may take before the files of before are put back.
+	// How long to wait for the network before the previous files are restored.
 	Timeout *string `json:"timeout,omitempty"`
 }
 
@@ -286,13 +286,13 @@ type MachineBootstrapHostApparmorProfiles struct {
 
 // MachineBootstrapHostLimits: Limits of processes: open files, processes, locked memory and the like (getrlimit(2)). Default: the limits of the system stay as they are.
 type MachineBootstrapHostLimits struct {
-	// Limits of services whose units set none of their own (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Services that run keep theirs until they are started again.
+	// Limits of services whose units set no limits (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Running services keep their limits until they restart.
 	Services *MachineBootstrapHostLimitsServices `json:"services,omitempty"`
 	// Limits of sessions that pam_limits opens, by the user, the "@group" or "*" that they are for (limits.conf(5)).
 	Sessions map[string]MachineBootstrapHostLimitsSessions `json:"sessions,omitempty"`
 }
 
-// MachineBootstrapHostLimitsServices: Limits of services whose units set none of their own (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Services that run keep theirs until they are started again.
+// MachineBootstrapHostLimitsServices: Limits of services whose units set no limits (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Running services keep their limits until they restart.
 type MachineBootstrapHostLimitsServices struct {
 	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
 	As any `json:"as,omitempty"`
@@ -394,7 +394,7 @@ type MachineBootstrapHostUsers struct {
 	PasswordHash any `json:"passwordHash,omitempty"`
 	// Whether login with the password is barred. SSH keys still work.
 	Locked *bool `json:"locked,omitempty"`
-	// Whether the account is expired, so that nobody can use it.
+	// Whether the account is expired, so that no one can log in with it.
 	Inactive *bool `json:"inactive,omitempty"`
 	// The sudo rule or rules of the user, without the name. visudo checks them. Default: no rule.
 	Sudo any `json:"sudo,omitempty"`
@@ -422,9 +422,9 @@ type MachineBootstrapHostTimeSynchronized struct {
 
 // MachineBootstrapHostProxy: The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured.
 type MachineBootstrapHostProxy struct {
-	// The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret. Default: http requests go directly.
+	// The URL of the proxy for http requests. It may contain credentials, so it is treated as a secret. Default: http requests go directly.
 	HTTP any `json:"http,omitempty"`
-	// The URL of the proxy for https requests. It may hold credentials, so it is treated as a secret. Default: https requests go directly.
+	// The URL of the proxy for https requests. It may contain credentials, so it is treated as a secret. Default: https requests go directly.
 	HTTPS any `json:"https,omitempty"`
 	// Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses.
 	No []string `json:"no,omitempty"`
@@ -524,7 +524,7 @@ type MachineBootstrapHostServicesDropIns struct {
 	Content string `json:"content"`
 }
 
-// MachineBootstrapHostStorage: Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
+// MachineBootstrapHostStorage: Disks, file systems and mounts. A device with data is never formatted unless the document explicitly allows it. Default: storage stays as it is.
 type MachineBootstrapHostStorage struct {
 	// Disks to partition.
 	Disks []MachineBootstrapHostStorageDisks `json:"disks,omitempty"`
@@ -704,7 +704,7 @@ type MachineBootstrapHostLinks struct {
 	Reloads []string `json:"reloads,omitempty"`
 }
 
-// MachineBootstrapHostHooks: Commands of your own at three places of a run. Default: no commands.
+// MachineBootstrapHostHooks: Custom commands at three points of a run. Default: no commands.
 type MachineBootstrapHostHooks struct {
 	// Commands that run before anything else is changed. Default: none.
 	Early *EarlyHookGroup `json:"early,omitempty"`
@@ -730,7 +730,7 @@ type EarlyHookGroup struct {
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 	// The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.
 	Commands []any `json:"commands"`
-	// Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document.
+	// Environment variables of all entries. A value may contain ${name}, which is replaced by a variable of the document.
 	Environment map[string]string `json:"environment,omitempty"`
 	// Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.
 	Secrets map[string]EarlyHookGroupSecrets `json:"secrets,omitempty"`
@@ -762,7 +762,7 @@ type HookGroup struct {
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 	// The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.
 	Commands []any `json:"commands"`
-	// Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document.
+	// Environment variables of all entries. A value may contain ${name}, which is replaced by a variable of the document.
 	Environment map[string]string `json:"environment,omitempty"`
 	// Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.
 	Secrets map[string]HookGroupSecrets `json:"secrets,omitempty"`
@@ -812,7 +812,7 @@ type MachineBootstrapContainerRuntimeContainerd struct {
 	Runtimes map[string]MachineBootstrapContainerRuntimeContainerdRuntimes `json:"runtimes,omitempty"`
 	// Where the images of a registry come from. Each entry becomes one hosts.toml; that of an entry that is gone is removed.
 	Registries []MachineBootstrapContainerRuntimeContainerdRegistries `json:"registries,omitempty"`
-	// Any other key of containerd, in the words of the installed version. It is merged last and compared with what containerd reports.
+	// Any other key of the configuration of containerd, in the format of the installed version. machineadm merges it last and compares it with what containerd reports.
 	Settings map[string]any `json:"settings,omitempty"`
 }
 
@@ -854,7 +854,7 @@ type MachineBootstrapContainerRuntimeContainerdRuntimes struct {
 	BaseSpec *string `json:"baseSpec,omitempty"`
 	// The snapshotter of this runtime. Needs containerd 1.7. Default: that of containerRuntime.containerd.snapshotter.
 	Snapshotter *string `json:"snapshotter,omitempty"`
-	// Further options of the shim, by the names that containerd gives them. SystemdCgroup and BinaryName have fields of their own.
+	// Further options of the shim, by the names of containerd. SystemdCgroup and BinaryName have their own fields.
 	Options map[string]any `json:"options,omitempty"`
 }
 
@@ -1002,7 +1002,7 @@ type MachineBootstrapKubernetesBootstrapperKubeadm struct {
 	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
 	// Patches of what kubeadm writes, as a list or as a directory on the machine.
 	Patches any `json:"patches,omitempty"`
-	// A KubeletConfiguration and a KubeProxyConfiguration as they are. Settings of kubeadm itself have fields of their own.
+	// A KubeletConfiguration and a KubeProxyConfiguration, passed on unchanged. Settings of kubeadm itself have their own fields.
 	ExtraDocuments []map[string]any `json:"extraDocuments,omitempty"`
 	// How often the bootstrapper is tried where the cause of a failure may be temporary. Default: 3 attempts.
 	Retry *MachineBootstrapKubernetesBootstrapperKubeadmRetry `json:"retry,omitempty"`
@@ -1030,7 +1030,7 @@ type MachineBootstrapKubernetesBootstrapperKubeadmRetry struct {
 type MachineBootstrapKubernetesBootstrapperExec struct {
 	// The program, as an absolute path or a name. It reads the order (role, cluster, node, join, …) as JSON from stdin.
 	Command string `json:"command"`
-	// Arguments of the program. Every user of the machine can see them, so they may hold no secrets.
+	// Arguments of the program. Every user of the machine can see them, so they must not contain secrets.
 	Args []string `json:"args,omitempty"`
 	// Environment variables of the program.
 	Env []EnvironmentVariable `json:"env,omitempty"`
@@ -1642,7 +1642,7 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAdmission struct {
 type MachineBootstrapKubernetesControlPlaneAPIServerAdmissionConfig struct {
 	// The plug-in.
 	Plugin string `json:"plugin"`
-	// The configuration in the words of the plug-in. For PodSecurity and EventRateLimit without apiVersion and kind, which machineadm chooses.
+	// The configuration in the format of the plug-in. For PodSecurity and EventRateLimit omit apiVersion and kind: machineadm chooses them.
 	Configuration map[string]any `json:"configuration"`
 }
 
@@ -1908,7 +1908,7 @@ type MachineBootstrapHardeningExceptions struct {
 type MachineBootstrapReporting struct {
 	// The file whose existence means that the node works. Cluster API's bootstrap contract asks for it. Default: the path of Cluster API.
 	Sentinel *MachineBootstrapReportingSentinel `json:"sentinel,omitempty"`
-	// How long delivery to remote sinks is tried after the run has ended, in a process of its own. Reports that remain are spooled and sent later.
+	// How long a separate process retries delivery to remote sinks after the run has ended. Reports that remain are spooled and sent later.
 	Deadline *string `json:"deadline,omitempty"`
 	// Receivers of the events of a run. A receiver that is down neither fails nor delays a bootstrap.
 	Sinks []MachineBootstrapReportingSinks `json:"sinks,omitempty"`
@@ -1930,7 +1930,7 @@ type MachineBootstrapReportingSinks struct {
 	Command []string `json:"command,omitempty"`
 	// Environment variables of the program. A value is a secret, written down or by name.
 	Environment map[string]any `json:"environment,omitempty"`
-	// The name of the sink in messages and tables. Two sinks may not have the same name. Default: the type of the sink.
+	// The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink.
 	Name *string `json:"name,omitempty"`
 	// The events that are delivered.
 	Events []string `json:"events,omitempty"`
@@ -1984,7 +1984,7 @@ type MachineBootstrapReportingSinks struct {
 	URL *string `json:"url,omitempty"`
 	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// The span that the run belongs to (W3C Trace Context). Default: the run is a trace of its own.
+	// The span that the run belongs to (W3C Trace Context). Default: the run starts a new trace.
 	Traceparent *string `json:"traceparent,omitempty"`
 	// The key that signs each request (Standard Webhooks), as whsec_ and 24 to 64 bytes in base64. Default: requests are not signed.
 	Secret any `json:"secret,omitempty"`

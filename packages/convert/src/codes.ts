@@ -5,7 +5,7 @@
  */
 export const CODES = {
   // The input.
-  InputInvalid: error('The input is not what its kind may hold.'),
+  InputInvalid: error('The input does not match its kind.'),
   KeyRepeated: decision('A key is given twice in one map: the last value is taken, as the reader of the input does.'),
   InputUnknown: error('There is nothing in the input that could be converted.'),
   ObjectIgnored: note('An object of the input has no part in a machine.'),
@@ -30,14 +30,14 @@ export const CODES = {
   RetryJoin: warning('useExperimentalRetryJoin has no successor: machineadm tries again by the cause of a failure.'),
 
   // Secrets.
-  SecretReferenced: warning('A secret is read from a file on the machine, which somebody must put there.'),
+  SecretReferenced: warning('A secret is read from a file on the machine, which the operator must provide.'),
   SecretInDocument: warning('The document holds secrets: keep it as private as its input.'),
-  SecretNotText: decision('A Secret holds bytes that are no text: they stand in the document as file content.'),
+  SecretNotText: decision('A Secret contains binary data, which the document takes as file content.'),
   FileIsSecret: note('A file that only its owner may read is kept as a secret of the document.'),
 
   // Templates.
   VariableMade: note('An expression over instance data became a variable.'),
-  VariableNotAllowed: error('An expression stands where the document allows no variable.'),
+  VariableNotAllowed: error('An expression is used where the document allows no variable.'),
   JinjaUnsupported: error('A jinja construct other than a variable: filters, tests, control flow, comments.'),
   JinjaInSecret: warning('The content of a Secret holds a jinja expression; it is not replaced any more.'),
   TemplateRendered: note('A file with contentFormat Template was rendered.'),
@@ -45,11 +45,11 @@ export const CODES = {
 
   // Files.
   NewlineNormalised: note('The file ends in exactly one line break, as it does today.'),
-  GzipAlone: error('The encoding gzip cannot stand in YAML: its bytes are no text.'),
+  GzipAlone: error('The encoding gzip cannot be written in YAML, because its bytes are not text.'),
   PermissionsInvalid: decision('Permissions that are no octal number: the default 0644 is taken, as cloud-init does.'),
   AppendInIgnition: warning('Ignition drops append and writes the whole file; machineadm appends.'),
   FileBelowMount: note(
-    'The file lies below a mount point: today it is hidden by the mount, machineadm writes it there.',
+    'The file is below a mount point: today the mount hides it; machineadm writes it to the mounted file system.',
   ),
   PrivateFileReadable: warning('A file whose name says that it is private may be read by everybody.'),
 
@@ -73,7 +73,7 @@ export const CODES = {
   PartitionTypeUnsupported: error('A partition type that the table cannot have.'),
   DiskOverwrite: warning('An existing partition table may be destroyed.'),
   UsedDiskRefused: note('A disk with another table is an error, where cloud-init leaves it as it is and says nothing.'),
-  PartitionChosen: decision('Which partition is meant is found out by cloud-init on the machine; one was chosen.'),
+  PartitionChosen: decision('cloud-init selects the partition on the machine; the conversion chose one.'),
   WholeDisk: warning('The file system is made on the whole device.'),
   FilesystemNotFormatted: warning('cloud-init formats whatever is there; machineadm refuses unless it may.'),
   FilesystemUnsupported: error('A type of file system that the document does not have.'),

@@ -3,7 +3,7 @@
  * why nothing is lost. docs/convert-codes.md contains the list; the conservation tests enforce it.
  */
 export const DROPPED = {
-  TypeMeta: 'apiVersion and kind: the part that they stand in becomes a section of the document.',
+  TypeMeta: 'apiVersion and kind: their object becomes a section of the document.',
   ObjectMeta: 'metadata and status of an object stay in the management cluster; name, namespace and uid are taken.',
   ControllerFields: 'Fields of a control plane that its controller uses; the note ControllerField names them.',
   OtherRole: 'A configuration that kubeadm does not read for this role; the note NotForThisRole names it.',

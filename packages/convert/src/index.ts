@@ -87,6 +87,6 @@ const BESIDE = /^(?:Cluster|Machine|MachineDeployment|MachineSet|MachinePool)$/;
 function tellIgnored(object: InputObject, declared: Declared | undefined, report: Report): void {
   if (declared !== undefined) report.add('ObjectIgnored', object.title, 'the Secret that was made of it is converted');
   else if (!BESIDE.test(object.kind) && !/^Kubeadm/.test(object.kind)) {
-    report.add('ObjectIgnored', object.title, 'only its kind is looked at');
+    report.add('ObjectIgnored', object.title, 'only its kind is read');
   }
 }

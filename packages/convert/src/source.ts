@@ -207,10 +207,7 @@ export class Source implements Placed {
 /** Fields of kubeadm for which the document has no equivalent; what to do about each. */
 const WITHOUT_COUNTERPART: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\.)dryRun$/, 'kubeadm would change nothing; `machineadm plan` shows what a run changes'],
-  [
-    /(?:^|\.)timeouts\.upgradeManifests(?:Seconds)?$/,
-    'of use to `kubeadm upgrade` only, which reads a file of its own',
-  ],
+  [/(?:^|\.)timeouts\.upgradeManifests(?:Seconds)?$/, 'used only by `kubeadm upgrade`, which reads a separate file'],
   [/(?:^|\.)dns\.type$/, 'CoreDNS is the only one since 1.21'],
   [/(?:^|\.)useHyperKubeImage$/, 'hyperkube images end with 1.18'],
 ];

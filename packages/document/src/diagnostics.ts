@@ -31,7 +31,7 @@ export type ProblemCode = (typeof PROBLEM_CODES)[number];
 export interface Diagnostic {
   readonly code: ProblemCode;
   readonly place: Place;
-  /** `host.files[2].mode`; empty for the document as a whole. */
+  /** `host.files[2].mode`; empty for the whole document. */
   readonly path: string;
   readonly message: string;
   readonly hint: string | undefined;

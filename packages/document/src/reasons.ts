@@ -15,7 +15,7 @@ export const REASONS = {
     'Refused',
     'Others than root and the caller may change the document, its directory, or a file that it takes a secret from.',
   ),
-  SecretReadableByAll: reason('Refused', 'The value of a secret stands in a document that every user may read.'),
+  SecretReadableByAll: reason('Refused', 'A document that every user can read contains the value of a secret.'),
   UserDataTooLarge: reason('DocumentInvalid', 'The user data is larger than the provider takes.'),
   RequiresNewerAgent: reason('DocumentInvalid', 'The document asks for a newer agent or a feature this one lacks.'),
   UnsupportedOnPlatform: reason('DocumentInvalid', 'The document asks for something this platform cannot do.'),
@@ -31,10 +31,7 @@ export const REASONS = {
   ContainerRuntimeMissing: reason('Refused', 'containerd is not installed.'),
   ContainerRuntimeUnsupported: reason('Refused', 'The containerd found is of an unsupported version.'),
   ContainerdTooOld: reason('Refused', 'The containerd found is too old for a field of the document.'),
-  ContainerdSnapshotterMissing: reason(
-    'Refused',
-    'The containerd found does not have the snapshotter that is asked for.',
-  ),
+  ContainerdSnapshotterMissing: reason('Refused', 'The installed containerd does not have the requested snapshotter.'),
   ContainerdRuntimeMissing: reason('Refused', 'The program of a runtime of containerd is not installed.'),
   ContainerdBaseSpecMissing: reason('Refused', 'The base specification of a runtime does not exist.'),
   ContainerdCdiSpecMissing: reason(
@@ -43,20 +40,29 @@ export const REASONS = {
   ),
   RegistryCertificateInvalid: reason(
     'Refused',
-    'A certificate of an image registry cannot be read, is none, has expired, or does not fit its key.',
+    'A certificate of an image registry is unreadable, invalid, expired, or does not match its key.',
   ),
   KubeadmNotInstalled: reason('Refused', 'kubeadm is not installed.'),
   KubeadmUnsupported: reason('Refused', 'The kubeadm found is of an unsupported version.'),
   ExecBootstrapperMissing: reason('Refused', 'The program that bootstraps in the place of kubeadm is not installed.'),
-  MountInTheWay: reason('Refused', "A file system that is not the node's lies below what a reset deletes."),
+  MountInTheWay: reason(
+    'Refused',
+    'A file system that does not belong to the node is mounted below a directory that a reset deletes.',
+  ),
   ResetFailed: reason('HostStepFailed', 'A reset could not take away what machineadm made.'),
   KubeletNotInstalled: reason('Refused', 'The kubelet is not installed.'),
   ProgramNotExecutable: reason(
     'Refused',
     'A program is installed but cannot be executed: its file is empty, damaged, truncated or for another machine.',
   ),
-  ProxyInvalid: reason('Refused', 'The URL of a proxy is malformed, or its credentials would lie open.'),
-  CertificateAuthorityInvalid: reason('Refused', 'A certificate authority to be trusted is none, damaged or expired.'),
+  ProxyInvalid: reason(
+    'Refused',
+    'The URL of a proxy is malformed, or its credentials would be readable by other users.',
+  ),
+  CertificateAuthorityInvalid: reason(
+    'Refused',
+    'A certificate authority of the document is invalid, damaged or expired.',
+  ),
   NotExpressible: reason('Refused', 'The kubeadm found cannot express a field of the document.'),
   PathClaimedTwice: reason('Refused', 'Two parts of the document manage the same path of this machine.'),
   SecretInImage: reason('Refused', 'A document for an image would put a secret into it.'),
@@ -71,7 +77,7 @@ export const REASONS = {
   MetadataUnavailable: reason('Refused', 'A variable comes from a metadata service that does not answer.'),
 
   // Host steps.
-  HostStepFailed: reason('HostStepFailed', 'A host step failed for a cause that has no name of its own.'),
+  HostStepFailed: reason('HostStepFailed', 'A host step failed for a cause without a specific reason.'),
   CommandKilled: reason('HostStepFailed', 'A program that machineadm ran was killed by a signal.'),
   StepNotEffective: reason('HostStepFailed', 'A change was made but does not hold when read back.'),
   StepUndone: reason(
@@ -80,11 +86,11 @@ export const REASONS = {
   ),
   ResumptionNotArranged: reason(
     'HostStepFailed',
-    'What goes on with the run behind a reboot could not be registered, or taken away.',
+    'The task that resumes the run after a reboot could not be registered or removed.',
   ),
   RebootNotEffective: reason('HostStepFailed', 'A change does not hold although the machine was rebooted for it.'),
   DiskFull: reason('HostStepFailed', 'No space or no inodes are left on the file system written to.'),
-  ReadOnlyFilesystem: reason('HostStepFailed', 'A path that must be written lies on a read-only file system.'),
+  ReadOnlyFilesystem: reason('HostStepFailed', 'A path that must be written is on a read-only file system.'),
   HooksUnreadable: reason('HostStepFailed', 'The hooks that were left for every boot cannot be read.'),
   HookFailed: reason('HostStepFailed', 'A command of a hook failed; the entry is named.'),
   HookTimedOut: reason('HostStepFailed', 'A hook did not end within its timeout; its process group was killed.'),
@@ -97,11 +103,11 @@ export const REASONS = {
   NetworkInvalid: reason('Refused', 'The tool of the network refuses a configuration file of the document.'),
   NetworkNotApplied: reason(
     'HostStepFailed',
-    'A network configuration could not be applied. The files of before were put back.',
+    'A network configuration could not be applied. The previous files were restored.',
   ),
   NetworkLost: reason(
     'HostStepFailed',
-    'The default route or the named endpoint was lost with a new network configuration. The files of before were put back.',
+    'The default route or the named endpoint was lost with a new network configuration. The previous files were restored.',
   ),
   SecurityModuleMissing: reason(
     'Refused',
@@ -124,7 +130,7 @@ export const REASONS = {
   DeviceBusy: reason('HostStepFailed', 'A block device that must be written is in use.'),
   DiskNotEmpty: reason(
     'HostStepFailed',
-    'A disk holds something else than the document describes, and may not be wiped.',
+    'A disk has other contents than the document describes, and the document does not allow wiping it.',
   ),
   DiskTooSmall: reason('HostStepFailed', 'The partitions of the document do not fit on the disk.'),
   PartitioningFailed: reason(
@@ -133,17 +139,20 @@ export const REASONS = {
   ),
   FilesystemDiffers: reason(
     'HostStepFailed',
-    'A device holds something else than the document describes, and may not be formatted.',
+    'A device has other contents than the document describes, and the document does not allow formatting it.',
   ),
   GrowthFailed: reason('HostStepFailed', 'A partition or a file system could not be made larger.'),
   FilesystemNotMade: reason('HostStepFailed', 'A file system could not be made.'),
-  MountConflict: reason('HostStepFailed', 'Something else is mounted, listed in fstab or lies where a mount belongs.'),
+  MountConflict: reason(
+    'HostStepFailed',
+    'Something else is mounted at the mount point, listed in fstab for it, or in its place.',
+  ),
   MountFailed: reason('HostStepFailed', 'A file system could not be mounted, or swap not switched on.'),
   FileOwnerUnknown: reason('HostStepFailed', 'The owner of a file does not exist on this machine.'),
   FileNotWritten: reason('HostStepFailed', 'A file could not be written.'),
   RemovalRefused: reason(
     'HostStepFailed',
-    'What the document wants away is not what it says, or is not to be removed.',
+    'A path that the document wants removed has another type than the document says, or must not be removed.',
   ),
   UnsafePath: reason(
     'HostStepFailed',
@@ -165,7 +174,7 @@ export const REASONS = {
   AccountConflict: reason('HostStepFailed', 'A user or group exists with another id or home, or its id is taken.'),
   AccountToolMissing: reason('HostStepFailed', 'A program that changes users and groups is not installed.'),
   AccountNotChanged: reason('HostStepFailed', 'A user or group could not be created or changed.'),
-  PasswordHashInvalid: reason('HostStepFailed', 'What was given as the hash of a password is none.'),
+  PasswordHashInvalid: reason('HostStepFailed', 'The value given as a password hash is not one.'),
   AuthorizedKeysNotWritten: reason('HostStepFailed', 'The SSH keys of a user could not be put in place safely.'),
   SudoMissing: reason('HostStepFailed', 'The document grants sudo, which is not installed.'),
   SudoersInvalid: reason('HostStepFailed', 'sudo would refuse or ignore a rule of the document.'),
@@ -175,7 +184,7 @@ export const REASONS = {
   TimeServiceMissing: reason('HostStepFailed', 'No time service is installed, and none is downloaded.'),
   ClockNotSynchronized: reason('HostStepFailed', 'The clock was not proven right in time.'),
   ActiveDirectoryToolMissing: reason('Refused', 'A program that joins the machine to its domain is not installed.'),
-  ComputerNameInvalid: reason('Refused', 'The name of the machine is none that a computer of a domain can have.'),
+  ComputerNameInvalid: reason('Refused', 'The name of the machine is not a valid name for a computer in a domain.'),
   DomainNotFound: reason('HostStepFailed', 'The name servers know no controller of the Active Directory domain.'),
   DomainNameServiceFailed: reason('HostStepFailed', 'No name server answered the question for the domain.'),
   DomainControllerUnreachable: reason('HostStepFailed', 'A controller of the domain cannot be reached.'),
@@ -197,10 +206,7 @@ export const REASONS = {
     'The domain has an account of this name already, perhaps of another machine.',
   ),
   OrganizationalUnitMissing: reason('HostStepFailed', 'The organizational unit of the computer does not exist.'),
-  OrganizationalUnitInvalid: reason(
-    'HostStepFailed',
-    'The organizational unit is not the name of a place that can hold computers.',
-  ),
+  OrganizationalUnitInvalid: reason('HostStepFailed', 'The organizational unit is not a container for computers.'),
   ServicePrincipalConflict: reason('HostStepFailed', 'A service principal of the computer belongs to another account.'),
   KeytabNotWritten: reason('HostStepFailed', 'The keys of the computer could not be written to the keytab.'),
   DomainTLSUntrusted: reason('HostStepFailed', 'The certificate of a domain controller is not trusted.'),
@@ -216,7 +222,7 @@ export const REASONS = {
     'The DNS of the domain did not take the address of the machine.',
   ),
   DirectoryLoginsNotConfigured: reason('HostStepFailed', 'Users of the domain cannot log in, and are meant to.'),
-  DomainJoinFailed: reason('HostStepFailed', 'The join of the domain failed for a cause that has no name of its own.'),
+  DomainJoinFailed: reason('HostStepFailed', 'The domain join failed for a cause without a specific reason.'),
   ContainerdConfigSyntax: reason('HostStepFailed', 'containerd refused its configuration file.'),
   ContainerdConfigUnknownKey: reason('HostStepFailed', 'containerd does not know a key of its configuration.'),
   ContainerdConfigNotEffective: reason('HostStepFailed', 'containerd does not use a configured value.'),
@@ -249,7 +255,7 @@ export const REASONS = {
   InsufficientCPU: bootstrapper('The machine has fewer CPUs than a control plane needs.'),
   InsufficientMemory: bootstrapper('The machine has less memory than a control plane needs.'),
   KubeletAlreadyRunning: bootstrapper('A kubelet of an earlier attempt is still running.'),
-  PortInUse: bootstrapper('A port that Kubernetes needs is held by another process.'),
+  PortInUse: bootstrapper('Another process uses a port that Kubernetes needs.'),
   StaticPodManifestExists: bootstrapper('Static pod manifests of an earlier attempt are on the machine.'),
   NodeAlreadyJoined: bootstrapper('The machine already holds the kubelet credentials of an earlier join.'),
   BootstrapKubeconfigExists: bootstrapper('An earlier join was killed and left its bootstrap kubeconfig behind.'),
@@ -455,7 +461,7 @@ export const REASONS = {
   // Hardening.
   HardeningNotEffective: bootstrapper('What a hardening profile asks for was set, but does not hold.'),
   HardenedComponentFailed: bootstrapper(
-    'A component did not come back with a hardened setting; its manifest was put back.',
+    'A component did not start with a hardened setting; its previous manifest was restored.',
   ),
   NotANode: reason('Refused', 'This machine is no node of a cluster that kubeadm made.'),
 
@@ -468,13 +474,13 @@ export const REASONS = {
 
   // The source of machineadm itself and its releases.
   DownloadInvalid: reason('Usage', 'What a download is verified by, or where it comes from, is malformed or missing.'),
-  TrustedKeyInvalid: reason('Refused', 'A key to verify releases with cannot be used, or there is none.'),
+  TrustedKeyInvalid: reason('Refused', 'No usable key to verify releases was found.'),
   ReleaseUnavailable: reason('Refused', 'No location gave a whole answer.'),
   ReleaseManifestInvalid: reason('VerificationRefused', 'The list or the manifest of a release is not one.'),
   SignatureInvalid: reason('VerificationRefused', 'A signature was made by none of the trusted keys over these bytes.'),
   SigningKeyRevoked: reason('VerificationRefused', 'A signature is right, but its key was revoked.'),
   DigestMismatch: reason('VerificationRefused', 'A file is not the one whose digest is known.'),
-  ReleaseVersionMismatch: reason('VerificationRefused', 'A signed release is not of the version that was asked for.'),
+  ReleaseVersionMismatch: reason('VerificationRefused', 'A signed release has another version than the requested one.'),
   ReleaseTooOld: reason('VerificationRefused', 'A signed release is older than the oldest that is still allowed.'),
   WrongPlace: reason('VerificationRefused', 'A signed list is that of another directory, or of a release.'),
   RolledBack: reason('VerificationRefused', 'A signed list is older than one that this machine has verified before.'),
@@ -492,7 +498,10 @@ export const REASONS = {
   Interrupted: reason('Interrupted', 'The run was ended by a signal or killed.'),
   AfterBootstrapHookFailed: reason('AfterHookFailed', 'The node works, but an afterBootstrap hook failed.'),
   RebootRequired: reason('RebootRequired', 'A reboot is required and the document does not allow one.'),
-  Rebooting: reason('RebootRequired', 'The machine reboots for a change to hold, and the run goes on by itself.'),
+  Rebooting: reason(
+    'RebootRequired',
+    'The machine reboots for a change to take effect, and the run resumes automatically.',
+  ),
   InternalError: reason('InternalError', 'A defect in machineadm.'),
 } as const satisfies Record<string, ReasonEntry>;
 

@@ -56,7 +56,7 @@ function judgeKernel({ values, optional }: Extract<Check, { kind: 'sysctl' }>, s
     state: wrong.length === 0 ? 'holds' : 'fails',
     evidence: (wrong.length > 0 ? wrong : judged).map(({ key, wanted, now, holds }) => ({
       source: `/proc/sys/${key}`,
-      text: holds ? wanted : `${now ?? 'there is none'}; it must be ${wanted}`,
+      text: holds ? wanted : `${now ?? 'it is not set'}; it must be ${wanted}`,
     })),
   };
 }

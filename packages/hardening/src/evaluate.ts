@@ -20,7 +20,7 @@ export function evaluateControl(control: Control, seen: Observed): Verdict {
 function whyNotHere({ applies, since, until }: Control, seen: Observed): string | undefined {
   if (applies === 'control-plane' && !seen.isControlPlane) return 'this machine is no control plane';
   if (applies === 'worker' && seen.isControlPlane) return 'this machine is a control plane';
-  if (applies === 'etcd' && !seen.manifests.has('etcd')) return 'this machine runs no etcd of its own';
+  if (applies === 'etcd' && !seen.manifests.has('etcd')) return 'this machine runs no local etcd';
   return versionExclusion({ since, until }, seen.minor);
 }
 
@@ -238,14 +238,16 @@ function unnamed(argument: string): Verdict {
 }
 
 function unreadable({ path, content }: NamedFile): Verdict | undefined {
-  return content === undefined ? decided(false, [{ source: path, text: 'it is not there, or is no YAML' }]) : undefined;
+  return content === undefined
+    ? decided(false, [{ source: path, text: 'it does not exist or is not valid YAML' }])
+    : undefined;
 }
 
 function judgePolicy({ covers }: Extract<Check, { kind: 'audit-policy' }>, { auditPolicy }: Observed): Verdict {
   if (auditPolicy === undefined) return unnamed('audit-policy-file');
   const gaps = findUncovered(auditPolicy.content, covers);
   const wrong = gaps.map((gap) => ({ source: auditPolicy.path, text: gap }));
-  const right = [{ source: auditPolicy.path, text: 'it covers what is asked for' }];
+  const right = [{ source: auditPolicy.path, text: 'it covers the required rules' }];
   return unreadable(auditPolicy) ?? decided(gaps.length === 0, gaps.length === 0 ? right : wrong);
 }
 

@@ -54,7 +54,7 @@ export function provisionUnit(load: Load): string {
 /** machineadm-resume.service of packaging/systemd with another command. */
 export function resumeUnit(load: Load): string {
   return bootstrapUnit({
-    description: 'Go on with the bootstrap of this machine (machineadm)',
+    description: 'Resume the bootstrap of this machine (machineadm)',
     before: 'Before=cloud-final.service\n',
     command: `${programOf(load)} provision --resume`,
     service: '',

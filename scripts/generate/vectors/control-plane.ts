@@ -20,9 +20,9 @@ export const CONTROL_PLANE_VECTORS: readonly Source[] = [
     'InvalidValue',
     controlPlane('etcd: {external: {endpoints: ¦[], caFile: /a, certFile: /b, keyFile: /c}}'),
   ),
-  invalid('an address that is none', 'InvalidValue', controlPlane('apiEndpoint: {advertiseAddress: ¦10.0.0}')),
+  invalid('an invalid address', 'InvalidValue', controlPlane('apiEndpoint: {advertiseAddress: ¦10.0.0}')),
   valid('an address of IPv6', controlPlane('apiEndpoint: {advertiseAddress: "2001:db8::1"}')),
-  invalid('a certificate key that is none', 'Conflict', controlPlane('certificateKey: ¦abc')),
+  invalid('an invalid certificate key', 'Conflict', controlPlane('certificateKey: ¦abc')),
   valid('a static pod', controlPlane(`staticPods: [{name: a, manifest: ${POD}}]`)),
   invalid("a static pod of kubeadm's", 'Conflict', controlPlane(`staticPods: [{name: ¦etcd, manifest: ${POD}}]`)),
   beyond(
@@ -239,7 +239,7 @@ export const CONTROL_PLANE_VECTORS: readonly Source[] = [
     apiServer('admission: {config: [{plugin: PodSecurity, configuration: ¦{apiVersion: a}}]}'),
   ),
   invalid('no configuration', 'InvalidValue', apiServer('admission: {config: ¦[]}')),
-  beyond('a plug-in that is not there', 'Conflict', apiServer('admission: {enable: [¦Nothing]}')),
+  beyond('an unknown plug-in', 'Conflict', apiServer('admission: {enable: [¦Nothing]}')),
   beyond(
     'a plug-in that is on and off',
     'Conflict',

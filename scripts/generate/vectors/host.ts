@@ -152,7 +152,7 @@ export const HOST_VECTORS: readonly Source[] = [
   invalid('two sources of a content', 'InvalidType', file('contentFrom: ¦{file: /b, secret: c}')),
   beyond('what is no base64', 'InvalidValue', file('content: ¦"???", encoding: base64')),
   beyond('a file twice', 'Duplicate', 'host: {files: [{path: /a, content: x}, {path: ¦/a, content: y}]}'),
-  beyond('a secret that is not there', 'UnknownReference', file('contentFrom: {secret: ¦nothing}')),
+  beyond('a missing secret', 'UnknownReference', file('contentFrom: {secret: ¦nothing}')),
 
   valid('a clock', 'host: {time: {servers: [ntp.example], synchronized: {}}}'),
   valid('no time service', 'host: {time: {enabled: false}}'),
@@ -160,7 +160,7 @@ export const HOST_VECTORS: readonly Source[] = [
   invalid('a clock that nothing sets', 'Conflict', 'host: {time: {enabled: false, synchronized: ¦{}}}'),
   invalid('a quoted truth', 'InvalidType', 'host: {time: {enabled: ¦"true"}}'),
 
-  invalid('a proxy that is none', 'Conflict', 'host: {proxy: ¦{no: [a]}}'),
+  invalid('an invalid proxy', 'Conflict', 'host: {proxy: ¦{no: [a]}}'),
   invalid('a proxy of SOCKS', 'Conflict', 'host: {proxy: {http: ¦"socks5://proxy.example"}}'),
   invalid('a proxy without a scheme', 'Conflict', 'host: {proxy: {https: ¦"proxy.example:3128"}}'),
   invalid('a proxy with a path', 'Conflict', 'host: {proxy: {https: ¦"http://proxy.example/a"}}'),

@@ -40,7 +40,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
       `cluster: {bootstrapTokens: [{token: ${TOKEN}, ttl: 2h, usages: [signing, authentication], groups: ["system:bootstrappers:a"]}]}`,
     ),
   ),
-  invalid('a token that is none', 'Conflict', init('cluster: {bootstrapTokens: [{token: ¦abc}]}')),
+  invalid('an invalid token', 'Conflict', init('cluster: {bootstrapTokens: [{token: ¦abc}]}')),
   invalid(
     'a token that begins twice',
     'Conflict',
@@ -52,7 +52,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     init(`cluster: {bootstrapTokens: [{token: ${TOKEN}, expires: ¦"2027-01-31T12:00:00Z"}]}`),
   ),
   invalid(
-    'a time that is none',
+    'an invalid time',
     'InvalidValue',
     init(`cluster: {bootstrapTokens: [{token: ${TOKEN}, expires: ¦tomorrow}]}`),
   ),
@@ -66,7 +66,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     'InvalidValue',
     init(`cluster: {bootstrapTokens: [{token: ${TOKEN}, groups: [¦"system:masters"]}]}`),
   ),
-  beyond('a subnet that is none', 'RefusedByKubernetes', init('cluster: {podSubnets: [¦"999.999.0.0/99"]}')),
+  beyond('an invalid subnet', 'RefusedByKubernetes', init('cluster: {podSubnets: [¦"999.999.0.0/99"]}')),
   invalid('a gate that is a text', 'InvalidType', init('cluster: {featureGates: {A: ¦"true"}}')),
   invalid('a gate with a dash', 'InvalidValue', init('cluster: {featureGates: {¦a-b: true}}')),
   invalid('an unknown algorithm', 'InvalidValue', init('cluster: {encryptionAlgorithm: ¦RSA-1024}')),
@@ -97,7 +97,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     'MissingField',
     worker(`join: {discovery: {token: ¦{token: ${TOKEN}, ${HASHES}}}}`),
   ),
-  invalid('a token of TLS that is none', 'Conflict', worker(`${JOIN.slice(0, -1)}, tlsBootstrapToken: ¦abc}`)),
+  invalid('an invalid TLS bootstrap token', 'Conflict', worker(`${JOIN.slice(0, -1)}, tlsBootstrapToken: ¦abc}`)),
   valid('a kubeconfig', file('{server: "https://a:6443", user: {token: x}}')),
   valid('a kubeconfig of another', discovery('{file: {path: /a}}')),
   valid(
@@ -194,7 +194,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     ),
   ),
 
-  valid('a program of your own', exec('ready: {require: KubeletHealthy}')),
+  valid('a custom program', exec('ready: {require: KubeletHealthy}')),
   valid(
     'a program with its test',
     init(
@@ -204,7 +204,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
   invalid('two bootstrappers', 'Conflict', init('bootstrapper: ¦{kubeadm: {}, exec: {command: a}}')),
   invalid('a program with a relative path', 'InvalidValue', init('bootstrapper: {exec: {command: ¦bin/a}}')),
   invalid('a proof that only kubeadm gives', 'Conflict', exec('ready: {require: ¦NodeReady}')),
-  invalid('a test that is not there', 'Conflict', exec('ready: {require: ¦Command}')),
+  invalid('a missing test', 'Conflict', exec('ready: {require: ¦Command}')),
   invalid('static pods of another program', 'Conflict', exec('controlPlane: {staticPods: ¦[]}')),
   invalid(
     'an audit log of another program',
@@ -226,7 +226,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
   ),
   invalid('a taint without an effect', 'MissingField', init('node: {taints: [¦{key: a}]}')),
   invalid('an unknown effect', 'InvalidValue', init('node: {taints: [{key: a, effect: ¦Never}]}')),
-  invalid('a key of a label that is none', 'InvalidValue', init('node: {labels: {¦"a b": c}}')),
+  invalid('an invalid label key', 'InvalidValue', init('node: {labels: {¦"a b": c}}')),
   invalid('an argument with dashes', 'InvalidValue', init('node: {kubelet: {args: [{name: ¦--v, value: "2"}]}}')),
   invalid('an argument that is a number', 'InvalidType', init('node: {kubelet: {args: [{name: v, value: ¦2}]}}')),
   invalid('a socket that is a path', 'InvalidValue', init('node: {criSocket: ¦/run/a.sock}')),
@@ -256,9 +256,5 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     'UnsupportedVersion',
     init('node: {kubelet: {args: [{name: ¦container-runtime, value: remote}]}}'),
   ),
-  beyond(
-    'a token that is not there',
-    'UnknownReference',
-    init('cluster: {bootstrapTokens: [{token: {secret: ¦nothing}}]}'),
-  ),
+  beyond('a missing token', 'UnknownReference', init('cluster: {bootstrapTokens: [{token: {secret: ¦nothing}}]}')),
 ];

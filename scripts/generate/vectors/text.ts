@@ -24,7 +24,7 @@ export const TEXT_VECTORS: readonly Source[] = [
   beyond('a key that JavaScript loses', 'UnknownField', `${HEADER}host: {sysctl: {¦__proto__: "1"}}`),
   beyond('a list as the document', 'InvalidType', '¦- a'),
   beyond('a feature that this version has not', 'RequiresNewerAgent', `${HEADER}requires: {features: [¦Teleport]}`),
-  beyond('an agent that is not there yet', 'RequiresNewerAgent', `${HEADER}requires: {agentVersion: ¦">=99"}`),
+  beyond('a newer agent', 'RequiresNewerAgent', `${HEADER}requires: {agentVersion: ¦">=99"}`),
   invalid('no kind', 'MissingField', '¦apiVersion: machineadm.dev/v1alpha1\nmetadata: {name: node-1}'),
   invalid('no apiVersion', 'MissingField', '¦kind: MachineBootstrap\nmetadata: {name: node-1}'),
   invalid('no metadata', 'MissingField', '¦apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap'),
@@ -39,7 +39,7 @@ export const TEXT_VECTORS: readonly Source[] = [
     'apiVersion: machineadm.dev/v1alpha1\nkind: ¦Machines\nmetadata: {name: node-1}',
   ),
   invalid('an unknown section', 'UnknownField', `${HEADER}¦hosts: {}`),
-  invalid('a condition that is none', 'InvalidValue', `${HEADER}requires: {agentVersion: ¦newest}`),
+  invalid('an invalid condition', 'InvalidValue', `${HEADER}requires: {agentVersion: ¦newest}`),
   invalid('features that are no list', 'InvalidType', `${HEADER}requires: {features: ¦a}`),
   invalid('an unknown requirement', 'UnknownField', `${HEADER}requires: {¦agent: ">=0.1"}`),
   invalid(

@@ -47,7 +47,7 @@ export const VARIABLE_VECTORS: readonly Source[] = [
   invalid('a name with a dash', 'InvalidValue', 'variables: {¦a-b: {value: x}}'),
   invalid('an unknown provider', 'InvalidValue', 'variables: {v: {metadata: {provider: ¦ibm, path: a}}}'),
   invalid('a metadata path that is missing', 'MissingField', 'variables: {v: {metadata: ¦{provider: aws}}}'),
-  beyond('a variable that is not there', 'UnknownReference', 'host: {hostname: ¦"${w}"}'),
+  beyond('a missing variable', 'UnknownReference', 'host: {hostname: ¦"${w}"}'),
   beyond('a value that does not fit', 'InvalidValue', 'host: {hostname: ¦"${v}"}\nvariables: {v: {value: Node_1}}'),
   valid(
     'secrets of every source',
@@ -73,7 +73,7 @@ export const VARIABLE_VECTORS: readonly Source[] = [
   invalid('a secret without a source', 'MissingField', 'secrets: {a: ¦{}}'),
   invalid('two sources of a secret', 'InvalidType', 'secrets: {a: ¦{value: x, env: A}}'),
   invalid('a program without a name', 'InvalidValue', 'secrets: {a: {exec: {command: ¦[]}}}'),
-  invalid('a region that is none', 'InvalidValue', 'secrets: {a: {awsParameter: {name: a, region: ¦Europe}}}'),
+  invalid('an invalid region', 'InvalidValue', 'secrets: {a: {awsParameter: {name: a, region: ¦Europe}}}'),
   invalid('the name of a secret with a dot', 'InvalidValue', 'secrets: {¦a.b: {value: x}}'),
   invalid('headers that are a list', 'InvalidType', 'secrets: {a: {http: {url: "https://a.example", headers: ¦[a]}}}'),
   beyond(

@@ -31,7 +31,7 @@ function withoutSecretPlaces(text: string, kind: Kind): string {
   }
 }
 
-/** YAML or JSON, written anew: what a comment holds goes as well. */
+/** YAML or JSON, parsed and written again: comments are dropped. */
 function rewritten(text: string, change: (value: unknown) => unknown): string {
   const document = parseDocument(text, { logLevel: 'silent' });
   if (document.errors.length > 0) {

@@ -95,7 +95,7 @@ async function greet(
   const ca = await host.readText(CA_PATH);
   const answer = await ask(endpoint, '/version', ca);
   if (typeof answer === 'string') return [refusedByTls(shown, answer)];
-  const judged = ca === undefined ? ' (its certificate was not judged: no CA is here yet)' : '';
+  const judged = ca === undefined ? ' (its certificate was not checked: this machine has no CA yet)' : '';
   return [
     { id: 'endpoint/tls', title: 'network', severity: 'passed', text: `the API server at ${shown} answers${judged}` },
     ...clockCheck(answer.headers.get('date'), now()),

@@ -91,7 +91,7 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
   {
     id: 'IMG-05',
     level: 'MUST',
-    title: 'the program and each directory above it belong to root, and nobody else can write there',
+    title: 'root owns the program and each directory above it, and no other user can write there',
     check({ tree, program }) {
       if (program === undefined) return notProven('machineadm is not installed here');
       const remedy = 'Install the program as root into /usr/local/bin, /usr/bin or /opt/bin.';

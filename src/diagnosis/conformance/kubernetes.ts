@@ -124,7 +124,7 @@ export const KUBERNETES_CLAUSES: readonly Clause[] = [
       if (program !== 'containerd') return notApplicable(`the runtime is ${program}`);
       const disabled = disabledCriPlugin(subject.tree, subject.units.load(unit));
       if (disabled === undefined) return kept('on');
-      if (disabled.plugin === undefined) return notProven(`${disabled.path} is no TOML`);
+      if (disabled.plugin === undefined) return notProven(`${disabled.path} is not valid TOML`);
       return broken(
         `disabled_plugins of ${disabled.path} names ${disabled.plugin}`,
         'Take it out, or let containerRuntime.containerd of the document do it.',

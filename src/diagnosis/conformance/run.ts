@@ -27,16 +27,16 @@ export const RUN_CLAUSES: readonly Clause[] = [
       const status = statusOf(subject);
       if (stat === undefined || status === undefined) return notApplicable(NO_RUN);
       const wrong = wrongMode(STATUS, stat, 0o640) ?? wrongGroup(subject.tree, STATUS, stat);
-      if (wrong !== undefined) return broken(wrong, `Let nobody else write it. ${REMEDY_FOR_MODES}`);
+      if (wrong !== undefined) return broken(wrong, `Let only root write it. ${REMEDY_FOR_MODES}`);
       const missing = ['runId', 'command', 'phase', 'startedAt', 'updatedAt', 'steps', 'conditions', 'document'].filter(
         (field) => !(field in status),
       );
       if (status.apiVersion !== 'machineadm.dev/status/v1' || status.kind !== 'BootstrapStatus') {
-        return broken(`it is ${String(status.kind)} of ${String(status.apiVersion)}`, 'Let nobody else write it.');
+        return broken(`it is ${String(status.kind)} of ${String(status.apiVersion)}`, 'Let only root write it.');
       }
       return missing.length === 0
         ? kept(`phase ${String(status.phase)}, outcome ${String(status.outcome ?? 'none yet')}`)
-        : broken(`missing: ${missing.join(', ')}`, 'Let nobody else write it.');
+        : broken(`missing: ${missing.join(', ')}`, 'Let only root write it.');
     },
   },
   {
@@ -82,7 +82,7 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-04',
     level: 'MUST',
-    title: `${DOCUMENT} is for root alone, and its directory root's: it may hold secrets`,
+    title: `only root can read ${DOCUMENT}, and root owns its directory: it may contain secrets`,
     check({ tree }) {
       const directory = tree.stat('/etc/machineadm');
       const wrong: string[] = [];
@@ -91,7 +91,7 @@ export const RUN_CLAUSES: readonly Clause[] = [
       }
       const document = tree.stat(DOCUMENT);
       const link = tree.lstat(DOCUMENT);
-      if (document === undefined && wrong.length === 0) return notApplicable('there is none');
+      if (document === undefined && wrong.length === 0) return notApplicable('there is no document');
       if (document !== undefined && (document.uid !== 0 || link?.uid !== 0 || (document.mode & 0o077) !== 0)) {
         wrong.push(described(document.path, document));
       }
@@ -122,25 +122,22 @@ export const RUN_CLAUSES: readonly Clause[] = [
       if (status === undefined) return notApplicable(NO_RUN);
       const stat = tree.lstat(SUMMARY);
       if (stat === undefined) {
-        return broken('it is not there', 'An earlier version wrote the status: run provision again.');
+        return broken('it does not exist', 'An earlier version wrote the status: run provision again.');
       }
       const directory = tree.lstat('/run/machineadm');
       const wrong =
         wrongMode(SUMMARY, stat, 0o644) ??
         (directory === undefined ? undefined : wrongMode('/run/machineadm', directory, 0o755));
-      if (wrong !== undefined) return broken(wrong, 'Let nobody else change it: it is read by other users.');
+      if (wrong !== undefined) return broken(wrong, 'Let only root change it: other users read it.');
       const summary = parsed(tree.readText(SUMMARY));
-      if (summary === undefined) return broken('it is damaged', 'Let nobody else write it. Run provision again.');
+      if (summary === undefined) return broken('it is damaged', 'Let only root write it. Run provision again.');
       if ([status.phase, member(summary, 'phase')].some((phase) => phase !== 'Concluded')) {
         return notProven('the run had not concluded when it was read');
       }
       const other = ['runId', 'outcome', 'exitCode'].filter((field) => member(summary, field) !== status[field]);
       return other.length === 0
         ? kept(`outcome ${String(status.outcome)}`)
-        : broken(
-            `it has another ${other.join(', ')} than the status`,
-            'Let nobody else write it. Run provision again.',
-          );
+        : broken(`it has another ${other.join(', ')} than the status`, 'Let only root write it. Run provision again.');
     },
   },
 ];

@@ -40,7 +40,7 @@ export const UNIT_CLAUSES: readonly Clause[] = [PROVISION, RESUME].flatMap((name
     {
       id: number(2),
       level: 'MUST',
-      title: `${name} starts "provision ${flag}", which does nothing once the document was applied unless that asks for every boot, and has no deadline of its own`,
+      title: `${name} starts "provision ${flag}", which does nothing once the document was applied, unless a hook runs at every boot, and sets no deadline`,
       check: installed((unit, subject) => {
         const wrong = whyNotProvisioning(subject, unit, flag);
         if (wrong !== undefined) return wrong;

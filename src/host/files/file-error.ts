@@ -112,7 +112,7 @@ const KNOWN: Readonly<Record<string, KnownErrno>> = {
     remedy: (path) => `Check "namei -l ${path}" for a file where a directory is expected.`,
   },
   ELOOP: {
-    what: 'a symbolic link stands where none is followed',
+    what: 'a symbolic link is in the path, and links are not followed there',
     remedy: (path) => `Check "namei -l ${path}"; remove the link or give the path it leads to.`,
   },
   ENOENT: { what: 'it does not exist', remedy: (path) => `Check "namei -l ${path}".` },

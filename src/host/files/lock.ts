@@ -99,7 +99,7 @@ function lockedError(descriptor: number, path: string): MachineadmError {
     summary: `another machineadm run is active on this machine: ${holder} holds ${path}`,
     remedy:
       'Wait for it to end ("machineadm status"), or end it if it is stuck; the lock is free as soon as it is gone.',
-    evidence: [{ source: path, text: `held by ${holder}` }],
+    evidence: [{ source: path, text: `used by ${holder}` }],
     retryable: true,
   });
 }

@@ -132,7 +132,7 @@ export async function placeVerified(
     rmSync(place.at, { force: true });
     throw new MachineadmError({
       reason: 'VerifiedFileChanged',
-      summary: `${path} was changed by somebody else after it was verified; it was removed`,
+      summary: `${path} was changed by another program after it was verified; it was removed`,
       remedy: `Find out who writes to ${directory}, and let only root do so; then run this again.`,
       evidence: [{ source: path, text: `it was verified with the SHA-256 ${found.sha256}` }],
     });

@@ -34,7 +34,7 @@ const REMEDIES: Readonly<Record<HttpFailureKind, string>> = {
   tls: 'Trust the CA of the server with host.certificateAuthorities, or correct the URL.',
   proxy: 'Check host.proxy and that the proxy runs; hosts under host.proxy.no are reached without it.',
   aborted: 'Run again.',
-  redirect: 'Name the URL that the server should lead to, or mend the server.',
+  redirect: 'Name the final URL, or fix the redirect of the server.',
   protocol: 'Check that the URL leads to the server that is meant.',
 };
 

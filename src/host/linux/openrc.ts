@@ -209,7 +209,7 @@ async function failed(command: string, name: string, what: string, result: Comma
   const log = await serviceLog({ stat, readRange }, service, EVIDENCE_LINES).catch(() => []);
   const state = await openrcServiceState(name).catch(() => ABSENT);
   const why = state.masked
-    ? 'its script may not be executed (it is masked)'
+    ? 'its script is not executable (it is masked)'
     : !state.exists
       ? 'no such service exists'
       : result.timedOut

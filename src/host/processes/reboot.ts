@@ -29,7 +29,7 @@ export async function requestReboot(host: Pick<Host, 'run' | 'which'>, platform:
   throw new MachineadmError({
     reason: 'RebootRequired',
     summary: `The machine could not be rebooted: ${command.program} ended with ${result.status}.`,
-    remedy: 'Reboot it by hand: the run goes on by itself then, where the machine is set up for that.',
+    remedy: 'Reboot it manually: the run then resumes automatically if the machine is set up for that.',
     evidence: [{ source: command.program, text: result.stderr.trim() || result.stdout.trim() }],
   });
 }

@@ -46,7 +46,7 @@ export function systemdBootFile(boot: BootCommand): BootFile {
     service,
     path: unitPath(service),
     mode: 0o644,
-    content: `# Written by machineadm; it is put back as it was by the next machineadm provision.
+    content: `# Written by machineadm; the next machineadm provision restores it.
 [Unit]
 Description=${boot.description.replaceAll('%', '%%')}
 ${documentation}RequiresMountsFor=/var/lib/machineadm
@@ -76,7 +76,7 @@ export function openrcBootFile(boot: BootCommand): BootFile {
     path: openrcScriptPath(boot.name),
     mode: 0o755,
     content: `#!/sbin/openrc-run
-# Written by machineadm; it is put back as it was by the next machineadm provision.
+# Written by machineadm; the next machineadm provision restores it.
 description=${shellWord(boot.description)}
 
 depend() {

@@ -66,7 +66,7 @@ function lockedError(file: string): MachineadmError {
     summary: `another machineadm run is active on this machine: ${holder} holds ${file}`,
     remedy:
       'Wait for it to end ("machineadm status"), or end it if it is stuck; the lock is free as soon as it is gone.',
-    evidence: [{ source: file, text: `held by ${holder}` }],
+    evidence: [{ source: file, text: `used by ${holder}` }],
     retryable: true,
   });
 }

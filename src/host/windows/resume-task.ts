@@ -136,7 +136,7 @@ function notArranged(result: CommandResult): MachineadmError {
   const said = `${result.stdout}\n${result.stderr}`.split(/\r?\n/).filter((line) => line.trim() !== '');
   return new MachineadmError({
     reason: 'ResumptionNotArranged',
-    summary: `The scheduled task ${RESUME_TASK}, by which a run goes on behind a reboot, could not be changed.`,
+    summary: `The scheduled task ${RESUME_TASK}, which resumes a run after a reboot, could not be changed.`,
     remedy: 'Look whether the service Schedule runs (sc.exe query Schedule), and run machineadm provision again.',
     evidence: [
       { source: 'schtasks.exe', text: `status ${result.status}` },

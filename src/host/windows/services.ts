@@ -162,7 +162,7 @@ async function serviceFailed(machine: Machine, name: string, action: string, why
   const logs = await serviceLogs(machine, name, 20);
   return new MachineadmError({
     reason: 'ServiceFailed',
-    summary: `the service ${name} did not do what it was told (${action}): ${why}`,
+    summary: `the service ${name} did not ${action}: ${why}`,
     remedy: `Look at "sc.exe queryex ${name}", the System log in the Event Viewer, and the logs below C:\\var\\log.`,
     evidence: logs.slice(-20).map((line) => ({ source: name, text: line })),
   });

@@ -217,8 +217,8 @@ async function change(
   );
   if (back.serves) await host.removeFile(TRANSACTION);
   const outcome = back.serves
-    ? 'The configuration of before is back, and the API server serves with it.'
-    : `The configuration of before is back, but the API server does not serve with it either: ${back.why}.`;
+    ? 'The previous configuration is restored, and the API server serves with it.'
+    : `The previous configuration is restored, but the API server does not serve with it either: ${back.why}.`;
   throw new MachineadmError({
     reason: 'APIServerNotReconfigured',
     summary: `The API server did not come up with its new configuration: ${why}. ${outcome}`,
@@ -255,7 +255,7 @@ async function clusterConfiguration(host: Host, { signal, waitingFor }: Reconfig
       const found =
         answer.kind === 'found' ? text(member(member(answer.object, 'data'), 'ClusterConfiguration')) : undefined;
       if (found !== undefined && (await foreignYaml(found)) !== undefined) return found;
-      why = 'why' in answer ? answer.why : `kubeadm-config ${found === undefined ? 'is not there' : 'is not YAML'}`;
+      why = 'why' in answer ? answer.why : `kubeadm-config ${found === undefined ? 'does not exist' : 'is not YAML'}`;
       // A missing object is not retried.
       if (!('why' in answer) || Date.now() >= until) break;
       waitingFor(`the API server to show the cluster's configuration: ${why}`);
@@ -292,7 +292,7 @@ async function requireReadableEncryption(
 function noManifest(): MachineadmError {
   return new MachineadmError({
     reason: 'APIServerNotReconfigured',
-    summary: `${API_SERVER_MANIFEST} is not there, or no pod of an API server.`,
-    remedy: 'Nothing was changed. Restore the manifest, or reset this machine and provision it anew.',
+    summary: `${API_SERVER_MANIFEST} does not exist, or is not a pod of an API server.`,
+    remedy: 'Nothing was changed. Restore the manifest, or reset this machine and provision it again.',
   });
 }

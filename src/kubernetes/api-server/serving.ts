@@ -69,7 +69,7 @@ async function look(
   if (process === undefined) return { why: 'its container to start' };
   // A stopping API server closes its listener at once and lives until its requests are done; until it has ended it may
   // be the one that answers.
-  if ((await stillRunning(host, gone)).length > 0) return { why: 'the one of before to end' };
+  if ((await stillRunning(host, gone)).length > 0) return { why: 'the previous one to end' };
   if (manifest.endpoint === undefined) return { process };
   const answer = await askReadyz(host, manifest.endpoint, signal);
   return answer === undefined ? { process } : { why: answer };

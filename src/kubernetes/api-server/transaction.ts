@@ -87,7 +87,7 @@ export function contentBefore({ files }: Transaction, path: string): string | un
 function unreadable(): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: `${TRANSACTION}, which keeps the API server's configuration of before a change, is damaged.`,
+    summary: `${TRANSACTION}, which has the API server's configuration from before a change, is damaged.`,
     remedy: 'See that the API server runs as it should, remove the file, and run machineadm provision again.',
   });
 }

@@ -56,7 +56,7 @@ export async function changeComponent(
     reason: 'HardenedComponentFailed',
     summary: `${component} did not come back with the settings of the hardening profile: ${why}. Its manifest is as it was.`,
     remedy:
-      'Read what the component says (crictl logs, /var/log/pods), and the journal of the kubelet; then mend what it names, or except the control.',
+      'Read the log of the component (crictl logs, /var/log/pods) and the journal of the kubelet; then fix the cause, or exclude the control.',
     evidence: edits.map((edit) => ({ source: path, text: describeEdit(edit) })),
     retryable: true,
   });

@@ -76,7 +76,7 @@ export async function missingArgumentFiles(
         const remedy = `Write it with host.files or a hook, or correct ${name} in ${field}.`;
         missing.push({
           field,
-          what: `${field}: ${name} names ${path}, which is not there and which nothing writes`,
+          what: `${field}: ${name} names ${path}, which does not exist and which the document does not write`,
           remedy,
         });
       }

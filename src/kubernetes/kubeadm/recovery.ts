@@ -113,7 +113,7 @@ async function hasJoined(host: QueryHost, past: EarlierRun, patienceMs: number):
   if (answer.kind === 'absent' || answer.kind === 'untrusted' || !worker) return false;
   throw new MachineadmError({
     reason: 'APIServerUnreachableFromKubelet',
-    summary: `An earlier run was killed while this machine joined, and whether it has joined cannot be found out: ${answer.why}.`,
+    summary: `An earlier run was killed while this machine joined, and machineadm cannot determine whether it has joined: ${answer.why}.`,
     remedy:
       'Restore the way to the API server and run machineadm provision again. To give this node up and join again, run machineadm reset first.',
     evidence: [{ source: 'API server', text: answer.why }],

@@ -149,7 +149,7 @@ async function tellOthers(
 
 function troubleOf(name: string, target: string, { pending, refused, state }: SinkOutcome): string {
   const what = [
-    ...(refused > 0 ? [`refused ${count(refused)} for good`] : []),
+    ...(refused > 0 ? [`refused ${count(refused)} permanently`] : []),
     ...(pending > 0 ? [`has not taken ${count(pending)}, which will be tried again`] : []),
   ].join(' and ');
   return redact(`sink ${name} (${target}) ${what}: ${state.lastError ?? 'no reason given'}`);

@@ -80,7 +80,7 @@ export function journalSink(host: Pick<Host, 'run' | 'stat'>): Sink {
   };
 }
 
-const NO_JOURNAL = 'there is no journal on this machine: this run is told to syslog instead';
+const NO_JOURNAL = 'this machine has no journald: the run logs to syslog instead';
 
 /** As logger(1) names them. */
 const SEVERITIES = { 3: 'err', 4: 'warning', 5: 'notice', 6: 'info', 7: 'debug' } as const;

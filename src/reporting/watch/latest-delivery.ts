@@ -44,7 +44,7 @@ export class LatestDelivery {
       const result = await attempt(event, this.#options, timeoutMs);
       if (signal.aborted) break;
       if (result.kind === 'delivered') this.#tell(undefined);
-      else this.#tell(result.kind === 'refused' ? `it was refused for good: ${result.why}` : result.why);
+      else this.#tell(result.kind === 'refused' ? `it was refused permanently: ${result.why}` : result.why);
       failures = result.kind === 'retry' ? failures + 1 : 0;
       if (result.kind !== 'retry') continue;
       this.#next ??= event;
@@ -65,7 +65,9 @@ export class LatestDelivery {
     if (trouble === this.#trouble) return;
     this.#trouble = trouble;
     const what =
-      trouble === undefined ? 'is told again' : `did not take what the node is like: ${oneLine(redact(trouble))}`;
+      trouble === undefined
+        ? 'receives reports again'
+        : `did not accept the state of the node: ${oneLine(redact(trouble))}`;
     onNews(`sink ${name} (${sink.target}) ${what}`);
   }
 }

@@ -41,7 +41,7 @@ export async function sudoObstacles(
     obstacles.push({
       reason: 'SudoersInvalid',
       what: `sudo does not understand a rule of ${user.name}: ${trouble}`,
-      remedy: 'Correct host.users.sudo; a rule is what stands behind the name, such as "ALL=(ALL) NOPASSWD:ALL".',
+      remedy: 'Correct host.users.sudo; a rule is the part after the user name, such as "ALL=(ALL) NOPASSWD:ALL".',
     });
   }
   return obstacles;

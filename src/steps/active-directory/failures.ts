@@ -27,7 +27,8 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
     reason: 'OneTimePasswordRejected',
     pattern: /Couldn't authenticate as machine account: \S+: Preauthentication failed/,
     summary: 'The domain does not accept the one-time password of this computer: it is wrong, or was used before.',
-    remedy: 'Preset the account anew (adcli preset-computer) with a new one-time password, and give that.',
+    remedy:
+      'Preset the account again (adcli preset-computer) with a new one-time password, and put that into the document.',
     example:
       "adcli: couldn't connect to corp.example.test domain: Couldn't authenticate as machine account: A2: Preauthentication failed",
   },
@@ -103,7 +104,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   {
     reason: 'OrganizationalUnitInvalid',
     pattern: /Couldn't lookup computer container|structural objectClass computer is not a valid child class/,
-    summary: 'host.activeDirectory.computerOU is not the name of a place that can hold computers.',
+    summary: 'host.activeDirectory.computerOU is not a container for computers.',
     remedy: 'Give the distinguished name of an organizational unit, such as "OU=Nodes,DC=corp,DC=example,DC=com".',
     example: "adcli: joining domain failed: Couldn't lookup computer container: Nodes: 0000208F: Invalid DN",
   },
@@ -148,7 +149,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
     reason: 'DomainJoinBlobInvalid',
     pattern: /DOS code 0x00000a96|NERR_JoinPerformedMustRestart|failed to parse ODJ/i,
     summary: 'Samba cannot read the offline join data.',
-    remedy: 'Make it anew (djoin /provision, or net offlinejoin provision) and give its whole content.',
+    remedy: 'Create it again (djoin /provision, or net offlinejoin provision) and give its whole content.',
     example: 'Failed to call NetRequestOfflineDomainJoin: DOS code 0x00000a96',
   },
 ];

@@ -109,7 +109,7 @@ async function preflight(host: QueryHost, desired: DomainMembership): Promise<re
     missing.push({
       reason: 'ComputerNameInvalid',
       what: `${desired.computerName} cannot name a computer of a domain: at most 15 letters, digits and "-"`,
-      remedy: 'Give host.activeDirectory.computerName, of its own for each machine.',
+      remedy: 'Set host.activeDirectory.computerName, a different one for each machine.',
       scope: 'node',
     });
   }

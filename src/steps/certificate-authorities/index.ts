@@ -153,7 +153,7 @@ const NO_STORE: UnmetRequirement = {
   remedy: 'Install the package ca-certificates.',
 };
 
-/** Has the operating system make its bundle anew. Throws `CertificateAuthorityNotTrusted`. */
+/** Has the operating system regenerate its bundle. Throws `CertificateAuthorityNotTrusted`. */
 export async function rebuildTrust(
   host: Host,
   desired: Pick<AuthoritiesDesired, 'osId'>,

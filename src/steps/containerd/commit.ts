@@ -89,8 +89,8 @@ async function restartAgain(
   try {
     await host.services.restart(SERVICE);
     await waitUntilHealthy(host, desired.socket, times.healthyAgainWithin, execution);
-    return 'The configuration that was there before was put back, and containerd runs with it.';
+    return 'The previous configuration was restored, and containerd runs with it.';
   } catch {
-    return 'The configuration that was there before was put back, but containerd does not work with it either.';
+    return 'The previous configuration was restored, but containerd does not work with it either.';
   }
 }

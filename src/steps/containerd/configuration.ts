@@ -39,7 +39,7 @@ const HEADERS: Readonly<Record<ContainerdModel['mode'], string>> = {
 # (containerRuntime.containerd). The file found before is kept as config.toml.machineadm-orig.
 
 `,
-  Merge: `${MERGED_MARK} what the document says (containerRuntime.containerd) is put back at its next run,
+  Merge: `${MERGED_MARK} its next run restores what the document sets (containerRuntime.containerd),
 # everything else is kept. The file found before is kept as config.toml.machineadm-orig.
 
 `,

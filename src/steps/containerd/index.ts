@@ -91,7 +91,7 @@ function configure(desired: ContainerdDesired, actual: ContainerdActual): Change
   const [before, after] = [maskedToml(current?.text ?? ''), maskedToml(wanted.text)];
   const diff = before === undefined || after === undefined ? undefined : textDiff(before, after) || undefined;
   const verb = model.mode === 'Merge' && current !== undefined ? 'merge into' : 'write';
-  const mends = mistakes.length === 0 ? '' : `; mends the file found: ${mistakes.join('; ')}`;
+  const mends = mistakes.length === 0 ? '' : `; corrects the file found: ${mistakes.join('; ')}`;
   return {
     id: 'containerd/config',
     summary: `${verb} ${CONFIGURATION_PATH} for containerd ${version?.text ?? ''}${mends}`.trimEnd(),
@@ -103,7 +103,7 @@ function configure(desired: ContainerdDesired, actual: ContainerdActual): Change
       desired,
       actual,
       warnings: [
-        ...mistakes.map((mistake) => `the configuration of containerd that was found is mended: ${mistake}`),
+        ...mistakes.map((mistake) => `the existing configuration of containerd is corrected: ${mistake}`),
         ...changedWarnings(actual.changed, model.mode),
         ...dropInWarnings(version, actual.dropIns),
         ...folded.map((path) => `${path} is now part of ${CONFIGURATION_PATH} and no longer read by containerd`),

@@ -42,7 +42,7 @@ async function authorityProblem(
   if (ca.kind === 'pem') return certificateProblem(ca.pem, now);
   if (laid.has(ca.path)) return undefined;
   const text = await host.readText(ca.path);
-  return text === undefined ? `is not there: ${ca.path}` : certificateProblem(text, now);
+  return text === undefined ? `does not exist: ${ca.path}` : certificateProblem(text, now);
 }
 
 async function clientProblem(

@@ -167,7 +167,7 @@ async function configurePam(host: Host, { program, args }: PamTool, signal: Abor
   throw new MachineadmError({
     reason: 'DirectoryLoginsNotConfigured',
     summary: `${program} could not put sssd into the stacks of PAM.`,
-    remedy: 'Read its words in the evidence; on Debian, the profile is that of the package libpam-sss.',
+    remedy: 'Read its message in the evidence; on Debian, the package libpam-sss has the profile.',
     evidence: [{ source: program, text: result.stderr.trim().split('\n').at(-1) ?? '' }],
   });
 }
@@ -176,7 +176,7 @@ async function groupsUnknown(host: Host, groups: readonly string[]): Promise<Mac
   const log = await host.services.logs('sssd', 3);
   return new MachineadmError({
     reason: 'DirectoryLoginsNotConfigured',
-    summary: `sssd runs, and the system does not know ${groups.join(', ')}: nobody of them could log in.`,
+    summary: `sssd runs, and the system does not know ${groups.join(', ')}: their members could not log in.`,
     remedy:
       'Correct host.activeDirectory.logins.allowedGroups, or look why sssd does not find them (journalctl -u sssd); NSS needs its module (Debian: libnss-sss).',
     evidence: [

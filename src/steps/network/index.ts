@@ -72,7 +72,7 @@ export const network: Step<Prunable<NetworkModel>, NetworkActual, NetworkChange>
   plan(desired, { wanted, inOrder, texts, dropped, unconfirmed }) {
     const different = wanted.filter(({ path }) => !inOrder.has(path));
     if (different.length + dropped.length === 0 && !unconfirmed) return [];
-    // A trial that was not confirmed begins again with the files of before it.
+    // A trial that was not confirmed begins again with the previous files.
     const write = unconfirmed ? wanted : different;
     const parts = [
       ...write.map(({ path }) => `${texts.has(path) ? 'update' : 'write'} ${path}`),
@@ -81,7 +81,7 @@ export const network: Step<Prunable<NetworkModel>, NetworkActual, NetworkChange>
     return [
       {
         id: CHANGE,
-        summary: `${TOOLS[desired.tool].title}: ${unconfirmed ? 'finish an interrupted change: ' : ''}${parts.join(', ')}; put back if the network is lost`,
+        summary: `${TOOLS[desired.tool].title}: ${unconfirmed ? 'finish an interrupted change: ' : ''}${parts.join(', ')}; restored if the network is lost`,
         diff: write
           .filter(({ path }) => isPublic(path))
           .map(({ path, content }) => textDiff(texts.get(path) ?? '', content))

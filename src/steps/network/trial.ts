@@ -36,8 +36,8 @@ export interface Trial {
 }
 
 /**
- * Applies files as `netplan try` does: they stay if the network is there with them, else those of before come back. The
- * files of before are on disk until then, so that a run after a killed one begins with them again.
+ * Applies files as `netplan try` does: they stay if the network works with them; otherwise the previous ones are restored. The
+ * previous files are on disk until then, so that a run after a killed one begins with them again.
  */
 export async function tryOut(host: Host, change: NetworkChange, execution: Execution): Promise<void> {
   const { desired, write, remove } = change;
@@ -53,7 +53,7 @@ export async function tryOut(host: Host, change: NetworkChange, execution: Execu
     const lost = await whatIsLost(host, desired, trial.hadDefaultRoute, execution);
     if (lost !== undefined) throw networkLost(desired, lost);
   } catch (error) {
-    execution.waitingFor('the network of before');
+    execution.waitingFor('the previous network');
     throw withEvidence(error, await endTrial(host, trial, write));
   }
 }
@@ -191,17 +191,17 @@ function networkLost({ keep }: NetworkModel, lost: string): MachineadmError {
   });
 }
 
-/** The same error, which also says whether the network of before is back. */
+/** The same error, which also says whether the previous network is restored. */
 function withEvidence(error: unknown, failures: readonly Evidence[]): unknown {
   if (!(error instanceof MachineadmError)) return error;
   const { reason, remedy, retryable, exit, transcript } = error;
   const isBack = failures.length === 0;
   return new MachineadmError({
     reason,
-    summary: `${error.message}; ${isBack ? 'the files of before were put back' : 'putting the files of before back failed, too'}`,
+    summary: `${error.message}; ${isBack ? 'the previous files were restored' : 'restoring the previous files failed, too'}`,
     remedy: isBack
       ? remedy
-      : `${remedy} The files of before are kept in ${NETWORK_TRIAL}: the next run puts them back first.`,
+      : `${remedy} The previous files are kept in ${NETWORK_TRIAL}: the next run restores them first.`,
     evidence: [...error.evidence, ...failures],
     retryable,
     exit,
@@ -213,7 +213,7 @@ function withEvidence(error: unknown, failures: readonly Evidence[]): unknown {
 function unreadable(): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: `${NETWORK_TRIAL}, which keeps the network files of before a change, is damaged`,
+    summary: `${NETWORK_TRIAL}, which has the network files from before a change, is damaged`,
     remedy: 'See that the network files are as they should be, remove this file, and run machineadm provision again.',
   });
 }

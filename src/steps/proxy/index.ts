@@ -136,7 +136,7 @@ function fileChanges(desired: ProxyDesired, actual: ProxyActual): readonly Chang
     ];
   }
   if (actual.file === 'right') return [];
-  const what = actual.file === undefined ? ' (a run finds out whether it changed)' : '';
+  const what = actual.file === undefined ? ' (a run checks whether it changed)' : '';
   return [
     {
       id: 'proxy/variables',

@@ -8,8 +8,8 @@ export function printedJson(program: string, stdout: string): unknown {
   } catch (cause) {
     throw new MachineadmError({
       reason: 'HostStepFailed',
-      summary: `${program} did not print the JSON that it was asked for.`,
-      remedy: `Run "${program} --json" by hand: a program of another kind may stand in its place, or it was ended early.`,
+      summary: `${program} did not print valid JSON.`,
+      remedy: `Run "${program} --json" manually: another program may have its name, or it was killed early.`,
       evidence: [{ source: program, text: stdout.slice(0, 200) }],
       cause,
     });

@@ -115,7 +115,7 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
       await run(host, 'mount', ['-o', options, mount.path], mount, state, place, execution);
     }
     const after = await inspectMount(host, mount, device);
-    if (after?.mounted !== 'yes') throw mountFailed(mount, state, place, 'it is not there when looked for (findmnt)');
+    if (after?.mounted !== 'yes') throw mountFailed(mount, state, place, 'findmnt does not find it');
   },
 
   async followUp(host, _desired, followUp) {

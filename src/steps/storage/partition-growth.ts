@@ -18,7 +18,7 @@ export interface DiskGrowth {
   readonly diskGrew: boolean;
 }
 
-export const NOT_LAST = 'another partition lies behind the one that is to grow';
+export const NOT_LAST = 'another partition follows the one that is to grow';
 
 /** What the last partition of a table could become on its disk as it is; undefined where there is no room. */
 export function diskGrowth(disk: DiskModel, device: BlockDevice, table: PartitionTable): DiskGrowth | undefined {

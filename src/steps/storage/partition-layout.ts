@@ -97,7 +97,7 @@ export function grownScript(dump: string, number: number, sizeBytes: number, sec
  * `Rest` became is accepted at any size: a disk may have grown since.
  */
 export function tableDifference(disk: DiskModel, sizeBytes: number, found: PartitionTable): string | undefined {
-  if (found.kind !== disk.table) return `a ${found.kind} table where ${disk.table} is asked for`;
+  if (found.kind !== disk.table) return `${found.kind} table instead of ${disk.table}`;
   if (found.partitions.length !== disk.partitions.length) {
     return `${count(found.partitions.length)} where ${disk.partitions.length} are asked for`;
   }

@@ -64,7 +64,7 @@ export function describeContents({ signatures, type, label }: Contents): string 
 function unreadable(path: string, program: string, stderr: string): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: `${path} could not be read to see what lies on it.`,
+    summary: `${path} could not be read to detect its contents.`,
     remedy: 'Check the kernel log ("journalctl -k") for errors of the disk, and that this machine may open the device.',
     evidence: [{ source: program, text: stderr.trim().split('\n').at(-1) ?? '' }],
   });

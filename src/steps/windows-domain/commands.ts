@@ -63,7 +63,7 @@ export function offlineJoin(file: string, timeoutMs: number): Command {
   };
 }
 
-/** Finds a controller anew, and not in what is remembered (Microsoft Learn, nltest). */
+/** Finds a controller again instead of using the cached one (Microsoft Learn, nltest). */
 export function findController(domain: string): Query {
   return { program: 'nltest.exe', args: [`/dsgetdc:${domain}`, '/force'] };
 }
@@ -85,7 +85,7 @@ export function readController({ status, stdout, stderr }: CommandResult): Found
   return statusIn(`${stdout}\n${stderr}`);
 }
 
-/** May make the secure channel anew where it is broken, so it is no query. */
+/** May repair a broken secure channel, so it is not a query. */
 export function verifyChannel(domain: string): Command {
   return { program: 'nltest.exe', args: [`/sc_verify:${domain}`], timeoutMs: 60_000 };
 }

@@ -47,7 +47,7 @@ const NO_ACCOUNT: KnownFailure = {
 const BAD_BLOB: KnownFailure = {
   reason: 'DomainJoinBlobInvalid',
   summary: 'Windows cannot read the offline join data.',
-  remedy: 'Make it anew (djoin /provision) and give its whole content.',
+  remedy: 'Create it again (djoin /provision) and give its whole content.',
 };
 const BROKEN: KnownFailure = {
   reason: 'DomainJoinBroken',
@@ -77,7 +77,7 @@ const FAILURES: Readonly<Record<number, KnownFailure>> = {
   // ERROR_INVALID_PARAMETER, ERROR_DS_INVALID_DN_SYNTAX
   ...same([87, 8242], {
     reason: 'OrganizationalUnitInvalid',
-    summary: 'host.activeDirectory.computerOU is not the name of a place that can hold computers.',
+    summary: 'host.activeDirectory.computerOU is not a container for computers.',
     remedy: 'Give the distinguished name of an organizational unit, such as "OU=Nodes,DC=corp,DC=example,DC=com".',
   }),
   // ERROR_BAD_NETPATH, NETNAME_DELETED, SEM_TIMEOUT, NETWORK_UNREACHABLE, HOST_UNREACHABLE, NO_LOGON_SERVERS,

@@ -29,7 +29,7 @@ export function windowsObstacles(desired: WindowsMembership): readonly UnmetRequ
     missing.push({
       reason: 'ComputerNameInvalid',
       what: `${machineName} has ${machineName.length} characters, and a computer of a domain at most 15`,
-      remedy: 'Give host.hostname a shorter name, of its own for each machine.',
+      remedy: 'Set host.hostname to a shorter name, a different one for each machine.',
       scope: 'node',
     });
   } else if (computerName.toUpperCase() !== machineName) {

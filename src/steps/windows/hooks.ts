@@ -131,7 +131,7 @@ async function runGroup(host: Host, running: RunningGroup, execution: Execution)
     if (shell.timedOut) {
       const failure = hookTimedOut(phase, group, shell.entry, shell.lines);
       if (group.onError === 'Fail') throw failure;
-      execution.warn(`${failure.message} onError is Continue: the run goes on without the rest of this hook.`);
+      execution.warn(`${failure.message} onError is Continue: the run continues without the rest of this hook.`);
       return;
     }
     // A shell that says nothing did nothing, whatever its status (Wine's powershell.exe ends with 0).
@@ -139,12 +139,12 @@ async function runGroup(host: Host, running: RunningGroup, execution: Execution)
     if (shell.status !== 0) {
       const failure = hookFailed(phase, group, failed(shell.entry, shell.status), shell.lines);
       if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
-      execution.warn(`${failure.message} onError is Continue: the run goes on.`);
+      execution.warn(`${failure.message} onError is Continue: the run continues.`);
     }
     if (!shell.insideEntry && shell.entry === group.commands.length) return;
     if (shell.insideEntry && shell.entry > 1 && shell.entry < group.commands.length)
       execution.warn(
-        `${running.id}: entry ${shell.entry} ended its shell by exit: what the entries before it set is not there for the next`,
+        `${running.id}: entry ${shell.entry} ended its shell by exit: the variables that earlier entries set are lost for the next one`,
       );
     remember(shell.entry);
     next = shell.entry + 1;
@@ -194,7 +194,7 @@ async function runShell(
     if (marker.status === 0 || group.onError === 'Continue') remember(entry);
     if (marker.status !== 0 && group.onError === 'Continue') {
       const failure = hookFailed(phase, group, failed(entry, marker.status), []);
-      execution.warn(`${failure.message} onError is Continue: the run goes on.`);
+      execution.warn(`${failure.message} onError is Continue: the run continues.`);
     }
     return true;
   };

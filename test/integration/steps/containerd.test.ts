@@ -160,7 +160,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         const quick = containerdStep({ healthyWithin: 3_000, healthyAgainWithin: 15_000 });
         await assert.rejects(
           runStep(quick, host, model({ snapshotter: 'absent' }), { facts }),
-          failsWith('ContainerdUnhealthy', /was put back, and containerd runs with it/),
+          failsWith('ContainerdUnhealthy', /was restored, and containerd runs with it/),
         );
         assert.equal(readFileSync(PATH, 'utf8'), before);
         const after = await settled();

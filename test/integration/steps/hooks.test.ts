@@ -228,7 +228,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('that does not exist is refused', async () => {
       await assert.rejects(run(['true'], { user: 'nobody-here' }), {
         reason: 'HookFailed',
-        message: 'The user nobody-here, as whom host.hooks.early runs, does not exist.',
+        message: 'The user nobody-here of host.hooks.early does not exist.',
       });
     });
   });

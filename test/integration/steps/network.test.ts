@@ -82,7 +82,7 @@ const inMachine = () =>
           content,
           'endpoint' in keep ? { ...keep, endpoint: endpoint(keep.endpoint) } : keep,
         );
-        await assert.rejects(runStep(network, host, model), { reason: 'NetworkLost', message: /put back$/ });
+        await assert.rejects(runStep(network, host, model), { reason: 'NetworkLost', message: /restored$/ });
         assert.equal(readFileSync(FILE, 'utf8'), before);
         await waitUntil(() => addresses().includes('10.9.0.3/24'), 'the address of before');
         await waitUntil(() => ip('route').includes('default via 10.9.0.1'), 'the default route of before');

@@ -160,7 +160,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('is refused, and nothing is changed, where', () => {
-    test('another partition lies behind the one that is to grow', async () => {
+    test('another partition follows the one that is to grow', async () => {
       using loop = loopDevice(64);
       const script = `label: gpt\\n\\nstart=40MiB, size=16MiB, type=L, name=fixed\\nstart=1MiB, size=30MiB, type=L, name=data\\n`;
       sh(`printf '${script}' | sfdisk -q ${loop.path} 2>&1; partx -u ${loop.path}`);
@@ -168,7 +168,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       const before = sh(`sfdisk -d ${loop.path}`);
       await assert.rejects(runStep(disks, real, document(loop.path, 'ext4', true), withoutSystemd), {
         reason: 'GrowthFailed',
-        message: /another partition lies behind the one that is to grow/,
+        message: /another partition follows the one that is to grow/,
       });
       assert.equal(sh(`sfdisk -d ${loop.path}`), before);
     });

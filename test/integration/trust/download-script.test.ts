@@ -502,8 +502,8 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
     for (const [what, change] of Object.entries<(shared: string) => void>({
       'is writable for its group': (shared) => chmodSync(shared, 0o775),
       "is another user's": (shared) => chownSync(shared, 65534, 0),
-      'lies below one that others may write to': (shared) => chmodSync(join(shared, '..'), 0o777),
-      "lies below another user's": (shared) => chownSync(join(shared, '..'), 65534, 0),
+      'is below one that others may write to': (shared) => chmodSync(join(shared, '..'), 0o777),
+      "is below another user's": (shared) => chownSync(join(shared, '..'), 65534, 0),
       'is a link to one that others may write to': (shared) => {
         rmSync(shared, { recursive: true });
         mkdirSync(`${shared}.open`);

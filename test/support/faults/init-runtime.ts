@@ -32,7 +32,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
   {
     id: 'init-runc-fails',
     role: 'init',
-    what: 'runc fails for a reason of its own',
+    what: 'runc itself fails',
     before: replaceBy('/usr/sbin/runc', 'echo the kernel is too old for this >&2', 'exit 1'),
     expected: { reason: 'OCIRuntimeCreateFailed', step: 'kubeadm', exitCode: 11, proof: /OCI runtime create failed/ },
   },
@@ -53,7 +53,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
   {
     id: 'init-pause-unavailable',
     role: 'init',
-    what: 'A hook gives containerd a sandbox image that nobody has',
+    what: 'A hook gives containerd a sandbox image that does not exist',
     hook: `sed -i 's|k8s.gcr.io/pause:3.2|registry.invalid/pause:9|' ${CONFIG}; grep -q pause:9 ${CONFIG}; systemctl restart containerd`,
     fixture: 'b06-init-sandbox-image',
     expected: { reason: 'SandboxImageUnavailable', step: 'kubeadm', exitCode: 11, proof: /registry\.invalid\/pause:9/ },
@@ -115,7 +115,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
   {
     id: 'init-image-removed',
     role: 'init',
-    what: "etcd's image is not there, and its registry's name does not resolve",
+    what: "etcd's image is missing, and its registry's name does not resolve",
     before: 'ctr -n k8s.io images rm --sync k8s.gcr.io/etcd:3.4.13-0',
     document: { images: { archives: [] }, kubernetes: { node: { imagePullPolicy: 'IfNotPresent' } } },
     fixture: 'a19-init-air-gap',

@@ -73,7 +73,7 @@ export const INIT_SERVICES: readonly Sabotage[] = [
   {
     id: 'init-kubelet-proxy',
     role: 'init',
-    what: 'The kubelet reaches its API server through a proxy that is not there',
+    what: 'The kubelet reaches its API server through a proxy that does not exist',
     before: `${dropIn('kubelet', 'Environment=HTTPS_PROXY=http://10.99.0.1:3128')}; systemctl restart kubelet`,
     document: { kubernetes: { timeouts: { controlPlane: '2m' } } },
     expected: { reason: 'ProxyConnectFailed', step: 'kubeadm', exitCode: 11, proof: /proxyconnect/ },

@@ -158,8 +158,8 @@ describe('the command line', () => {
       assert.ok(warning?.startsWith(where), warning);
       assert.match(warning ?? '', /\(hint: add it to host\.storage\.mounts\)$/);
       assert.deepEqual(rest.slice(0, -1), [
-        'not judged here: host.hostname: depends on a variable of the machine',
-        'not judged here: kubernetes.cluster.controlPlaneEndpoint: depends on a variable of the machine',
+        'not checked: host.hostname: depends on a variable of the machine',
+        'not checked: kubernetes.cluster.controlPlaneEndpoint: depends on a variable of the machine',
       ]);
       assert.match(rest.at(-1) ?? '', /^valid: /);
     });

@@ -49,7 +49,7 @@ describe('the report of doctor', () => {
   });
 
   for (const [failed, warnings, verdict] of [
-    [0, 0, 'nothing stands in the way'],
+    [0, 0, 'nothing prevents a run'],
     [0, 2, '0 failures, 2 warnings; nothing was changed'],
     [2, 0, '2 failures, 0 warnings; nothing was changed'],
   ] as const) {

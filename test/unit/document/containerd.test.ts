@@ -199,7 +199,7 @@ describe('containerRuntime.containerd.registries', () => {
     const cases: readonly (readonly [entry: object, expected: RegExp])[] = [
       [{ host: 'https://docker.io', mirrors: [mirror] }, /host: not a registry as image names begin/],
       [{ host: 'registry-1.docker.io', mirrors: [mirror] }, /host: .*hint: .*docker\.io\)$/],
-      [{ host: 'docker.io' }, /says nothing of this registry/],
+      [{ host: 'docker.io' }, /configures nothing for this registry/],
       [{ host: '_default', ca: PEM }, /_default is no server/],
       [{ host: 'docker.io', fallback: false }, /fallback: without mirrors/],
       [{ host: 'docker.io', fallback: false, ca: PEM, mirrors: [mirror] }, /ca: .*never asks/],

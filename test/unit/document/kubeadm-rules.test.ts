@@ -261,17 +261,17 @@ describe('feature gates and flags of components', () => {
     [
       'logging to files',
       args('scheduler', 'logtostderr', 'true', 'v1.26.0'),
-      'kubernetes.controlPlane.scheduler.args[0].name: kube-scheduler 1.26 does not start with --logtostderr: it was removed in 1.26 (hint: remove it: components log to standard error)',
+      'kubernetes.controlPlane.scheduler.args[0].name: kube-scheduler 1.26 does not start with --logtostderr: it was removed in 1.26 (hint: remove it: components log to stderr)',
     ],
     [
       'the cloud provider aws',
       kubelet('cloud-provider', 'aws', 'v1.27.0'),
-      `${kubeletArgument}.value: kubelet 1.27 does not start with a cloud provider of its own: they ended with 1.27 (hint: write external, and run its controller manager)`,
+      `${kubeletArgument}.value: kubelet 1.27 has no built-in cloud providers: they were removed in 1.27 (hint: write external, and run its controller manager)`,
     ],
     [
       'another cloud provider',
       kubelet('cloud-provider', 'gce', 'v1.29.0'),
-      `${kubeletArgument}.value: kubelet 1.29 does not start with a cloud provider of its own: they ended with 1.29 (hint: write external, and run its controller manager)`,
+      `${kubeletArgument}.value: kubelet 1.29 has no built-in cloud providers: they were removed in 1.29 (hint: write external, and run its controller manager)`,
     ],
   ]);
   accepts([

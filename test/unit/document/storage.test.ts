@@ -17,7 +17,7 @@ describe('rules of host.storage', () => {
     [
       'partitions of a partition',
       storage('disks: [{device: {path: /dev/sdb, partition: 1}, partitions: [{size: Rest}]}]'),
-      /device\.partition: a partition has no partitions of its own/,
+      /device\.partition: a partition cannot contain partitions/,
     ],
     [
       'five partitions of an mbr table',
@@ -87,7 +87,7 @@ describe('doubts about host.storage', () => {
 
   test("etcd's data on a mount point meets lost+found", async () => {
     const [warning, ...more] = await warningsOf(mounted('/var/lib/etcd') + init(''));
-    assert.match(warning ?? '', /mounts\[0\]\.path: etcd's data lies directly on a mount point/);
+    assert.match(warning ?? '', /mounts\[0\]\.path: etcd's data directory is a mount point/);
     assert.deepEqual(more, []);
     const own = init('controlPlane: {etcd: {local: {dataDirectory: /srv/etcd}}}');
     assert.match((await warningsOf(mounted('/srv/etcd/') + own)).join(), /lost\+found/);

@@ -42,7 +42,7 @@ describe('host.activeDirectory', () => {
   const mistakes: readonly (readonly [string, string, RegExp])[] = [
     ['two secrets', membership('    credentials: {offlineBlob: a, oneTimePassword: b}\n'), /expected one of|unknown/],
     ['a name of 16 characters', membership(`${DELEGATED}    computerName: ABCDEFGHIJKLMNOP\n`), /at most 15/],
-    ['a long host name alone', membership(DELEGATED, '  hostname: a-very-long-name-01\n'), /give computerName/],
+    ['a long host name alone', membership(DELEGATED, '  hostname: a-very-long-name-01\n'), /set computerName/],
     [
       'DOMAIN\\user',
       membership('    credentials: {user: "CORP\\\\joiner", password: hunter22}\n'),

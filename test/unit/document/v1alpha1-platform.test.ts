@@ -136,9 +136,9 @@ kubernetes:
     ['{path: "C:/k/a", content: x, mode: "0640"}', /files\[0\]\.mode: not on Windows/],
     ['{path: "C:/k/a", content: x, directoryMode: "0750"}', /files\[0\]\.directoryMode: not on Windows/],
     ['{path: "C:/k/a", content: x}, {path: "/K/A", content: y}', /files\[1\]\.path: on Windows the same file as/],
-    ['{path: "C:/ProgramData/machineadm/a", content: x}', /lies in the directory of machineadm/],
-    ['{path: /var/lib/machineadm/a, content: x}', /lies in the directory of machineadm/],
-    ['{path: "C:/k/../a", content: x}', /may not hold "\.\."/],
+    ['{path: "C:/ProgramData/machineadm/a", content: x}', /is in the directory of machineadm/],
+    ['{path: /var/lib/machineadm/a, content: x}', /is in the directory of machineadm/],
+    ['{path: "C:/k/../a", content: x}', /must not contain "\.\."/],
   ] as const) {
     test(`is refused with the file ${file}`, async () => {
       assert.match((await ofWindows(`files: [${file}]`)).join(), why);

@@ -73,7 +73,7 @@ describe('rules across fields', () => {
       'host: {files: [{path: /a, content: aGk=, encoding: gzip+base64}]}',
       /host\.files\[0\]\.content: not gzip/,
     ],
-    ['a path that climbs', 'host: {files: [{path: /a/../b, content: x}]}', /a path may not hold "\.\."/],
+    ['a path that climbs', 'host: {files: [{path: /a/../b, content: x}]}', /a path must not contain "\.\."/],
     [
       'a verbosity that prints secrets',
       'kubernetes: {version: v1.35.2, role: InitControlPlane, bootstrapper: {kubeadm: {verbosity: 8}}}',

@@ -124,7 +124,7 @@ describe('variables', () => {
           'secrets: {s: {file: /s}}\nhost: {hooks: {early: {frequency: Always, secrets: {A: {secret: s}}, commands: [x]}}}\n',
         ),
         [
-          'doc.yaml:5:52  host.hooks.early.secrets: a hook of every boot has no secrets: the document is not there when the machine boots (hint: read the secret in the command, or use frequency: Once)',
+          'doc.yaml:5:52  host.hooks.early.secrets: a hook of every boot cannot use secrets: the document is not available when the machine boots (hint: read the secret in the command, or use frequency: Once)',
         ],
       );
     });

@@ -69,7 +69,7 @@ describe('preflight', () => {
   test('tells all that is missing at once, each remedy once', async () => {
     const error = await ask([missing('a', CONTAINERD), missing('b', KUBEADM)]);
     assert.equal(error?.reason, 'PreflightFailed');
-    assert.equal(error?.message, '2 things stand in the way: containerd is not installed; kubeadm is not installed');
+    assert.equal(error?.message, '2 requirements are not met: containerd is not installed; kubeadm is not installed');
     assert.equal(error?.remedy, 'Install the packages.');
     assert.deepEqual(error?.evidence, [
       { source: 'ContainerRuntimeMissing', text: CONTAINERD.what },
@@ -126,7 +126,10 @@ describe('what a preflight found', () => {
     const broken: FakeStep = { id: 'a', preflight: () => Promise.reject(new TypeError('x is undefined')) };
     const error = await ask([broken, missing('b', KUBEADM)]);
     assert.deepEqual([error?.reason, error?.exit], ['PreflightFailed', 'Refused']);
-    assert.match(error?.message ?? '', /: what the step a needs could not be found out: x is undefined; kubeadm is/);
+    assert.match(
+      error?.message ?? '',
+      /: the requirements of the step a could not be checked: x is undefined; kubeadm is/,
+    );
   });
 
   test('is asked of all steps at once', async () => {

@@ -259,7 +259,7 @@ describe('the API server of a control plane', { concurrency: true }, () => {
       assert.ok(error instanceof Error && 'reason' in error && 'evidence' in error);
       assert.equal(error.reason, 'APIServerNotReconfigured');
       assert.match(JSON.stringify(error.evidence), /unknown flag: --crash/);
-      assert.match(error.message, /ended 3 times.*configuration of before is back, and the API server serves/);
+      assert.match(error.message, /ended 3 times.*previous configuration is restored, and the API server serves/);
       return true;
     });
     assert.deepEqual([machine.host.text(POLICY), machine.host.text(MANIFEST)], before);

@@ -116,7 +116,7 @@ describe('hooks', () => {
       missing?.map(({ what }) => what),
       [
         '/opt/site, the working directory of host.hooks.early, does not exist.',
-        'The user core, as whom host.hooks.early runs, does not exist.',
+        'The user core of host.hooks.early does not exist.',
         'setpriv, which runs host.hooks.early as another user, is not installed.',
       ],
     );

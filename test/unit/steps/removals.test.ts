@@ -343,7 +343,7 @@ describe('absent: true', () => {
       '/etc/passwd is part of the system and never removed',
       'says what is to be there, and absent: true that nothing is',
       '/usr/lib is part of the system and never removed',
-      '/etc/ is part of the system: what is in it has modes and owners of its own',
+      '/etc/ is part of the system: its files have modes and owners that must stay',
       'the target is missing',
     ]) {
       assert.ok(

@@ -29,7 +29,7 @@ function convertUser(user: UserSpec, spec: Spec, conversion: Conversion): UserSe
   const { report } = conversion;
   if (user.inactive) report.add('UserInactive', user.at, `${user.name} can log in, as today`);
   if (spec.flavour === 'ignition' && user.lockPassword === false) {
-    report.add('PasswordLogin', user.at, 'lay a drop-in below /etc/ssh/sshd_config.d with a file where it is wanted');
+    report.add('PasswordLogin', user.at, 'to allow it, add a drop-in in /etc/ssh/sshd_config.d with host.files');
   }
   return {
     name: user.name,

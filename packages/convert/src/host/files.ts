@@ -30,7 +30,7 @@ function convertFile(file: FileSpec, spec: Spec, conversion: Conversion): FileSe
     report.add('AppendInIgnition', file.at, `${file.path} is appended to`);
   }
   const below = spec.mounts.map(({ columns }) => columns[1] ?? '').find((target) => isBelow(file.path, target));
-  if (below !== undefined) report.add('FileBelowMount', file.at, `${file.path} lies below ${below}`);
+  if (below !== undefined) report.add('FileBelowMount', file.at, `${file.path} is below ${below}`);
   return {
     path: file.path,
     ...contentOf(file, mode, conversion),

@@ -41,7 +41,7 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
   };
   const [after] = spec.afterCommands;
   if (after !== undefined && spec.flavour === 'cloud-config') {
-    report.add('AfterFailure', after.at, 'what must run in any case belongs into a unit of its own');
+    report.add('AfterFailure', after.at, 'put commands that must always run into a separate systemd unit');
   }
   const early = convertEarly(spec, conversion);
   const beforeBootstrap = group(spec.beforeCommands);

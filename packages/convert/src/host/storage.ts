@@ -90,7 +90,7 @@ function partitionType(
   const known = PARTITION_TYPES[type.toLowerCase()];
   if (known === undefined) {
     const what = /^(?:linuxextended|85)$/i.test(type)
-      ? 'LinuxExtended holds other partitions, which nobody makes; in a GPT it is the code of another type'
+      ? 'LinuxExtended contains other partitions, which the input does not create; in a GPT its code is another type'
       : 'an unknown type';
     report.add('PartitionTypeUnsupported', disk.at, what);
     return undefined;
@@ -155,7 +155,7 @@ function deviceOf(
   const disk = spec.disks.find((one) => one.device === filesystem.device);
   const count = disk === undefined || disk.layout === false ? 0 : disk.layout === true ? 1 : disk.layout.length;
   if (count === 0) {
-    report.add('WholeDisk', at, `${filesystem.device}: no partition is asked for, and this input makes none`);
+    report.add('WholeDisk', at, `${filesystem.device}: the input neither names nor creates a partition`);
     return device;
   }
   const number = (taken.get(filesystem.device) ?? 0) + 1;

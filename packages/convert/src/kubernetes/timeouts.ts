@@ -10,7 +10,7 @@ type Timeouts = NonNullable<KubernetesSection['timeouts']>;
 /**
  * `kubernetes.timeouts`. In v1beta1 two of them have other names: apiServer.timeoutForControlPlane applies to init and
  * join, discovery.timeout becomes tlsBootstrapSeconds (cluster-api api/bootstrap/kubeadm/v1beta1/conversion.go).
- * kubeadm v1beta3 has only these two, and uses the latter for its discovery.
+ * kubeadm v1beta3 has only these two, and uses the second one for its discovery.
  */
 export function convertTimeouts(
   configuration: Source,

@@ -5,7 +5,7 @@ import { otherSettings, unitSettings } from './unit-file.ts';
 
 /**
  * Parts of a Container Linux Config (YAML, snake_case) or of an Ignition 2.3 config (JSON, camelCase) that the document
- * supports. Both have the same content: the former is transpiled to the latter (container-linux-config-transpiler,
+ * supports. Both have the same content: container-linux-config-transpiler turns the first into the second (
  * config/types; coreos/ignition config/v2_3/types).
  */
 export interface ContainerLinuxParts {

@@ -99,7 +99,7 @@ export async function readKubeadmPart(
       }
     }
   } else if (run !== undefined)
-    report.add('InputInvalid', object, `${run.path}, which kubeadm is to read, is not there`);
+    report.add('InputInvalid', object, `${run.path} does not exist, and kubeadm is to read it`);
   const joins = run?.command === 'join';
   const kubeconfigPath = joins ? parts.join.get('discovery', 'file', 'kubeConfigPath').text() : undefined;
   const kubeconfig = files.find(({ path }) => path === kubeconfigPath);

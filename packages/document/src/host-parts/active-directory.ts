@@ -257,7 +257,7 @@ function checkName({ computerName }: ActiveDirectorySection, hostname: string | 
     {
       path: ['domain'],
       message: `the host name ${label} has ${label.length} characters, and a computer of a domain at most 15`,
-      hint: 'give computerName, of its own for each machine',
+      hint: 'set computerName, a different one for each machine',
       about: ['hostname'],
     },
   ];

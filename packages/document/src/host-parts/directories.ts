@@ -147,7 +147,7 @@ export const directories = hostPart({
         return [{ path: at, message: 'expected modes or an owner', hint: 'recursive: {owner: app, mode: "0640"}' }];
       }
       if (recursive === undefined || !isCriticalPath(path)) return [];
-      return [{ path: at, message: `${path} is part of the system: what is in it has modes and owners of its own` }];
+      return [{ path: at, message: `${path} is part of the system: its files have modes and owners that must stay` }];
     }),
   ],
 });

@@ -295,7 +295,7 @@ function checkFile(file: FileSection, index: number): Finding[] {
     file.contentFrom !== undefined &&
     'http' in file.contentFrom
   ) {
-    const hint = 'download it to a file of its own, and append from that with contentFrom: {file: …}';
+    const hint = 'download it to a separate file, and append from that with contentFrom: {file: …}';
     return [{ path: [index, adds], message: 'what is downloaded cannot be appended', hint }];
   }
   return [];
@@ -311,7 +311,7 @@ async function undecodable({ content, encoding }: FileSection, index: number): P
     const message =
       error instanceof MachineadmError
         ? 'not gzip, or larger than 4 MiB unpacked'
-        : 'not base64, though encoding says so';
+        : 'not base64, although encoding is Base64';
     return [{ code: 'InvalidValue', path: [index, 'content'], message }];
   }
 }

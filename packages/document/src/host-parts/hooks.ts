@@ -77,7 +77,7 @@ const earlyHookGroup = z.strictObject({
 });
 
 export const hooks = hostPart({
-  description: 'Commands of your own at three places of a run.',
+  description: 'Custom commands at three points of a run.',
   absent: 'no commands',
   example: { early: { commands: ['modprobe dummy'] } },
   fields: {
@@ -140,7 +140,7 @@ export const hooks = hostPart({
     },
     '*HookGroup.environment': {
       description:
-        'Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document.',
+        'Environment variables of all entries. A value may contain ${name}, which is replaced by a variable of the document.',
       default: {},
       example: { RACK: '${rack}' },
     },
@@ -230,7 +230,7 @@ function checkGroup({ environment = {}, secrets, frequency }: HookGroupSection, 
   if (frequency === 'Always' && secrets !== undefined) {
     findings.push({
       path: [phase, 'secrets'],
-      message: 'a hook of every boot has no secrets: the document is not there when the machine boots',
+      message: 'a hook of every boot cannot use secrets: the document is not available when the machine boots',
       hint: 'read the secret in the command, or use frequency: Once',
     });
   }

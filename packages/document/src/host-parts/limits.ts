@@ -56,7 +56,7 @@ export const limits = hostPart({
   fields: {
     services: {
       description:
-        'Limits of services whose units set none of their own (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Services that run keep theirs until they are started again.',
+        'Limits of services whose units set no limits (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Running services keep their limits until they restart.',
       default: {},
       example: { nofile: 1048576 },
     },

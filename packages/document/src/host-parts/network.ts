@@ -35,7 +35,7 @@ const EXAMPLE = '[Match]\nName=eth0\n[Network]\nDHCP=yes\n';
 
 export const network = hostPart({
   description:
-    'Configuration files of the network, as its tool reads them. They are put back if the network is lost with them.',
+    'Configuration files of the network, in the format of the network tool. If the network is lost with the new files, machineadm restores the previous ones.',
   absent: 'the network stays as it is',
   example: { tool: 'networkd', files: [{ name: '10-eth0.network', content: EXAMPLE }] },
   fields: {
@@ -55,7 +55,7 @@ export const network = hostPart({
     'files[].content': { description: 'The content, byte for byte.', example: EXAMPLE },
     keep: {
       description:
-        'What must still be reachable after a change. A default route that was there must be there again in any case.',
+        'Endpoints that must still be reachable after a change. A default route that existed before must always exist again.',
       default: {},
       example: { endpoint: '10.0.0.10:6443', timeout: '30s' },
     },
@@ -65,7 +65,7 @@ export const network = hostPart({
       example: '10.0.0.10:6443',
     },
     'keep.timeout': {
-      description: 'How long the network may take before the files of before are put back.',
+      description: 'How long to wait for the network before the previous files are restored.',
       default: '30s',
       example: '1m',
     },

@@ -35,12 +35,12 @@ export const proxy = hostPart({
   example: { https: 'http://proxy.example:3128', no: ['.example'] },
   fields: {
     http: {
-      description: 'The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret.',
+      description: 'The URL of the proxy for http requests. It may contain credentials, so it is treated as a secret.',
       absent: 'http requests go directly',
       example: 'http://proxy.example:3128',
     },
     https: {
-      description: 'The URL of the proxy for https requests. It may hold credentials, so it is treated as a secret.',
+      description: 'The URL of the proxy for https requests. It may contain credentials, so it is treated as a secret.',
       absent: 'https requests go directly',
       example: 'http://proxy.example:3128',
     },

@@ -3,7 +3,7 @@ import { hostPart } from './part.ts';
 
 export const prune = hostPart({
   description:
-    'Whether files, links, directories and drop-ins that an earlier run made are removed once the document does not ask for them any more. What somebody changed since is kept.',
+    'Whether to remove files, links, directories and drop-ins that an earlier run created and the document no longer lists. Anything changed since is kept.',
   default: 'Always',
   example: 'Never',
   linuxOnly: 'what earlier runs made stays there',

@@ -34,7 +34,7 @@ function checkDisk(disk: Disk, index: number): Finding[] {
   const place = ['disks', index];
   const findings: Finding[] = [];
   if ('partition' in disk.device && disk.device.partition !== undefined) {
-    const message = 'a partition has no partitions of its own';
+    const message = 'a partition cannot contain partitions';
     findings.push({ path: [...place, 'device', 'partition'], message, hint: 'name the whole disk' });
   }
   const rests = disk.partitions.filter(({ size }) => size === 'Rest').length;

@@ -23,7 +23,7 @@ const DEFAULT_DEVICE_WAIT_MS = 60_000;
 
 export const storage = hostPart({
   description:
-    'Disks, file systems and mounts. A device that holds data is never formatted unless the document says so.',
+    'Disks, file systems and mounts. A device with data is never formatted unless the document explicitly allows it.',
   absent: 'storage stays as it is',
   example: { mounts: [{ device: { label: 'data' }, path: '/srv/data' }] },
   fields: {

@@ -21,7 +21,7 @@ export const sysctl = hostPart({
   linuxOnly: 'these are settings of the Linux kernel',
   schema: z.record(
     z.string().regex(/^[A-Za-z0-9_./-]+$/, 'not a sysctl key, such as net.ipv4.ip_forward'),
-    z.union([z.string().regex(/^[^\n]+$/, 'a value may not hold a line break'), wholeOf64Bits], {
+    z.union([z.string().regex(/^[^\n]+$/, 'a value must not contain a line break'), wholeOf64Bits], {
       error: WHOLE_OF_64_BITS,
     }),
   ),
@@ -43,7 +43,7 @@ export const sysctl = hostPart({
       }
       keys.set(canonical, key);
       if (canonical.split('/').some((part) => part === '' || part === '.' || part === '..')) {
-        findings.push({ path: [key], key, message: 'a key may hold neither ".." nor an empty part' });
+        findings.push({ path: [key], key, message: 'a key must contain neither ".." nor an empty part' });
       }
     }
     return findings;

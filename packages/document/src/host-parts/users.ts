@@ -83,7 +83,7 @@ export const users = hostPart({
       example: false,
     },
     '[].inactive': {
-      description: 'Whether the account is expired, so that nobody can use it.',
+      description: 'Whether the account is expired, so that no one can log in with it.',
       default: false,
       example: true,
     },
@@ -107,7 +107,7 @@ export const users = hostPart({
       uid: accountId.optional(),
       gecos: z
         .string()
-        .regex(/^[^:\n]*$/, 'may hold neither ":" nor a line break')
+        .regex(/^[^:\n]*$/, 'must contain neither ":" nor a line break')
         .optional(),
       primaryGroup: accountName.optional(),
       groups: z.array(accountName).optional(),

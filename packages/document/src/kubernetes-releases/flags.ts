@@ -54,7 +54,7 @@ const REMOVED_FLAGS: readonly RemovedFlags[] = [
     components: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet'],
     flags:
       'add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size logtostderr one-output skip-headers skip-log-headers stderrthreshold',
-    remedy: 'remove it: components log to standard error',
+    remedy: 'remove it: components log to stderr',
   },
   {
     // CHANGELOG-1.26.md

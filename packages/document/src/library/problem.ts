@@ -7,7 +7,7 @@ export interface Problem {
   /** Counted from 1. */
   readonly line: number;
   readonly column: number;
-  /** `host.files[2].mode`; empty for the document as a whole. */
+  /** `host.files[2].mode`; empty for the whole document. */
   readonly path: string;
   readonly message: string;
   /** What to do about it. */

@@ -80,7 +80,7 @@ function shares(a: Claim, b: Claim): boolean {
   return a.step === b.step ? bothLines && a.step !== 'files' : bothLines;
 }
 
-/** The directory that the document wants away. */
+/** The directory that the document removes. */
 function isRemoved({ step, kind }: Claim): boolean {
   return step === 'removals' && kind === 'directory';
 }

@@ -43,7 +43,7 @@ function what(at: Claim, other: Claim, how: Collision['how']): string {
     case 'lines of a file that is replaced':
       return at.kind === 'lines'
         ? `lines are added to ${at.path}, and the whole file is managed by`
-        : `${at.path} is written as a whole, and lines of it are managed by`;
+        : `${at.path} is written entirely, and some of its lines are managed by`;
     case 'file and directory':
       if (other.kind === 'mount') return `${at.path} is a file here, and the mount point of`;
       return `${at.path} and ${other.path} cannot both exist: the one is a file where the other needs a directory. See`;

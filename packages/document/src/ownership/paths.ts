@@ -134,7 +134,7 @@ export const NAME_SERVICE_SWITCH = '/etc/nsswitch.conf';
 
 /** machineadm's own state, which no document may write: see contract/CONTRACT.md. */
 export const STATE_DIRECTORY = '/var/lib/machineadm';
-/** The network files of before a change that is not confirmed yet. */
+/** The network files from before a change that is not confirmed yet. */
 export const NETWORK_TRIAL = `${STATE_DIRECTORY}/network-trial.json`;
 export const RUN_DIRECTORY = '/run/machineadm';
 /** Where hooks leave what they did; the next node starts without it. */

@@ -23,7 +23,7 @@ const WINDOWS_MODES: readonly string[] = ['600', '700', '644', '755'];
 /** The name that cloudbase-init has given the machine before it reads user data (cloudbaseinit/plugins/common/sethostname.py). */
 const HOST_NAME_OF_INSTANCE = /^(?:v1\.|ds\.meta[-_]data\.)?(?:local[-_])?hostname$/;
 
-/** NetBIOS names end there, and Windows cuts a longer one without a word. */
+/** NetBIOS names end there, and Windows silently truncates a longer one. */
 const LONGEST_COMPUTER_NAME = 15;
 
 /** What the membership of a Windows machine has no use for, and why. */
@@ -80,7 +80,7 @@ function checkWindows({
   }
   findings.push(...checkWindowsFiles(host));
   for (const [name, source] of Object.entries(secrets ?? {})) {
-    if ('systemdCredential' in source) refuse(['secrets', name, 'systemdCredential'], 'systemd is not there', 'file');
+    if ('systemdCredential' in source) refuse(['secrets', name, 'systemdCredential'], 'Windows has no systemd', 'file');
   }
   for (const [name, source] of Object.entries(variables ?? {})) {
     if (!('instanceData' in source) || HOST_NAME_OF_INSTANCE.test(source.instanceData)) continue;
@@ -105,7 +105,7 @@ function checkWindows({
   }
   reporting?.sinks?.forEach(({ type }, index) => {
     if (type === 'Journal' || type === 'SystemdNotify') {
-      refuse(['reporting', 'sinks', index, 'type'], 'systemd is not there', 'WindowsEventLog');
+      refuse(['reporting', 'sinks', index, 'type'], 'Windows has no systemd', 'WindowsEventLog');
     }
   });
   return findings;
@@ -152,7 +152,7 @@ function checkWindowsFiles(host: HostSection | undefined): Finding[] {
       .toLowerCase();
     if (OWN_DIRECTORIES.test(same)) {
       const hint = 'choose another directory';
-      findings.push({ path: [...at, 'path'], message: 'not on Windows: it lies in the directory of machineadm', hint });
+      findings.push({ path: [...at, 'path'], message: 'not on Windows: it is in the directory of machineadm', hint });
     }
     const first = known.get(same);
     if (first === undefined) known.set(same, index);

@@ -30,7 +30,7 @@ export const reporting = object({
   ),
   deadline: field(
     duration,
-    'How long delivery to remote sinks is tried after the run has ended, in a process of its own. Reports that remain are spooled and sent later.',
+    'How long a separate process retries delivery to remote sinks after the run has ended. Reports that remain are spooled and sent later.',
     { default: '30s', example: '2m' },
   ),
   sinks: field(

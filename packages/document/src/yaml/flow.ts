@@ -126,7 +126,7 @@ export class FlowReader {
     const start = cursor.pos + 1;
     while (!cursor.isBlankAt(cursor.pos) && !isFlowPunctuation(cursor.char)) cursor.pos++;
     if (properties.anchor !== undefined || properties.tag !== undefined) {
-      throw syntaxError(at, 'an alias with an anchor or a tag of its own', 'remove it');
+      throw syntaxError(at, 'an alias with an anchor or a tag', 'remove it');
     }
     return this.#parts.alias(cursor.text.slice(start, cursor.pos), at);
   }

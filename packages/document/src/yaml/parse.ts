@@ -261,17 +261,14 @@ class YamlParser {
     const start = cursor.pos + 1;
     while (!cursor.isBlankAt(cursor.pos)) cursor.pos++;
     if (properties.anchor !== undefined || properties.tag !== undefined) {
-      throw syntaxError(at, 'an alias with an anchor or a tag of its own', 'remove it');
+      throw syntaxError(at, 'an alias with an anchor or a tag', 'remove it');
     }
     return this.parts.alias(cursor.text.slice(start, cursor.pos), at);
   }
 
   #ended(tree: Tree): Tree {
     if (!this.#cursor.endsLine()) {
-      this.#cursor.fail(
-        'text after the end of a value',
-        'put the whole value in quotes, or the map in lines of its own',
-      );
+      this.#cursor.fail('text after the end of a value', 'put the whole value in quotes, or the map on separate lines');
     }
     this.#next = this.#cursor.nextContent();
     return tree;

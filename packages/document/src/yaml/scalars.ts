@@ -231,7 +231,7 @@ export function readPlain(cursor: Cursor, parent: number): { readonly text: stri
     if (!cursor.endsLine()) {
       const message =
         pieces.length > 1 ? 'a key inside of the value that begins above it' : 'a second ":" in one value';
-      cursor.fail(message, 'put the value in quotes, or the map in lines of its own');
+      cursor.fail(message, 'put the value in quotes, or the map on separate lines');
     }
     const isCommented = cursor.passedComment;
     const next = cursor.nextContent();

@@ -96,7 +96,7 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     pattern: /could not fetch a Kubernetes version from the internet/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Nothing is to be done: kubeadm goes on with its own version.',
+    remedy: 'No action is needed: kubeadm continues with its own version.',
     reference: 'kubernetes/kubernetes#72314',
     example:
       'W1120 10:00:01.000000    1000 version.go:109] could not fetch a Kubernetes version from the internet: unable to get URL "https://dl.k8s.io/release/stable-1.txt": Get "https://dl.k8s.io/release/stable-1.txt": dial tcp: lookup dl.k8s.io on 10.171.221.11:53: no such host',

@@ -72,7 +72,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     pattern: /docker is required for container runtime: exec: "docker": executable file not found/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock: kubeadm looked for Docker.',
+    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock: kubeadm tried to use Docker.',
     reference: 'k/k v1.20 cmd/kubeadm/app/util/runtime/runtime.go NewContainerRuntime',
     example:
       'error execution phase preflight: docker is required for container runtime: exec: "docker": executable file not found in $PATH',

@@ -184,7 +184,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      'Correct the audit policy: its kind is Policy of audit.k8s.io/v1, its levels are None, Metadata, Request and RequestResponse.',
+      'Correct the audit policy: it is a Policy of audit.k8s.io/v1 with the levels None, Metadata, Request and RequestResponse.',
     reference: 'k/k staging/src/k8s.io/apiserver/pkg/audit/policy/reader.go',
     example:
       'Error: loading audit policy file: rules[0].level: Unsupported value: "Everything": supported values: "None", "Metadata", "Request", "RequestResponse": from file /etc/kubernetes/audit/policy.yaml',

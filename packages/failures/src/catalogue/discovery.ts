@@ -56,7 +56,7 @@ export const DISCOVERY: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'none',
     remedy:
-      'Stop and find out who answers on the endpoint: the wrong cluster, a rebuilt one, or somebody in between. Issue a new document only then.',
+      'Stop and find out who answers on the endpoint: the wrong cluster, a rebuilt one, or a man in the middle. Issue a new document only then.',
     reference: 'k/k util/pubkeypin/pubkeypin.go',
     example:
       'error execution phase preflight: couldn\'t validate the identity of the API Server: cluster CA found in cluster-info ConfigMap is invalid: none of the public keys "sha256:ccf9de2fbb89e5fd4bb83fad6b4a2d1f8b0d0b0c6b3e7b0c4c4c4c4c4c4c4c4c" are pinned',

@@ -261,7 +261,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /"msg":"slow fdatasync"/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Give etcd a faster disk of its own.',
+    remedy: 'Give etcd a faster, dedicated disk.',
     reference: 'etcd server/wal',
     example:
       '{"level":"warn","ts":"2026-11-20T10:03:00.123Z","caller":"wal/wal.go:805","msg":"slow fdatasync","took":"2.103s","expected-duration":"1s"}',

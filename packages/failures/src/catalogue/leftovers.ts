@@ -112,7 +112,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      'Make sure that no live etcd member uses the directory, then empty it; on a disk of its own (lost+found), use a sub-directory as data directory.',
+      'Make sure that no live etcd member uses the directory, then empty it; on a dedicated disk (lost+found), use a subdirectory as the data directory.',
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go DirAvailableCheck',
     example: '\t[ERROR DirAvailable--var-lib-etcd]: /var/lib/etcd is not empty',
   },

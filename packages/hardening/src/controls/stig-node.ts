@@ -30,7 +30,7 @@ export const STIG_NODE: readonly Control[] = [
     'stig-V-242383',
     'CAT I',
     'cluster',
-    notApplicableOnNode('whether people put their workloads into namespaces of their own'),
+    notApplicableOnNode('whether users put their workloads into separate namespaces'),
   ),
   stig('stig-V-242387', 'CAT I', 'node', kubelet('readOnlyPort', 'read-only-port', RULES.isOrUnset('0'), 0), {
     kubeadmLeavesIt: true,

@@ -26,7 +26,7 @@ export async function requireReadable(before: string | undefined, after: string 
     const remedy =
       writer.kind === 'identity'
         ? 'Add {identity: {}} as the last provider, so that what is there can still be read.'
-        : `Keep ${nameOf(writer)} after the new one, write all objects anew (kubectl get ${resource} -A -o json | kubectl replace -f -), and remove it then.`;
+        : `Keep ${nameOf(writer)} after the new one, rewrite all objects (kubectl get ${resource} -A -o json | kubectl replace -f -), and remove it then.`;
     throw new MachineadmError({
       reason: 'EncryptionKeyNeeded',
       summary: `The ${resource} in etcd are ${what}, which the changed kubernetes.controlPlane.apiServer.encryptionAtRest could not read.`,

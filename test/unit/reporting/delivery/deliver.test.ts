@@ -137,7 +137,7 @@ describe('delivering to all sinks', () => {
     const { deliver, told } = await machine({ bad: { status: 1, waits } });
     const [report] = (await deliver()).reports;
     assert.deepEqual([report?.state, report?.pending, report?.message], ['Refused', 0, 'status 1: not today']);
-    assert.deepEqual(told, ['sink bad (/usr/bin/bad) refused 2 events for good: status 1: not today']);
+    assert.deepEqual(told, ['sink bad (/usr/bin/bad) refused 2 events permanently: status 1: not today']);
   });
 
   test('names events whose sink is not known any more, of the sinks that are asked for', async () => {

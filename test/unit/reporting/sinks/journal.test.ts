@@ -110,7 +110,7 @@ describe('the sink', () => {
       ['-t machineadm -p daemon.notice', '-t machineadm -p daemon.err'],
     );
     const [first, last] = commands.map(({ input }) => String(input));
-    assert.match(first ?? '', /^there is no journal on this machine: .*syslog.*\n.+\n$/);
+    assert.match(first ?? '', /^this machine has no journald: .*syslog.*\n.+\n$/);
     assert.match(last ?? '', /SwapEnabled/);
     assert.doesNotMatch(last ?? '', /no journal|\n\n/);
   });

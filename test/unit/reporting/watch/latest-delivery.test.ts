@@ -88,9 +88,9 @@ describe('the sink of a watch', () => {
     await delivery.idle();
     assert.deepEqual(got, Array(4).fill('watch-1.1'));
     assert.deepEqual(news, [
-      'sink test (nowhere) did not take what the node is like: away',
-      'sink test (nowhere) did not take what the node is like: busy',
-      'sink test (nowhere) is told again',
+      'sink test (nowhere) did not accept the state of the node: away',
+      'sink test (nowhere) did not accept the state of the node: busy',
+      'sink test (nowhere) receives reports again',
     ]);
   });
 
@@ -100,7 +100,7 @@ describe('the sink of a watch', () => {
     delivery.offer(event(1));
     await delivery.idle();
     assert.deepEqual(got, ['watch-1.1']);
-    assert.match(news.join(), /refused for good: too large/);
+    assert.match(news.join(), /refused permanently: too large/);
   });
 
   test('holds up the end of a watch by nothing', async () => {

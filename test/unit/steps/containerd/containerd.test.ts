@@ -191,7 +191,7 @@ describe('containerd', () => {
       failsWith(
         'ContainerdUnhealthy',
         /RuntimeReady is false/,
-        /was put back, and containerd runs with it/,
+        /was restored, and containerd runs with it/,
         /failed to load plugin/,
       ),
     );

@@ -176,7 +176,7 @@ describe('certificates of registries, before any change', () => {
 
   test('a CA that is not there, is none, is damaged or expired', async () => {
     const ca = { kind: 'file', path: '/ca.pem' } as const;
-    assert.equal(await problems({ ca }), 'the CA of https://m.example is not there: /ca.pem');
+    assert.equal(await problems({ ca }), 'the CA of https://m.example does not exist: /ca.pem');
     assert.match(await problems({ ca }, { '/ca.pem': 'hello' }), /holds no PEM certificate/);
     const damaged = AUTHORITY.certificate.replace(/\n[A-Za-z0-9+/]{20}/, '\nAAAAAAAAAAAAAAAAAAAA');
     assert.match(await problems({ ca: { kind: 'pem', pem: damaged } }), /is damaged/);

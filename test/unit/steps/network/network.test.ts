@@ -65,7 +65,7 @@ describe('network', () => {
     const model = await networkd(GOOD);
     const done = await run(host, model);
     const [change] = done.changes;
-    assert.equal(change?.summary, `systemd-networkd: write ${FILE}; put back if the network is lost`);
+    assert.equal(change?.summary, `systemd-networkd: write ${FILE}; restored if the network is lost`);
     assert.match(change?.diff ?? '', /^\+Gateway=10\.0\.0\.1$/m);
     assert.equal(change?.scope, 'node');
     assert.equal(host.text(FILE), GOOD);
@@ -97,7 +97,7 @@ describe('network', () => {
     const { model } = await documentOf('{tool: networkd, files: []}');
     host.put('/proc/net/route', HEAD);
     const done = await run(host, model, record);
-    assert.equal(done.changes[0]?.summary, `systemd-networkd: remove ${FILE}; put back if the network is lost`);
+    assert.equal(done.changes[0]?.summary, `systemd-networkd: remove ${FILE}; restored if the network is lost`);
     assert.equal(host.text(FILE), undefined);
     assert.deepEqual(done.left, []);
     const other = await documentOf('{tool: netplan, files: []}');
@@ -130,7 +130,7 @@ describe('network', () => {
     await assert.rejects(run(host, await networkd(LOSING, '{timeout: 20s}')), {
       reason: 'NetworkLost',
       message:
-        'the network was lost with the files of host.network: there is no default route after 20.0 s; the files of before were put back',
+        'the network was lost with the files of host.network: there is no default route after 20.0 s; the previous files were restored',
       remedy: /host\.network\.keep\.timeout/,
     });
     assert.ok(clock.passedMs >= 20_000 && clock.passedMs < 22_000, String(clock.passedMs));
@@ -194,7 +194,7 @@ describe('network', () => {
   test('what even the files of before do not bring back is said, and the next run begins with them', async () => {
     const host = machine({ [FILE]: GOOD }, { programs: { networkctl: () => ({ status: 1 }) } });
     await assert.rejects(run(host, await networkd(BETTER)), {
-      message: /putting the files of before back failed, too$/,
+      message: /restoring the previous files failed, too$/,
       remedy: /kept in \/var\/lib\/machineadm\/network-trial\.json/,
     });
     assert.notEqual(host.text(TRIAL), undefined);

@@ -33,7 +33,7 @@ export const admission = object({
             plugin: field(plugin, 'The plug-in.', { example: 'PodSecurity' }),
             configuration: field(
               z.record(z.string(), z.unknown()),
-              'The configuration in the words of the plug-in. For PodSecurity and EventRateLimit without apiVersion and kind, which machineadm chooses.',
+              'The configuration in the format of the plug-in. For PodSecurity and EventRateLimit omit apiVersion and kind: machineadm chooses them.',
               { example: { defaults: { enforce: 'baseline' } } },
             ),
           },

@@ -90,7 +90,7 @@ export const encryptionAtRest = object(
                     z
                       .string()
                       .min(1)
-                      .regex(/^[^:]+$/, 'may not hold ":"'),
+                      .regex(/^[^:]+$/, 'must not contain ":"'),
                     'The name of the provider, stored with what it encrypts.',
                     { example: 'vault' },
                   ),

@@ -182,7 +182,7 @@ export function checkJwt(
   }
   for (const url of ['url', 'discoveryURL'] as const) {
     if (/[?#@]/.test(issuer[url] ?? '')) {
-      findings.push({ path: [...path, 'issuer', url], message: 'may hold neither user, query nor fragment' });
+      findings.push({ path: [...path, 'issuer', url], message: 'must contain neither user, query nor fragment' });
     }
   }
   for (const name of ['username', 'groups', 'uid'] as const) {

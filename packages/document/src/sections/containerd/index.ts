@@ -150,7 +150,7 @@ const containerd = object(
     ),
     settings: field(
       tomlTable,
-      'Any other key of containerd, in the words of the installed version. It is merged last and compared with what containerd reports.',
+      'Any other key of the configuration of containerd, in the format of the installed version. machineadm merges it last and compares it with what containerd reports.',
       { default: {}, example: { debug: { level: 'info' } } },
     ),
   },

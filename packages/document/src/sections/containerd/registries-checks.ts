@@ -68,7 +68,7 @@ function checkServer(registry: RegistrySection, path: readonly PathSegment[]): F
   }
   if (mirrors.length > 0) return [];
   if (given.length === 0) {
-    return [{ path, message: 'says nothing of this registry', hint: 'add mirrors, or what its server needs' }];
+    return [{ path, message: 'configures nothing for this registry', hint: 'add mirrors, or what its server needs' }];
   }
   if (host === '_default' && server === undefined) {
     const hint = 'add mirrors, or one server for all of them';

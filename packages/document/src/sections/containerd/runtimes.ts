@@ -96,7 +96,7 @@ const runtime = object(
     }),
     options: field(
       tomlTable,
-      'Further options of the shim, by the names that containerd gives them. SystemdCgroup and BinaryName have fields of their own.',
+      'Further options of the shim, by the names of containerd. SystemdCgroup and BinaryName have their own fields.',
       { default: {}, example: { ConfigPath: '/etc/kata/configuration.toml' } },
     ),
   },
@@ -163,7 +163,7 @@ export function checkRuntimes(runtimes: z.infer<typeof runtimesSection>, here: r
       findings.push({ path: [...path, 'options', 'SystemdCgroup'], message: 'is decided by cgroupDriver', hint });
     }
     if (options !== undefined && 'BinaryName' in options) {
-      findings.push({ path: [...path, 'options', 'BinaryName'], message: 'has a field of its own', hint: 'binary' });
+      findings.push({ path: [...path, 'options', 'BinaryName'], message: 'has its own field', hint: 'binary' });
     }
     return findings;
   });

@@ -71,7 +71,7 @@ function checkCloudProvider(kubernetes: KubernetesSection, minor: number): Findi
       const isBackOn = gates.some((gate) => gate.name === 'DisableCloudProviders' && gate.value === false);
       const first = value === 'aws' ? aws : isBackOn ? others : switchedOff;
       if (minor < first) return [];
-      const message = `kubelet 1.${minor} does not start with a cloud provider of its own: they ended with 1.${first}`;
+      const message = `kubelet 1.${minor} has no built-in cloud providers: they were removed in 1.${first}`;
       return [{ path: [...path, index, 'value'], message, hint: 'write external, and run its controller manager' }];
     }),
   );

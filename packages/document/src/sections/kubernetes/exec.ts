@@ -48,7 +48,7 @@ export const exec = object({
   ),
   args: field(
     z.array(z.string()),
-    'Arguments of the program. Every user of the machine can see them, so they may hold no secrets.',
+    'Arguments of the program. Every user of the machine can see them, so they must not contain secrets.',
     { default: [], example: ['--verbose'] },
   ),
   env: field(z.array(environmentVariable), 'Environment variables of the program.', {

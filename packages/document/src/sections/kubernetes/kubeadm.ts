@@ -77,7 +77,7 @@ const extraDocument = meaning(
     kind: field(
       z.string().refine((kind) => Object.hasOwn(COMPONENT_CONFIGURATIONS, kind), {
         error:
-          'expected KubeletConfiguration or KubeProxyConfiguration; what kubeadm itself takes has fields of its own',
+          'expected KubeletConfiguration or KubeProxyConfiguration; settings of kubeadm itself have their own fields',
         abort: true,
       }),
       'KubeletConfiguration or KubeProxyConfiguration.',
@@ -133,7 +133,7 @@ export const kubeadm = object({
   ),
   extraDocuments: field(
     z.array(extraDocument),
-    'A KubeletConfiguration and a KubeProxyConfiguration as they are. Settings of kubeadm itself have fields of their own.',
+    'A KubeletConfiguration and a KubeProxyConfiguration, passed on unchanged. Settings of kubeadm itself have their own fields.',
     {
       default: [],
       example: [{ apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', maxPods: 200 }],

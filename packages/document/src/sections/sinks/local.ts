@@ -13,7 +13,7 @@ function local<Kind extends 'Journal' | 'SystemdNotify' | 'WindowsEventLog'>(kin
   return { schema: sinkSchema(kind, description, {}, {}), toModel: (): LocalSinkModel => ({ kind }) };
 }
 
-export const journal = local('Journal', 'Structured entries of journald, or syslog where there is none.');
+export const journal = local('Journal', 'Structured entries of journald, or syslog on machines without journald.');
 
 export const systemdNotify = local(
   'SystemdNotify',
@@ -27,7 +27,7 @@ export const windowsEventLog = local(
 
 const consoleSchema = sinkSchema(
   'Console',
-  'One line for each event on a console. Nobody needs to read it.',
+  'One line for each event on a console. A run never waits for a reader.',
   { device: '/dev/ttyS0' },
   {
     device: field(
@@ -37,7 +37,7 @@ const consoleSchema = sinkSchema(
         .regex(DEVICE, {
           error: ({ input }) =>
             String(input).split('/').includes('..')
-              ? 'a path may not hold ".."'
+              ? 'a path must not contain ".."'
               : 'not a device: write its path, such as "/dev/ttyS0", or "COM1"',
         }),
       'The console that gets one line for each event.',

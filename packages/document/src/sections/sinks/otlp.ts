@@ -41,7 +41,7 @@ const schema = sinkSchema(
         .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/, { error: NOT_A_TRACEPARENT, abort: true })
         .regex(/^00-0*[1-9a-f][0-9a-f]*-0*[1-9a-f]/, NOT_A_TRACEPARENT),
       'The span that the run belongs to (W3C Trace Context).',
-      { absent: 'the run is a trace of its own', example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
+      { absent: 'the run starts a new trace', example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
     ),
     ...tlsFields,
     ...fields,

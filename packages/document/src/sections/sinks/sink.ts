@@ -47,7 +47,7 @@ export const remoteFields = {
       .string()
       .max(63)
       .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'not a name: use letters, digits, ".", "_" and "-"'),
-    'The name of the sink in messages and tables. Two sinks may not have the same name.',
+    'The name of the sink in messages and tables. Two sinks must not have the same name.',
     { absent: 'the type of the sink', example: 'fleet-events' },
   ),
   events: field(eventTypes, 'The events that are delivered.', {

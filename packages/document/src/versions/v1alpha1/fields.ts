@@ -48,8 +48,8 @@ function pathOf(root: string, separator: string): string {
 function pathProblem({ input }: { readonly input: unknown }): string {
   const path = String(input);
   if (!/^(?:\/|[A-Za-z]:[\\/])/.test(path) || /^\/.*\/\//.test(path)) return 'not an absolute path';
-  if (/[\0\n]/.test(path)) return 'a path may not hold control characters';
-  return path.split(/[\\/]/).includes('..') ? 'a path may not hold ".."' : 'not an absolute path';
+  if (/[\0\n]/.test(path)) return 'a path must not contain control characters';
+  return path.split(/[\\/]/).includes('..') ? 'a path must not contain ".."' : 'not an absolute path';
 }
 
 const LINUX_PATH = pathOf('/', '/');

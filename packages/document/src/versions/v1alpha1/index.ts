@@ -55,7 +55,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
   toModel,
 };
 
-/** Tokens expire and are written anew into every document; waits and deadlines change nothing on the machine. */
+/** Tokens expire, so every document has new ones; waits and deadlines change nothing on the machine. */
 function lastingKubernetes(section: KubernetesSection): unknown {
   const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, ...others } = section;
   const { bootstrapTokens: _tokens, ...cluster } = section.cluster ?? {};

@@ -27,7 +27,7 @@ function etcdOnMountPoint({ mounts = [] }: StorageSection, kubernetes: Kubernete
   const data = kubernetes.controlPlane?.etcd?.local?.dataDirectory ?? ETCD_DATA;
   return mounts.flatMap(({ path }, index) => {
     if (path?.replace(/(.)\/$/, '$1') !== data) return [];
-    const message = `etcd's data lies directly on a mount point: lost+found there makes kubeadm refuse the directory`;
+    const message = `etcd's data directory is a mount point: its lost+found makes kubeadm refuse the directory`;
     const hint = `mount on ${data}-disk and set kubernetes.controlPlane.etcd.local.dataDirectory to ${data}-disk/data`;
     return [{ path: [...STORAGE, 'mounts', index, 'path'], message, hint }];
   });
