@@ -1,10 +1,11 @@
 /**
- * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] [--slowest N] check unit integration attacks e2e`,
+ * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] [--slowest N] check unit integration attacks site e2e`,
  * any of the parts. With files of tests after the parts (`npm test -- test/unit/seal.test.ts`) only these files are run.
  *
  * check: types, lint, format and the rules of the house (test/unit/architecture.test.ts). The other parts are the
- * directories of the same name below test/. The last line is the sum over all of them; before it stand the N that took
- * most processor time, with that of the programs that they started, but without that of daemons.
+ * directories of the same name below test/; site builds the documentation and opens it in a browser. The last line is
+ * the sum over all of them; before it stand the N that took most processor time, with that of the programs that they
+ * started, but without that of daemons.
  * attacks: each attack is tried 10,000 times and the table of tries and wins is printed; `--generate` writes it to
  * docs/security-tests.md. The integration part runs the same files with 300 tries.
  * Tests that need root, namespaces or a tool that is not there skip themselves and say why.
@@ -30,7 +31,7 @@ import { bundle } from './build/bundle.ts';
 import { tellMissingPrograms } from './test-packages.ts';
 
 const root = resolve(import.meta.dirname, '..');
-const PARTS = ['check', 'unit', 'integration', 'attacks', 'e2e'] as const;
+const PARTS = ['check', 'unit', 'integration', 'attacks', 'site', 'e2e'] as const;
 type Part = (typeof PARTS)[number];
 
 /** Of each attack, in the part of that name. */
@@ -114,6 +115,7 @@ function ownRooms(parts: readonly Part[]): readonly Room[] {
   // The attacks have a part of their own, with more tries.
   if (parts.includes('integration'))
     files.push(...filesOf('integration'), ...(parts.includes('attacks') ? [] : filesOf('attacks')));
+  if (parts.includes('site')) files.push(...filesOf('site'));
   const place = (file: string) => (LONG.includes(file) ? LONG.indexOf(file) : LONG.length);
   return oneEach(files.sort((a, b) => place(a) - place(b)));
 }
@@ -257,7 +259,7 @@ async function main(): Promise<number> {
     all.push(check('lint and format (biome)', '@biomejs/biome/bin/biome', ['check', '.']));
   }
   if (parts.some((part) => part !== 'check' && part !== 'unit')) tellMissingPrograms();
-  await prepareAgent();
+  if (parts.some((part) => part !== 'site') || chosen.length > 0) await prepareAgent();
   const rooms = [...(parts.includes('unit') ? unitRooms() : []), ...ownRooms(parts), ...oneEach(chosen)];
   all.push(...(await runRooms(rooms, { beside: CONCURRENCY, output: rooms.length === 1 ? 'live' : 'after' })));
   if (parts.includes('attacks')) all.push(...(await runAttacks(values.generate)));
