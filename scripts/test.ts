@@ -149,8 +149,9 @@ async function prepareAgent(): Promise<void> {
   await bundle(join(root, 'src/main.ts'), agent, { commit: 'unknown' });
   process.env.AGENT_UNDER_TEST = agent;
   spawnSync(process.execPath, [agent, 'version'], { cwd: root, stdio: 'ignore' });
+  // The translator is another program, and is not started often.
   const sources = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: root }).filter(
-    (file) => file !== 'src/main.ts',
+    (file) => file !== 'src/main.ts' && !file.startsWith('packages/translator/'),
   );
   const script = sources.map((file) => `await import(${JSON.stringify(join(root, file))});`).join('\n');
   spawnSync(process.execPath, ['--input-type=module', '-'], {

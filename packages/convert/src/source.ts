@@ -13,6 +13,7 @@ interface Reading {
   readonly lenient: boolean;
   readonly unknown: Code;
   readonly remedy: string;
+  readonly emptyIsAbsent: boolean;
 }
 
 /** How to read a tree, and how to report its unread parts. */
@@ -21,6 +22,8 @@ interface SourceOptions {
   /** Default: UnknownField. */
   readonly unknown?: Code;
   readonly remedy?: string;
+  /** An empty map or list means the same as none: the writer is a Go program whose structs have no omitempty. */
+  readonly emptyIsAbsent?: boolean;
 }
 
 /**
@@ -49,8 +52,9 @@ export class Source implements Placed {
    * @param object the object's name in messages: `KubeadmConfig clusters/a`
    */
   static of(value: unknown, object: string, report: Report, options: SourceOptions = {}): Source {
-    const { lenient = false, unknown = 'UnknownField', remedy = 'nothing in the document stands for it' } = options;
-    const source = new Source(value, [], [], { object, report, lenient, unknown, remedy });
+    const { lenient = false, unknown = 'UnknownField', emptyIsAbsent = false } = options;
+    const { remedy = 'nothing in the document stands for it' } = options;
+    const source = new Source(value, [], [], { object, report, lenient, unknown, remedy, emptyIsAbsent });
     report.track(() => source.#reportUnread());
     return source;
   }
@@ -149,7 +153,7 @@ export class Source implements Placed {
     }
   }
 
-  /** Unread leaves of this part. An unknown empty map or list counts as one. */
+  /** Unread leaves of this part. An unknown empty map or list counts as one, unless it means the same as none. */
   unread(): readonly Source[] {
     return this.#leaves(false);
   }
@@ -159,7 +163,8 @@ export class Source implements Placed {
     const visit = (source: Source, isKnown: boolean): void => {
       if ((source.#isRead && !withRead) || !source.exists) return;
       const names = keysOf(source.#value);
-      if (names === undefined || (names.length === 0 && !isKnown)) found.push(source);
+      const isEmpty = names?.length === 0;
+      if (names === undefined || (isEmpty && !isKnown && !this.#reading.emptyIsAbsent)) found.push(source);
       for (const name of names ?? []) {
         const wasAskedFor = source.#parts.has(name);
         visit(source.#part(name, true), wasAskedFor);

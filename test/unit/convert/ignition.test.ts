@@ -88,6 +88,11 @@ describe("the provider's Ignition config", () => {
   test('becomes a document: kubeadm, commands, users, files, storage, units', async () => {
     const { conversion, document } = await convertIgnition();
     assert.deepEqual(codesOf(conversion, 'error'), []);
+    assert.deepEqual(
+      conversion.decisions.filter(({ at }) => /ignition\.(?:config|security|timeouts)|networkd|verification/.test(at)),
+      [],
+      'empty structs of the provider are nothing to decide',
+    );
     assert.deepEqual(document.variables, {
       COREOS_CUSTOM_HOSTNAME: { envFile: { path: '/run/metadata/flatcar', key: 'COREOS_CUSTOM_HOSTNAME' } },
     });

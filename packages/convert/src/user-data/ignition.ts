@@ -27,7 +27,7 @@ export async function readIgnition(
   expressions: Expressions,
   report: Report,
 ): Promise<Spec | undefined> {
-  const config = Source.of(value, object, report, CONTAINER_LINUX);
+  const config = Source.of(value, object, report, { ...CONTAINER_LINUX, emptyIsAbsent: true });
   const version = config.get('ignition', 'version').text() ?? '';
   if (!/^2\.[0-3]\.0$/.test(version)) {
     report.add(

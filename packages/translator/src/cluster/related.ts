@@ -1,0 +1,115 @@
+import * as z from 'zod';
+import type { Api } from './api.ts';
+import { isStatus } from './api.ts';
+import {
+  BOOTSTRAP_GROUP,
+  CLUSTER_LABEL,
+  CORE_GROUP,
+  KubernetesObject,
+  type OwnerReference,
+  ownerOf,
+  type SecretObject,
+} from './objects.ts';
+
+const Group = z.looseObject({ preferredVersion: z.looseObject({ version: z.string() }) });
+
+/** The version of each API group that the API server prefers, asked once and again after `forget`. */
+export class ServedVersions {
+  readonly #api: Api;
+  readonly #versions = new Map<string, Promise<string>>();
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  async of(group: string): Promise<string> {
+    const known = this.#versions.get(group);
+    if (known !== undefined) return await known;
+    const asked = this.#api
+      .request({ path: `/apis/${group}` })
+      .then((answer) => Group.parse(answer).preferredVersion.version);
+    this.#versions.set(group, asked);
+    asked.catch(() => this.#versions.delete(group));
+    return await asked;
+  }
+
+  forget(): void {
+    this.#versions.clear();
+  }
+}
+
+const PLURALS = {
+  KubeadmConfig: [BOOTSTRAP_GROUP, 'kubeadmconfigs'],
+  Machine: [CORE_GROUP, 'machines'],
+  MachinePool: [CORE_GROUP, 'machinepools'],
+  Cluster: [CORE_GROUP, 'clusters'],
+} as const;
+
+export type Kind = keyof typeof PLURALS;
+
+/** The path of an object of Cluster API in the version that the API server prefers. */
+export async function pathOf(versions: ServedVersions, kind: Kind, namespace: string, name: string): Promise<string> {
+  const [group, plural] = PLURALS[kind];
+  return `/apis/${group}/${await versions.of(group)}/namespaces/${namespace}/${plural}/${encodeURIComponent(name)}`;
+}
+
+/** Reads an object; undefined = there is none. */
+export async function readObject(
+  api: Api,
+  versions: ServedVersions,
+  kind: Kind,
+  namespace: string,
+  name: string,
+  signal?: AbortSignal,
+): Promise<KubernetesObject | undefined> {
+  const path = await pathOf(versions, kind, namespace, name);
+  try {
+    return KubernetesObject.parse(await api.request({ path, signal }));
+  } catch (error) {
+    // Also where Cluster API was upgraded and the version is no longer served: the next request asks for it again.
+    if (!isStatus(error, 404)) throw error;
+    versions.forget();
+    return undefined;
+  }
+}
+
+/** The objects that a bootstrap data Secret belongs to. */
+export interface Related {
+  readonly config: KubernetesObject;
+  /** A Machine or a MachinePool; undefined where the owner is gone. */
+  readonly machine: KubernetesObject | undefined;
+  readonly cluster: KubernetesObject | undefined;
+}
+
+/** The KubeadmConfig that owns the Secret; undefined = it is no bootstrap data of the kubeadm provider. */
+export function configOwner(secret: SecretObject): OwnerReference | undefined {
+  return ownerOf(secret, BOOTSTRAP_GROUP, 'KubeadmConfig');
+}
+
+/** Reads the KubeadmConfig of a Secret, its Machine and its Cluster. undefined = the KubeadmConfig is gone or another one. */
+export async function relatedObjects(
+  api: Api,
+  versions: ServedVersions,
+  namespace: string,
+  owner: OwnerReference,
+  signal: AbortSignal,
+): Promise<Related | undefined> {
+  const config = await readObject(api, versions, 'KubeadmConfig', namespace, owner.name, signal);
+  if (config === undefined || config.metadata.uid !== owner.uid) return undefined;
+  const machineOwner = ownerOf(config, CORE_GROUP, 'Machine', 'MachinePool');
+  const clusterName = config.metadata.labels?.[CLUSTER_LABEL];
+  const [machine, cluster] = await Promise.all([
+    machineOwner === undefined
+      ? undefined
+      : readObject(
+          api,
+          versions,
+          machineOwner.kind === 'Machine' ? 'Machine' : 'MachinePool',
+          namespace,
+          machineOwner.name,
+          signal,
+        ),
+    clusterName === undefined ? undefined : readObject(api, versions, 'Cluster', namespace, clusterName, signal),
+  ]);
+  return { config, machine, cluster };
+}

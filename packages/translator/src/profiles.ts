@@ -1,0 +1,146 @@
+import { CODES } from '@machineadm/convert/index.ts';
+import { IGNITION_VERSIONS, profileNames } from '@machineadm/user-data/index.ts';
+import { parse } from 'yaml';
+import * as z from 'zod';
+import type { KubernetesObject } from './cluster/objects.ts';
+import { Kept } from './kept.ts';
+import { settingOf } from './opt-in.ts';
+
+const Codes = z.array(
+  z.string().refine((code) => code === 'all' || Object.hasOwn(CODES, code), 'not a code of convert'),
+);
+const Hex = z.string().regex(/^[0-9a-f]{64}$/, 'not 64 lower-case hexadecimal digits');
+const Digests = z.strictObject({ gzip: Hex, xz: Hex.optional(), program: Hex });
+
+/** How the machines of a profile are bootstrapped. Every field may be absent. */
+const Profile = z.strictObject({
+  /** The version of machineadm on the machines; default: the version of the translator. */
+  version: z
+    .string()
+    .regex(/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/, 'not a version like 1.2.3')
+    .optional(),
+  /** The infrastructure provider, for its limits. */
+  provider: z.enum(profileNames()).optional(),
+  /** The path of machineadm in the image. */
+  binary: z.string().optional(),
+  ignitionVersion: z.enum(IGNITION_VERSIONS).optional(),
+  /** Machines download machineadm instead of finding it in the image. Verified by digests or keys, never by the location. */
+  fetch: z
+    .strictObject({
+      locations: z
+        .array(
+          z.strictObject({
+            url: z.string(),
+            pinned: z.boolean().optional(),
+            authorizationFile: z.string().optional(),
+          }),
+        )
+        .min(1),
+      digests: z.strictObject({ amd64: Digests.optional(), arm64: Digests.optional() }).optional(),
+      keys: z.array(z.strictObject({ publicKey: z.string(), notAfter: z.string().optional() })).optional(),
+      certificateAuthorities: z.string().optional(),
+    })
+    .optional(),
+  /** Codes of decisions that are accepted for every machine. */
+  accept: Codes.optional(),
+  /** Convert well-known files and commands to structured fields. */
+  structure: z.boolean().optional(),
+  /** Where machines report to in this management cluster. */
+  report: z
+    .strictObject({
+      /** The API server as the machines reach it. */
+      server: z.string().regex(/^https:\/\/[^\s/]+\/?$/, 'not a URL like https://management.example.com:6443'),
+      /** PEM; default: what the translator itself trusts. */
+      certificateAuthority: z.string().optional(),
+      /** The lifetime of the token. The API server may shorten it. */
+      tokenSeconds: z.int().min(600).default(86_400),
+    })
+    .optional(),
+  /** Further sinks of the document, as in its field `reporting.sinks`. */
+  sinks: z.array(z.record(z.string(), z.unknown())).optional(),
+});
+export type Profile = z.infer<typeof Profile>;
+
+const ProfilesFile = z.strictObject({ profiles: z.record(z.string(), Profile) });
+
+/** Profiles by name, as in the file of the translator's ConfigMap. Throws `Kept` with the place of each problem. */
+export function parseProfiles(text: string): ReadonlyMap<string, Profile> {
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (error) {
+    throw new Kept('OptionsInvalid', `the profiles are not YAML: ${error instanceof Error ? error.message : error}`);
+  }
+  const { success, data, error } = ProfilesFile.safeParse(value ?? { profiles: {} });
+  if (!success) throw new Kept('OptionsInvalid', `the profiles are invalid: ${problems(error)}`);
+  return new Map(Object.entries(data.profiles));
+}
+
+function problems(error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message }) => `${path.length === 0 ? 'file' : path.join('.')}: ${message}`)
+    .join('; ');
+}
+
+/** Annotations that choose a profile and override its fields for one machine, config or cluster. */
+export const ANNOTATIONS = {
+  profile: 'machineadm.dev/bootstrap-profile',
+  version: 'machineadm.dev/bootstrap-version',
+  provider: 'machineadm.dev/bootstrap-provider',
+  binary: 'machineadm.dev/bootstrap-binary',
+  accept: 'machineadm.dev/bootstrap-accept',
+  fetch: 'machineadm.dev/bootstrap-fetch',
+  report: 'machineadm.dev/bootstrap-report',
+} as const;
+
+/**
+ * The profile of a machine: the one that an annotation names, or `default`, or an empty one; then overridden by the other
+ * annotations. Locations of an annotation are verified by the digests or keys of the profile.
+ * Throws `Kept` with `OptionsInvalid`.
+ */
+export function profileFor(
+  narrowestFirst: readonly (KubernetesObject | undefined)[],
+  profiles: ReadonlyMap<string, Profile>,
+): Profile {
+  const setting = (name: keyof typeof ANNOTATIONS) => settingOf(narrowestFirst, ANNOTATIONS[name]);
+  const named = setting('profile');
+  const profile = profiles.get(named ?? 'default');
+  if (named !== undefined && profile === undefined) {
+    throw new Kept('OptionsInvalid', `${ANNOTATIONS.profile}: there is no profile "${named}"`);
+  }
+  const list = (name: 'accept' | 'fetch') =>
+    setting(name)
+      ?.split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+  const overrides: Record<string, unknown> = {};
+  for (const name of ['version', 'provider', 'binary'] as const) {
+    const value = setting(name);
+    if (value !== undefined) overrides[name] = value;
+  }
+  const accept = list('accept');
+  if (accept !== undefined) overrides.accept = accept;
+  const urls = list('fetch');
+  if (urls !== undefined) {
+    if (profile?.fetch === undefined) {
+      throw new Kept(
+        'OptionsInvalid',
+        `${ANNOTATIONS.fetch}: the profile has no digests or keys to verify a download by`,
+      );
+    }
+    // A certificate authority of the profile is for the locations of the profile.
+    overrides.fetch = { ...profile.fetch, locations: urls.map((url) => ({ url })) };
+  }
+  const { success, data, error } = Profile.safeParse({ ...profile, ...overrides });
+  if (!success) throw new Kept('OptionsInvalid', `annotations machineadm.dev/bootstrap-*: ${problems(error)}`);
+  const report = setting('report');
+  if (report === undefined) return data;
+  if (report === 'None') return { ...data, report: undefined };
+  if (report !== 'ConfigMap') {
+    throw new Kept('OptionsInvalid', `${ANNOTATIONS.report}: "${report}" is neither ConfigMap nor None`);
+  }
+  if (data.report === undefined) {
+    throw new Kept('OptionsInvalid', `${ANNOTATIONS.report}: the profile has no report.server for the machines`);
+  }
+  return data;
+}

@@ -1,0 +1,62 @@
+import * as z from 'zod';
+import type { Api } from '../cluster/api.ts';
+import type { KubernetesObject } from '../cluster/objects.ts';
+import { type Kind, pathOf, type ServedVersions } from '../cluster/related.ts';
+import { type Condition, conditionsToApply } from './conditions.ts';
+
+const Present = z.array(
+  z.looseObject({
+    type: z.string(),
+    status: z.enum(['True', 'False', 'Unknown']),
+    reason: z.string().default(''),
+    message: z.string().default(''),
+    lastTransitionTime: z.string(),
+  }),
+);
+const WithStatus = z.looseObject({
+  status: z
+    .looseObject({
+      conditions: z.unknown().optional(),
+      v1beta2: z.looseObject({ conditions: z.unknown().optional() }).nullish(),
+    })
+    .nullish(),
+});
+
+/**
+ * Writes conditions to the status of an object by server-side apply, where they differ. Conditions of others stay as they
+ * are. In v1beta1 these conditions are in `status.v1beta2` (cluster-api api/core/v1beta1, V1Beta2 fields; since 1.9).
+ *
+ * @param manager owns these conditions; one manager must always write the same types
+ * @returns whether anything was written
+ */
+export async function writeConditions(
+  api: Api,
+  versions: ServedVersions,
+  kind: Kind,
+  object: KubernetesObject,
+  wanted: readonly Omit<Condition, 'lastTransitionTime'>[],
+  manager: string,
+): Promise<boolean> {
+  if (wanted.length === 0) return false;
+  const { apiVersion, metadata } = object;
+  const isOld = apiVersion.endsWith('/v1beta1');
+  const status = WithStatus.parse(object).status;
+  const { success, data } = Present.safeParse((isOld ? status?.v1beta2?.conditions : status?.conditions) ?? []);
+  const conditions = conditionsToApply(wanted, success ? data : [], new Date());
+  if (conditions === undefined) return false;
+  const { name, namespace = '', uid } = metadata;
+  await api.request({
+    method: 'PATCH',
+    path: `${await pathOf(versions, kind, namespace, name)}/status`,
+    query: { fieldManager: manager, force: 'true' },
+    contentType: 'application/apply-patch+yaml',
+    // With the uid: an object of the same name that was created since is not written to.
+    body: {
+      apiVersion,
+      kind,
+      metadata: { name, namespace, uid },
+      status: isOld ? { v1beta2: { conditions } } : { conditions },
+    },
+  });
+  return true;
+}

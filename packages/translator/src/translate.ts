@@ -1,0 +1,197 @@
+import { CODES, convert, type Decision } from '@machineadm/convert/index.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { type DocumentSource, loadDocument } from '@machineadm/document/load.ts';
+import { toPlain } from '@machineadm/document/tree.ts';
+import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
+import { type CarrierName, wrapDocument } from '@machineadm/user-data/index.ts';
+import { DOCUMENT } from '@machineadm/user-data/linux.ts';
+import { stringify } from 'yaml';
+import type { KubernetesObject, SecretObject } from './cluster/objects.ts';
+import { Kept } from './kept.ts';
+import type { Profile } from './profiles.ts';
+
+/** The format of the Secret: cloud-config where it says nothing (cluster-api docs, bootstrap-config contract). */
+export type SecretFormat = 'cloud-config' | 'ignition';
+
+/** A document made of the user data of the kubeadm bootstrap provider, and how it is to be delivered. */
+export interface ConvertedSecret {
+  readonly yaml: string;
+  readonly format: SecretFormat;
+  /** Codes of all messages of the conversion, each once. */
+  readonly codes: readonly string[];
+}
+
+/** The ConfigMap of one machine and the token that may patch it. */
+export interface ReportSink {
+  readonly server: string;
+  readonly certificateAuthority: string;
+  readonly token: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The format that a Secret names. Throws `Kept` for one that is neither of those that the provider writes. */
+export function formatOf({ data }: SecretObject): SecretFormat {
+  const format = decoded(data?.format) ?? 'cloud-config';
+  if (format === 'cloud-config' || format === 'ignition') return format;
+  throw new Kept('ConversionFailed', `the Secret's format is neither cloud-config nor ignition`);
+}
+
+/** Whether the user data runs machineadm already: a second Secret of a user, or one that was moved between clusters. */
+export function runsMachineadm({ data }: SecretObject): boolean {
+  const text = decoded(data?.value) ?? '';
+  return text.includes(DOCUMENT) || /\bmachineadm(?:\.exe)?\\?"? provision\b/.test(text);
+}
+
+/**
+ * Converts the Secret with the objects beside it. Throws `Kept` where something must be decided or cannot be converted;
+ * the message names codes and places of the input, never a value.
+ */
+export async function convertSecret(
+  secret: SecretObject,
+  related: readonly KubernetesObject[],
+  profile: Profile,
+): Promise<ConvertedSecret> {
+  const format = formatOf(secret);
+  const texts = [{ apiVersion: 'v1', kind: 'Secret', ...secret }, ...related].map((object) => ({
+    name: object.kind,
+    text: JSON.stringify(object),
+  }));
+  const { documents, decisions } = await convert(texts, { structure: profile.structure });
+  const errors = decisions.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0) throw new Kept('ConversionFailed', listed(errors));
+  const accepted = new Set(profile.accept);
+  const open = decisions.filter(
+    ({ severity, code }) => severity === 'decision' && !accepted.has('all') && !accepted.has(code),
+  );
+  if (open.length > 0) throw new Kept('DecisionNeeded', listed(open));
+  const [document, ...others] = documents;
+  if (document === undefined || others.length > 0) {
+    throw new Kept('ConversionFailed', `${documents.length} documents came out instead of one`);
+  }
+  return { yaml: document.yaml, format, codes: [...new Set(decisions.map(({ code }) => code))] };
+}
+
+/** The most places that a message lists. */
+const MOST_PLACES = 5;
+
+function listed(decisions: readonly Decision[]): string {
+  const codes = [...new Set(decisions.map(({ code }) => code))];
+  const places = decisions.slice(0, MOST_PLACES).map(({ code, at, message }) => `${code}: ${at}: ${message}`);
+  const more = decisions.length > MOST_PLACES ? `; and ${decisions.length - MOST_PLACES} more` : '';
+  return `${codes.map((code) => `${code} (${CODES[code].meaning})`).join(' ')} ${places.join('; ')}${more}`;
+}
+
+/**
+ * The user data that runs machineadm with the document, and with the sinks of the profile. Throws `Kept` where the
+ * document or the profile does not fit the format.
+ */
+export async function wrapConverted(
+  { yaml, format }: ConvertedSecret,
+  profile: Profile,
+  sink: ReportSink | undefined,
+  translatorVersion: string,
+): Promise<string> {
+  const overlay = reportingOverlay(profile, sink);
+  const sources = [yaml, ...(overlay === undefined ? [] : [stringify(overlay)])].map(
+    (text, index): DocumentSource => ({
+      name: index === 0 ? 'document' : 'profile',
+      bytes: new TextEncoder().encode(text),
+    }),
+  );
+  try {
+    const loaded = await loadDocument(sources, { agentVersion: profile.version ?? translatorVersion });
+    if (!loaded.ok) {
+      const problems = loaded.problems.map(({ path, message }) => `${path}: ${message}`);
+      throw new Kept(
+        overlay === undefined ? 'ConversionFailed' : 'OptionsInvalid',
+        problems.slice(0, MOST_PLACES).join('; '),
+      );
+    }
+    const { document } = loaded;
+    const text =
+      overlay === undefined ? yaml : stringify(toPlain(document.tree), { lineWidth: 0, customTags: [VERBATIM_TAG] });
+    const carrier = carrierFor(format, document.model.host.platform);
+    const { userData } = await wrapDocument(text, document, {
+      format: carrier,
+      profile: profile.provider,
+      program: profile.fetch === undefined ? profile.binary : undefined,
+      downloadScript: downloadScript(profile, carrier, translatorVersion),
+      ...(carrier === 'ignition' ? { ignitionVersion: profile.ignitionVersion } : {}),
+    });
+    return userData;
+  } catch (error) {
+    if (!(error instanceof MachineadmError)) throw error;
+    const isOption = error.reason === 'UsageInvalid' || error.reason === 'DownloadInvalid';
+    throw new Kept(isOption ? 'OptionsInvalid' : 'WrappingFailed', error.message);
+  }
+}
+
+function carrierFor(format: SecretFormat, platform: string): CarrierName {
+  if (format === 'ignition') return 'ignition';
+  return platform === 'windows' ? 'cloudbase-init' : 'cloud-init';
+}
+
+function downloadScript(
+  { fetch, version }: Profile,
+  carrier: CarrierName,
+  translatorVersion: string,
+): string | undefined {
+  if (fetch === undefined) return undefined;
+  if (carrier === 'cloudbase-init') {
+    throw new Kept(
+      'OptionsInvalid',
+      'fetch: a Windows machine must have machineadm in its image; use a profile without fetch',
+    );
+  }
+  const { locations, digests, keys, certificateAuthorities } = fetch;
+  const defined = <T extends object>(value: T) =>
+    Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined));
+  return renderDownloadScript({
+    version: version ?? translatorVersion,
+    locations: locations.map(({ url, ...more }) => ({ url, ...defined(more) })),
+    ...defined({
+      keys: keys?.map(({ publicKey, ...more }) => ({ publicKey, ...defined(more) })),
+      certificateAuthorities,
+    }),
+    ...(digests === undefined
+      ? {}
+      : {
+          digests: Object.fromEntries(
+            Object.entries(digests).flatMap(([name, one]) =>
+              one === undefined ? [] : [[name, { gzip: one.gzip, program: one.program, ...defined({ xz: one.xz }) }]],
+            ),
+          ),
+        }),
+  });
+}
+
+/** A second source of the document: the sinks of the profile, and that of the ConfigMap. The journal keeps its place. */
+function reportingOverlay(profile: Profile, sink: ReportSink | undefined): object | undefined {
+  const sinks = profile.sinks ?? [];
+  if (sinks.length === 0 && sink === undefined) return undefined;
+  const own =
+    sink === undefined
+      ? []
+      : [
+          {
+            type: 'Kubernetes',
+            server: sink.server,
+            certificateAuthority: sink.certificateAuthority,
+            token: { secret: 'reportToken' },
+            configMap: { namespace: sink.namespace, name: sink.name },
+          },
+        ];
+  const journal = sinks.some(({ type }) => type === 'Journal') ? [] : [{ type: 'Journal' }];
+  return {
+    apiVersion: 'machineadm.dev/v1alpha1',
+    kind: 'MachineBootstrap',
+    ...(sink === undefined ? {} : { secrets: { reportToken: { value: sink.token } } }),
+    reporting: { sinks: [...journal, ...sinks, ...own] },
+  };
+}
+
+function decoded(base64: string | undefined): string | undefined {
+  return base64 === undefined ? undefined : Buffer.from(base64, 'base64').toString('utf8');
+}

@@ -1,0 +1,255 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Secret } from '@machineadm/document/secret.ts';
+import { parse, parseAllDocuments } from 'yaml';
+import type { ApiCredential } from '../../src/host/cluster/api-server.ts';
+import { kubeconfig } from './api-server.ts';
+import type { KubeApiServer } from './kube-apiserver.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+export const BASE = join(ROOT, 'packaging/translator/base');
+const MAIN = join(ROOT, 'packages/translator/src/main.ts');
+const SYSTEM = 'machineadm-system';
+const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
+export const TRANSLATOR_SECRET = `/api/v1/namespaces/${SYSTEM}/secrets/machineadm-translator-tls`;
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly webhooks?: readonly object[];
+}
+
+/** Manifests of the kustomize base, in its order. */
+export function baseManifests(): readonly Manifest[] {
+  const { resources }: { resources: string[] } = parse(readFileSync(join(BASE, 'kustomization.yaml'), 'utf8'));
+  return resources.flatMap((file) =>
+    parseAllDocuments(readFileSync(join(BASE, file), 'utf8')).map((document): Manifest => document.toJS()),
+  );
+}
+
+function pathOf({ apiVersion, kind, metadata }: Manifest): string {
+  const group = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+  const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+  return `${group}${within}/${kind === 'NetworkPolicy' ? 'networkpolicies' : `${kind.toLowerCase()}s`}`;
+}
+
+/** A replica of the translator: its own process, with the rights of its ServiceAccount. */
+export interface Replica {
+  readonly pid: number;
+  readonly webhookPort: number;
+  readonly healthPort: number;
+  /** All lines of its log so far, parsed. */
+  readonly log: readonly Readonly<Record<string, unknown>>[];
+  /** The text of an answer of its health port. */
+  get(path: string): Promise<{ readonly status: number; readonly text: string }>;
+  /** Ends it by a signal; gives its exit code. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+}
+
+/** The translator installed in an API server by its own manifests, except that pods are processes and the Service is a proxy. */
+export class InstalledTranslator implements AsyncDisposable {
+  readonly server: KubeApiServer;
+  readonly directory: string;
+  /** Where the webhook configuration points; each connection goes to the first replica that accepts it. */
+  readonly #proxy: TcpProxy;
+  readonly #replicas: Replica[] = [];
+
+  private constructor(server: KubeApiServer, directory: string, proxy: TcpProxy) {
+    this.server = server;
+    this.directory = directory;
+    this.#proxy = proxy;
+  }
+
+  /** @param namespaces whose machines report; the role for reports is bound there */
+  static async install(server: KubeApiServer, namespaces: readonly string[]): Promise<InstalledTranslator> {
+    const directory = mkdtempSync(join(tmpdir(), 'machineadm-translator-'));
+    const proxy = await startProxy();
+    for (const manifest of baseManifests()) {
+      // No kubelet runs here; pods are processes.
+      if (['Deployment', 'PodDisruptionBudget', 'Service'].includes(manifest.kind)) continue;
+      const clientConfig = { url: `https://localhost:${proxy.port}/translate` };
+      const webhooks = manifest.webhooks?.map((webhook) => ({ ...webhook, clientConfig }));
+      await server.ask('POST', pathOf(manifest), { ...manifest, ...(webhooks === undefined ? {} : { webhooks }) });
+    }
+    for (const namespace of namespaces) {
+      await server.ask('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`, {
+        metadata: { name: 'machineadm-translator-reports' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'machineadm-translator-reports' },
+        subjects: [{ kind: 'ServiceAccount', namespace: SYSTEM, name: 'machineadm-translator' }],
+      });
+    }
+    const token = await accountToken(server);
+    writeFileSync(join(directory, 'kubeconfig'), kubeconfig(server.url, server.certificateAuthority, { token }), {
+      mode: 0o600,
+    });
+    return new InstalledTranslator(server, directory, proxy);
+  }
+
+  /** The credential of its ServiceAccount. */
+  async credential(): Promise<ApiCredential> {
+    return { ...this.server.admin, token: new Secret(await accountToken(this.server)) };
+  }
+
+  writeProfiles(text: string): void {
+    writeFileSync(join(this.directory, 'profiles.yaml'), text);
+  }
+
+  /** Starts a replica and waits until it is ready. Further arguments override those of the test. */
+  async start(identity: string, ...more: readonly string[]): Promise<Replica> {
+    const args = [
+      `--kubeconfig=${join(this.directory, 'kubeconfig')}`,
+      `--namespace=${SYSTEM}`,
+      `--identity=${identity}`,
+      `--profiles=${join(this.directory, 'profiles.yaml')}`,
+      '--bind-address=127.0.0.1',
+      '--webhook-port=0',
+      '--health-port=0',
+      '--dns-name=localhost',
+      '--lease-duration=3',
+      '--shutdown-delay=0',
+      ...more,
+    ];
+    const replica = await startReplica(args);
+    this.#replicas.push(replica);
+    this.#proxy.targets.push(replica.webhookPort);
+    return replica;
+  }
+
+  /** Points the webhook to another address of loopback: `undefined` is the replicas. */
+  pointTo(ports: readonly number[] | undefined): void {
+    this.#proxy.targets.splice(0, Infinity, ...(ports ?? this.#replicas.map(({ webhookPort }) => webhookPort)));
+    this.#proxy.drop();
+  }
+
+  /** Removes a replica that was ended from the proxy, as a Service does. */
+  forget(replica: Replica): void {
+    this.#replicas.splice(this.#replicas.indexOf(replica), 1);
+    this.pointTo(undefined);
+  }
+
+  /** The webhook configuration in the API server. */
+  async webhook(): Promise<{ readonly caBundle: string }> {
+    const answer = await this.server.ask('GET', `${WEBHOOKS}/machineadm-translator`);
+    const { webhooks } = answer as { webhooks: { clientConfig: { caBundle?: string } }[] };
+    return { caBundle: Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString() };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#replicas.map((replica) => replica.end('SIGKILL')));
+    await this.#proxy.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+async function accountToken(server: KubeApiServer): Promise<string> {
+  const path = `/api/v1/namespaces/${SYSTEM}/serviceaccounts/machineadm-translator/token`;
+  const { status } = (await server.ask('POST', path, { spec: {} })) as { status: { token: string } };
+  return status.token;
+}
+
+async function startReplica(args: readonly string[]): Promise<Replica> {
+  const child: ChildProcess = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const log: Record<string, unknown>[] = [];
+  let errors = '';
+  let rest = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) log.push(JSON.parse(line));
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const exited = once(child, 'exit');
+  const isReady = () => log.find(({ message }) => message === 'ready');
+  await until('the translator is ready', () => {
+    if (child.exitCode !== null) throw new Error(`the translator ended: ${errors}${JSON.stringify(log)}`);
+    return isReady() !== undefined;
+  });
+  const ready = isReady();
+  const healthPort = Number(ready?.healthPort);
+  return {
+    pid: child.pid ?? 0,
+    webhookPort: Number(ready?.webhookPort),
+    healthPort,
+    log,
+    async get(path) {
+      const response = await fetch(`http://127.0.0.1:${healthPort}${path}`);
+      return { status: response.status, text: await response.text() };
+    },
+    async end(signal) {
+      child.kill(signal);
+      await exited;
+      return child.exitCode;
+    },
+  };
+}
+
+interface TcpProxy {
+  readonly port: number;
+  /** Ports of loopback, tried in turn. */
+  readonly targets: number[];
+  /** Ends all connections. */
+  drop(): void;
+  close(): Promise<void>;
+}
+
+async function startProxy(): Promise<TcpProxy> {
+  const targets: number[] = [];
+  const sockets = new Set<Socket>();
+  let turn = 0;
+  const server = createServer((client) => {
+    const track = (socket: Socket) => {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket)).on('error', () => undefined);
+    };
+    track(client);
+    turn += 1;
+    const order = targets.map((_, index) => targets[(index + turn) % targets.length]);
+    const attempt = (): void => {
+      const port = order.shift();
+      if (port === undefined) {
+        client.destroy();
+        return;
+      }
+      const upstream = connect(port, '127.0.0.1');
+      track(upstream);
+      upstream.once('error', () => (upstream.readyState === 'open' ? client.destroy() : attempt()));
+      upstream.once('connect', () => {
+        client.pipe(upstream).pipe(client);
+        client.once('close', () => upstream.destroy());
+        upstream.once('close', () => client.destroy());
+      });
+    };
+    attempt();
+  });
+  // The name localhost may be either; the API server tries both.
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const drop = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    targets,
+    drop,
+    async close() {
+      drop();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Waits for a condition, a minute at most. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+    if (await holds()) return;
+    await sleep(100);
+  }
+  throw new Error(`${what}: not within a minute`);
+}
