@@ -2,7 +2,8 @@ import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { type LoadedDocument, type LoadResult, loadDocument } from '@machineadm/document/load.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 
-const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
+/** Three lines. */
+export const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
 
 /** Loads one source called `doc.yaml`. */
 export function load(text: string, versions?: readonly DocumentVersion[]): Promise<LoadResult> {

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { parse, stringify } from 'smol-toml';
+import { parse as parseYaml } from 'yaml';
 import { selfSigned } from './certificates.ts';
 import type { MemoryHost } from './memory-host.ts';
 import { APPARMOR, apparmorParser, SELINUX, SELINUX_PROGRAMS } from './security-modules.ts';
@@ -86,6 +87,33 @@ containerRuntime:
 secrets: {token: {value: hunter2hunter2}}
 variables: {zone: {value: zone-1}}
 `;
+
+const KUBERNETES = {
+  version: 'v1.34.1',
+  role: 'InitControlPlane',
+  controlPlane: {
+    apiServer: { audit: { log: {}, policy: { rules: [{ level: 'None' }] } } },
+    staticPods: [{ name: 'kube-vip', manifest: 'apiVersion: v1\nkind: Pod\nmetadata: {name: kube-vip}\n' }],
+  },
+};
+
+const written: { readonly host: object; readonly secrets: object } = parseYaml(EVERYTHING);
+
+/** The same with a domain, hooks for every boot and Kubernetes: a document that manages everything which one can. */
+export const WHOLE_DOCUMENT = {
+  ...written,
+  host: {
+    ...written.host,
+    apparmor: { profiles: [{ name: 'k8s-nginx', content: PROFILE }] },
+    activeDirectory: {
+      domain: 'corp.example.com',
+      credentials: { user: 'joiner', password: { secret: 'token' } },
+      logins: { allowedGroups: ['admins'] },
+    },
+    hooks: { early: { frequency: 'Always', commands: ['true'] } },
+  },
+  kubernetes: KUBERNETES,
+};
 
 /** Whose document has early hooks for the boots to come. */
 export const AT_EVERY_BOOT = 'host:\n  hooks: {early: {frequency: Always, commands: ["true"]}}\n';

@@ -4,6 +4,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel, HostModel, KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
 import { BEFORE_MOUNTS } from '@machineadm/document/ownership/collisions.ts';
+import { stringify } from 'yaml';
 import type { QueryHost } from '../../../src/host/seam/host.ts';
 import { apiServerPaths } from '../../../src/kubernetes/api-server/files.ts';
 import { kubeadmConfigPath } from '../../../src/kubernetes/kubeadm/config.ts';
@@ -12,7 +13,8 @@ import { staticPodPaths } from '../../../src/kubernetes/static-pods.ts';
 import { ALL_STEPS, stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { type PreflightScope, preflight } from '../../../src/pipeline/preflight.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
-import { containerdModel, registryEndpoint } from '../../support/containerd-model.ts';
+import { loaded } from '../../support/document.ts';
+import { WHOLE_DOCUMENT } from '../../support/drift-machine.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import {
@@ -74,9 +76,10 @@ function claimed(kubernetes: KubernetesModel, step: string): string[] {
 }
 
 describe('the table of paths', () => {
-  test('knows the steps by their ids, and which of them write before file systems are mounted', () => {
+  test('knows the steps by their ids, and which of them write before file systems are mounted', async () => {
     const ids = ALL_STEPS.map(({ id }) => id);
-    const steps = new Set(claimsOf(maximal()).map(({ step }) => step));
+    const { model } = await loaded(stringify(WHOLE_DOCUMENT));
+    const steps = new Set(claimsOf(model).map(({ step }) => step));
     assert.deepEqual(
       [...steps].filter((step) => step !== OWN_STEP && !ids.includes(step)),
       [],
@@ -146,43 +149,6 @@ describe('the table of paths', () => {
     assert.deepEqual(claimed(kubernetes, 'control-plane-files'), [...apiServerPaths(kubernetes)].sort());
   });
 });
-
-const REGISTRY = {
-  host: 'docker.io',
-  server: registryEndpoint(undefined),
-  fallback: true,
-  mirrors: [registryEndpoint('https://m.example')],
-  verify: undefined,
-};
-
-function maximal(): Model {
-  const host: Partial<HostModel> = {
-    hostname: 'n',
-    kernelModules: ['overlay'],
-    sysctl: [{ key: 'vm/swappiness', value: '1' }],
-    swap: 'Disabled',
-    files: [file('/etc/x')],
-    certificateAuthorities: [{ name: 'a', pem: 'x' }],
-    time: { enabled: true, servers: ['t'], synchronized: undefined },
-    proxy: { http: undefined, https: undefined, no: [], for: ['containerd', 'kubelet', 'environment', 'agent'] },
-    groups: [{ name: 'g', gid: undefined, system: false }],
-    hooks: {
-      early: { shell: 'sh', onError: 'Fail', timeoutMs: 1, commands: ['true'], frequency: 'Always' },
-      beforeBootstrap: undefined,
-      afterBootstrap: undefined,
-    },
-    services: [
-      {
-        name: 's',
-        enabled: undefined,
-        masked: true,
-        state: undefined,
-        dropIns: [{ name: 'a.conf', content: '' }],
-      },
-    ],
-  };
-  return { ...hostModel(host), containerd: containerdModel({ registries: [REGISTRY] }), kubernetes: everything() };
-}
 
 function file(path: string, append = false): FileModel {
   const content = { kind: 'inline', bytes: new TextEncoder().encode('x') } as const;

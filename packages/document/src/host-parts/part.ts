@@ -13,7 +13,7 @@ export type Platform = 'linux' | 'windows';
 /** What else of a document a part may be checked against. */
 export interface Beside {
   readonly secrets?: SecretsSection | undefined;
-  readonly host?: { readonly hostname?: string | undefined; readonly swap?: string | undefined } | undefined;
+  readonly host?: { readonly hostname?: string | undefined } | undefined;
 }
 
 /**

@@ -14,11 +14,8 @@ export const LABEL_LIMIT: Readonly<Record<Filesystem['type'], number>> = {
   swap: 15,
 };
 
-/** Mistakes across the fields of `host.storage`, and against `host.swap`. */
-export function checkStorage(
-  { disks = [], filesystems = [], mounts = [] }: StorageSection,
-  swap: string | undefined,
-): Finding[] {
+/** Mistakes across the fields of `host.storage`. */
+export function checkStorage({ disks = [], filesystems = [], mounts = [] }: StorageSection): Finding[] {
   return [
     ...disks.flatMap(checkDisk),
     ...twice('disks', disks),
@@ -26,7 +23,6 @@ export function checkStorage(
     ...twice('filesystems', filesystems),
     ...mounts.flatMap(checkMount),
     ...pathsTwice(mounts),
-    ...swapAgainstSwap(mounts, swap),
   ];
 }
 
@@ -145,14 +141,5 @@ function pathsTwice(mounts: readonly Mount[]): Finding[] {
     const message = `${path} is already the path of`;
     const other = ['mounts', first];
     return [{ code: 'Duplicate', path: ['mounts', index, 'path'], message, other, hint: 'keep one of them' }];
-  });
-}
-
-function swapAgainstSwap(mounts: readonly Mount[], swap: string | undefined): Finding[] {
-  if (swap !== 'Disabled') return [];
-  return mounts.flatMap(({ type }, index) => {
-    if (type !== 'swap') return [];
-    const message = 'switches swap on, and host.swap is Disabled';
-    return [{ path: ['mounts', index], message, hint: 'remove one of them' }];
   });
 }

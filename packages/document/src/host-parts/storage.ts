@@ -209,7 +209,7 @@ export const storage = hostPart({
       path === 'none' ? [] : claimsOn('mounts', ['mounts', index, 'path'], 'mount', path),
     ),
   ],
-  check: (section, { host }) => checkStorage(section, host?.swap),
+  check: checkStorage,
 });
 
 /** Without the slash at its end, as the kernel tells it; swap has none. */

@@ -17,10 +17,16 @@ export function claimsOf(model: Model): readonly Claim[] {
 export const OWN_STEP = 'machineadm';
 
 const OWN_STATE: readonly Claim[] = [
-  ...['hooks', 'images', 'spool'].map((name) => ownState('tree', `${STATE_DIRECTORY}/${name}`)),
-  ...['journal', 'status.json', 'summary.json', 'prepared.json', 'hardening.json', 'network-trial.json'].map((name) =>
-    ownState('file', `${STATE_DIRECTORY}/${name}`),
-  ),
+  ...[
+    'journal',
+    'status.json',
+    'summary.json',
+    'prepared.json',
+    'hardening.json',
+    'network-trial.json',
+    'trust.json',
+  ].map((name) => ownState('file', `${STATE_DIRECTORY}/${name}`)),
+  ...['hooks', 'images', 'prior-state', 'spool'].map((name) => ownState('tree', `${STATE_DIRECTORY}/${name}`)),
   ownState('tree', RUN_DIRECTORY),
 ];
 

@@ -50,7 +50,7 @@ export function collisionsOf(
   const placed = claims.map((claim) => ({ claim, path: pathOf(claim) }));
   const single = placed.filter(({ claim: { kind } }) => kind !== 'names' && kind !== 'tree');
   const groups = placed.filter(({ claim: { kind } }) => kind === 'names' || kind === 'tree');
-  const found = [...onOnePath(single), ...inDirectories(single, groups), ...beneath(single)];
+  const found = [...onOnePath(single), ...inDirectories(single, groups), ...beneath(single), ...hiddenBy(placed)];
   return found.filter(({ first, second }) => first !== second);
 }
 
@@ -108,12 +108,10 @@ function holds({ claim: { kind, names }, path: directory }: Placed, path: string
   return kind === 'tree' || names?.test(rest) === true;
 }
 
-/** A file where a directory must be; and a file below a mount point that is written before the mount. */
+/** A file where a directory must be, and what is in a directory that is removed. */
 function beneath(single: readonly Placed[]): Collision[] {
   const above = new Map(single.map((placed) => [placed.path, placed.claim]));
-  // One path of each step is enough to show that a mount would hide it.
-  const hidden: Collision[] = [];
-  const found = single.flatMap(({ claim, path }) => {
+  return single.flatMap(({ claim, path }) => {
     const found: Collision[] = [];
     for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
       const other = above.get(path.slice(0, end));
@@ -122,14 +120,24 @@ function beneath(single: readonly Placed[]): Collision[] {
         if (isRemoved(other) && claim.step !== other.step)
           found.push({ first: other, second: claim, how: 'removed with its directory' });
       } else if (other.kind !== 'mount') found.push({ first: other, second: claim, how: 'file and directory' });
-      else if (claim.kind !== 'mount' && BEFORE_MOUNTS.has(claim.step)) {
-        const isTold = hidden.some(({ first, second }) => first.step === claim.step && second === other);
-        if (!isTold) hidden.push({ first: claim, second: other, how: 'hidden by the mount' });
-      }
     }
     return found;
   });
-  return [...found, ...hidden];
+}
+
+/** What is written below a mount point before the mount. One path of each step is enough to show it. */
+function hiddenBy(placed: readonly Placed[]): Collision[] {
+  const early = placed.filter(({ claim: { kind, step } }) => kind !== 'mount' && BEFORE_MOUNTS.has(step));
+  return placed.flatMap(({ claim: second, path: point }) => {
+    if (second.kind !== 'mount') return [];
+    const told = new Set<Claim['step']>();
+    return early.flatMap(({ claim: first, path }): Collision[] => {
+      const isBelow = path.startsWith(`${point}/`) || (first.kind === 'names' && path === point);
+      if (!isBelow || told.has(first.step)) return [];
+      told.add(first.step);
+      return [{ first, second, how: 'hidden by the mount' }];
+    });
+  });
 }
 
 /** Steps that write before file systems are mounted. A test compares it with the order of the pipeline. */
@@ -137,10 +145,16 @@ export const BEFORE_MOUNTS: ReadonlySet<StepId | 'machineadm'> = new Set<StepId 
   'machineadm',
   'hooks-boot',
   'hostname',
+  'hosts',
+  'network',
+  'timezone',
+  'selinux',
+  'apparmor',
   'time',
   'proxy',
   'certificate-authorities',
   'kernel-modules',
   'sysctl',
+  'limits',
   'swap',
 ]);

@@ -3,13 +3,15 @@ import type { HostModel, Model, ServiceModel } from '../model.ts';
 import type { Claim } from './claim.ts';
 import { claimsOf, OWN_STEP } from './claims.ts';
 import { type Collision, canonicalPath, collisionsOf } from './collisions.ts';
-import { FSTAB, TIME_SERVICES } from './paths.ts';
+import { FSTAB, HOOKS_SERVICE, SENTINEL_SERVICE, TIME_SERVICES } from './paths.ts';
 
 /** Parts of a document that manage the same thing, so that each run would change it twice. Pure. */
 export function ownershipFindings(model: Model): readonly Finding[] {
   if (model.host.platform !== 'linux') return [];
+  const claims = claimsOf(model);
   return [
-    ...collisionsOf(claimsOf(model)).filter(isNew).map(toFinding),
+    ...collisionsOf(claims).filter(isNew).map(toFinding),
+    ...recursionFindings(model.host, claims),
     ...swapFindings(model.host),
     ...serviceFindings(model),
   ].map((finding) => ({ code: 'Collision', ...finding }));
@@ -64,14 +66,48 @@ function hintFor(at: Claim, other: Claim, how: Collision['how']): string {
   return 'remove one of them: each run would change the file twice';
 }
 
+/** Steps whose paths a recursion leaves alone (`steps/directories.ts`), and mount points, which it gives their owner. */
+const LEFT_ALONE: ReadonlySet<Claim['step']> = new Set<Claim['step']>([
+  'directories',
+  'files',
+  'links',
+  'removals',
+  'mounts',
+]);
+
+/** Modes and owner of all in a directory, where something else gives a file in it others. */
+function recursionFindings({ directories }: HostModel, claims: readonly Claim[]): readonly Finding[] {
+  return directories.flatMap(({ path, recursive, at }, index) => {
+    if (recursive === undefined) return [];
+    const isOwnerOnly = recursive.mode === undefined && recursive.directoryMode === undefined;
+    const other = claims.find(({ step, path: claimed }) => {
+      // The keys of a user belong to the user.
+      if (LEFT_ALONE.has(step) || (isOwnerOnly && step === 'users')) return false;
+      return canonicalPath(claimed).startsWith(`${canonicalPath(path)}/`);
+    });
+    if (other === undefined) return [];
+    const owner = other.step === OWN_STEP ? ' machineadm itself' : '';
+    const message = `all in ${path} gets this mode and owner, and ${other.path} has its own by${owner}`;
+    const hint = 'name a directory further down, or leave recursive out: each run would change the file twice';
+    const field = ['host', 'directories', at ?? index, 'recursive'];
+    return [{ path: field, message, hint, ...(other.step === OWN_STEP ? {} : { other: other.field }) }];
+  });
+}
+
 const SWAP_LINE = /^[ \t]*[^#\s]\S*[ \t]+\S+[ \t]+swap\b/m;
 /** Below /etc it is the swap step's own directory. */
 const SWAP_UNIT = /^(?:\/run|\/usr\/lib|\/usr\/local\/lib|\/lib)\/systemd\/system\/[^/]+\.swap$/;
 
-/** Swap that a file of the document enables, while `host.swap` disables it. */
-function swapFindings({ swap, files }: HostModel): readonly Finding[] {
+/** Swap that a file or a mount of the document switches on, while `host.swap` disables it. */
+function swapFindings({ swap, files, storage }: HostModel): readonly Finding[] {
   if (swap !== 'Disabled') return [];
-  return files.flatMap(({ path, content, append, at }, index) => {
+  const mounts = storage.mounts.flatMap(({ type }, index): Finding[] => {
+    const path = ['host', 'storage', 'mounts', index];
+    const message = 'switches swap on, contrary to';
+    const finding = { code: 'Conflict', path, message, other: ['host', 'swap'], hint: 'remove one of them' } as const;
+    return type === 'swap' ? [finding] : [];
+  });
+  const laid = files.flatMap(({ path, content, append, at }, index) => {
     const canonical = canonicalPath(path);
     const entry =
       append &&
@@ -83,6 +119,7 @@ function swapFindings({ swap, files }: HostModel): readonly Finding[] {
     const hint = 'remove one of them: each run would change the file twice';
     return [{ path: ['host', 'files', at ?? index], message, other: ['host', 'swap'], hint }];
   });
+  return [...mounts, ...laid];
 }
 
 /** A service that a section needs, and `host.services` disables; and vice versa. */
@@ -90,6 +127,12 @@ function serviceFindings({ host, containerd, kubernetes }: Model): readonly Find
   const needed = new Map<string, readonly PathSegment[]>();
   if (containerd !== undefined) needed.set('containerd', ['containerRuntime', 'containerd']);
   if (kubernetes !== undefined && kubernetes.exec === undefined) needed.set('kubelet', ['kubernetes']);
+  if (host.network !== undefined && host.network.tool !== 'netplan') {
+    needed.set(host.network.tool === 'networkd' ? 'systemd-networkd' : 'NetworkManager', ['host', 'network', 'tool']);
+  }
+  if ((host.apparmor?.profiles.length ?? 0) > 0) needed.set('apparmor', ['host', 'apparmor']);
+  if (host.hooks.early?.frequency === 'Always') needed.set(HOOKS_SERVICE, ['host', 'hooks', 'early']);
+  if (kubernetes !== undefined) needed.set(SENTINEL_SERVICE, ['kubernetes']);
   if (host.activeDirectory?.logins !== undefined) needed.set('sssd', ['host', 'activeDirectory', 'logins']);
   const forbidden = new Map<string, readonly PathSegment[]>();
   if (host.time?.enabled === false) {
