@@ -1,11 +1,13 @@
 /**
  * From a clone to a working cluster: `npm run quickstart`. As root on Debian it bootstraps a real control plane in a
  * disposable lab machine, `--workers N` machines that join it, and shows the answer of a pod; `--light`, and everywhere
- * else, it shows the host half in seconds. `--keep` leaves the machines.
+ * else, it shows the host half in seconds. `--kubernetes v1.37.x` takes that release from its publishers or a mirror of
+ * them, `--kubernetes debian` builds 1.20.2; default: the newest one where its server answers. `--keep` leaves the machines.
  */
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { labObstacle, labQuickstart } from './quickstart/lab.ts';
 import { lightQuickstart } from './quickstart/light.ts';
 
@@ -14,6 +16,7 @@ async function main(): Promise<number> {
     options: {
       light: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
+      kubernetes: { type: 'string' },
       workers: { type: 'string', default: '0' },
     },
   });
@@ -30,7 +33,12 @@ async function main(): Promise<number> {
   const obstacle = values.light ? undefined : labObstacle();
   if (obstacle !== undefined) console.log(`No real node here: ${obstacle}. Continuing with --light.\n`);
   if (values.light || obstacle !== undefined) return lightQuickstart(binary);
-  return labQuickstart(binary, { workers: Number(values.workers), keep: values.keep });
+  return labQuickstart(binary, { workers: Number(values.workers), kubernetes: values.kubernetes, keep: values.keep });
 }
 
-process.exitCode = await main();
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(`quickstart: ${errorMessage(error)}`);
+  process.exitCode = 1;
+}

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join, relative } from 'node:path';
+import { NEWEST_KNOWN_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { writeAddonArchives, writeImageArchives } from './image-archives.ts';
 import { withLock } from './lock.ts';
 import { mustRun, run } from './process.ts';
+import { Downloads, ReleaseUnavailable } from './releases/download.ts';
+import { fetchRelease, findRelease, type OfficialRelease, officialRelease } from './releases/official.ts';
 
 /** Where the lab keeps what it built and the disks of its machines: a real disk file system, not a tmpfs. */
 export const LAB_DIRECTORY = process.env.MACHINEADM_LAB ?? join(homedir(), '.cache/machineadm/lab');
@@ -57,12 +60,11 @@ export async function buildLab(progress: Progress): Promise<Artefacts> {
  * A directory to be laid over the machine image (`MachineOptions.lower`): Debian's CNI plugins, and the image archives of
  * what a cluster runs besides its control plane. Made or found in the cache like the rest. Seconds.
  */
-export async function buildAddons(progress: Progress): Promise<string> {
-  const { kubernetes, root } = await buildLab(progress);
+export async function buildAddons({ kubernetes, root }: Artefacts, progress: Progress): Promise<string> {
   const recipe = 'build-addons.sh';
   const addons = await part(
     'addons',
-    keyOf([recipe, 'image-archives.ts'], root),
+    keyOf([recipe, 'image-archives.ts'], root, kubernetes),
     'drop',
     progress,
     async (directory) => {
@@ -74,11 +76,71 @@ export async function buildAddons(progress: Progress): Promise<string> {
   return join(addons, 'layer');
 }
 
-/** Builds all that a cluster of machines needs, and returns the directories of its parts in the cache. */
-export async function labParts(progress: Progress): Promise<string[]> {
-  const { kubernetes, images, root } = await buildLab(progress);
-  const addons = await buildAddons(progress);
-  return [kubernetes, images, dirname(root), dirname(addons)];
+/** What the machines of a cluster are made of. */
+export interface ClusterArtefacts extends Artefacts {
+  /** Layers over the machine image, uppermost first. */
+  readonly lower: readonly string[];
+  readonly release: OfficialRelease;
+  /** False for what was built here from Debian's sources. */
+  readonly official: boolean;
+}
+
+/**
+ * All that a cluster of machines needs, for Kubernetes as its publishers give it, or else built from Debian's sources.
+ *
+ * @param wanted `v1.37.x`; `debian`; undefined: the newest known minor where its server answers at once
+ */
+export async function buildCluster(wanted: string | undefined, progress: Progress): Promise<ClusterArtefacts> {
+  await checkHost(progress);
+  const official = wanted === 'debian' ? undefined : await buildOfficial(wanted, progress);
+  if (official !== undefined) return official;
+  const artefacts = await buildLab(progress);
+  const lower = [await buildAddons(artefacts, progress)];
+  return { ...artefacts, lower, release: officialRelease('v1.20.2'), official: false };
+}
+
+/** The directories in the cache that a cluster is made of. */
+export function partsOf({ kubernetes, images, root, lower }: ClusterArtefacts): string[] {
+  const inside = [join(kubernetes, 'x'), join(images, 'x'), root, ...lower];
+  return [...new Set(inside.map((path) => join(LAB_DIRECTORY, relative(LAB_DIRECTORY, path).split('/')[0] ?? '')))];
+}
+
+/** Undefined where the release cannot be had, with one line that says why. */
+async function buildOfficial(wanted: string | undefined, progress: Progress): Promise<ClusterArtefacts | undefined> {
+  const options = { cache: join(LAB_DIRECTORY, 'downloads'), mirror: process.env.MACHINEADM_LAB_MIRROR };
+  try {
+    const quick = new Downloads({ ...options, silenceMs: 3000, tries: 1 });
+    const release = await findRelease(
+      wanted === undefined ? quick : new Downloads(options),
+      wanted ?? `v1.${NEWEST_KNOWN_MINOR}`,
+    );
+    const recipe = ['releases/official.ts', 'releases/registry.ts'];
+    const directory = await part(
+      'official',
+      keyOf(recipe, release.version, options.mirror ?? ''),
+      'drop',
+      progress,
+      (made) => fetchRelease(new Downloads(options), release, made, progress),
+    );
+    const root = join(await machineImage(directory, progress), 'root');
+    const artefacts = { kubernetes: directory, images: join(directory, 'images'), root };
+    const lower = [join(directory, 'layer'), await buildAddons(artefacts, progress)];
+    return { ...artefacts, lower, release, official: true };
+  } catch (error) {
+    if (!(error instanceof ReleaseUnavailable)) throw error;
+    progress(`no Kubernetes of its publishers: ${error.message}; going on with 1.20.2 from Debian's sources`);
+    return undefined;
+  }
+}
+
+/** The machine image with these programs, or the one that was built with Debian's: the layer lies over both. */
+async function machineImage(kubernetes: string, progress: Progress): Promise<string> {
+  const recipe = ['build-image.sh', 'crictl'];
+  const built = join(LAB_DIRECTORY, `image-${keyOf(recipe, keyOf(['build-kubernetes.sh']))}`);
+  if (existsSync(built)) return built;
+  return await part('image', keyOf(recipe, kubernetes), 'drop', progress, (directory) =>
+    runRecipe('build-image.sh', [directory, kubernetes], 'about 2 minutes', progress),
+  );
 }
 
 /**

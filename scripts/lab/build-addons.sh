@@ -25,6 +25,12 @@ for program in $("$busybox/bin/busybox" --list); do
 done
 mkdir -p "$busybox/tmp" "$busybox/www"
 
+# An official kube-proxy comes as an image of its own.
+if [ ! -e "$kubernetes/bin/kube-proxy" ]; then
+  rm -rf "$dir/download"
+  phase "the addons are complete"
+  exit
+fi
 # kube-proxy writes its rules with iptables-restore, and deletes connections with conntrack (k/k pkg/util/iptables, conntrack).
 proxy=$dir/roots/kube-proxy
 install -D -m 0755 "$kubernetes/bin/kube-proxy" "$proxy/usr/local/bin/kube-proxy"

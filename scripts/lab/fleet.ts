@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { buildLab, buildOpenrcImage, LAB_DIRECTORY, type Progress } from './artefacts.ts';
+import { type Artefacts, buildLab, buildOpenrcImage, LAB_DIRECTORY, type Progress } from './artefacts.ts';
 import { GATEWAY, prepareHost, restoreHost } from './host-changes.ts';
 import { withLock } from './lock.ts';
 import { type Init, MACHINES, Machine, type MachineRecord } from './machine.ts';
@@ -19,6 +19,8 @@ export interface MachineOptions {
   readonly lower?: readonly string[];
   /** The image below all layers; default: that of `init`. */
   readonly root?: string;
+  /** What was built for it; default: Kubernetes 1.20.2 from Debian's sources, which is built where it is not there. */
+  readonly artefacts?: Artefacts;
   /** True for a machine that must not outlive this process. */
   readonly temporary?: boolean;
   /** What its process 1 starts services with; default systemd. */
@@ -35,7 +37,7 @@ const NAME = /^[a-z][a-z0-9-]{0,10}[a-z0-9]$/;
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
   const { name, ip, init = 'systemd', progress = () => undefined } = options;
-  const artefacts = await buildLab(progress);
+  const artefacts = options.artefacts ?? (await buildLab(progress));
   const root = options.root ?? (init === 'openrc' ? await buildOpenrcImage(progress) : artefacts.root);
   const machine = await underLock(async () => {
     await sweep();

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { tar } from '../../src/diagnosis/bundle/tar.ts';
 import { tarOfFiles } from '../build/tar.ts';
@@ -43,22 +43,23 @@ export function writeImageArchives(kubernetes: string, directory: string): void 
 
 /**
  * The images of a cluster whose nodes become Ready: a kube-proxy with its iptables, which the control plane's archive of
- * that name lacks, and `quickstart/busybox:1` for pods.
+ * that name lacks (where it was built here), and `quickstart/busybox:1` for pods.
  *
  * @param roots the root file systems that build-addons.sh made
  * @param directory where the archives go
  */
 export function writeAddonArchives(roots: string, directory: string): void {
-  const rootOf = (name: string): Buffer =>
+  const images = [
+    { name: 'kube-proxy', tag: 'v1.20.2' },
+    { name: 'quickstart/busybox', tag: '1' },
+  ];
+  const packed = images.flatMap((image) => {
+    const root = join(roots, basename(image.name));
     // The same bytes for the same files: the archive is known by its digest.
-    execFileSync('tar', [...PLAIN_TAR, '-C', join(roots, name), '-cf', '-', '.'], { maxBuffer: 1 << 28 });
-  writeArchives(
-    [
-      { name: 'kube-proxy', tag: 'v1.20.2', layer: rootOf('kube-proxy'), entrypoint: [] },
-      { name: 'quickstart/busybox', tag: '1', layer: rootOf('busybox'), entrypoint: [] },
-    ],
-    directory,
-  );
+    const pack = () => execFileSync('tar', [...PLAIN_TAR, '-C', root, '-cf', '-', '.'], { maxBuffer: 1 << 28 });
+    return existsSync(root) ? [{ ...image, layer: pack(), entrypoint: [] }] : [];
+  });
+  writeArchives(packed, directory);
 }
 
 const PLAIN_TAR = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];

@@ -1,11 +1,14 @@
+import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
-import { LAB_DIRECTORY, labParts, type Progress } from './artefacts.ts';
+import { buildCluster, LAB_DIRECTORY, type Progress, partsOf } from './artefacts.ts';
 import { destroyMachines, freeAddress, listMachines, machineNamed, startMachine } from './fleet.ts';
 import { exportParts, importParts } from './share.ts';
 
 const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kubernetes 1.20.2, on this machine.
 
-  npm run lab -- build                    make what machines need (first time about 10 minutes, then cached)
+  npm run lab -- build [--kubernetes V]   make what machines need (first time about 10 minutes, then cached);
+                                          V: v1.37.x or v1.37.2 from its publishers, or from a mirror of them
+                                          (MACHINEADM_LAB_MIRROR); default: 1.20.2 from Debian's sources
   npm run lab -- export FILE.tar.gz       pack all that was built, for another machine
   npm run lab -- import FILE.tar.gz       take over what another machine built
   npm run lab -- up [NAME…]               boot machines (default: cp1); they stay until they are taken down
@@ -27,14 +30,14 @@ const progress: Progress = (line) => {
 async function main(verb: string | undefined, args: readonly string[]): Promise<number> {
   switch (verb) {
     case 'build': {
-      await labParts(progress);
-      progress(`the lab is built, in ${LAB_DIRECTORY}`);
+      const built = await buildCluster(...kubernetesOf(args));
+      progress(`the lab is built with Kubernetes ${built.release.version}, in ${LAB_DIRECTORY}`);
       return 0;
     }
     case 'export': {
-      const [file] = args;
+      const [file, ...rest] = args;
       if (file === undefined) return usage();
-      await exportParts(await labParts(progress), file);
+      await exportParts(partsOf(await buildCluster(...kubernetesOf(rest))), file);
       progress(`${file} holds what was built; take it over elsewhere with npm run lab -- import ${file}`);
       return 0;
     }
@@ -90,6 +93,12 @@ async function main(verb: string | undefined, args: readonly string[]): Promise<
     default:
       return usage();
   }
+}
+
+/** The release after `--kubernetes`; without it, what is built from Debian's sources. */
+function kubernetesOf(args: readonly string[]): Parameters<typeof buildCluster> {
+  const { values } = parseArgs({ args: [...args], options: { kubernetes: { type: 'string', default: 'debian' } } });
+  return [values.kubernetes, progress];
 }
 
 function usage(): number {

@@ -2,7 +2,7 @@ import { createHash, randomInt, X509Certificate } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { buildAddons } from '../lab/artefacts.ts';
+import { buildCluster, type ClusterArtefacts } from '../lab/artefacts.ts';
 import { destroyMachines, freeAddresses, listMachines, startMachine } from '../lab/fleet.ts';
 import { GATEWAY } from '../lab/host-changes.ts';
 import type { Machine } from '../lab/machine.ts';
@@ -15,6 +15,8 @@ const DOCUMENT = '/etc/machineadm/bootstrap.d';
 export interface LabOptions {
   /** Machines that join the control plane. */
   readonly workers: number;
+  /** `v1.37.x`, `debian`; undefined: what can be had at once. */
+  readonly kubernetes?: string | undefined;
   /** True: the machines stay. */
   readonly keep: boolean;
 }
@@ -27,10 +29,10 @@ export interface Site {
   readonly podSubnet: string;
 }
 
-/** What a machine must know of its cluster to join it. */
+/** What a machine must know of its cluster to join it; the first machine makes the cluster and has no hash yet. */
 export interface Joining {
   readonly token: string;
-  readonly caCertHash: string;
+  readonly caCertHash?: string;
 }
 
 /** Why the lab cannot be used here; undefined when it can. */
@@ -56,31 +58,51 @@ export function sitesOf(workers: number, addresses: readonly string[]): Site[] {
   }));
 }
 
-/** The third source of a machine's document: what is of this machine alone. */
-export function machineSource(site: Site, all: readonly Site[], token: string, joining?: Joining): object {
-  const [controlPlane] = all;
-  const endpoint = `${controlPlane?.ip}:6443`;
+/** What of the artefacts a document depends on. */
+export type Built = Pick<ClusterArtefacts, 'release' | 'official'>;
+
+/** The third source of a machine's document: what is of this machine, this cluster and this release alone. */
+export function machineSource(
+  site: Site,
+  all: readonly Site[],
+  { release, official }: Built,
+  { token, caCertHash }: Joining,
+): object {
+  const { version, minor, repository, images } = release;
+  const image = (name: string): string => `${repository}/${images[name]}`;
+  const endpoint = `${all[0]?.ip}:6443`;
   const others = all.filter(({ name }) => name !== site.name);
   const routes = others.map(({ ip, podSubnet }) => `[Route]\nDestination=${podSubnet}\nGateway=${ip}\n`);
   const network = `[Match]\nName=host0\n[Network]\nAddress=${site.ip}/24\nGateway=${GATEWAY}\n${routes.join('')}`;
-  const host = {
-    hostname: site.name,
-    network: { tool: 'networkd', files: [{ name: '10-host0.network', content: network }] },
+  const node = {
+    // The only machine of a cluster runs the pods as well.
+    ...(others.length === 0 ? { taints: [] } : {}),
+    // The lab has cgroup v1, which a kubelet refuses from 1.35 on unless it is told otherwise (KEP-5573).
+    ...(minor >= 35 ? { kubelet: { config: { failCgroupV1: false } } } : {}),
   };
-  const common = { metadata: { name: site.name }, variables: { podSubnet: { value: site.podSubnet } }, host };
-  if (joining !== undefined) {
-    const discovery = { token: { token: { secret: 'token' }, endpoint, caCertHashes: [joining.caCertHash] } };
-    return { ...common, secrets: { token: { value: joining.token } }, kubernetes: { join: { discovery } } };
-  }
-  const cluster = { controlPlaneEndpoint: endpoint, bootstrapTokens: [{ token: { secret: 'token' }, ttl: '1h' }] };
+  const fromSecret = { secret: 'token' };
+  const role =
+    caCertHash === undefined
+      ? {
+          cluster: {
+            imageRepository: repository,
+            controlPlaneEndpoint: endpoint,
+            bootstrapTokens: [{ token: fromSecret, ttl: '1h' }],
+          },
+          addons: { dns: { enabled: official } },
+        }
+      : { join: { discovery: { token: { token: fromSecret, endpoint, caCertHashes: [caCertHash] } } } };
   return {
-    ...common,
+    metadata: { name: site.name },
+    variables: { podSubnet: { value: site.podSubnet } },
     secrets: { token: { value: token } },
-    kubernetes: {
-      cluster,
-      // The only machine of a cluster runs the pods as well.
-      ...(others.length === 0 ? { node: { taints: [] } } : {}),
+    host: {
+      hostname: site.name,
+      network: { tool: 'networkd', files: [{ name: '10-host0.network', content: network }] },
     },
+    containerRuntime: { containerd: { sandboxImage: image('pause') } },
+    images: { required: [image('pause'), image('kube-proxy'), 'k8s.gcr.io/quickstart/busybox:1'] },
+    kubernetes: { version, node, ...role },
   };
 }
 
@@ -89,7 +111,7 @@ export function machineSource(site: Site, all: readonly Site[], token: string, j
  * cluster say, until the nodes are Ready and a pod has answered. The machines are removed afterwards unless `keep`.
  * Returns the exit status.
  */
-export async function labQuickstart(binary: string, { workers, keep }: LabOptions): Promise<number> {
+export async function labQuickstart(binary: string, { workers, keep, kubernetes }: LabOptions): Promise<number> {
   const began = performance.now();
   const say = (line: string): void => {
     console.log(`[${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s] ${line}`);
@@ -101,8 +123,10 @@ export async function labQuickstart(binary: string, { workers, keep }: LabOption
     console.log(`Machines of an earlier quick start are still there; remove them: npm run lab -- down ${names}`);
     return 1;
   }
-  say('A real cluster in lab machines. The first run builds Kubernetes and the machine image: about ten minutes.');
-  const lower = [await buildAddons(say)];
+  say('A real cluster in lab machines. The first run builds what they need: up to ten minutes.');
+  const artefacts = await buildCluster(kubernetes, say);
+  const { release, lower } = artefacts;
+  say(`Kubernetes ${release.version}${artefacts.official ? '' : " from Debian's sources"}`);
   const machines: Machine[] = [];
   const interrupted = (): void => {
     say('interrupted; removing the machines');
@@ -111,16 +135,30 @@ export async function labQuickstart(binary: string, { workers, keep }: LabOption
   process.once('SIGINT', interrupted);
   try {
     const token = `${randomText(6)}.${randomText(16)}`;
-    let joining: Joining | undefined;
+    let joining: Joining = { token };
     for (const site of sites) {
-      const machine = await startMachine({ name: site.name, ip: site.ip, lower, temporary: !keep, progress: say });
+      const machine = await startMachine({
+        name: site.name,
+        ip: site.ip,
+        artefacts,
+        lower,
+        temporary: !keep,
+        progress: say,
+      });
       machines.push(machine);
       say(`the machine ${site.name} is up at ${site.ip}; putting the binary and the document into it`);
       await machine.copyIn(binary, '/usr/local/bin/machineadm');
-      for (const file of ['10-node.yaml', joining === undefined ? '20-control-plane.yaml' : '20-worker.yaml']) {
+      for (const file of [
+        '10-node.yaml',
+        joining.caCertHash === undefined ? '20-control-plane.yaml' : '20-worker.yaml',
+      ]) {
         await machine.copyIn(join(HERE, file), `${DOCUMENT}/${file}`);
       }
-      await machine.write(`${DOCUMENT}/30-machine.yaml`, stringify(machineSource(site, sites, token, joining)), '600');
+      await machine.write(
+        `${DOCUMENT}/30-machine.yaml`,
+        stringify(machineSource(site, sites, artefacts, joining)),
+        '600',
+      );
       const status = await show(machine, ['machineadm', 'provision', '-d', DOCUMENT]);
       await show(machine, ['machineadm', 'status']);
       await show(machine, ['machineadm', 'timeline']);
@@ -128,7 +166,7 @@ export async function labQuickstart(binary: string, { workers, keep }: LabOption
         say(`machineadm provision ended with exit code ${status}`);
         return status;
       }
-      joining ??= { token, caCertHash: await caCertHash(machine) };
+      if (joining.caCertHash === undefined) joining = { token, caCertHash: await caCertHash(machine) };
     }
     const [controlPlane] = machines;
     const answered = controlPlane !== undefined && (await askPod(controlPlane));
@@ -156,19 +194,20 @@ async function askPod(controlPlane: Machine): Promise<boolean> {
     ['kubectl', 'wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=5m'],
     ['kubectl', '-n', 'kube-system', 'rollout', 'status', 'daemonset/kube-proxy', '--timeout=5m'],
     // The controllers give the namespace its service account some seconds after the API server is there.
-    ['sh', '-c', `until kubectl get serviceaccount default; do sleep 1; done`],
+    waitFor('kubectl get serviceaccount default'),
     ['kubectl', 'apply', '-f', '/root/pod.yaml'],
     ['kubectl', 'wait', '--for=condition=Ready', 'pod/web', '--timeout=5m'],
     ['kubectl', 'get', 'pod,service', 'web', '-o', 'wide'],
     // Through the address of the service, which kube-proxy leads to the pod.
-    [
-      'sh',
-      '-c',
-      `curl -sS --fail --retry 30 --retry-delay 1 --retry-all-errors --max-time 5 "http://$(kubectl get service web -o 'jsonpath={.spec.clusterIP}')/"`,
-    ],
+    waitFor(`curl -sf --max-time 5 "http://$(kubectl get service web -o 'jsonpath={.spec.clusterIP}')/"`),
   ];
   for (const step of steps) if ((await show(controlPlane, step)) !== 0) return false;
   return true;
+}
+
+/** A command that is asked again each second until it succeeds, for two minutes. */
+function waitFor(command: string): string[] {
+  return ['timeout', '120', 'sh', '-c', `until ${command}; do sleep 1; done`];
 }
 
 /** `sha256:` and the digest of the public key of the cluster's CA, as kubeadm prints it. */

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { loadDocument, type Model } from '@machineadm/document/index.ts';
 import { stringify } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument } from '../../../scripts/bench/documents.ts';
+import { officialRelease } from '../../../scripts/lab/releases/official.ts';
 import { machineSource, sitesOf } from '../../../scripts/quickstart/lab.ts';
 
 const quickstart = resolve(import.meta.dirname, '../../../scripts/quickstart');
@@ -44,12 +45,13 @@ describe('the documents of the quick start', () => {
 describe('the machines of the quick start in the lab', () => {
   const sites = sitesOf(2, ['10.99.0.11', '10.99.0.12', '10.99.0.13']);
   const caCertHash = `sha256:${'0'.repeat(64)}`;
-  const model = async (index: number, all = sites): Promise<Model> => {
+  const debian = { release: officialRelease('v1.20.2'), official: false };
+  const model = async (index: number, all = sites, built = debian): Promise<Model> => {
     const site = all[index];
     assert.ok(site !== undefined);
     const files = ['10-node.yaml', index === 0 ? '20-control-plane.yaml' : '20-worker.yaml'];
-    const joining = index === 0 ? undefined : { token: 'abcdef.0123456789abcdef', caCertHash };
-    const machine = stringify(machineSource(site, all, 'abcdef.0123456789abcdef', joining));
+    const joining = { token: 'abcdef.0123456789abcdef', ...(index === 0 ? {} : { caCertHash }) };
+    const machine = stringify(machineSource(site, all, built, joining));
     return await merged([
       ...files.map((name) => ({ name, bytes: readFileSync(join(quickstart, 'lab', name)) })),
       { name: '30-machine.yaml', bytes: new TextEncoder().encode(machine) },
@@ -78,6 +80,19 @@ describe('the machines of the quick start in the lab', () => {
       }
       assert.doesNotMatch(content, new RegExp(`Destination=${site.podSubnet}`));
     }
+  });
+
+  test('an official release comes with DNS, and its images are those of its kubeadm', async () => {
+    const built = { release: officialRelease('v1.37.0'), official: true };
+    for (const index of sites.keys()) {
+      const { kubernetes, images, containerd } = await model(index, sites, built);
+      assert.equal(kubernetes?.version, 'v1.37.0');
+      assert.equal(containerd?.sandboxImage, 'registry.k8s.io/pause:3.10.2');
+      assert.ok(images.required.includes('registry.k8s.io/kube-proxy:v1.37.0'));
+      assert.equal(kubernetes?.node.kubelet.config.failCgroupV1, false);
+    }
+    assert.equal((await model(0, sites, built)).kubernetes?.addons.dns.enabled, true);
+    assert.equal((await model(0)).kubernetes?.addons.dns.enabled, false, "Debian's build has no CoreDNS");
   });
 
   test('a control plane alone takes pods; one with workers keeps its taint', async () => {
