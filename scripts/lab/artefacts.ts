@@ -128,7 +128,7 @@ async function buildOfficial(wanted: string | undefined, progress: Progress): Pr
     return { ...artefacts, lower, release, official: true };
   } catch (error) {
     if (!(error instanceof ReleaseUnavailable)) throw error;
-    progress(`no Kubernetes of its publishers: ${error.message}; going on with 1.20.2 from Debian's sources`);
+    progress(`the official release cannot be downloaded: ${error.message}; using 1.20.2 built from Debian's sources`);
     return undefined;
   }
 }

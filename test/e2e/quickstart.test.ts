@@ -42,7 +42,7 @@ describe('the quick start', { skip: labUnavailable() ?? false, timeout: 60 * MIN
     assert.equal(status, 0, stdout.slice(-3000));
     assert.match(
       stdout,
-      /no Kubernetes of its publishers: .* answered 404; going on with 1\.20\.2 from Debian's sources$/m,
+      /the official release cannot be downloaded: .* answered 404; using 1\.20\.2 built from Debian's sources$/m,
     );
     assert.match(stdout, /^quickstart +Ready +control-plane,master /m);
     assert.match(stdout, /^qs-worker1 +Ready +<none> /m);
