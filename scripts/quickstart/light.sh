@@ -23,17 +23,17 @@ expect() {
 title 'The document: what this machine should be (its host half)'
 cat light.yaml
 title 'Is it valid?'
-expect 0 machineadm validate -d light.yaml
+expect 0 machineadm validate -f light.yaml
 title 'What would it change? (changes nothing)'
-expect 0 machineadm plan -d light.yaml
+expect 0 machineadm plan -f light.yaml
 [ "${1:-}" = plan ] && exit "$failed"
 title 'Do it'
-expect 0 machineadm provision -d light.yaml
+expect 0 machineadm provision -f light.yaml
 title 'How did it go?'
 expect 0 machineadm status
 expect 0 machineadm timeline
 title 'The same again: nothing is left to change'
-expect 0 machineadm provision -d light.yaml
-title 'What a failure looks like: a sysctl that this kernel does not have (exit code 10)'
-expect 10 machineadm provision -d failing.yaml
+expect 0 machineadm provision -f light.yaml
+title 'What a mistake looks like: a kernel setting that does not exist. Nothing is changed (exit code 4)'
+expect 4 machineadm provision -f failing.yaml
 exit "$failed"

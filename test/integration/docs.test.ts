@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { agent, MAIN } from '../support/agent.ts';
+import { MAIN } from '../support/agent.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...globSync('docs/**/*.md', { cwd: ROOT })];
@@ -18,28 +18,64 @@ interface Block {
   readonly line: number;
   /** Why it is not to be run, from the HTML comment before it: `<!-- not run: … -->`. */
   readonly notRun: string | undefined;
+  /** It shows exactly what the commands before it print: `<!-- output -->`. */
+  readonly isOutput: boolean;
   /** The file of this repository that it shows whole: "`path`:" stands before it. */
   readonly copyOf: string | undefined;
 }
 
 function blocksOf(page: string): Block[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
-  const blocks = text.matchAll(/(?:^`([^`\n]+)`:\n\n)?(?:<!-- not run: ([^\n]*?) -->\n)?^```(\w*)\n([\s\S]*?)^```$/gm);
-  return [...blocks].map(({ 1: copyOf, 2: notRun, 3: language = '', 4: body = '', index }) => ({
+  const blocks = text.matchAll(/(?:^`([^`\n]+)`:\n\n)?(?:<!-- ([^\n]*?) -->\n)?^```(\w*)\n([\s\S]*?)^```$/gm);
+  return [...blocks].map(({ 1: copyOf, 2: comment, 3: language = '', 4: body = '', index }) => ({
     copyOf,
     language,
     text: body,
-    notRun,
+    notRun: /^not run: (.*)$/.exec(comment ?? '')?.[1],
+    isOutput: comment === 'output',
     line: text.slice(0, index).split('\n').length,
   }));
 }
 
-/** The command lines of a block of shell, without their comments. */
+/**
+ * Programs of other projects that pages show in blocks that are not run. A block that names another one fails, so that a
+ * mistyped name is found.
+ */
+const OTHER_PROGRAMS = new Set(
+  (
+    'adcli apk apt-get cat chmod cp cryptsetup ctr curl dd djoin docker dnf head install kubeadm kubectl ls mkdir mkfs.ext4 ' +
+    'mount openssl packer ping powershell python3 rm rsync scp sed sha256sum ssh sudo systemctl systemd-cat tar tee test umount xargs zstd'
+  ).split(' '),
+);
+
+/** The commands of a block of shell, without comments, here-documents, `sudo` and the names that stand for their output. */
 function commandsOf({ text }: Block): string[] {
   return text
+    .replaceAll(/<<-?'?(\w+)'?([^\n]*)\n[\s\S]*?^\1$/gm, '$2')
+    .replaceAll(/\\\n\s*/g, ' ')
     .split('\n')
-    .map((line) => line.replace(/(^|\s+)#.*$/, '').trim())
-    .filter((line) => line !== '');
+    .map((line) => line.replace(/(^|\s+)#.*$/, ''))
+    .flatMap((line) => line.split(/\s(?:\||&&|\|\|)\s|;\s/))
+    .map((command) => command.trim().replace(/^(?:sudo |[A-Z_]+=(?:\$\()?)/, ''))
+    .filter((command) => command !== '' && !/^(?:if|then|else|fi|for|do|done|export|cd|set)\b/.test(command));
+}
+
+/** What is wrong with a command of machineadm as a page shows it: no such command, or no such option. */
+function mistakeOf(line: string): string | undefined {
+  let command = createProgram(() => {});
+  const options = [...command.options];
+  const words = line.split(/\s+/).slice(1);
+  for (const word of words) {
+    const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (next !== undefined) {
+      command = next;
+      options.push(...next.options);
+    }
+  }
+  if (command.parent === null && words[0]?.startsWith('-') !== true) return `no such command: ${line}`;
+  const known = new Set(options.flatMap(({ short, long }) => [short, long]).concat('-h', '--help'));
+  const unknown = words.filter((word) => /^--?[a-zA-Z]/.test(word)).find((word) => !known.has(word.split('=')[0]));
+  return unknown === undefined ? undefined : `${unknown} is no option: ${line}`;
 }
 
 describe('the documentation', () => {
@@ -62,29 +98,33 @@ describe('the documentation', () => {
       });
     }
 
-    for (const block of blocks.filter(({ language }) => language === 'sh')) {
+    for (const [index, block] of blocks.entries()) {
+      if (block.language !== 'sh') continue;
       if (block.notRun === undefined) {
         test(`${page}:${block.line}: the commands do what they are shown to do`, () => {
           const env = { ...process.env, PATH: `${directory}:${process.env.PATH}` };
-          const { status, stderr } = spawnSync('sh', ['-euc', block.text], { cwd: directory, env, encoding: 'utf8' });
-          assert.equal(status, 0, stderr);
+          const script = `exec 2>&1\n${block.text}`;
+          const { status, stdout } = spawnSync('sh', ['-euc', script], { cwd: directory, env, encoding: 'utf8' });
+          assert.equal(status, 0, stdout);
+          const shown = blocks[index + 1];
+          if (shown?.isOutput === true) assert.equal(stdout, shown.text);
         });
         continue;
       }
-      test(`${page}:${block.line}: the commands exist (not run: ${block.notRun})`, async () => {
+      test(`${page}:${block.line}: the commands exist (not run: ${block.notRun})`, () => {
         // Another test runs the block of this page where it may change the machine.
         const tested = /^(test\/\S+\.ts) runs it/.exec(block.notRun ?? '')?.[1];
         if (tested !== undefined && readFileSync(join(ROOT, tested), 'utf8').includes(page)) return;
         const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+        const { stderr } = spawnSync('sh', ['-n'], { input: block.text, encoding: 'utf8' });
+        assert.equal(stderr, '');
         for (const line of commandsOf(block)) {
-          const [program, ...words] = line.split(/\s+/);
-          if (program === 'machineadm') {
-            const { status, stderr } = await agent([...words, '--help']);
-            assert.deepEqual([status, stderr], [0, ''], line);
-          } else if (program === 'npm') {
+          const [program = '', ...words] = line.split(/\s+/);
+          if (program === 'machineadm') assert.equal(mistakeOf(line), undefined);
+          else if (program === 'npm') {
             const script = words[0] === 'run' ? words[1] : words[0];
             assert.ok(script === 'ci' || Object.hasOwn(scripts, script ?? ''), line);
-          } else assert.fail(`nobody checks this: ${line}`);
+          } else assert.ok(OTHER_PROGRAMS.has(program), `nobody checks this: ${line}`);
         }
       });
     }
@@ -106,6 +146,12 @@ describe('the documentation', () => {
       }
     });
   }
+
+  test('a command with a mistake would be found', () => {
+    assert.equal(mistakeOf('machineadm provision -f bootstrap.yaml --timeout 5m'), undefined);
+    assert.match(mistakeOf('machineadm provison -f bootstrap.yaml') ?? '', /no such command/);
+    assert.match(mistakeOf('machineadm provision --quick -f bootstrap.yaml') ?? '', /--quick is no option/);
+  });
 
   test('README.md names every command', () => {
     const table = readFileSync(join(ROOT, 'README.md'), 'utf8');

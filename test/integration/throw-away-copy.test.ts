@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { bundle } from '../../scripts/build/bundle.ts';
+import { stage } from '../../scripts/quickstart/light.ts';
 
 const script = resolve(import.meta.dirname, '../../scripts/quickstart/overlay.sh');
 const skip = process.platform !== 'linux' || process.getuid?.() !== 0 ? 'needs Linux and root' : false;
@@ -49,5 +51,23 @@ describe('the throw-away copy of a machine', { skip }, () => {
 
   test('ends with the exit status of its command', () => {
     assert.throws(() => inside('exit 10'), { status: 10 });
+  });
+
+  test('holds the light quick start, each of whose commands ends as it says', async () => {
+    const program = join(directory, 'machineadm');
+    writeFileSync(program, '#!/bin/sh\nexec /quickstart/node /quickstart/machineadm.cjs "$@"\n');
+    chmodSync(program, 0o755);
+    const staged = stage(program);
+    try {
+      // The copy has neither this checkout nor its Node.
+      copyFileSync(process.execPath, join(staged.directory, 'node'));
+      const root = resolve(import.meta.dirname, '../..');
+      await bundle(join(root, 'src/main.ts'), join(staged.directory, 'machineadm.cjs'), { commit: 'unknown' });
+      const run = () =>
+        execFileSync('sh', [script, staged.directory, 'sh', '/quickstart/light.sh'], { encoding: 'utf8' });
+      assert.match(run(), /nothing is left to change[\s\S]*files +Unchanged/);
+    } finally {
+      staged.remove();
+    }
   });
 });
