@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -43,7 +43,7 @@ function blocksOf(page: string): Block[] {
  */
 const OTHER_PROGRAMS = new Set(
   (
-    'adcli apk apt-get cat chmod cp cryptsetup ctr curl dd djoin docker dnf head install kubeadm kubectl ls mkdir mkfs.ext4 ' +
+    'adcli apk apt-get cat chmod cp cryptsetup ctr curl dd djoin docker dnf echo export gunzip head install kubeadm kubectl ls mkdir mkfs.ext4 ' +
     'mount openssl packer ping powershell python3 rm rsync scp sed sha256sum ssh sudo systemctl systemd-cat tar tee test umount xargs zstd'
   ).split(' '),
 );
@@ -56,7 +56,7 @@ function commandsOf({ text }: Block): string[] {
     .split('\n')
     .map((line) => line.replace(/(^|\s+)#.*$/, ''))
     .flatMap((line) => line.split(/\s(?:\||&&|\|\|)\s|;\s/))
-    .map((command) => command.trim().replace(/^(?:sudo |[A-Z_]+=(?:\$\()?)/, ''))
+    .map((command) => command.trim().replace(/^(?:sudo |[A-Z_]+=(?:\$\(|\S*$))/, ''))
     .filter((command) => command !== '' && !/^(?:if|then|else|fi|for|do|done|export|cd|set)\b/.test(command));
 }
 
@@ -87,8 +87,14 @@ describe('the documentation', () => {
   });
   after(() => rmSync(directory, { recursive: true }));
 
-  for (const page of PAGES) {
+  for (const [number, page] of PAGES.entries()) {
     const all = blocksOf(page);
+    /** The blocks of a page share a directory: what one writes, the next ones read. */
+    const cwd = (): string => {
+      const own = join(directory, String(number));
+      mkdirSync(own, { recursive: true });
+      return own;
+    };
     const blocks = all.filter(({ copyOf }) => copyOf === undefined);
 
     for (const { copyOf, text } of all) {
@@ -104,10 +110,11 @@ describe('the documentation', () => {
         test(`${page}:${block.line}: the commands do what they are shown to do`, () => {
           const env = { ...process.env, PATH: `${directory}:${process.env.PATH}` };
           const script = `exec 2>&1\n${block.text}`;
-          const { status, stdout } = spawnSync('sh', ['-euc', script], { cwd: directory, env, encoding: 'utf8' });
+          const { status, stdout } = spawnSync('sh', ['-euc', script], { cwd: cwd(), env, encoding: 'utf8' });
           assert.equal(status, 0, stdout);
           const shown = blocks[index + 1];
-          if (shown?.isOutput === true) assert.equal(stdout, shown.text);
+          if (shown?.isOutput === true)
+            assert.equal(stdout, shown.text, 'the page shows other output than the commands print');
         });
         continue;
       }
@@ -153,8 +160,8 @@ describe('the documentation', () => {
     assert.match(mistakeOf('machineadm provision --quick -f bootstrap.yaml') ?? '', /--quick is no option/);
   });
 
-  test('README.md names every command', () => {
-    const table = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  test('docs/commands.md names every command', () => {
+    const table = readFileSync(join(ROOT, 'docs/commands.md'), 'utf8');
     const missing = createProgram(() => {})
       .commands.map((command) => command.name())
       // Internal ones are for programs.
@@ -163,10 +170,10 @@ describe('the documentation', () => {
     assert.deepEqual(missing, []);
   });
 
-  test('README.md names the exit codes as they are', () => {
+  test('the page about a run names the exit codes as they are', () => {
     const { exitCodes } = JSON.parse(readFileSync(join(ROOT, 'contract/exit-codes.json'), 'utf8'));
     const known = new Set(exitCodes.map(({ code }: { code: number }) => code));
-    const told = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/exit (\d+)(?:, (\d+) or (\d+))?/g)];
+    const told = [...readFileSync(join(ROOT, 'docs/explanation/a-run.md'), 'utf8').matchAll(/exit (\d+)(?:, (\d+) or (\d+))?/g)];
     assert.ok(told.length > 3);
     for (const [, ...codes] of told)
       for (const code of codes) if (code !== undefined) assert.ok(known.has(Number(code)));

@@ -165,9 +165,19 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[], files: reado
 /**
  * The finding for an unknown key of a map. The key is printed only if it resembles a known one: it could be a misplaced
  * secret.
+ *
+ * @param others keys of maps of another type at this place
  */
-export function unknownKey(path: readonly PathSegment[], known: readonly string[]): Finding {
+export function unknownKey(
+  path: readonly PathSegment[],
+  known: readonly string[],
+  others: readonly string[] = [],
+): Finding {
   const key = String(path.at(-1));
+  if (others.includes(key)) {
+    const hint = `only another type has it; this one has ${choices(known, key)}`;
+    return { code: 'UnknownField', path, key, message: 'unknown key', hint };
+  }
   const near = nearestName(key, known);
   if (near !== undefined)
     return { code: 'UnknownField', path, key, message: 'unknown key', hint: `did you mean "${near}"?` };

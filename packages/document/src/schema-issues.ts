@@ -27,8 +27,9 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
   const found = valueAt(value, inner);
   switch (issue.code) {
     case 'unrecognized_keys': {
-      const known = keysAt(schema, inner);
-      return issue.keys.slice(0, 2 * MOST_PROBLEMS).map((key) => unknownKey([...path, key], known));
+      const known = keysAt(schema, inner, found);
+      const others = keysAt(schema, inner);
+      return issue.keys.slice(0, 2 * MOST_PROBLEMS).map((key) => unknownKey([...path, key], known, others));
     }
     case 'invalid_type': {
       if (found === undefined) {
@@ -196,11 +197,20 @@ function kindOf(value: unknown): string {
   return `a ${typeof value}`;
 }
 
-/** The keys that a schema has at a path inside it. */
-function keysAt(schema: z.ZodType, path: readonly PathSegment[]): string[] {
+/** The keys that a schema has at a path inside it: of several objects, those that the discriminators of `found` select. */
+function keysAt(schema: z.ZodType, path: readonly PathSegment[], found?: unknown): string[] {
   let current: z.core.$ZodType[] = unwrap(schema);
   for (const segment of path) current = current.flatMap((item) => childOf(item, segment)).flatMap(unwrap);
-  return [...new Set(current.flatMap((item) => (isObject(item) ? Object.keys(item._zod.def.shape) : [])))];
+  const objects = current.filter(isObject);
+  const selected = objects.filter((item) => hasDiscriminatorsOf(item, found));
+  return [...new Set((selected.length > 0 ? selected : objects).flatMap((item) => Object.keys(item._zod.def.shape)))];
+}
+
+function hasDiscriminatorsOf(schema: z.core.$ZodObject, found: unknown): boolean {
+  return Object.entries(schema._zod.def.shape).every(([key, { _zod }]) => {
+    const given = valueAt(found, [key]);
+    return _zod.def.type !== 'literal' || given === undefined || _zod.values?.has(given as string) === true;
+  });
 }
 
 function childOf(schema: z.core.$ZodType, segment: PathSegment): z.core.$ZodType[] {

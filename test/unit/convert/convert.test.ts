@@ -40,6 +40,12 @@ describe('what the provider does wrong today is done right (or told)', () => {
     assert.deepEqual(document.kubernetes.controlPlane.etcd.external, external);
   });
 
+  test('a socket without a scheme has the one that kubeadm prepends', async () => {
+    const nodeRegistration = { criSocket: '/var/run/containerd/containerd.sock' };
+    const { document } = await converted({ initConfiguration: { nodeRegistration } });
+    assert.equal(document.kubernetes.node.criSocket, 'unix:///var/run/containerd/containerd.sock');
+  });
+
   test('any content ends in one line break, without carriage returns, as the provider writes it', async () => {
     await fc.assert(
       fc.asyncProperty(

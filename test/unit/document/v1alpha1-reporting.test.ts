@@ -32,6 +32,18 @@ describe('reporting.sinks', () => {
     assert.match(problems.join('\n'), /reporting\.sinks\[0\]\.type/);
   });
 
+  test('know the keys of their own type only', async () => {
+    const [problem = ''] = await problemsOf(
+      'reporting: {sinks: [{type: OTLP, url: "https://c", endpoint: "https://a"}]}\n',
+    );
+    assert.match(
+      problem,
+      /sinks\[0\]\.endpoint: unknown key \(hint: only another type has it; this one has type, url, headers/,
+    );
+    // Keys of the sinks for AWS and Azure.
+    assert.doesNotMatch(problem, /queueURL|topicEndpoint/);
+  });
+
   test('name secrets that must exist, and those are secrets of the document', async () => {
     const body = 'reporting: {sinks: [{type: Exec, command: [a], environment: {TOKEN: {secret: token}}}]}\n';
     assert.match((await problemsOf(body)).join('\n'), /no secret of this name/);

@@ -26,7 +26,8 @@ export function convertNode(
   return omitEmpty({
     name: nonEmpty(registration.get('name')),
     taints: taints(registration.get('taints'), role, resolved, conversion),
-    criSocket: nonEmpty(registration.get('criSocket')),
+    // kubeadm prepends the scheme to a path (app/util/config/initconfiguration.go, SetNodeRegistrationDynamicDefaults).
+    criSocket: nonEmpty(registration.get('criSocket'))?.replace(/^\//, 'unix:///'),
     imagePullPolicy: pullPolicy(registration.get('imagePullPolicy'), conversion),
     // Sequential pulls are the default of every version.
     imagePullSerial: asks === false ? onlySince(V1BETA4_MINOR, asks, serial, target, conversion) : asks,
