@@ -173,7 +173,9 @@ describe('the documentation', () => {
   test('the page about a run names the exit codes as they are', () => {
     const { exitCodes } = JSON.parse(readFileSync(join(ROOT, 'contract/exit-codes.json'), 'utf8'));
     const known = new Set(exitCodes.map(({ code }: { code: number }) => code));
-    const told = [...readFileSync(join(ROOT, 'docs/explanation/a-run.md'), 'utf8').matchAll(/exit (\d+)(?:, (\d+) or (\d+))?/g)];
+    const told = [
+      ...readFileSync(join(ROOT, 'docs/explanation/a-run.md'), 'utf8').matchAll(/exit (\d+)(?:, (\d+) or (\d+))?/g),
+    ];
     assert.ok(told.length > 3);
     for (const [, ...codes] of told)
       for (const code of codes) if (code !== undefined) assert.ok(known.has(Number(code)));
