@@ -86,7 +86,11 @@ export function resetRecords(run: string, { restore }: ResetPlan): readonly Jour
 /** What a reset reads in the journal. */
 export function madeIn(journal: JournalState): Made {
   const { before, after, everOwed, isResetting, inventory, steps, acted } = journal;
-  const leaves = ALL_STEPS.flatMap((step) => (step.leaves !== undefined && acted.has(step.id) ? [step.leaves] : []));
+  const leaves = ALL_STEPS.flatMap(({ id, leaves: left = [] }) => {
+    const changes = acted.get(id);
+    if (changes === undefined) return [];
+    return typeof left === 'function' ? left({ changes, notes: steps.get(id)?.notes ?? new Map() }) : left;
+  });
   const note: Made['note'] = (step, change) => steps.get(step)?.notes.get(change);
   return { before, after, everOwed, isResetting, inventory, leaves: [...new Set(leaves)], note };
 }

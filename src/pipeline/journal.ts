@@ -34,8 +34,8 @@ export interface JournalState extends ResourceMemory {
   readonly everOwed: ReadonlyMap<string, ReadonlySet<FollowUp>>;
   /** A reset was begun and did not end. */
   readonly isResetting: boolean;
-  /** Steps that ever changed something. */
-  readonly acted: ReadonlySet<string>;
+  /** Changes that were ever made, or begun, by step. */
+  readonly acted: ReadonlyMap<string, ReadonlySet<string>>;
   /** What existed before a bootstrapper first started; undefined without a record. */
   readonly inventory: Inventory | undefined;
   /** The `LoadedDocument.lastingDigest` that this instance was bootstrapped from; undefined before. */
@@ -87,7 +87,7 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     owned: new Map(),
     everOwed: new Map(),
     isResetting: false,
-    acted: new Set(),
+    acted: new Map(),
     inventory,
     bootstrappedFrom: undefined,
     applied: new Map(),
@@ -145,7 +145,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'instance':
       return state;
     case 'step':
-      return { ...state, acted: new Set([...state.acted, record.step]) };
+      return acting(state, record.step, record.changes);
     case 'run': {
       const { run, command, lasting, written, sources, bootId } = record;
       const commands = new Set([...state.commands, command]);
@@ -218,14 +218,20 @@ export function isBootstrapped(
   return state.proven && (document?.lastingDigest === undefined || state.bootstrappedFrom !== undefined);
 }
 
+function acting(state: JournalState, step: string, changes: readonly string[]): JournalState {
+  if (changes.length === 0) return state;
+  return { ...state, acted: new Map(state.acted).set(step, new Set([...(state.acted.get(step) ?? []), ...changes])) };
+}
+
 function afterStepRecord(
   state: JournalState,
   record: Extract<JournalRecord, { is: 'started' | 'note' | 'done' }>,
 ): JournalState {
   const memory = afterChange(state.steps.get(record.step) ?? NO_MEMORY, record);
   const steps = new Map(state.steps).set(record.step, memory);
-  if (record.is === 'note') return { ...state, steps, proven: state.proven || record.step === PROOF_STEP };
-  if (record.is === 'started') return { ...state, steps, acted: new Set([...state.acted, record.step]) };
+  const acted = acting({ ...state, steps }, record.step, [record.change]);
+  if (record.is === 'note') return { ...acted, proven: state.proven || record.step === PROOF_STEP };
+  if (record.is === 'started') return acted;
   const doneInRun = new Set([...state.doneInRun, record.change]);
   for (const undone of record.undoes ?? []) steps.delete(undone);
   if (BOOTSTRAP_STEPS.some((step) => record.undoes?.includes(step) === true)) {

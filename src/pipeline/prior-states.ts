@@ -1,6 +1,7 @@
 import { dirname } from 'node:path/posix';
 import {
   HOOKS_DIRECTORY,
+  NETWORK_TRIAL,
   PRIOR_STATE_DIRECTORY,
   RUN_DIRECTORY,
   STATE_DIRECTORY,
@@ -12,7 +13,9 @@ import { keepContents, markOf, modeAndOwner, type PriorState, stateOf, UNKNOWN }
 import type { RunJournal } from './run-journal.ts';
 
 /** What other parts of a reset remove: it needs no memory. */
-const UNRECORDED = [`${RUN_DIRECTORY}/`, '/run/kubeadm/', `${HOOKS_DIRECTORY}/`, `${PRIOR_STATE_DIRECTORY}/`];
+const UNRECORDED = [RUN_DIRECTORY, '/run/kubeadm', HOOKS_DIRECTORY, PRIOR_STATE_DIRECTORY, NETWORK_TRIAL].map(
+  (path) => `${path}/`,
+);
 
 /** Records how resources were before a step first changes them, for `machineadm reset`. */
 export interface PriorStates {

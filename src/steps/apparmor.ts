@@ -1,8 +1,13 @@
 import { hash } from 'node:crypto';
+import { dirname } from 'node:path/posix';
 import type { ApparmorModel } from '@machineadm/document/model.ts';
+import { APPARMOR_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Host } from '../host/seam/host.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 import { hostStepFailed } from './command-failed.ts';
+import type { ResetAction } from './prior-state/action.ts';
+import { copyPath } from './prior-state/copies.ts';
+import type { PriorState } from './prior-state/state.ts';
 import type { Change, Prunable, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -46,7 +51,7 @@ export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPay
       return missing(`${PARSER} is not installed`, 'Install the package apparmor in the image.', 'base');
     }
     const found: UnmetRequirement[] = [];
-    if ((await host.readText(ENABLED))?.trim() !== 'Y') {
+    if (!(await isEnabled(host))) {
       const remedy = 'Boot a kernel with AppArmor (lsm=…,apparmor), or remove host.apparmor.';
       found.push(...missing('AppArmor is not enabled in the running kernel', remedy, 'node'));
     }
@@ -132,8 +137,7 @@ export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPay
       await parse(host, ['--replace', path], signal);
       remember({ sha256: hash('sha256', payload.content) });
     } else {
-      const isEnabled = (await host.readText(ENABLED))?.trim() === 'Y';
-      if (isEnabled && (await isAnyLoaded(host, path))) await parse(host, ['--remove', path], signal);
+      await unload(host, path, signal);
       await host.removeFile(path);
     }
   },
@@ -141,7 +145,30 @@ export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPay
   settled: async (host) => await host.sync('/etc'),
 };
 
+/** A reset of a profile: the kernel forgets one before its file goes, and gets the one of before, from its copy, before its file. */
+export function undoProfile(path: string, was: PriorState, { perform, ...action }: ResetAction): ResetAction {
+  if (perform === undefined || dirname(path) !== APPARMOR_DIRECTORY) return { ...action, ...(perform && { perform }) };
+  return {
+    ...action,
+    async perform(host, signal) {
+      if (was === null) await unload(host, path, signal);
+      else if (was.is === 'file' && (await isEnabled(host))) {
+        await parse(host, ['--replace', copyPath(was.fingerprint)], signal);
+      }
+      await perform(host, signal);
+    },
+  };
+}
+
+async function isEnabled(host: QueryHost): Promise<boolean> {
+  return (await host.readText(ENABLED))?.trim() === 'Y';
+}
+
 /** A profile that was unloaded by hand cannot be unloaded once more. */
+async function unload(host: Host, path: string, signal: AbortSignal): Promise<void> {
+  if ((await isEnabled(host)) && (await isAnyLoaded(host, path))) await parse(host, ['--remove', path], signal);
+}
+
 async function isAnyLoaded(host: Host, path: string): Promise<boolean> {
   const content = (await host.readText(path)) ?? '';
   const { stdout } = await host.query({ program: PARSER, args: ['--names'], input: content });

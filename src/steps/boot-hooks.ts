@@ -7,6 +7,7 @@ import { selfCommand } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
+import { HOOKS_LEFT } from './hook-record.ts';
 import type { Change, Step } from './step.ts';
 
 /** Where the commands lie that run at every boot: there is no document at hand then. They may hold secrets. */
@@ -53,6 +54,7 @@ export type BootHooksPayload =
 export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload> = {
   id: 'hooks-boot',
   title: 'hooks at every boot',
+  leaves: HOOKS_LEFT,
   settles: ['daemon-reload'],
 
   desired(model, facts) {

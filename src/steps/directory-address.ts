@@ -34,6 +34,7 @@ export function directoryAddressStep(
   return {
     id: 'directory-address',
     title: 'address in the domain',
+    leaves: 'the address of this machine in the DNS of the domain: delete it there',
 
     desired(model, facts) {
       // Windows does it by itself.

@@ -1,10 +1,13 @@
 import type { ExecModel, FileModel, KubernetesModel, Metadata } from '@machineadm/document/model.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import type { Host } from '../host/seam/host.ts';
 import { bootstrapOrder, secretsOfOrder } from '../kubernetes/exec/order.ts';
 import { passesSuccessTest, resetProgram, runProgram } from '../kubernetes/exec/runner.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
 import type { Execution, Step } from './step.ts';
+
+const RUN = 'exec-bootstrapper/run';
 
 export interface ExecBootstrapperDesired {
   readonly kubernetes: KubernetesModel;
@@ -32,6 +35,11 @@ export interface ExecBootstrapperPayload {
 export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperActual, ExecBootstrapperPayload> = {
   id: 'exec-bootstrapper',
   title: 'bootstrapper of the document',
+  leaves({ notes }) {
+    const command = member(notes.get(RUN), 'reset');
+    const isUndone = Array.isArray(command) && command.length > 0;
+    return isUndone ? [] : ['what the program of the document did: the document has no command that undoes it'];
+  },
   bootstraps: true,
 
   desired(model, facts) {
@@ -65,7 +73,7 @@ export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperAct
     const { command } = desired.exec;
     const summary = again ? `${command}, unless an earlier attempt turns out to have succeeded` : command;
     const payload: ExecBootstrapperPayload = { desired, again };
-    return [{ id: 'exec-bootstrapper/run', summary, scope: 'node', repeatable: false, payload }];
+    return [{ id: RUN, summary, scope: 'node', repeatable: false, payload }];
   },
 
   async apply(host, { payload }, execution) {

@@ -7,7 +7,7 @@ import { syntaxTrouble } from './content-checks/shell.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed, hookStateLost, hookTimedOut } from './hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';
-import { digests, hookRemarks, isDone, whyAgain } from './hook-record.ts';
+import { digests, HOOKS_LEFT, hookRemarks, isDone, whyAgain } from './hook-record.ts';
 import { hookScript, recordExit, removeHookScripts, savedState, sealState, writeHookScript } from './hook-script.ts';
 import { type NextShell, type RunningGroup, runShell } from './hook-shell.ts';
 import { accountOf, requireDirectory, surroundingsMissing } from './hook-surroundings.ts';
@@ -89,7 +89,7 @@ function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesir
     id,
     title,
     runsHooks: true,
-    leaves: 'what the commands of host.hooks did: machineadm does not know what that is',
+    leaves: HOOKS_LEFT,
 
     desired(model: Model) {
       const group = model.host.hooks[phase];

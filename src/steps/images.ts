@@ -4,7 +4,7 @@ import type { CriImage } from '../host/cri/queries.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { criSocketOf } from './containerd/configuration.ts';
 import type { ArchiveImage } from './images/contents.ts';
-import { imagesMissing } from './images/failures.ts';
+import { IMAGES_LEFT, imagesMissing } from './images/failures.ts';
 import {
   type ArchiveNote,
   archiveChangeId,
@@ -70,7 +70,7 @@ export type ImagesPayload =
 export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
   id: 'images',
   title: 'container images',
-  leaves: 'the container images in the store of containerd',
+  leaves: IMAGES_LEFT,
   needs: ['containerd'],
 
   desired(model, facts) {

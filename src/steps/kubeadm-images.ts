@@ -8,7 +8,7 @@ import type { Host, QueryHost } from '../host/seam/host.ts';
 import { kubeadmConfigPath } from '../kubernetes/kubeadm/config.ts';
 import { criSocketOf } from './containerd/configuration.ts';
 import { sandboxImageOf } from './containerd/sandbox-image.ts';
-import { imagesMissing } from './images/failures.ts';
+import { IMAGES_LEFT, imagesMissing } from './images/failures.ts';
 import { missingOf, nameByDigest } from './images/presence.ts';
 import type { Execution, Step } from './step.ts';
 
@@ -48,7 +48,7 @@ interface Wanted {
 export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, KubeadmImagesDesired> = {
   id: 'kubeadm-images',
   title: 'images that kubeadm needs',
-  leaves: 'the container images in the store of containerd',
+  leaves: IMAGES_LEFT,
 
   desired(model, facts) {
     const { kubernetes, containerd } = model;

@@ -5,6 +5,7 @@ import type { Reason } from '@machineadm/document/reasons.ts';
 import { CriError } from '../host/cri/client.ts';
 import type { Host } from '../host/seam/host.ts';
 import { criSocketOf } from './containerd/configuration.ts';
+import { IMAGES_LEFT } from './images/failures.ts';
 import type { Change, Execution, Step } from './step.ts';
 
 export interface RegistriesDesired {
@@ -33,6 +34,7 @@ export interface RegistryProof {
 export const registries: Step<RegistriesDesired, RegistriesActual, RegistryProof> = {
   id: 'registries',
   title: 'image registries',
+  leaves: IMAGES_LEFT,
   needs: ['containerd'],
 
   desired(model) {

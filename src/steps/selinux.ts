@@ -10,6 +10,7 @@ import { textDiff } from './text-diff.ts';
 
 const FILE_SYSTEM = '/sys/fs/selinux';
 const ENFORCE = `${FILE_SYSTEM}/enforce`;
+const BOOLEANS_CHANGE = 'selinux/booleans';
 const CONTEXTS_CHANGE = 'selinux/file-contexts';
 /** Each change of the policy rebuilds all of it. */
 const POLICY_TIMEOUT_MS = 600_000;
@@ -41,6 +42,20 @@ type SelinuxPayload =
 export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
   id: 'selinux',
   title: 'SELinux',
+  leaves({ changes, notes }) {
+    const paths = member(notes.get(CONTEXTS_CHANGE), 'paths');
+    const values = member(notes.get(BOOLEANS_CHANGE), 'values');
+    return [
+      ...(changes.has(BOOLEANS_CHANGE)
+        ? [
+            `the SELinux booleans ${Array.isArray(values) ? values.join(', ') : 'of the document'}: setsebool -P changes them`,
+          ]
+        : []),
+      ...(changes.has(CONTEXTS_CHANGE) && Array.isArray(paths)
+        ? [`the SELinux labels of ${paths.join(', ')}: semanage fcontext --delete removes them`]
+        : []),
+    ];
+  },
 
   desired: ({ host }) => host.selinux && { ...host.selinux, prune: host.prune },
 
@@ -121,7 +136,7 @@ export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload
       const values = wrongBooleans.map((name) => `${name}=${booleans[name] === true ? 'on' : 'off'}`);
       const payload: SelinuxPayload = { kind: 'booleans', values };
       changes.push({
-        id: 'selinux/booleans',
+        id: BOOLEANS_CHANGE,
         summary: `set ${values.join(', ')}, now and at every boot`,
         scope: 'base',
         payload,
@@ -163,6 +178,7 @@ export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload
       case 'mode':
         return await setRunningMode(host, payload.mode);
       case 'booleans':
+        execution.remember({ values: payload.values });
         return await run(host, ['setsebool', '-P', ...payload.values], execution);
       case 'contexts':
         return await setContexts(host, payload, execution);

@@ -44,8 +44,8 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * changes that are true now. Called when `desired` is not what it was before the hooks.
    */
   renew?(host: Host, desired: Desired, record: StepRecord, execution: Execution): Promise<ReadonlyMap<string, unknown>>;
-  /** What a reset leaves of what this step does, and why: `images in the container runtime: …`. Absent: nothing. */
-  readonly leaves?: string;
+  /** What a reset leaves of what this step did, and why: `images in the container runtime: …`. Absent: nothing. */
+  readonly leaves?: string | ((did: Did) => readonly string[]);
   /** How long the step may take, from the document; undefined = only the overall deadline. In milliseconds. */
   deadlineMs?(desired: Desired): number | undefined;
   /** What the document asks of this step; undefined = nothing. */
@@ -88,6 +88,12 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   readonly owned?: true;
   /** Called once after the step's changes and the follow-ups they owe, before verify: flush to disk, wait for health. */
   settled?(host: Host, desired: Desired, execution: Execution): Promise<void>;
+}
+
+/** What a step ever did: the ids of its changes, and the last notes that they left. */
+export interface Did {
+  readonly changes: ReadonlySet<string>;
+  readonly notes: ReadonlyMap<string, unknown>;
 }
 
 /** Why something is not as it was made to be. */

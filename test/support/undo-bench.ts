@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
 import type { Model } from '@machineadm/document/model.ts';
 import { madeIn, resetRecords } from '../../src/commands/reset.ts';
+import type { DirectoryNetwork } from '../../src/host/network/directory.ts';
 import type { Host } from '../../src/host/seam/host.ts';
 import { newJournalState, readJournal } from '../../src/pipeline/journal.ts';
 import { PIPELINE } from '../../src/pipeline/pipeline.ts';
 import { runSteps } from '../../src/pipeline/runner.ts';
+import { activeDirectoryStep } from '../../src/steps/active-directory/index.ts';
 import { performReset } from '../../src/steps/reset/perform.ts';
 import { describeReset, planReset, type ResetPlan } from '../../src/steps/reset/plan.ts';
 import type { Step } from '../../src/steps/step.ts';
@@ -13,6 +17,10 @@ import { identity } from '../unit/pipeline/records.ts';
 import { loaded } from './document.ts';
 import { facts } from './facts.ts';
 import type { MemoryHost } from './memory-host.ts';
+
+// Nothing here is worth waiting for: a pause of a step ends at once.
+Object.assign(timers, { setTimeout: async (_ms: number, value: unknown) => value });
+syncBuiltinESMExports();
 
 /** What a killed process does from there on. */
 const KILLED = new Error('killed');
@@ -75,6 +83,15 @@ export class Killer {
   }
 }
 
+/** The network of a domain that answers. */
+const DIRECTORY: DirectoryNetwork = {
+  controllers: async () => ['dc1.corp.example.com'],
+  addressOf: async () => '10.0.0.1',
+  closedPorts: async () => [],
+  ownAddress: async () => '10.0.0.9',
+  clock: async () => Date.now(),
+};
+
 /** The host part of a document, run on a machine in memory, with the journal that is left on its disk. */
 export async function provisionHost(
   machine: MemoryHost,
@@ -83,7 +100,9 @@ export async function provisionHost(
   killer = new Killer(),
 ): Promise<void> {
   const bench = runBench({ host: killer.host(machine), journal: killer.journal(journal) });
-  const steps: readonly Step[] = PIPELINE.host.filter((step) => step.id !== 'clock');
+  const steps: readonly Step[] = PIPELINE.host
+    .filter((step) => step.id !== 'clock')
+    .map((step) => (step.id === 'active-directory' ? activeDirectoryStep(async () => DIRECTORY) : step) as Step);
   try {
     await runSteps(steps, { ...bench, model, facts: facts({ kubeadm: undefined, kubelet: undefined }) });
   } catch (error) {

@@ -16,6 +16,8 @@ const authority = (name: string): string => {
   return `certificateAuthorities:\n  - name: ${name}\n    pem: |\n${pem}`;
 };
 const file = (path: string, more = ''): string => `files: [{path: ${path}, content: "ours\\n"${more}}]`;
+const network = (tool: string, was: string, fresh: string, content: string): string =>
+  `network: {tool: ${tool}, files: ${JSON.stringify([was, fresh].map((name) => ({ name, content })))}}`;
 const user = (fields: string): string => `users: [{name: ${fields}}]`;
 
 /** Documents by what they ask for, each the host part as YAML: every field, alone and together with others. */
@@ -73,6 +75,54 @@ export const UNDO_DOCUMENTS: Readonly<Record<string, string>> = {
     'files:',
     '  - {path: /etc/sysusers.d/app.conf, content: "g app\\n"}',
     '  - {path: /etc/tmpfiles.d/app.conf, content: "d /run/app\\n"}',
+  ].join('\n'),
+  'names of hosts': 'hosts: {entries: [{address: 10.0.0.9, names: [api.example]}]}',
+  'a block in a file of others': file('/etc/environment', ', block: {name: site}'),
+  'a directory of its own, in others': 'directories: [{path: /srv/app/data, mode: "0750", owner: "ada:users"}]',
+  'a directory that was there': 'directories: [{path: /srv/shared, mode: "0700", owner: root}]',
+  'a directory that was there, with all that is in it':
+    'directories: [{path: /srv/shared, recursive: {owner: "root:root", mode: "0640", directoryMode: "0750"}}]',
+  'a directory that goes': 'directories: [{path: /home/ada/.ssh, absent: true, recursive: true}]',
+  'a link': 'links: [{path: /srv/new, target: shared}]',
+  'a link that leads elsewhere': 'links: [{path: /srv/current, target: app, force: true}]',
+  'a link where a file was': 'links: [{path: /etc/app/plain.conf, target: /etc/hosts, force: true}]',
+  'a file that goes': 'files: [{path: /etc/app/secret.conf, absent: true}]',
+  'a link that goes': 'links: [{path: /srv/current, absent: true}]',
+  'a network of networkd': network('networkd', '10-eth0.network', '20-new.network', '[Match]\nName=eth0\n'),
+  'a network of netplan': network(
+    'netplan',
+    '50-cloud-init.yaml',
+    '60-new.yaml',
+    'network: {version: 2, ethernets: {}}\n',
+  ),
+  'a network of NetworkManager': network(
+    'NetworkManager',
+    'lan.nmconnection',
+    'new.nmconnection',
+    '[connection]\nid=new\n',
+  ),
+  'SELinux that enforces': 'selinux: {mode: Enforcing}',
+  'profiles of AppArmor':
+    'apparmor: {profiles: [{name: site, content: "profile site {\\n  network,\\n}\\n"}, {name: new, content: "profile new {}\\n"}]}',
+  containerd: 'host: {}\ncontainerRuntime: {containerd: {sandboxImage: "registry.example/pause:3.10"}}',
+  'containerd, into the file that was there':
+    'host: {}\ncontainerRuntime: {containerd: {mode: Merge, cgroupDriver: systemd}}',
+  'containerd with registries': [
+    'host: {}',
+    'containerRuntime:',
+    '  containerd:',
+    '    registries:',
+    '      - {host: docker.io, mirrors: [{url: "https://mirror.example"}]}',
+    '      - {host: registry.example, mirrors: [{url: "https://mirror.example/other"}]}',
+  ].join('\n'),
+  'a domain that it leaves': [
+    'secrets: {join: {value: correct-horse}}',
+    'host:',
+    '  hostname: node-7',
+    '  activeDirectory:',
+    '    domain: corp.example.com',
+    '    credentials: {user: joiner, password: {secret: join}}',
+    '    onReset: Leave',
   ].join('\n'),
   'a node of Kubernetes': [
     'hostname: node-9',

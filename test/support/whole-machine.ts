@@ -1,11 +1,32 @@
 import { dirname } from 'node:path/posix';
+import { parse, stringify } from 'smol-toml';
 import { unescapeOctal } from '../../src/host/files/paths.ts';
+import { keytab } from './active-directory.ts';
 import { type MemoryHost, type MemoryMachine, type MemoryProgram, memoryHost } from './memory-host.ts';
+import { APPARMOR, apparmorParser } from './security-modules.ts';
 
 const SWAPS = 'Filename Type Size Used Priority\n';
 const BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const UNITS = '/etc/systemd/system';
 const DATA_UUID = '407926d8-e07e-44e3-a3dc-6553c3f7f1e7';
+
+const CONTAINERD = '/etc/containerd/config.toml';
+/** What each service runs with: what it read when it last started, or was last told to read. */
+const RUNS_WITH = '/run/runs-with';
+const KEYTAB = '/etc/krb5.keytab';
+/** The directory of a domain, which is elsewhere. */
+const COMPUTER = '/elsewhere/corp.example.com/NODE-7';
+const HOSTS_TOML = '/etc/containerd/certs.d/docker.io/hosts.toml';
+const NETWORKS = {
+  networkd: '/etc/systemd/network',
+  netplan: '/etc/netplan',
+  NetworkManager: '/etc/NetworkManager/system-connections',
+} as const;
+const NETWORK_FILES = {
+  '/etc/systemd/network/10-eth0.network': '[Match]\nName=eth0\n[Network]\nDHCP=yes\n',
+  '/etc/netplan/50-cloud-init.yaml': { content: 'network: {version: 2}\n', mode: 0o600 },
+  '/etc/NetworkManager/system-connections/lan.nmconnection': { content: '[connection]\nid=lan\n', mode: 0o600 },
+} as const;
 
 /** An ordinary machine before its first run: accounts, time service, swap, an application of others. */
 const FILES: NonNullable<MemoryMachine['files']> = {
@@ -52,9 +73,25 @@ const FILES: NonNullable<MemoryMachine['files']> = {
   '/dev/vdb': { type: 'other' },
   '/var/lib/machineadm': { type: 'directory' },
   '/srv': { type: 'directory' },
+  '/srv/shared': { type: 'directory', mode: 0o2775, gid: 100 },
+  '/srv/shared/notes': { content: 'theirs\n', mode: 0o664, uid: 1000, gid: 100 },
+  '/srv/current': { type: 'symlink', content: 'shared', mode: 0o777 },
+  '/proc/net/route':
+    'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\neth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\n',
+  ...NETWORK_FILES,
+  [CONTAINERD]: 'version = 2\nroot = "/srv/containerd"\n',
+  [`${RUNS_WITH}/containerd`]: 'version = 2\nroot = "/srv/containerd"\n',
+  [HOSTS_TOML]: 'server = "https://theirs.example"\n',
+  '/etc/krb5.conf': '[libdefaults]\n  default_realm = OLD.EXAMPLE\n',
+  '/elsewhere/corp.example.com': { type: 'directory' },
+  '/etc/selinux/config': 'SELINUX=permissive\nSELINUXTYPE=targeted\n',
+  [APPARMOR.enabled]: 'Y\n',
+  [APPARMOR.loaded]: 'site (enforce)\n',
+  '/etc/apparmor.d/site': 'profile site {\n  file,\n}\n',
 };
 
 const KERNEL = {
+  '/sys/fs/selinux/enforce': '0\n',
   '/proc/sys/kernel/hostname': 'template\n',
   '/proc/sys/kernel/panic': '0\n',
   '/proc/sys/kernel/panic_on_oops': '0\n',
@@ -77,23 +114,35 @@ const SERVICES = {
   cron: { active: true, enabled: true },
   'unattended-upgrades': { active: true, enabled: true },
   auditd: { masked: true },
+  'systemd-networkd': { active: true, enabled: true },
+  NetworkManager: { active: true, enabled: true },
 };
 
 /** A machine in memory whose programs change it as the real ones do. */
 export function wholeMachine(more: Omit<MemoryMachine, 'users' | 'groups'> = {}): MemoryHost {
-  const ids = { users: { chrony: 101, ada: 1000 }, groups: { chrony: 101, wheel: 10, users: 100, ada: 1000 } };
+  const ids = {
+    users: { chrony: 101, ada: 1000 },
+    groups: { chrony: 101, wheel: 10, users: 100, ada: 1000, 'systemd-network': 998 },
+  };
   const host = memoryHost({
     ...more,
-    files: { ...FILES, ...more.files },
+    files: { ...FILES, ...runningNetworks(), ...more.files },
     kernelFiles: { ...KERNEL, ...more.kernelFiles },
     services: { ...SERVICES, ...more.services },
-    programs: { ...accountPrograms(ids), ...kernelPrograms(), ...filePrograms(), ...more.programs },
+    programs: {
+      ...accountPrograms(ids),
+      ...kernelPrograms(),
+      ...filePrograms(),
+      ...servicePrograms(),
+      ...more.programs,
+    },
     ...ids,
   });
   const { enable, start, restart } = host.services;
   const found = (act: (name: string) => Promise<void>) => async (name: string) => {
     await findUnit(host, name);
     await act(name);
+    if (name === 'containerd') host.put(`${RUNS_WITH}/containerd`, host.text(CONTAINERD) ?? '');
   };
   const services = { ...host.services, enable: found(enable), start: found(start), restart: found(restart) };
   return { ...host, services: { ...services, reload: () => reloadUnits(host) } };
@@ -311,6 +360,53 @@ function kernelPrograms(): Record<string, MemoryProgram> {
     },
     umount({ args }, host) {
       mounts(host, (lines) => lines.filter((line) => pointOf(line) !== args.at(-1)));
+      return {};
+    },
+  };
+}
+
+/** The files of each tool of the network, as it has applied them. */
+function runningNetworks(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(NETWORKS).map(([tool, directory]) => [
+      `${RUNS_WITH}/${tool}`,
+      Object.entries(NETWORK_FILES)
+        .filter(([path]) => dirname(path) === directory)
+        .map(([path, file]) => `${path}: ${typeof file === 'string' ? file : file.content}`)
+        .join(''),
+    ]),
+  );
+}
+
+function servicePrograms(): Record<string, MemoryProgram> {
+  const applying =
+    (tool: keyof typeof NETWORKS, verb: string): MemoryProgram =>
+    async ({ args }, host) => {
+      if (!args.includes(verb)) return {};
+      const directory = NETWORKS[tool];
+      const names = (await host.list(directory)) ?? [];
+      const texts = names.map((name) => `${directory}/${name}: ${host.text(`${directory}/${name}`)}`);
+      host.put(`${RUNS_WITH}/${tool}`, texts.join(''));
+      return {};
+    };
+  return {
+    networkctl: applying('networkd', 'reload'),
+    netplan: applying('netplan', 'apply'),
+    nmcli: applying('NetworkManager', 'reload'),
+    apparmor_parser: apparmorParser,
+    containerd: ({ input }) => ({ stdout: typeof input === 'string' ? stringify(parse(input)) : '' }),
+    runc: () => ({}),
+    'containerd-shim-runc-v2': () => ({}),
+    kinit: (_, host) =>
+      host.text(COMPUTER) === undefined
+        ? { status: 1, stderr: "kinit: Client 'NODE-7$@CORP.EXAMPLE.COM' not found in Kerberos database\n" }
+        : {},
+    adcli({ args: [verb] }, host) {
+      if (verb === 'show-computer') return { status: 5, stderr: 'adcli: No computer account for NODE-7 exists' };
+      if (verb === 'delete-computer') host.take(COMPUTER);
+      if (verb !== 'join') return {};
+      host.put(COMPUTER, 'a computer');
+      host.put(KEYTAB, { content: keytab(['NODE-7$@CORP.EXAMPLE.COM']), mode: 0o600 });
       return {};
     },
   };

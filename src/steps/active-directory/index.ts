@@ -6,12 +6,7 @@ import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from '../file-d
 import type { Change, Execution, Step, StepRecord, UnmetRequirement } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { DomainJoin } from './join.ts';
-import {
-  KERBEROS_CONFIGURATION,
-  KERBEROS_HEADING,
-  KERBEROS_ORIGINAL,
-  kerberosConfiguration,
-} from './kerberos-configuration.ts';
+import { KERBEROS_CONFIGURATION, kerberosConfiguration } from './kerberos-configuration.ts';
 import { readKeytab } from './keytab.ts';
 import { computerPrincipal, type DomainMembership, membershipOf, servicePrincipals } from './membership.ts';
 import { reachController } from './reach.ts';
@@ -38,7 +33,7 @@ export interface ActiveDirectoryActual {
 }
 
 export type ActiveDirectoryPayload =
-  | { readonly kind: 'kerberos'; readonly content: string; readonly original: string | undefined }
+  | { readonly kind: 'kerberos'; readonly content: string }
   | {
       readonly kind: 'join';
       readonly desired: DomainMembership;
@@ -62,6 +57,13 @@ export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
   return {
     id: 'active-directory',
     title: 'Active Directory',
+    leaves({ notes }) {
+      const note = notes.get(JOIN);
+      const [computer, domain] = [text(member(note, 'computer')), text(member(note, 'domain'))];
+      if (computer === undefined || domain === undefined || member(note, 'undo') !== undefined) return [];
+      const why = text(member(note, 'stays')) ?? 'machineadm was not to leave the domain';
+      return [`the account ${computer} in ${domain} and its keys on this machine: ${why}`];
+    },
     desired: membershipOf,
     preflight,
     inspect,
@@ -70,7 +72,7 @@ export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
     async apply(host, { payload }, execution) {
       switch (payload.kind) {
         case 'kerberos':
-          return await writeConfiguration(host, payload);
+          return await host.writeFile({ path: KERBEROS_CONFIGURATION, content: payload.content, mode: 0o644 });
         case 'mode':
           return await host.chmod(payload.keytab, 0o600);
         case 'verify':
@@ -165,7 +167,7 @@ function plan(desired: DomainMembership, actual: ActiveDirectoryActual): readonl
       summary: `${describeWrite(KERBEROS_CONFIGURATION, actual.kerberosConfiguration, wanted)} for ${desired.domain}`,
       diff: textDiff(original ?? '', wanted),
       scope: 'base',
-      payload: { kind: 'kerberos', content: wanted, original },
+      payload: { kind: 'kerberos', content: wanted },
     });
   }
   const change = (id: string, summary: string, payload: ActiveDirectoryPayload): void => {
@@ -218,18 +220,6 @@ function broken({ domain, computerName, keytab }: DomainMembership): MachineadmE
   });
 }
 
-async function writeConfiguration(
-  host: Host,
-  { content, original }: Extract<ActiveDirectoryPayload, { kind: 'kerberos' }>,
-): Promise<void> {
-  // One of an earlier run that somebody edited is no original.
-  const isOurs = original?.startsWith(KERBEROS_HEADING) === true;
-  if (original !== undefined && !isOurs && (await host.stat(KERBEROS_ORIGINAL)) === undefined) {
-    await host.writeFile({ path: KERBEROS_ORIGINAL, content: original, mode: 0o644 });
-  }
-  await host.writeFile({ path: KERBEROS_CONFIGURATION, content, mode: 0o644 });
-}
-
 async function joinDomain(
   host: Host,
   { desired, mayReuse, undo }: Extract<ActiveDirectoryPayload, { kind: 'join' }>,
@@ -240,13 +230,14 @@ async function joinDomain(
   const before = await host.stat(keytab);
   await within(host, desired, network, execution, async (join, controller) => {
     // An existing keytab may contain other keys: a reset keeps it.
+    const stays = onReset === 'Keep' ? 'host.activeDirectory.onReset is Keep' : `${keytab} had other keys before`;
     const leaves = onReset === 'Leave' && (before === undefined || undo === keytab);
     const begin = () =>
       execution.remember({
         computer: desired.computerName,
         domain: desired.domain,
         controller,
-        ...(leaves ? { undo: { keytab } } : {}),
+        ...(leaves ? { undo: { keytab } } : { stays }),
       });
     if (credentials.kind === 'account') {
       const password = (await host.secret(credentials.password)).reveal();

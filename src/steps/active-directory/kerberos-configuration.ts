@@ -1,11 +1,6 @@
-import { KERBEROS_CONFIGURATION, ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
+import { KERBEROS_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 
 export { KERBEROS_CONFIGURATION };
-
-/** The previous file; a reset restores it. */
-export const KERBEROS_ORIGINAL = `${KERBEROS_CONFIGURATION}${ORIGINAL_SUFFIX}`;
-
-export const KERBEROS_HEADING = '# Written by machineadm: its document names the domain of this machine.';
 
 /**
  * krb5.conf(5) for one domain. Only AES is enabled before the join: adcli writes a key of every permitted type into the
@@ -15,7 +10,7 @@ export const KERBEROS_HEADING = '# Written by machineadm: its document names the
  */
 export function kerberosConfiguration(domain: string): string {
   const realm = domain.toUpperCase();
-  return `${KERBEROS_HEADING}
+  return `# Written by machineadm: its document names the domain of this machine.
 [libdefaults]
   default_realm = ${realm}
   dns_lookup_kdc = true

@@ -9,7 +9,14 @@ export interface LeaveOrder {
   readonly keytab: string;
 }
 
+/** What a reset says before it tries. */
+export function describeLeave({ domain, computer }: Pick<LeaveOrder, 'domain' | 'computer'>): string {
+  return `delete ${computer} from ${domain}, if the domain lets a computer delete itself`;
+}
+
 const TIMEOUT_MS = 30_000;
+/** What kinit says of an account that a reset has deleted before it was killed. */
+const GONE = /not found in Kerberos database/;
 
 /**
  * Deletes this computer's account with its own keys, if the domain allows it: a computer may delete itself only if that
@@ -22,6 +29,7 @@ export async function leaveDomain(
   { line, signal }: { line(text: string): void; readonly signal: AbortSignal },
 ): Promise<void> {
   if ((await host.stat(keytab)) === undefined) return;
+  line(describeLeave({ domain, computer }));
   const stays = (why: string): void =>
     line(
       `warning: the account ${computer} stays in ${domain} (${why}): delete it there, adcli delete-computer --domain=${domain} ${computer}`,
@@ -33,11 +41,11 @@ export async function leaveDomain(
     }
     const principal = `${computer}$@${domain.toUpperCase()}`;
     const ticket = await run({ program: 'kinit', args: ['-k', '-t', keytab, principal] });
+    if (GONE.test(ticket.stderr)) return;
     if (ticket.status !== 0) return stays(lastLine(ticket.stderr));
     const args = ['delete-computer', `--domain=${domain}`, `--login-ccache=${WORK_DIRECTORY}/tickets`, computer];
     const deleted = await run({ program: 'adcli', args });
-    if (deleted.status !== 0) return stays(lastLine(deleted.stderr));
-    line(`deleted the account ${computer} from ${domain}`);
+    if (deleted.status !== 0) stays(lastLine(deleted.stderr));
   });
 }
 

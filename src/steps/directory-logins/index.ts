@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { membershipOf } from '../active-directory/membership.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
@@ -46,6 +45,7 @@ export type LoginsPayload =
 export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> = {
   id: 'directory-logins',
   title: 'logins of the domain',
+  leaves: 'what sssd remembers of the domain (/var/lib/sss): sss_cache --everything makes it stale',
   settles: [RESTART],
 
   desired(model, facts) {
@@ -115,7 +115,7 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
   async apply(host, { payload }, { signal }) {
     switch (payload.kind) {
       case 'file':
-        return await replaceFile(host, payload);
+        return await host.writeFile({ ...payload, directoryMode: payload.mode === 0o600 ? 0o700 : 0o755 });
       case 'pam':
         return await configurePam(host, payload.tool, signal);
       case 'enable':
@@ -145,18 +145,6 @@ async function unknownGroups(host: QueryHost, desired: LoginsDesired): Promise<r
     if (status !== 0) unknown.push(group);
   }
   return unknown;
-}
-
-/** The previous file is kept, and a reset restores it. */
-async function replaceFile(host: Host, { path, content, mode }: Extract<LoginsPayload, { kind: 'file' }>) {
-  const original = await host.readText(path);
-  const kept = `${path}${ORIGINAL_SUFFIX}`;
-  // One of an earlier run that somebody edited is no original.
-  const isOurs = original?.startsWith(SSSD_HEADING) === true;
-  if (original !== undefined && !isOurs && (await host.stat(kept)) === undefined) {
-    await host.writeFile({ path: kept, content: original, mode });
-  }
-  await host.writeFile({ path, content, mode, directoryMode: mode === 0o600 ? 0o700 : 0o755 });
 }
 
 async function configurePam(host: Host, { program, args }: PamTool, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,9 @@ import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 
+/** What a reset leaves of the steps that bring images. */
+export const IMAGES_LEFT = 'the container images in the store of containerd: other containers may use them';
+
 /** Throws `ImageArchiveUnreadable` for a file with a different SHA-256 (lower-case hex). */
 export async function checkDigest(host: QueryHost, path: string, want: string): Promise<void> {
   const got = await host.sha256(path);

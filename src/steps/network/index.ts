@@ -94,7 +94,8 @@ export const network: Step<Prunable<NetworkModel>, NetworkActual, NetworkChange>
 
   async apply(host, { payload }, execution) {
     await tryOut(host, payload, execution);
-    execution.remember({ files: payload.desired.files.map(({ path }) => path) });
+    const { files, keep } = payload.desired;
+    execution.remember({ files: files.map(({ path }) => path), keep });
     await confirm(host);
   },
 };

@@ -8,6 +8,8 @@ export interface Memory {
   readonly before: ReadonlyMap<Resource, BeforeRecord>;
   readonly after: ReadonlyMap<Resource, readonly string[]>;
   readonly everOwed: ReadonlyMap<string, ReadonlySet<FollowUp>>;
+  /** The last note that a change left for itself (`Execution.remember`). */
+  note(step: string, change: string): unknown;
   /** An earlier reset was interrupted: what follows its changes may not have been done. */
   readonly isResetting: boolean;
 }

@@ -1,7 +1,14 @@
-import { CONTAINERD_CONFIGURATION, ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
+import { dirname } from 'node:path/posix';
+import {
+  CONTAINERD_CONFIGURATION,
+  NETWORK_DIRECTORIES,
+  ORIGINAL_SUFFIX,
+} from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
+import { undoProfile } from '../apparmor.ts';
 import { rebuildTrust } from '../certificate-authorities/index.ts';
+import { type NetworkRecord, undoNetwork } from '../network/undo.ts';
 import type { FollowUp } from '../step.ts';
 import { type ResetAction, runOrFail } from './action.ts';
 import { type Fingerprint, fingerprintsOf } from './copies.ts';
@@ -17,6 +24,8 @@ const DERIVED: readonly (readonly [paths: RegExp, program: string, args: readonl
   [/^\/etc\/tmpfiles\.d\//, 'systemd-tmpfiles', ['--create']],
   [/^\/etc\/udev\/(?:rules|hwdb)\.d\//, 'udevadm', ['control', '--reload']],
 ];
+const NETWORK_FILES: readonly string[] = Object.values(NETWORK_DIRECTORIES);
+const NETWORK_NOTE = ['network', 'network/files'] as const;
 const OF_THE_SERVICE_MANAGER = /^\/(?:etc|usr\/lib|usr\/local\/lib)\/systemd\//;
 
 /**
@@ -32,10 +41,19 @@ export async function planRestore(host: QueryHost, memory: Memory, osId: string)
   const resources: ResetAction[] = [];
   const kernel: ResetAction[] = [];
   const modules: ResetAction[] = [];
+  const network: NetworkRecord[] = [];
   const owed = new Set<FollowUp>();
   for (const [resource, { step, was }] of [...memory.before].reverse()) {
-    const actions = await restoreOne(host, memory, resource, was, fingerprint, gone);
-    const into = { kernel, module: modules }[partsOf(resource).kind as string] ?? resources;
+    const found = await restoreOne(host, memory, resource, was, fingerprint, gone);
+    const { kind, name } = partsOf(resource);
+    const actions = step === 'apparmor' ? found.map((action) => undoProfile(name, was, action)) : found;
+    if (step === 'network' && kind === 'path' && NETWORK_FILES.includes(dirname(name))) {
+      network.push({ resource, was, actions });
+      continue;
+    }
+    if (network.length > 0)
+      resources.push(...(await undoNetwork(host, network.splice(0), memory.note(...NETWORK_NOTE))));
+    const into = { kernel, module: modules }[kind as string] ?? resources;
     if (into === kernel) into.unshift(...actions);
     else into.push(...actions);
     if (resource.startsWith('mount:') && actions[0]?.perform !== undefined) gone.add(resource);
@@ -43,6 +61,7 @@ export async function planRestore(host: QueryHost, memory: Memory, osId: string)
     for (const followUp of memory.everOwed.get(step) ?? []) owed.add(followUp);
     if (resource === `path:${CONTAINERD_CONFIGURATION}`) owed.add('restart:containerd');
   }
+  resources.push(...(await undoNetwork(host, network, memory.note(...NETWORK_NOTE))));
   const changed = resources.flatMap(({ resource, perform }) => (resource && perform ? [partsOf(resource).name] : []));
   const services = await planServices(host, memory, { owed, gone, unmounts: unmountedBy(memory, resources) });
   return [

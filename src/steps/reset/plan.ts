@@ -13,7 +13,7 @@ import { attemptOf } from '../../kubernetes/kubeadm/attempt.ts';
 import { assumedInventory, type Inventory, keeperOf, RESET_FILES } from '../../kubernetes/kubeadm/inventory.ts';
 import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
-import type { LeaveOrder } from '../active-directory/leave.ts';
+import { describeLeave, type LeaveOrder } from '../active-directory/leave.ts';
 import type { ResetAction } from '../prior-state/action.ts';
 import type { Memory } from '../prior-state/memory.ts';
 import { planRestore } from '../prior-state/restore.ts';
@@ -26,8 +26,6 @@ const MOST_KEPT = 50;
 export interface Made extends Memory {
   /** What was there before the bootstrap; undefined where none is on record. */
   readonly inventory: Inventory | undefined;
-  /** The last note that a change left for itself (`Execution.remember`). */
-  note(step: string, change: string): unknown;
   /** What the steps that changed something leave to others (`Step.leaves`). */
   readonly leaves: readonly string[];
 }
@@ -96,7 +94,7 @@ export function describeReset(plan: ResetPlan): readonly string[] {
     ...plan.mounts.kubelet.map((point) => `unmount ${point}`),
     ...describeKubeadm(plan),
     ...(plan.exec === undefined || plan.exec.length === 0 ? [] : [`run ${plan.exec.join(' ')}`]),
-    ...(plan.domain === undefined ? [] : [`delete ${plan.domain.computer} from ${plan.domain.domain}`]),
+    ...(plan.domain === undefined ? [] : [describeLeave(plan.domain)]),
     ...(plan.sentinel === undefined ? [] : [`remove ${plan.sentinel}`]),
     ...plan.restore.flatMap(({ summary }) => summary ?? []),
   ];

@@ -73,7 +73,7 @@ export interface FilesystemPayload {
 export const filesystems: Step<FilesystemsDesired, FilesystemsActual, FilesystemPayload> = {
   id: 'filesystems',
   title: 'file systems',
-  leaves: 'the file systems with all that is in them: a reset never wipes a disk',
+  leaves: 'the file systems, with all that is in them and the sizes that they have now: a reset never wipes a disk',
   desired({ host }) {
     const { filesystems, disks } = host.storage;
     return filesystems.length === 0 ? undefined : { filesystems, disks, afterHooks: host.hooks.early !== undefined };

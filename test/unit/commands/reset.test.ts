@@ -24,6 +24,11 @@ function wrote(path: string, before: 'absent' | 'present' = 'absent'): JournalRe
   return { is: 'wrote', step: 'files', path, before };
 }
 
+const LEFT_OF_A_NODE = [
+  'leave the Node object in the cluster: kubectl delete node removes it',
+  'leave the network of the pods (/etc/cni/net.d, interfaces, packet filter rules): it is of its plug-in and of kube-proxy',
+];
+
 const BOOTSTRAPPED: readonly JournalRecord[] = [
   { is: 'inventory', step: 'kubeadm', entries: [] },
   { is: 'started', step: 'kubeadm', change: 'kubeadm/init' },
@@ -144,6 +149,14 @@ describe('a reset', () => {
     assert.ok(host.log.includes('service restart containerd'));
   });
 
+  test('puts a file back of which an earlier version kept a copy beside it', async () => {
+    const [path, copy] = ['/etc/krb5.conf', '/etc/krb5.conf.machineadm-orig'];
+    const files = { [path]: 'ours', [copy]: { content: 'theirs', mode: 0o644 } };
+    const { host, plan } = await resetOf({ files }, [wrote(copy), wrote(path, 'present')]);
+    assert.deepEqual(describeReset(plan), [`restore ${path} as it was`, `remove ${copy}`]);
+    assert.deepEqual([host.text(path), host.text(copy)], ['theirs', undefined]);
+  });
+
   test('lets hooks start anew on the next node', async () => {
     const state = '/var/lib/machineadm/hooks/hooks-early';
     const machine = { files: { [state]: '{}' }, programs: { rm: () => ({}) } };
@@ -156,7 +169,7 @@ describe('a reset', () => {
     const machine = { files: { '/etc/a': 'a' }, programs: { kubeadm: () => ({}) } };
     const { host, plan } = await resetOf(machine, [wrote('/etc/a'), ...BOOTSTRAPPED], true);
     assert.equal(host.text('/etc/a'), 'a');
-    assert.deepEqual(describeReset(plan), ['kubeadm reset', 'leave /etc/a']);
+    assert.deepEqual(describeReset(plan), ['kubeadm reset', 'leave /etc/a', ...LEFT_OF_A_NODE]);
   });
 
   test('takes the sentinel away before anything else', async () => {
@@ -207,6 +220,7 @@ describe('a reset', () => {
     assert.deepEqual(describeReset(plan), [
       'remove what kubeadm and the kubelet wrote, the etcd member and the pods',
       `keep ${ENTRY.path}: it was there before the bootstrap`,
+      ...LEFT_OF_A_NODE,
     ]);
     assert.equal(host.text(ENTRY.path), 'first');
     assert.deepEqual(
@@ -245,7 +259,7 @@ describe('a reset', () => {
   test('lists fifty of the paths that it keeps, and how many more there are', async () => {
     const entries = Array.from({ length: 60 }, (_, index) => ({ ...ENTRY, path: `/etc/kubernetes/pki/${index}` }));
     const { plan } = await resetOf({}, [...BOOTSTRAPPED, { is: 'inventory', step: 'kubeadm', entries }]);
-    const lines = describeReset(plan);
+    const lines = describeReset(plan).slice(0, -LEFT_OF_A_NODE.length);
     assert.equal(lines.length, 51);
     assert.equal(lines.at(-1), 'keep 11 more paths that were there before');
   });
@@ -253,7 +267,77 @@ describe('a reset', () => {
   test('may be run again after it was interrupted', async () => {
     const { error, plan } = await resetOf({ programs: { kubeadm: () => ({}) } }, [wrote('/etc/gone'), ...BOOTSTRAPPED]);
     assert.equal(error, undefined);
-    assert.deepEqual(plan.restore, []);
+    assert.deepEqual(
+      plan.restore,
+      LEFT_OF_A_NODE.map((summary) => ({ summary })),
+    );
+  });
+});
+
+describe('what steps cannot undo', () => {
+  const done = (step: string, change: string, note?: unknown): readonly JournalRecord[] => [
+    ...(note === undefined ? [] : [{ is: 'note', step, change, note } as const]),
+    { is: 'step', step, changes: [change] },
+  ];
+  const member = { computer: 'NODE-1', domain: 'corp.example.com' };
+  const CASES: readonly (readonly [readonly JournalRecord[], string])[] = [
+    [
+      done('hooks-early', 'hooks-early/0'),
+      'what the commands of host.hooks did: machineadm does not know what that is',
+    ],
+    [done('hooks-boot', 'x'), 'what the commands of host.hooks did: machineadm does not know what that is'],
+    [done('disks', 'disks/0'), 'the partitions, with the sizes that they have now: a reset never wipes a disk'],
+    [
+      done('filesystems', 'filesystems/0'),
+      'the file systems, with all that is in them and the sizes that they have now: a reset never wipes a disk',
+    ],
+    [done('images', 'images/x'), 'the container images in the store of containerd: other containers may use them'],
+    [
+      done('registries', 'registries/x'),
+      'the container images in the store of containerd: other containers may use them',
+    ],
+    [
+      done('selinux', 'selinux/booleans', { values: ['container_manage_cgroup=on'] }),
+      'the SELinux booleans container_manage_cgroup=on: setsebool -P changes them',
+    ],
+    [
+      done('selinux', 'selinux/file-contexts', { paths: ['/srv(/.*)?'] }),
+      'the SELinux labels of /srv(/.*)?: semanage fcontext --delete removes them',
+    ],
+    [
+      done('active-directory', 'active-directory/join', { ...member, stays: 'host.activeDirectory.onReset is Keep' }),
+      'the account NODE-1 in corp.example.com and its keys on this machine: host.activeDirectory.onReset is Keep',
+    ],
+    [
+      done('active-directory', 'active-directory/join', member),
+      'the account NODE-1 in corp.example.com and its keys on this machine: machineadm was not to leave the domain',
+    ],
+    [
+      done('directory-address', 'directory-address/register', { server: 'dc1' }),
+      'the address of this machine in the DNS of the domain: delete it there',
+    ],
+    [
+      done('directory-logins', 'directory-logins/pam'),
+      'what sssd remembers of the domain (/var/lib/sss): sss_cache --everything makes it stale',
+    ],
+    [
+      done('exec-bootstrapper', 'exec-bootstrapper/run', { reset: [] }),
+      'what the program of the document did: the document has no command that undoes it',
+    ],
+    [done('kubeadm', 'kubeadm/join'), 'the Node object in the cluster: kubectl delete node removes it'],
+  ];
+  for (const [records, left] of CASES) {
+    test(`is left and listed: ${left}`, async () => {
+      const { plan } = await resetOf({}, records);
+      assert.ok(describeReset(plan).includes(`leave ${left}`), describeReset(plan).join('\n'));
+    });
+  }
+
+  test('is not listed where a step changed something else', async () => {
+    assert.deepEqual(describeReset((await resetOf({}, done('selinux', 'selinux/mode'))).plan), []);
+    const left = done('active-directory', 'active-directory/join', { ...member, undo: { keytab: '/etc/krb5.keytab' } });
+    const { plan } = await resetOf({ programs: { rm: () => ({}) } }, left);
+    assert.ok(!describeReset(plan).some((line) => line.includes('the account')));
   });
 });
 
@@ -265,6 +349,7 @@ describe("kubeadm's manifests", () => {
     assert.deepEqual(describeReset(plan), [
       'kubeadm reset',
       'leave /etc/a: it was there before, and how it was is not on record',
+      ...LEFT_OF_A_NODE,
     ]);
   });
 });

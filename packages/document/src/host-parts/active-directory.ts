@@ -1,12 +1,7 @@
 import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import type { ActiveDirectoryModel, DomainCredentials } from '../model-active-directory.ts';
-import {
-  KERBEROS_CONFIGURATION,
-  NAME_SERVICE_SWITCH,
-  ORIGINAL_SUFFIX,
-  SSSD_CONFIGURATION_PATH,
-} from '../ownership/paths.ts';
+import { KERBEROS_CONFIGURATION, NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '../ownership/paths.ts';
 import { given, has, not, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
@@ -215,10 +210,7 @@ export const activeDirectory = hostPart({
   claims(domain) {
     if (domain === undefined) return [];
     const { keytab, logins, kerberosConfiguration } = domain;
-    const configuration =
-      kerberosConfiguration === 'Managed'
-        ? [KERBEROS_CONFIGURATION, `${KERBEROS_CONFIGURATION}${ORIGINAL_SUFFIX}`]
-        : [];
+    const configuration = kerberosConfiguration === 'Managed' ? [KERBEROS_CONFIGURATION] : [];
     return [
       ...claimsOn('active-directory', ['keytab'], 'file', keytab),
       ...claimsOn('active-directory', [], 'file', ...configuration),

@@ -116,7 +116,10 @@ export const TRUST_STORES = {
 export const OWN_FILE_PREFIX = 'machineadm-';
 
 export const CONTAINERD_CONFIGURATION = '/etc/containerd/config.toml';
-/** Suffixes of the copies of an original file and of the one before a change. */
+/**
+ * Suffixes of copies: of a file of containerd as machineadm found it, which its configuration starts from, and of the one before
+ * a change. Earlier versions kept the first of krb5.conf, sssd.conf and nsswitch.conf, too.
+ */
 export const ORIGINAL_SUFFIX = '.machineadm-orig';
 export const PREVIOUS_SUFFIX = '.machineadm-previous';
 export const REGISTRIES_DIRECTORY = '/etc/containerd/certs.d';

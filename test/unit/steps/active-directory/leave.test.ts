@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { leaveDomain } from '../../../../src/steps/active-directory/leave.ts';
 import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
 
+const DELETE = 'delete NODE-1 from corp.example.com, if the domain lets a computer delete itself';
 const ORDER = { domain: 'corp.example.com', computer: 'NODE-1', keytab: '/etc/krb5.keytab' };
 
 async function leaving(
@@ -22,7 +23,14 @@ describe('leaving a domain', () => {
       'run kinit -k -t /etc/krb5.keytab NODE-1$@CORP.EXAMPLE.COM',
       'run adcli delete-computer --domain=corp.example.com --login-ccache=/run/machineadm/active-directory/tickets NODE-1',
     ]);
-    assert.deepEqual(lines, ['deleted the account NODE-1 from corp.example.com']);
+    assert.deepEqual(lines, [DELETE]);
+  });
+
+  test('does not say that an account stays which an interrupted reset has deleted', async () => {
+    const stderr =
+      "kinit: Client 'NODE-1$@CORP.EXAMPLE.COM' not found in Kerberos database while getting initial credentials";
+    const { lines } = await leaving({ kinit: () => ({ status: 1, stderr }), adcli: () => ({}) });
+    assert.deepEqual(lines, [DELETE]);
   });
 
   const refusals: readonly (readonly [string, MemoryMachine['programs'], string])[] = [
@@ -37,9 +45,9 @@ describe('leaving a domain', () => {
   for (const [name, programs, why] of refusals) {
     test(`goes on and says what is left to do where ${name}`, async () => {
       const { lines } = await leaving(programs);
-      assert.equal(lines.length, 1);
+      assert.equal(lines.length, 2);
       assert.ok(
-        lines[0]?.startsWith('warning: the account NODE-1 stays in corp.example.com (') && lines[0].includes(why),
+        lines[1]?.startsWith('warning: the account NODE-1 stays in corp.example.com (') && lines[1].includes(why),
       );
     });
   }
