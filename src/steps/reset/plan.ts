@@ -56,12 +56,12 @@ export async function planReset(
   const kubeadm = await kubeadmOrder(host, made);
   const mountinfo = (await host.readText('/proc/self/mountinfo')) ?? '';
   const directories = [DEFAULT_ETCD_DATA_DIRECTORY, kubeadm?.certificatesDirectory ?? DEFAULT_CERTIFICATES_DIRECTORY];
-  const domain = leaveOrder(made);
+  const domain = await leaveOrder(host, made);
   const before = new Map(
     [...made.before].filter(([resource, { was }]) => !isOfHooks(resource) && !isOfTheNode(resource, was, kubeadm)),
   );
   const restore = [
-    ...(await keytabOf(host, domain)),
+    ...(domain === undefined ? [] : [removeKeytab(domain)]),
     ...(await planRestore(host, { ...made, before }, options.osId)),
     ...made.leaves.map((what) => ({ summary: `leave ${what}` })),
   ];
@@ -82,10 +82,12 @@ function left({ summary, resource }: ResetAction): ResetAction {
   return { summary: resource === undefined ? `leave out: ${summary}` : `leave ${partsOf(resource).name}` };
 }
 
-async function keytabOf(host: QueryHost, domain: LeaveOrder | undefined): Promise<readonly ResetAction[]> {
-  if (domain === undefined || (await host.stat(domain.keytab)) === undefined) return [];
-  const path = domain.keytab;
-  return [{ summary: `remove ${path}`, resource: `path:${path}`, perform: (changing) => changing.removeFile(path) }];
+function removeKeytab({ keytab }: LeaveOrder): ResetAction {
+  return {
+    summary: `remove ${keytab}`,
+    resource: `path:${keytab}`,
+    perform: (changing) => changing.removeFile(keytab),
+  };
 }
 
 /** Each thing that will be done, one line for people. */
@@ -163,14 +165,14 @@ async function inventoryOf(host: QueryHost, undo: UndoNote, { inventory, before 
   return (await assumedInventory(host, undo)).filter(({ path }) => before.get(`path:${path}`)?.was !== null);
 }
 
-/** The membership in a domain, where the document asked that a reset ends it and no other keys were there. */
-function leaveOrder(made: Made): LeaveOrder | undefined {
+/** The membership in a domain, where the document asked that a reset ends it and no other keys were there; its keys end it. */
+async function leaveOrder(host: QueryHost, made: Made): Promise<LeaveOrder | undefined> {
   const note = made.note('active-directory', 'active-directory/join');
   const keytab = text(member(member(note, 'undo'), 'keytab'));
   const domain = text(member(note, 'domain'));
   const computer = text(member(note, 'computer'));
   if (keytab === undefined || domain === undefined || computer === undefined) return undefined;
-  return { keytab, domain, computer };
+  return (await host.stat(keytab)) === undefined ? undefined : { keytab, domain, computer };
 }
 
 function execReset(made: Made): readonly string[] | undefined {
