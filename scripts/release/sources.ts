@@ -8,7 +8,7 @@ import { changesOf } from './changelog.ts';
 /** Archives of files of the checkout, each with what it holds and the folder that is left out of their names. */
 const ARCHIVES = {
   manifests: {
-    files: 'packaging/{daemonset,management-cluster,talos,cloud-init,ignition}/**',
+    files: 'packaging/{daemonset,management-cluster,translator,talos,cloud-init,ignition}/**',
     below: 'packaging/',
   },
   'image-builder': { files: 'packaging/image-builder/**', below: 'packaging/image-builder/' },

@@ -74,21 +74,12 @@ describe('the material for nodes that are watched', () => {
   });
 
   test('the manifests for a management cluster are YAML, each object with a kind and a name', () => {
-    for (const name of ['machine-report', 'copy-conditions', 'admission-policy', 'machine-health-check']) {
+    for (const name of ['machine-report', 'admission-policy', 'machine-health-check']) {
       for (const document of parseAllDocuments(read(`packaging/management-cluster/${name}.yaml`))) {
         assert.deepEqual(document.errors, [], name);
         const { kind, apiVersion, metadata } = document.toJS();
         assert.ok(kind !== undefined && apiVersion !== undefined && metadata.name !== undefined, name);
       }
     }
-  });
-
-  test('conditions that are copied are those that machines report', () => {
-    const copied = [...read('packaging/management-cluster/copy-conditions.sh').matchAll(/"(machineadm\.dev\/\w+)"/g)];
-    assert.deepEqual(copied.map(([, type]) => type).sort(), [
-      'machineadm.dev/AfterBootstrapHooksSucceeded',
-      'machineadm.dev/BootstrapSucceeded',
-      'machineadm.dev/NodeHealthy',
-    ]);
   });
 });
