@@ -26,7 +26,7 @@ export async function mintReportCredential(
   if (machine.kind !== 'Machine' || uid === undefined) {
     throw new Kept(
       'CredentialFailed',
-      `${machine.kind} ${machineName}: only a Machine has a report of its own; set the annotation machineadm.dev/bootstrap-report to None`,
+      `${machine.kind} ${machineName}: only a Machine can have a report; set the annotation machineadm.dev/bootstrap-report to None`,
     );
   }
   const certificateAuthority = report.certificateAuthority ?? api.certificateAuthority;

@@ -13,9 +13,9 @@ const HELP = `usage: machineadm-translator [options]
   --webhook-port PORT           default: 9443
   --health-port PORT            /healthz, /readyz and /metrics (default: 8080)
   --certificate-directory DIR   tls.crt and tls.key, for example of cert-manager; without it the translator makes its own
-  --dns-name NAME               of its own certificate; repeat for several (default: the Service machineadm-translator)
-  --certificate-secret NAME     that holds its own certificate (default: machineadm-translator-tls)
-  --certificate-lifetime TIME   of its own certificate, in seconds (default: 7776000)
+  --dns-name NAME               in the certificate that it makes; repeat for several (default: the Service machineadm-translator)
+  --certificate-secret NAME     that holds this certificate (default: machineadm-translator-tls)
+  --certificate-lifetime TIME   of the certificate that it makes, in seconds (default: 7776000)
   --certificate-overlap TIME    between a new authority and its first use, in seconds (default: 60)
   --webhook-configuration NAME  whose caBundle it keeps up to date (default: machineadm-translator)
   --lease NAME                  that elects the leader (default: machineadm-translator)
