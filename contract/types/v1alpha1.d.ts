@@ -540,6 +540,17 @@ export interface MachineBootstrap {
       };
       /** Whether ${name} in content is replaced by a variable. */
       readonly expand?: boolean;
+      /** Unpacks the content, a tar or zip archive, into the directory `path`, which is created if needed. A tar may be compressed with gzip or zstd. Default: the content is the file as it is. */
+      readonly unpack?: {
+        /** The one member of the archive that becomes the file `path`, by its name in the archive. Default: the archive is unpacked into the directory `path`. */
+        readonly member?: string;
+        /** The members that are unpacked, by their names without what stripComponents removes. `*` stands for any text without a slash, `**` for any text. Default: all members. */
+        readonly include?: readonly (string)[];
+        /** The members that are left out of them, in the same form. */
+        readonly exclude?: readonly (string)[];
+        /** How many leading directories are removed from the names of members. Members with fewer are left out. */
+        readonly stripComponents?: number;
+      };
       /** Whether it is removed where it is, and nothing else is said of it. */
       readonly absent?: boolean;
       /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */

@@ -1,4 +1,4 @@
-import { tar } from '../../src/diagnosis/bundle/tar.ts';
+import { tar } from '@machineadm/archives/write-tar.ts';
 
 /** These files and the directories that they lie in, by their paths in the archive. */
 export function tarOfFiles(

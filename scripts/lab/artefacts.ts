@@ -45,7 +45,7 @@ export async function buildLab(progress: Progress): Promise<Artefacts> {
   );
   const images = await part(
     'images',
-    keyOf(['image-archives.ts', '../build/tar.ts', '../../src/diagnosis/bundle/tar.ts'], kubernetesKey),
+    keyOf(['image-archives.ts', '../build/tar.ts', '../../packages/archives/src/write-tar.ts'], kubernetesKey),
     'drop',
     progress,
     async (directory) => writeImageArchives(kubernetes, directory),

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { tar } from '../../src/diagnosis/bundle/tar.ts';
+import { tar } from '@machineadm/archives/write-tar.ts';
 import { tarOfFiles } from '../build/tar.ts';
 
 /** What `writeImageArchives` packs, as kubeadm 1.20.2 names them (k/k cmd/kubeadm/app/constants, app/images). */

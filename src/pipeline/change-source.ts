@@ -15,6 +15,7 @@ export interface ChangeSource {
 const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
   'active-directory': 'host.activeDirectory',
   'api-server': 'kubernetes.controlPlane',
+  archives: 'host.files',
   'certificate-authorities': 'host.certificateAuthorities',
   clock: 'host.time',
   containerd: 'containerRuntime.containerd',
@@ -83,10 +84,10 @@ export function sourcesOf({ model, tree }: Pick<LoadedDocument, 'model' | 'tree'
   };
 }
 
-/** The name in a change's id: `ops` in `groups/ops`, a key in `sysctl/net/ipv4/ip_forward`. */
+/** The name in a change's id: `ops` in `groups/ops`, a key in `sysctl/net/ipv4/ip_forward`, a path. */
 function namesIn(id: string): ReadonlySet<string> {
   const [, ...parts] = id.split('/');
-  return new Set([...parts, plainName(parts.join('/'))].filter((name) => name !== ''));
+  return new Set([...parts, plainName(parts.join('/')), `/${parts.join('/')}`].filter((name) => name !== ''));
 }
 
 function plainName(text: string): string {

@@ -37,8 +37,9 @@ export function imagePart({ model, unresolved }: Pick<LoadedDocument, 'model' | 
   }
   if (ofInstance.length > 0) throw dependsOnMachine(ofInstance);
   const kept = model.host.files.filter(({ at }, index) => !files.has(at ?? index));
+  const archives = model.host.archives.filter(({ at }) => !files.has(at));
   // The proxy is configured on each machine; the bake itself also uses it.
-  const part: Model = { ...model, host: { ...model.host, time, files: kept, proxy: undefined } };
+  const part: Model = { ...model, host: { ...model.host, time, files: kept, archives, proxy: undefined } };
   refuseIdentity(part);
   refuseSecrets(part);
   return { model: part, unresolved: left };

@@ -2,6 +2,7 @@ import type { Platform } from '@machineadm/document/model.ts';
 import { activeDirectory } from '../steps/active-directory/index.ts';
 import { apiServer } from '../steps/api-server.ts';
 import { apparmor } from '../steps/apparmor.ts';
+import { archives } from '../steps/archives/index.ts';
 import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
@@ -90,6 +91,7 @@ export const PIPELINE: Pipeline = {
     removals, // what goes makes room for what comes
     directories,
     files,
+    archives, // behind files, which may bring them
     links,
     activeDirectory, // behind files and the clock: resolv.conf and the time decide whether the domain is found
     directoryAddress, // both with the keys of the computer

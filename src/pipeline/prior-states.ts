@@ -1,5 +1,6 @@
 import { dirname } from 'node:path/posix';
 import {
+  ARCHIVES_DIRECTORY,
   HOOKS_DIRECTORY,
   NETWORK_TRIAL,
   PRIOR_STATE_DIRECTORY,
@@ -13,9 +14,14 @@ import { keepContents, markOf, modeAndOwner, type PriorState, stateOf, UNKNOWN }
 import type { RunJournal } from './run-journal.ts';
 
 /** What other parts of a reset remove: it needs no memory. */
-const UNRECORDED = [RUN_DIRECTORY, '/run/kubeadm', HOOKS_DIRECTORY, PRIOR_STATE_DIRECTORY, NETWORK_TRIAL].map(
-  (path) => `${path}/`,
-);
+const UNRECORDED = [
+  RUN_DIRECTORY,
+  '/run/kubeadm',
+  HOOKS_DIRECTORY,
+  ARCHIVES_DIRECTORY,
+  PRIOR_STATE_DIRECTORY,
+  NETWORK_TRIAL,
+].map((path) => `${path}/`);
 
 /** Records how resources were before a step first changes them, for `machineadm reset`. */
 export interface PriorStates {

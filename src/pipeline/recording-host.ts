@@ -1,14 +1,14 @@
 import { dirname } from 'node:path/posix';
 import type { Model } from '@machineadm/document/model.ts';
-import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
+import { isCriticalPath, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, ServiceManager } from '../host/seam/host.ts';
 import { type Change, type OwnedPlace, owing, type Step, stampOf } from '../steps/step.ts';
 import { priorStates } from './prior-states.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
-/** Paths that a reboot empties are not owned. */
-const VOLATILE = '/run/';
+/** What a reboot empties is not owned, nor is what a run works with. */
+const NOT_OWNED = ['/run/', `${STATE_DIRECTORY}/`];
 
 type Maker = Pick<Step, 'id' | 'owned'> & Pick<OwnedPlace, 'owes'>;
 
@@ -51,7 +51,7 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
     await prior.around([`${kind}:${name}`], act);
   };
   const make = async (path: string, place: Place, write: () => Promise<void>): Promise<void> => {
-    if (maker.owned !== true || path.startsWith(VOLATILE)) return await write();
+    if (maker.owned !== true || NOT_OWNED.some((ours) => path.startsWith(ours))) return await write();
     const known = journal.state().owned.get(path);
     // Who owned no more than a block of it does not own what stands around that.
     const isOurs = known !== undefined && (known.type === 'block') === (place.type === 'block');

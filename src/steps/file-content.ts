@@ -9,7 +9,7 @@ import { withBlock } from './marked-block.ts';
  * /run, which is empty after a boot. What is downloaded with headers or a query may be fetched with something that
  * expires.
  */
-export function scopeOf({ content, path }: FileModel): 'base' | 'node' {
+export function scopeOf({ content, path }: Pick<FileModel, 'content' | 'path'>): 'base' | 'node' {
   if (scopeOfPath(path) === 'node') return 'node';
   if (content.kind === 'inline') return 'base';
   if (content.kind !== 'http') return 'node';
@@ -21,7 +21,7 @@ export function scopeOfPath(path: string): 'base' | 'node' {
 }
 
 /** Where a file's content comes from, for people: never the content, and of a URL nothing that may be a token. */
-export function sourceOf({ content }: FileModel): string {
+export function sourceOf({ content }: Pick<FileModel, 'content'>): string {
   switch (content.kind) {
     case 'inline':
       return `${content.bytes.length} bytes of the document`;

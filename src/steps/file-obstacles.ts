@@ -10,7 +10,10 @@ import type { UnmetRequirement } from './step.ts';
 export interface Obstacle extends UnmetRequirement {
   readonly path: string;
   readonly scope: 'base' | 'node';
-  readonly reason: Extract<Reason, 'FileOwnerUnknown' | 'FileNotWritten' | 'RemovalRefused'>;
+  readonly reason: Extract<
+    Reason,
+    'FileOwnerUnknown' | 'FileNotWritten' | 'RemovalRefused' | 'DiskFull' | 'ArchiveUnreadable' | 'ArchiveRefused'
+  >;
 }
 
 /** Accounts that the document itself makes before its files are written. */

@@ -1,9 +1,10 @@
+import type { ArchiveImage } from '@machineadm/archives/images.ts';
+import { arrayOf, objectOf } from '@machineadm/archives/json.ts';
 import type { ImageArchive } from '@machineadm/document/model.ts';
 import { CriError } from '../host/cri/client.ts';
 import type { CriImage } from '../host/cri/queries.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { criSocketOf } from './containerd/configuration.ts';
-import type { ArchiveImage } from './images/contents.ts';
 import { IMAGES_LEFT, imagesMissing } from './images/failures.ts';
 import {
   type ArchiveNote,
@@ -16,7 +17,6 @@ import {
   leftDownloads,
   requireArchives,
 } from './images/import.ts';
-import { arrayOf, objectOf } from './images/json.ts';
 import { isPresent, missingOf, nameByDigest, untilPresent } from './images/presence.ts';
 import { snapshotterOf, unpackArguments } from './images/snapshotter.ts';
 import type { Change, Execution, Step } from './step.ts';

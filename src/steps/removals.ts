@@ -131,7 +131,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
 function droppedFrom({ host }: Model, owned: StepRecord['owned']): readonly (readonly [string, OwnedPlace])[] {
   if (host.prune === 'Never') return [];
   const wanted = new Set([
-    ...[...host.files, ...host.directories, ...host.links].map(({ path }) => canonicalPath(path)),
+    ...[...host.files, ...host.directories, ...host.links, ...host.archives].map(({ path }) => canonicalPath(path)),
     ...host.services.flatMap(({ name, dropIns }) => dropIns.map((dropIn) => unitDropInPath(name, dropIn.name))),
   ]);
   // What else they write is theirs to keep as long as the document has the section.
@@ -142,7 +142,10 @@ function droppedFrom({ host }: Model, owned: StepRecord['owned']): readonly (rea
     'certificate-authorities': host.certificateAuthorities.length > 0,
   };
   const isWanted = ([path, { type, step }]: readonly [string, OwnedPlace]) =>
-    wanted.has(canonicalPath(path)) || (type !== 'directory' && whole[step] === true);
+    wanted.has(canonicalPath(path)) ||
+    (type !== 'directory' && whole[step] === true) ||
+    // Their own step knows what is in them, and removes the rest.
+    (step === 'archives' && host.archives.some((archive) => isAt(canonicalPath(path), canonicalPath(archive.path))));
   const places = [...owned];
   const kept = [...wanted, ...places.filter(isWanted).map(([path]) => canonicalPath(path))];
   const left = places.filter(
@@ -156,8 +159,9 @@ function depth(path: string, places: readonly (readonly [string, OwnedPlace])[])
   return places.find(([other]) => other === path)?.[1].type === 'directory' ? path.split('/').length : Infinity;
 }
 
-function isAt(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(`${directory}/`);
+/** Whether a path is a directory or in it. */
+export function isAt(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
 }
 
 /** Those of them that the document claims by no other name either: a directory may be a link to another. */
@@ -198,7 +202,7 @@ async function findDropped(
  *
  * @param going what is removed before it
  */
-async function whyKept(
+export async function whyKept(
   host: QueryHost,
   path: string,
   owned: OwnedPlace,

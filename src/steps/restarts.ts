@@ -13,9 +13,14 @@ export const restarts: Step<boolean, undefined, never> = {
   settlesFor: (_desired, owed) => [...owed].filter((followUp) => OF_DOCUMENT.test(followUp)),
 
   desired: ({ host }) =>
-    [...host.absent, ...host.files, ...host.directories, ...host.links, ...host.certificateAuthorities].some(
-      ({ owes }) => owes !== undefined,
-    ),
+    [
+      ...host.absent,
+      ...host.files,
+      ...host.archives,
+      ...host.directories,
+      ...host.links,
+      ...host.certificateAuthorities,
+    ].some(({ owes }) => owes !== undefined),
 
   idle: (isNamed, { owed }) => !isNamed && ![...owed].some((followUp) => OF_DOCUMENT.test(followUp)),
 

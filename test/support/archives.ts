@@ -1,5 +1,5 @@
 import { crc32, deflateRawSync } from 'node:zlib';
-import { tarHeader } from '../../src/diagnosis/bundle/tar.ts';
+import { tarHeader } from '@machineadm/archives/write-tar.ts';
 
 /** A member of an archive for a test: a file unless it says otherwise. */
 export interface TestMember {

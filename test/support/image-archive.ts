@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { tar as pack, tarHeader } from '../../src/diagnosis/bundle/tar.ts';
+import { tar as pack, tarHeader } from '@machineadm/archives/write-tar.ts';
 
 /** A file of a tar archive. */
 export interface TarFile {

@@ -8,7 +8,16 @@ import { begun } from '../unit/pipeline/records.ts';
 import { loaded } from './document.ts';
 import { facts } from './facts.ts';
 
-const OF_PATHS = ['certificate-authorities', 'removals', 'directories', 'files', 'links', 'services', 'restarts'];
+const OF_PATHS = [
+  'certificate-authorities',
+  'removals',
+  'directories',
+  'files',
+  'archives',
+  'links',
+  'services',
+  'restarts',
+];
 const STEPS = ALL_STEPS.filter(({ id }) => OF_PATHS.includes(id));
 
 /** A machine on which one document after another is applied, with the journal that goes on from run to run. */

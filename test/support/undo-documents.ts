@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { tarOf } from './archives.ts';
 import { selfSigned } from './certificates.ts';
 
 const DAY_MS = 86_400_000;
@@ -19,6 +20,18 @@ const file = (path: string, more = ''): string => `files: [{path: ${path}, conte
 const network = (tool: string, was: string, fresh: string, content: string): string =>
   `network: {tool: ${tool}, files: ${JSON.stringify([was, fresh].map((name) => ({ name, content })))}}`;
 const user = (fields: string): string => `users: [{name: ${fields}}]`;
+
+/** An archive of files, a directory and a link that is unpacked there. */
+const archive = (path: string, more = ''): string => {
+  const members = [
+    { name: 'hosts', content: 'ours\n' },
+    { name: 'deep/er/tool', content: 'tool' },
+    { name: 'empty', type: '5' },
+    { name: 'latest', type: '2', target: 'deep/er/tool' },
+  ];
+  const content = tarOf(members).toString('base64');
+  return `files: [{path: ${path}, encoding: base64, content: ${content}, unpack: {${more}}}]`;
+};
 
 /** Documents by what they ask for, each the host part as YAML: every field, alone and together with others. */
 export const UNDO_DOCUMENTS: Readonly<Record<string, string>> = {
@@ -63,6 +76,9 @@ export const UNDO_DOCUMENTS: Readonly<Record<string, string>> = {
   'a file whose mode differs': 'files: [{path: /etc/app/plain.conf, content: "a=1\\n", mode: "0600"}]',
   'lines behind those of others': file('/etc/environment', ', append: true'),
   'many files': `files: [${[1, 2, 3, 4, 5].map((n) => `{path: /etc/many/${n}, content: "${n}"}`).join(', ')}]`,
+  'an archive in new directories': archive('/opt/cni/bin'),
+  'an archive over what was there': archive('/etc'),
+  'a file of an archive': archive('/opt/bin/tool', 'member: deep/er/tool'),
   'a service of its own': [
     'files: [{path: /etc/systemd/system/agent.service, content: "[Service]\\nExecStart=/bin/agent\\n"}]',
     'services: [{name: agent, enabled: true, state: Started, dropIns: [{name: 10-x.conf, content: "[Service]\\n"}]}]',

@@ -41,7 +41,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   pipeline: ['steps', 'diagnosis', 'failures', 'reporting', 'host', 'document'],
   steps: ['kubernetes', 'kubeadm', 'hardening', 'archives', 'host', 'document'],
   kubernetes: ['host', 'kubeadm', 'hardening', 'document'],
-  diagnosis: ['failures', 'host', 'document'],
+  diagnosis: ['failures', 'archives', 'host', 'document'],
   reporting: ['host', 'document'],
   trust: ['host', 'document'],
   // A program of its own, for the management cluster; no room of the agent may import it.
@@ -52,7 +52,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   convert: ['document'],
   hardening: ['kubeadm', 'document'],
   host: ['document'],
-  archives: [],
+  archives: ['document'],
   document: [],
 };
 

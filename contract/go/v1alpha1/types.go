@@ -650,6 +650,8 @@ type MachineBootstrapHostFiles struct {
 	Block *MachineBootstrapHostFilesBlock `json:"block,omitempty"`
 	// Whether ${name} in content is replaced by a variable.
 	Expand *bool `json:"expand,omitempty"`
+	// Unpacks the content, a tar or zip archive, into the directory `path`, which is created if needed. A tar may be compressed with gzip or zstd. Default: the content is the file as it is.
+	Unpack *MachineBootstrapHostFilesUnpack `json:"unpack,omitempty"`
 	// Whether it is removed where it is, and nothing else is said of it.
 	Absent *bool `json:"absent,omitempty"`
 	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
@@ -686,6 +688,18 @@ type MachineBootstrapHostFilesBlock struct {
 	Name string `json:"name"`
 	// How comments begin in the file.
 	Comment *string `json:"comment,omitempty"`
+}
+
+// MachineBootstrapHostFilesUnpack: Unpacks the content, a tar or zip archive, into the directory `path`, which is created if needed. A tar may be compressed with gzip or zstd. Default: the content is the file as it is.
+type MachineBootstrapHostFilesUnpack struct {
+	// The one member of the archive that becomes the file `path`, by its name in the archive. Default: the archive is unpacked into the directory `path`.
+	Member *string `json:"member,omitempty"`
+	// The members that are unpacked, by their names without what stripComponents removes. `*` stands for any text without a slash, `**` for any text. Default: all members.
+	Include []string `json:"include,omitempty"`
+	// The members that are left out of them, in the same form.
+	Exclude []string `json:"exclude,omitempty"`
+	// How many leading directories are removed from the names of members. Members with fewer are left out.
+	StripComponents *int64 `json:"stripComponents,omitempty"`
 }
 
 // MachineBootstrapHostLinks: see the schema.

@@ -2,9 +2,11 @@ import type { HostPartModels } from './host-parts/index.ts';
 import type { Platform } from './host-parts/part.ts';
 
 export type { ApparmorModel } from './host-parts/apparmor.ts';
+export type { ArchiveModel } from './host-parts/archives.ts';
 export type { CertificateAuthorityModel } from './host-parts/certificate-authorities.ts';
 export type { DirectoryModel, RecursiveModel } from './host-parts/directories.ts';
-export type { FileContent, FileModel } from './host-parts/files.ts';
+export type { FileContent } from './host-parts/file-content.ts';
+export type { FileModel } from './host-parts/files.ts';
 export type { GroupModel } from './host-parts/groups.ts';
 export type { HookGroup } from './host-parts/hooks.ts';
 export type { HostsModel } from './host-parts/hosts.ts';
@@ -18,6 +20,7 @@ export type { SelinuxModel } from './host-parts/selinux.ts';
 export type { ServiceModel } from './host-parts/services.ts';
 export type { SysctlSetting } from './host-parts/sysctl.ts';
 export type { TimeModel } from './host-parts/time.ts';
+export type { SelectionModel } from './host-parts/unpack.ts';
 export type { UserModel } from './host-parts/users.ts';
 
 export interface HostModel extends HostPartModels {

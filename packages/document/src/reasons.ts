@@ -150,6 +150,11 @@ export const REASONS = {
   MountFailed: reason('HostStepFailed', 'A file system could not be mounted, or swap not switched on.'),
   FileOwnerUnknown: reason('HostStepFailed', 'The owner of a file does not exist on this machine.'),
   FileNotWritten: reason('HostStepFailed', 'A file could not be written.'),
+  ArchiveUnreadable: reason('HostStepFailed', 'An archive is damaged, or of a format that is not supported.'),
+  ArchiveRefused: reason(
+    'HostStepFailed',
+    'An archive holds something that is never unpacked, or does not hold what the document wants of it.',
+  ),
   RemovalRefused: reason(
     'HostStepFailed',
     'A path that the document wants removed has another type than the document says, or must not be removed.',

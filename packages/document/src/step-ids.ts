@@ -6,6 +6,7 @@ export const STEP_IDS = [
   'active-directory',
   'api-server',
   'apparmor',
+  'archives',
   'certificate-authorities',
   'clock',
   'containerd',

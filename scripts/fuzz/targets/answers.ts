@@ -1,3 +1,4 @@
+import { fullReference } from '@machineadm/archives/image-reference.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { parseEndpoint } from '../../../src/diagnosis/checks/endpoint.ts';
 import { awsSecret } from '../../../src/host/cloud/aws-secrets.ts';
@@ -8,7 +9,6 @@ import { resultOfAws } from '../../../src/reporting/remote/aws-requests.ts';
 import { jsonOf } from '../../../src/reporting/remote/http-exchange.ts';
 import { resultOfStatus, retryAfterMs } from '../../../src/reporting/remote/remote-sink.ts';
 import { parseMarker } from '../../../src/steps/hook-script.ts';
-import { fullReference } from '../../../src/steps/images/references.ts';
 import { looksLikeWebPage } from '../../../src/trust/refusals.ts';
 import { sourceAt } from '../../../src/trust/source.ts';
 import { json } from '../mutators/json.ts';

@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { archiveImages } from '@machineadm/archives/images.ts';
+import { tarHeader } from '@machineadm/archives/write-tar.ts';
 import { caCertHash } from '@machineadm/convert/kubernetes/certificate-hash.ts';
-import { tarHeader } from '../../../src/diagnosis/bundle/tar.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';
 import { nodeNameOfCertificate } from '../../../src/host/cluster/kubelet.ts';
 import { readClock } from '../../../src/host/network/directory.ts';
@@ -9,8 +10,7 @@ import { checkPki } from '../../../src/kubernetes/pki.ts';
 import { readBlob } from '../../../src/steps/active-directory/blob.ts';
 import { readKeytab } from '../../../src/steps/active-directory/keytab.ts';
 import { authoritiesOf, fingerprintsIn } from '../../../src/steps/certificate-authorities/certificates.ts';
-import { openArchive } from '../../../src/steps/images/archive.ts';
-import { archiveImages } from '../../../src/steps/images/contents.ts';
+import { openArchive, tarSource } from '../../../src/steps/images/archive.ts';
 import { selfSigned } from '../../../test/support/certificates.ts';
 import { tar } from '../../../test/support/image-archive.ts';
 import { inlineSecret, kubernetesModel } from '../../../test/support/kubernetes-model.ts';
@@ -161,7 +161,7 @@ export const archives: FuzzTarget = {
     try {
       const file = await openArchive(host, '/a.tar');
       if (file === undefined) return 'none';
-      return JSON.stringify(await archiveImages(host, file, 'amd64'));
+      return JSON.stringify(await archiveImages(tarSource(host, file), file.path, 'amd64'));
     } catch (error) {
       // Documented of both: what they say is told by the step as `ImageArchiveInvalid`.
       if (error instanceof RangeError || isDecompression(error)) return error.message;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { tar } from './tar.ts';
+import { tar } from '@machineadm/archives/write-tar.ts';
 
 /** One file of a bundle. */
 export interface BundleFile {

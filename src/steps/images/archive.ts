@@ -58,7 +58,7 @@ export async function fingerprint(host: QueryHost, file: ArchiveFile): Promise<s
 }
 
 /** lstat's size is that of a symlink; the content's is found by searching for its end. */
-async function sizeOf(host: QueryHost, path: string): Promise<number> {
+export async function sizeOf(host: QueryHost, path: string): Promise<number> {
   const stat = await host.stat(path);
   if (stat?.type === 'file') return stat.size;
   let [low, high] = [0, 1];

@@ -1,12 +1,12 @@
 import { basename } from 'node:path/posix';
+import { type ArchiveImage, archiveImages } from '@machineadm/archives/images.ts';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { ImageArchive } from '@machineadm/document/model.ts';
 import { redactedRequest } from '../../host/http/client.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
 import { download } from '../file-download.ts';
 import type { Execution } from '../step.ts';
-import { type ArchiveFile, fingerprint, openArchive, tarStream } from './archive.ts';
-import { type ArchiveImage, archiveImages } from './contents.ts';
+import { type ArchiveFile, fingerprint, openArchive, tarSource, tarStream } from './archive.ts';
 import { archivesAbsent, checkDigest, explaining, importFailed, unreadable } from './failures.ts';
 import { ctrArguments, isPresent, untilPresent } from './presence.ts';
 
@@ -64,7 +64,7 @@ export async function inspectArchive(
     // An archive may be deleted to free its space once its images are imported.
     if (file === undefined) return note?.images;
     const isSame = file.compression !== 'none' && note?.fingerprint === (await fingerprint(host, file));
-    return isSame ? note.images : archiveImages(host, file, architecture);
+    return isSame ? note.images : archiveImages(tarSource(host, file), file.path, architecture);
   });
 }
 
@@ -121,7 +121,9 @@ async function importFile(
     execution.waitingFor(`the digest of ${path}`);
     await checkDigest(host, path, sha256);
   }
-  const images = known ?? (await explaining(host, path, sha256, () => archiveImages(host, file, site.architecture)));
+  const images =
+    known ??
+    (await explaining(host, path, sha256, () => archiveImages(tarSource(host, file), file.path, site.architecture)));
   execution.waitingFor(`the import of ${path}`);
   await runImport(host, file, site, execution);
   await untilPresent(host, site, execution, (present) => images.every((image) => isPresent(present, image)));

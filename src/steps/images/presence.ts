@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fullReference } from '@machineadm/archives/image-reference.ts';
+import type { ArchiveImage } from '@machineadm/archives/images.ts';
 import type { CriImage } from '../../host/cri/queries.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
-import type { ArchiveImage } from './contents.ts';
-import { findImage, fullReference } from './references.ts';
+import { findImage } from './references.ts';
 
 /** Images appear in the CRI store by an event after the import ended (containerd internal/cri/server/events.go). */
 const VISIBLE_WITHIN_MS = 10_000;

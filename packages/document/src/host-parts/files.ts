@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { MachineadmError } from '../errors.ts';
-import type { SecretValue } from '../secret.ts';
-import { credentialsOverTls, exactlyOne, has, is, when, without } from '../sections/conditions.ts';
+import { all, credentialsOverTls, exactlyOne, has, is, must, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { decodeContent } from '../versions/v1alpha1/content.ts';
-import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import { allowInsecure, fileMode, headers, httpUrl, machinePath, sha256 } from '../versions/v1alpha1/fields.ts';
+import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
+import { fileMode, machinePath } from '../versions/v1alpha1/fields.ts';
+import { CONTENT_FROM_FIELDS, contentFrom, contentOf, type FileContent } from './file-content.ts';
 import { doublePaths, hostPart, type Platform } from './part.ts';
 import {
   ABSENT_FIELD,
@@ -20,6 +20,7 @@ import {
   ownerOf,
   presentOf,
 } from './paths-of-host.ts';
+import { checkUnpack, isDirectory, UNPACK_CONDITIONS, UNPACK_FIELDS, unpack } from './unpack.ts';
 
 export interface FileModel {
   readonly path: string;
@@ -50,37 +51,10 @@ export interface FileBlock {
   readonly comment: '#' | '//' | ';' | '--' | '"' | '!' | '<!--';
 }
 
-export type FileContent =
-  | { readonly kind: 'inline'; readonly bytes: Uint8Array }
-  | { readonly kind: 'secret'; readonly secret: SecretValue }
-  | { readonly kind: 'file'; readonly path: string }
-  | {
-      readonly kind: 'http';
-      readonly url: string;
-      readonly sha256: string;
-      readonly headers: Readonly<Record<string, SecretValue>>;
-    };
-
-const httpSource = z.strictObject({
-  url: httpUrl,
-  sha256: sha256,
-  headers: headers.schema,
-  allowInsecure: allowInsecure.schema,
-});
-
 const file = z.strictObject({
   path: machinePath,
   content: z.string().optional(),
-  contentFrom: z
-    .union(
-      [
-        z.strictObject({ secret: z.string() }),
-        z.strictObject({ file: machinePath }),
-        z.strictObject({ http: httpSource }),
-      ],
-      { error: 'expected {secret: name}, {file: path} or {http: {url, sha256}}' },
-    )
-    .optional(),
+  contentFrom: contentFrom.optional(),
   encoding: choice({
     base64: 'Bytes in base64.',
     'gzip+base64': 'Bytes that are compressed with gzip, in base64.',
@@ -104,14 +78,12 @@ const file = z.strictObject({
     })
     .optional(),
   expand: z.boolean().optional(),
+  unpack: unpack.optional(),
   absent: z.boolean().optional(),
   ...FOLLOW_UPS,
 });
 
 export type FileSection = z.infer<typeof file>;
-
-const URL = 'https://files.example/audit.rules';
-const DIGEST = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
 
 export const files = hostPart({
   description: 'Files that machineadm writes, after mounts and users exist.',
@@ -127,30 +99,7 @@ export const files = hostPart({
       absent: 'contentFrom says where the content is',
       example: 'Managed by machineadm\n',
     },
-    '[].contentFrom': {
-      description: 'Where the content comes from. Give this or content.',
-      absent: 'content is the content',
-      example: { secret: 'registryToken' },
-    },
-    '[].contentFrom.secret': {
-      description: 'The name of an entry of `secrets`, which is the content.',
-      example: 'registryToken',
-    },
-    '[].contentFrom.file': {
-      description: 'A file on the machine that is copied.',
-      example: '/usr/share/factory/etc/motd',
-    },
-    '[].contentFrom.http': {
-      description: 'A download, checked by its digest.',
-      example: { url: URL, sha256: DIGEST },
-    },
-    '[].contentFrom.http.url': { description: 'The URL of the download.', example: URL },
-    '[].contentFrom.http.headers': headers.text,
-    '[].contentFrom.http.allowInsecure': allowInsecure.text,
-    '[].contentFrom.http.sha256': {
-      description: 'The SHA-256 digest of the content. A download with another digest is refused.',
-      example: DIGEST,
-    },
+    ...CONTENT_FROM_FIELDS,
     '[].encoding': {
       description: 'How content is encoded in the document.',
       absent: 'content is plain text',
@@ -189,6 +138,7 @@ export const files = hostPart({
       default: false,
       example: true,
     },
+    ...UNPACK_FIELDS,
     '[].absent': ABSENT_FIELD,
     ...FOLLOW_UP_FIELDS,
   },
@@ -198,18 +148,40 @@ export const files = hostPart({
     '[]': () => [
       when(
         is('absent', true),
-        without('content', 'contentFrom', 'encoding', 'mode', 'owner', 'directoryMode', 'append', 'block', 'expand'),
+        without(
+          'content',
+          'contentFrom',
+          'encoding',
+          'mode',
+          'owner',
+          'directoryMode',
+          'append',
+          'block',
+          'expand',
+          'unpack',
+        ),
         exactlyOne('content', 'contentFrom'),
       ),
       when(has('encoding'), has('content')),
       when(is('append', true), without('contentFrom.http', 'block')),
       when(has('block'), without('contentFrom.http')),
+      when(
+        has('unpack'),
+        all(
+          without('contentFrom.secret', 'block'),
+          ...['append', 'expand'].map((field) => must(field, { const: false })),
+        ),
+      ),
     ],
+    ...UNPACK_CONDITIONS,
     '[].contentFrom.http': () => [credentialsOverTls('url')],
   },
   toModel: async (section = [], resolve, platform): Promise<readonly FileModel[]> =>
     await Promise.all(
-      presentOf(section).map(async ({ entry, place }) => ({ ...(await toFile(entry, platform, resolve)), ...place })),
+      presentOf(section, isPlain).map(async ({ entry, place }) => ({
+        ...(await toFile(entry, platform, resolve)),
+        ...place,
+      })),
     ),
   removes: (section) => absentOf('file', 'files', section),
   claims: (files) =>
@@ -220,28 +192,26 @@ export const files = hostPart({
       kind: append ? 'lines' : 'file',
     })),
   check: async (section) => [
-    ...doublePaths(section, 'is already written by'),
+    ...doublePaths(section.map(asUnpacked), 'is already written by'),
     ...checkAbsent(section),
     ...section.flatMap(checkFile),
+    ...section.flatMap(checkUnpack),
     ...(await Promise.all(section.map(undecodable))).flat(),
   ],
 });
 
+function isPlain({ unpack }: FileSection): boolean {
+  return unpack === undefined;
+}
+
+/** Several archives may be unpacked to one directory. */
+function asUnpacked(file: FileSection, index: number, all: readonly FileSection[]): FileSection {
+  const isShared = isDirectory(file) && all.every((other) => other.path !== file.path || isDirectory(other));
+  return isShared ? { ...file, path: `${file.path}#${index}` } : file;
+}
+
 async function toFile(file: FileSection, platform: Platform, resolve: ResolveSecret): Promise<FileModel> {
-  const { contentFrom } = file;
-  const content: FileModel['content'] =
-    contentFrom === undefined
-      ? { kind: 'inline', bytes: await inlineBytes(file) }
-      : 'secret' in contentFrom
-        ? { kind: 'secret', secret: resolve(contentFrom, `file ${file.path}`) }
-        : 'file' in contentFrom
-          ? { kind: 'file', path: contentFrom.file }
-          : {
-              kind: 'http',
-              url: contentFrom.http.url,
-              sha256: contentFrom.http.sha256,
-              headers: headersOf(contentFrom.http.headers, resolve, `file ${file.path}`),
-            };
+  const content = await contentOf(file, resolve);
   const mode = parseInt(file.mode ?? (content.kind === 'secret' ? '0600' : '0644'), 8);
   const adds = file.append === true || file.block !== undefined;
   return {
@@ -258,15 +228,6 @@ async function toFile(file: FileSection, platform: Platform, resolve: ResolveSec
     keepsOwner: adds && file.owner === undefined,
     ...owedBy(file),
   };
-}
-
-/** Content with a variable that is not known here is not encoded yet: `validate` on another machine gets its text. */
-async function inlineBytes({ content = '', encoding }: FileSection): Promise<Uint8Array> {
-  try {
-    return await decodeContent(content, encoding);
-  } catch {
-    return await decodeContent(content, undefined);
-  }
 }
 
 function checkFile(file: FileSection, index: number): Finding[] {

@@ -4,6 +4,7 @@ import type { Field } from '../sections/field.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { activeDirectory } from './active-directory.ts';
 import { apparmor } from './apparmor.ts';
+import { type ArchiveModel, archiveClaims, archivesOf } from './archives.ts';
 import { certificateAuthorities } from './certificate-authorities.ts';
 import { directories } from './directories.ts';
 import { files } from './files.ts';
@@ -62,6 +63,8 @@ type PartName = keyof Parts;
 export type HostPartModels = PartModels & {
   /** Paths that are not to be there. */
   readonly absent: readonly AbsentModel[];
+  /** Entries of `files` that are unpacked. */
+  readonly archives: readonly ArchiveModel[];
 };
 
 type PartModels = { readonly [Name in PartName]: Awaited<ReturnType<Parts[Name]['toModel']>> };
@@ -88,7 +91,11 @@ export async function hostPartModels(
   platform: Platform,
 ): Promise<HostPartModels> {
   const models = EACH.map(async ([name, part]) => [name, await part.toModel(host?.[name], resolve, platform)] as const);
-  return { ...(Object.fromEntries(await Promise.all(models)) as PartModels), absent: absentPaths(host) };
+  return {
+    ...(Object.fromEntries(await Promise.all(models)) as PartModels),
+    absent: absentPaths(host),
+    archives: await archivesOf(host?.files ?? [], resolve),
+  };
 }
 
 function absentPaths(host: PartSections | undefined): readonly AbsentModel[] {
@@ -126,6 +133,7 @@ export function hostPartClaims(host: HostPartModels): Claim[] {
     }),
   );
   return removed.concat(
+    archiveClaims(host.archives),
     EACH.flatMap(([name, { claims }]) =>
       (claims?.(host[name]) ?? []).map((claim) => ({ ...claim, field: ['host', name, ...claim.field] })),
     ),

@@ -81,10 +81,11 @@ interface Entry {
 /** Entries that are to be there, each with its place in the list where others stand before it. */
 export function presentOf<Section extends Entry>(
   section: readonly Section[],
+  isMeant: (entry: Section) => boolean = () => true,
 ): readonly { readonly entry: Section; readonly place: { readonly at?: number } }[] {
   return section
     .map((entry, at) => ({ entry, at }))
-    .filter(({ entry }) => entry.absent !== true)
+    .filter(({ entry }) => entry.absent !== true && isMeant(entry))
     .map(({ entry, at }, index) => ({ entry, place: at === index ? {} : { at } }));
 }
 

@@ -142,6 +142,8 @@ export const NETWORK_TRIAL = `${STATE_DIRECTORY}/network-trial.json`;
 export const RUN_DIRECTORY = '/run/machineadm';
 /** Where hooks leave what they did; the next node starts without it. */
 export const HOOKS_DIRECTORY = `${STATE_DIRECTORY}/hooks`;
+/** Archives while they are unpacked. */
+export const ARCHIVES_DIRECTORY = `${STATE_DIRECTORY}/archives`;
 /** Copies of what was there before the first change, for a reset. */
 export const PRIOR_STATE_DIRECTORY = `${STATE_DIRECTORY}/prior-state`;
 

@@ -30,6 +30,7 @@ const windows = (): JsonSchema =>
       ...Object.keys(LINUX_ONLY_PARTS).map((name) => `host.${name}`),
       'host.services[].dropIns',
       'host.files[].owner',
+      'host.files[].unpack',
       'host.activeDirectory.keytab',
       'host.activeDirectory.servicePrincipals',
       'host.activeDirectory.kerberos',

@@ -135,6 +135,9 @@ function checkWindowsFiles(host: HostSection | undefined): Finding[] {
       const hint = 'remove it: files belong to the administrators';
       findings.push({ path: [...at, 'owner'], message: 'not on Windows: its files have no such owner', hint });
     }
+    if (file.unpack !== undefined) {
+      findings.push({ path: [...at, 'unpack'], message: 'not on Windows: archives are unpacked on Linux only' });
+    }
     for (const key of ['mode', 'directoryMode'] as const) {
       const mode = file[key];
       const possible = key === 'mode' ? WINDOWS_MODES : ['700', '755'];

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { archiveImages } from '@machineadm/archives/images.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { openArchive } from '../../../../src/steps/images/archive.ts';
-import { archiveImages } from '../../../../src/steps/images/contents.ts';
+import { openArchive, tarSource } from '../../../../src/steps/images/archive.ts';
 import { dockerArchive, ociArchive, sha256, tar } from '../../../support/image-archive.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 
@@ -17,7 +17,7 @@ async function imagesIn(bytes: Uint8Array) {
   const host = memoryHost({ files: { [PATH]: bytes } });
   const file = await openArchive(host, PATH);
   assert.ok(file);
-  return archiveImages(host, file, 'amd64');
+  return archiveImages(tarSource(host, file), file.path, 'amd64');
 }
 
 const refuses = (bytes: Uint8Array, message: RegExp) =>
@@ -177,7 +177,7 @@ describe('contents of an image archive', () => {
     };
     const file = await openArchive(counting, PATH);
     assert.ok(file);
-    assert.equal((await archiveImages(counting, file, 'amd64')).length, 1);
+    assert.equal((await archiveImages(tarSource(counting, file), file.path, 'amd64')).length, 1);
     assert.ok(read < 16 * 1024, `${read} bytes were read`);
   });
 });

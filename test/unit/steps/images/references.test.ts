@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findImage, fullReference } from '../../../../src/steps/images/references.ts';
+import { fullReference } from '@machineadm/archives/image-reference.ts';
+import { findImage } from '../../../../src/steps/images/references.ts';
 
 const D = `sha256:${'a'.repeat(64)}`;
 

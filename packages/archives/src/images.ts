@@ -1,12 +1,10 @@
-import type { Member } from '@machineadm/archives/member.ts';
-import { joined } from '@machineadm/archives/stored-bytes.ts';
-import { tarMembers } from '@machineadm/archives/tar.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { scalar } from '@machineadm/document/untyped.ts';
-import type { QueryHost } from '../../host/seam/host.ts';
-import { type ArchiveFile, tarSource } from './archive.ts';
+import { fullReference } from './image-reference.ts';
 import { arrayOf, objectOf, stringsOf } from './json.ts';
-import { fullReference } from './references.ts';
+import type { Member } from './member.ts';
+import { type ByteSource, joined } from './stored-bytes.ts';
+import { tarMembers } from './tar.ts';
 
 /** An image in an archive. containerd names an image without a name itself (`import-DATE:tag`). */
 export interface ArchiveImage {
@@ -40,31 +38,32 @@ interface Candidate {
 /**
  * The images that containerd would import from an archive, without importing. If an archive is both an OCI layout and a
  * Docker archive, the layout takes precedence, as in containerd's own importer (core/images/archive/importer.go,
- * ImportIndex). `architecture` is Go's name (amd64) and selects from an image of several platforms.
+ * ImportIndex). `architecture` is Go's name (amd64) and selects from an image of several platforms; `path` is for messages. The source is
+ * disposed.
  * Throws `RangeError` for a file that is not a complete archive of images, and `ImagePlatformMismatch` where an image
  * is for other machines.
  */
 export async function archiveImages(
-  host: QueryHost,
-  file: ArchiveFile,
+  source: ByteSource,
+  path: string,
   architecture: string,
 ): Promise<readonly ArchiveImage[]> {
-  const contents = await read(host, file);
+  const contents = await read(source);
   const candidates = contents.documents.has('oci-layout')
     ? ociImages(contents, architecture)
     : dockerImages(contents, architecture);
   const usable = candidates.filter((image) => image.name !== undefined || image.id !== undefined);
   if (usable.length === 0) throw new RangeError('it holds no image with a name (manifest.json, index.json)');
   const foreign = candidates.filter((image) => image.foreign !== undefined);
-  if (foreign.length > 0) throw platformMismatch(file.path, foreign, architecture);
+  if (foreign.length > 0) throw platformMismatch(path, foreign, architecture);
   return usable.map(({ name, id }) => ({ name, id }));
 }
 
-async function read(host: QueryHost, file: ArchiveFile): Promise<Contents> {
+async function read(archive: ByteSource): Promise<Contents> {
   const documents = new Map<string, unknown>();
   const blobs = new Set<string>();
   let total = 0;
-  await using source = tarSource(host, file);
+  await using source = archive;
   for await (const member of tarMembers(source)) {
     if (member.type !== 'file') continue;
     const entry = { ...member, name: member.name.replace(/^(\.?\/)+/, '') };
