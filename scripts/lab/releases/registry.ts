@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { type TarEntry, tar } from '@machineadm/archives/write-tar.ts';
 import * as z from 'zod';
-import { type TarEntry, tar } from '../../../src/diagnosis/bundle/tar.ts';
 import { type Downloads, ReleaseRefused } from './download.ts';
 
 const INDEXES = [
