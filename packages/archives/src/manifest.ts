@@ -177,7 +177,7 @@ function requireNothingBelowFiles(found: ReadonlyMap<string, ManifestEntry>): vo
     for (let above = posix.dirname(path); above !== '.'; above = posix.dirname(above)) {
       const other = found.get(sameName(above));
       if (other === undefined || (other.type === 'directory' && other.path === above)) continue;
-      throw new ArchiveRefusal(`${path} lies below ${other.path}, which is a ${other.type}`);
+      throw new ArchiveRefusal(`${path} is below ${other.path}, which is a ${other.type}`);
     }
   }
 }
@@ -195,5 +195,5 @@ function requireAll(selection: Selection, entries: readonly ManifestEntry[], nam
       throw new ArchiveRefusal(`${pattern} is a directory: ${pattern}/** is all that is in it`);
     }
   }
-  if (entries.length === 0) throw new ArchiveRefusal(`nothing of it is taken: ${holds}`);
+  if (entries.length === 0) throw new ArchiveRefusal(`it has no member that is selected: ${holds}`);
 }
