@@ -19,8 +19,8 @@ import { eventSchema } from './generate/event-schema.ts';
 import { goTypes } from './generate/go-types.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
-
 import { outputSchemas } from './generate/output-schemas.ts';
+import { FIELD_RECORD, fieldPages } from './generate/reference/field-pages.ts';
 import { typescriptTypes } from './generate/schema-types.ts';
 import { statusSchema, summarySchema } from './generate/status-schema.ts';
 import {
@@ -71,6 +71,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
       buildInfo().version,
     ),
   );
+  for (const [path, text] of fieldPages(read(root, FIELD_RECORD) ?? '', buildInfo().version)) files.set(path, text);
   files.set('src/cli/completion-scripts.ts', completionScripts(root));
   files.set(
     'packages/user-data/src/download-script-text.ts',
@@ -86,8 +87,8 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
 }
 
 /** The generated files that differ from what they must hold. */
-export function outdatedFiles(root: string): readonly string[] {
-  return [...generatedFiles(root)].filter(([path, content]) => read(root, path) !== content).map(([path]) => path);
+export function outdatedFiles(root: string): ReadonlyMap<string, string> {
+  return new Map([...generatedFiles(root)].filter(([path, content]) => read(root, path) !== content));
 }
 
 function json(value: unknown): string {
@@ -105,12 +106,12 @@ function read(root: string, path: string): string | undefined {
 function main(): void {
   const root = resolve(import.meta.dirname, '..');
   const outdated = outdatedFiles(root);
-  for (const path of outdated) {
+  for (const [path, text] of outdated) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), generatedFiles(root).get(path) ?? '');
+    writeFileSync(join(root, path), text);
     console.log(`wrote ${path}`);
   }
-  if (outdated.length === 0) console.log('all generated files are up to date');
+  if (outdated.size === 0) console.log('all generated files are up to date');
 }
 
 if (import.meta.main) main();

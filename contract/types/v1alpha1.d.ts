@@ -1379,7 +1379,7 @@ export interface MachineBootstrap {
       readonly kubelet?: Duration;
       /** How long one request to the API server may be retried. Needs kubeadm 1.31. Default: that of kubeadm, 1m. */
       readonly api?: Duration;
-      /** How long one request to etcd may be retried. Needs kubeadm 1.31. Default: that of kubeadm, 2m. */
+      /** How long one request to etcd may be retried. Needs kubeadm 1.32. Default: that of kubeadm, 2m. */
       readonly etcd?: Duration;
       /** How long to wait for the certificate of the kubelet. Needs kubeadm 1.31. Default: that of kubeadm, 5m. */
       readonly tlsBootstrap?: Duration;

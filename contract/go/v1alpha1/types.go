@@ -1882,7 +1882,7 @@ type MachineBootstrapKubernetesTimeouts struct {
 	Kubelet *string `json:"kubelet,omitempty"`
 	// How long one request to the API server may be retried. Needs kubeadm 1.31. Default: that of kubeadm, 1m.
 	API *string `json:"api,omitempty"`
-	// How long one request to etcd may be retried. Needs kubeadm 1.31. Default: that of kubeadm, 2m.
+	// How long one request to etcd may be retried. Needs kubeadm 1.32. Default: that of kubeadm, 2m.
 	Etcd *string `json:"etcd,omitempty"`
 	// How long to wait for the certificate of the kubelet. Needs kubeadm 1.31. Default: that of kubeadm, 5m.
 	TLSBootstrap *string `json:"tlsBootstrap,omitempty"`

@@ -13,6 +13,8 @@ export interface Additions {
   readonly conditions: ReadonlyMap<string, () => readonly JsonSchema[]>;
   /** Description, default and examples of a field, by its path. */
   field(path: string): FieldText | undefined;
+  /** Whether the schema is for the reference, which has annotations that are not published. */
+  readonly isForReference?: boolean | undefined;
   /** What the values of an enumeration mean, where the schema is for editors, which show it. */
   valueMeanings?(schema: z.core.$ZodType): Readonly<Record<string, string>> | undefined;
   /** Whether `${name}` is replaced in the string at a place of the document. */
@@ -127,7 +129,7 @@ export function convertSchema(
           const converted = convert(part, { field, place: [...at.place, key] });
           const constant = 'const' in converted ? { examples: [converted.const] } : {};
           const text = notes.fields?.[key]?.text ?? additions.field(field);
-          return [key, { ...annotations(text), ...constant, ...converted }];
+          return [key, { ...annotations(text, additions.isForReference), ...constant, ...converted }];
         }),
       ),
       ...(required.length === 0 ? {} : { required }),
@@ -147,11 +149,12 @@ export function convertSchema(
   return { schema, definitions };
 }
 
-function annotations(text: FieldText | undefined): JsonSchema {
+function annotations(text: FieldText | undefined, isForReference = false): JsonSchema {
   if (text === undefined) return {};
-  const { description, absent, example } = text;
+  const { description, absent, changes, example } = text;
   return {
-    description: absent === undefined ? description : `${description} Default: ${absent}.`,
+    description: absent === undefined || isForReference ? description : `${description} Default: ${absent}.`,
+    ...(isForReference ? { absent, changes } : {}),
     ...('default' in text ? { default: text.default } : {}),
     ...(example === undefined ? {} : { examples: [example] }),
   };

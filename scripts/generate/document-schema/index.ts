@@ -18,6 +18,7 @@ export function documentSchema(
   version: DocumentVersion,
   reference: FieldReference = fieldReference(),
   valueMeanings?: Additions['valueMeanings'],
+  isForReference = false,
 ): JsonSchema {
   const requires = object({
     agentVersion: field(
@@ -36,12 +37,20 @@ export function documentSchema(
       apiVersion: field(
         z.literal(version.apiVersion),
         'The version of the document format. An agent refuses a version that it does not read.',
+        { example: version.apiVersion, changes: NOTHING },
       ),
-      kind: field(z.literal('MachineBootstrap'), 'The kind of the document. Always MachineBootstrap.'),
+      kind: field(z.literal('MachineBootstrap'), 'The kind of the document. Always MachineBootstrap.', {
+        example: 'MachineBootstrap',
+        changes: NOTHING,
+      }),
       requires: field(
         requires,
         'What an agent must be or have to apply this document. An older agent in an image refuses the document before it changes anything.',
-        { absent: 'any agent that reads the apiVersion applies the document', example: { agentVersion: '>=0.1.0' } },
+        {
+          absent: 'any agent that reads the apiVersion applies the document',
+          example: { agentVersion: '>=0.1.0' },
+          changes: NOTHING,
+        },
       ),
       ...version.sections,
     },
@@ -52,6 +61,7 @@ export function documentSchema(
     conditions: conditionsOfParts(),
     field: (path) => reference.text(path),
     ...(valueMeanings && { valueMeanings }),
+    isForReference,
     isExpandable: (place) => version.variables?.isExpandable(place, {}) === true,
   });
   return {
@@ -70,6 +80,8 @@ export function documentSchema(
     },
   };
 }
+
+const NOTHING = 'nothing; it decides whether the document is applied';
 
 function definitionsOfParts(): ReadonlyMap<z.core.$ZodType, string> {
   const parts = Object.values<HostPart>(HOST_PARTS);

@@ -8,7 +8,7 @@ import { outdatedFiles } from '../../../scripts/generate.ts';
 import type { RunStatus } from '../../../src/reporting/status.ts';
 
 test('the generated files are those the sources make (else: npm run generate)', () => {
-  assert.deepEqual(outdatedFiles(resolve(import.meta.dirname, '../../..')), []);
+  assert.deepEqual([...outdatedFiles(resolve(import.meta.dirname, '../../..')).keys()], []);
 });
 
 describe('the status schema', () => {

@@ -88,6 +88,8 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 export const activeDirectory = hostPart({
   description: 'Makes the machine a member of an Active Directory domain.',
   absent: 'the machine joins no domain',
+  changes:
+    'the computer account in the domain, `/etc/krb5.keytab`, `/etc/krb5.conf`, and with `logins` `/etc/sssd/sssd.conf`, PAM and `/etc/nsswitch.conf`; on Windows the domain membership',
   example: { domain: 'corp.example.com', credentials: { offlineBlob: { secret: 'joinBlob' } } },
   fields: {
     domain: { description: 'The DNS name of the domain.', example: 'corp.example.com' },

@@ -11,6 +11,7 @@ const EXAMPLE = 'abi <abi/3.0>,\nprofile k8s-nginx flags=(attach_disconnected) {
 export const apparmor = hostPart({
   description: 'AppArmor profiles, loaded now and at every boot.',
   absent: 'AppArmor stays as it is',
+  changes: 'profiles in `/etc/apparmor.d`, and the profiles that the kernel has loaded',
   example: { profiles: [{ name: 'k8s-nginx', content: EXAMPLE }] },
   fields: {
     profiles: {

@@ -20,6 +20,7 @@ const OURS = new RegExp(`^${OWN_FILE_PREFIX}[^/]*\\.(?:crt|pem)$`);
 export const certificateAuthorities = hostPart({
   description: 'Certificate authorities that the operating system and the requests of machineadm trust.',
   default: [],
+  changes: 'the trust store of the operating system',
   example: [{ name: 'corp', pem: EXAMPLE }],
   fields: {
     '[].name': { description: 'The name of the file in the trust store, without its extension.', example: 'corp' },

@@ -50,6 +50,7 @@ const recursive = z.strictObject({
 export const directories = hostPart({
   description: 'Directories that machineadm makes, before it writes files.',
   default: [],
+  changes: 'directories at these paths, with their owner and mode',
   example: [{ path: '/srv/app', owner: 'app', mode: '0750' }],
   fields: {
     '[].path': { description: 'The path of the directory. Those above it are made if needed.', example: '/srv/app' },

@@ -88,6 +88,7 @@ export type FileSection = z.infer<typeof file>;
 export const files = hostPart({
   description: 'Files that machineadm writes, after mounts and users exist.',
   default: [],
+  changes: 'files at these paths, with their owner, mode and content',
   example: [{ path: '/etc/motd', content: 'Managed by machineadm\n' }],
   fields: {
     '[].path': {

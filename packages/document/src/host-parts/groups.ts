@@ -12,6 +12,7 @@ export interface GroupModel {
 export const groups = hostPart({
   description: 'Groups of users. A group that exists is changed where it differs.',
   default: [],
+  changes: '`/etc/group`, with `groupadd` and `groupmod`',
   example: [{ name: 'operators', gid: 2000 }],
   fields: {
     '[].name': { description: 'The name of the group.', example: 'operators' },

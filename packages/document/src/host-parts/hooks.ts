@@ -79,6 +79,7 @@ const earlyHookGroup = z.strictObject({
 export const hooks = hostPart({
   description: 'Custom commands at three points of a run.',
   absent: 'no commands',
+  changes: 'whatever the commands change; a hook of every boot is also stored in `/var/lib/machineadm/hooks`',
   example: { early: { commands: ['modprobe dummy'] } },
   fields: {
     'EarlyHookGroup, HookGroup': {

@@ -5,6 +5,8 @@ import { claimsOn, hostPart } from './part.ts';
 export const hostname = hostPart({
   description: 'The host name of the machine, in lower case.',
   absent: 'the host name stays as it is',
+  changes:
+    '`/etc/hostname`, the host name of the kernel, and a drop-in in `/etc/cloud/cloud.cfg.d`; on Windows the computer name',
   example: 'node-1',
   schema: name,
   toModel: (section): string | undefined => section,

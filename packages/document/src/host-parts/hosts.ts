@@ -10,6 +10,7 @@ export interface HostsModel {
 export const hosts = hostPart({
   description: 'Entries of /etc/hosts. Lines that others wrote stay as they are.',
   absent: '/etc/hosts stays as it is',
+  changes: 'a marked block in `/etc/hosts`, and a drop-in in `/etc/cloud/cloud.cfg.d`',
   example: { entries: [{ address: '10.0.0.10', names: ['api.example.com', 'api'] }] },
   fields: {
     entries: {

@@ -5,6 +5,7 @@ import { claimsOn, hostPart } from './part.ts';
 export const kernelModules = hostPart({
   description: 'Kernel modules that are loaded now and at every boot.',
   default: [],
+  changes: '`/etc/modules-load.d/90-machineadm.conf`, and the modules that the kernel has loaded',
   example: ['overlay', 'br_netfilter'],
   linuxOnly: 'Windows loads its drivers itself',
   schema: z.array(z.string().regex(/^[A-Za-z0-9_-]+$/, 'not a module name')),

@@ -52,6 +52,7 @@ export interface LimitsModel {
 export const limits = hostPart({
   description: 'Limits of processes: open files, processes, locked memory and the like (getrlimit(2)).',
   absent: 'the limits of the system stay as they are',
+  changes: '`/etc/systemd/system.conf.d/90-machineadm-limits.conf` and `/etc/security/limits.d/90-machineadm.conf`',
   example: { services: { nofile: 1048576 }, sessions: { '*': { nofile: { soft: 65536, hard: 1048576 } } } },
   fields: {
     services: {

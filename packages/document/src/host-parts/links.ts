@@ -29,6 +29,7 @@ export interface LinkModel {
 export const links = hostPart({
   description: 'Symbolic links that machineadm makes, after it has written files.',
   default: [],
+  changes: 'symbolic links at these paths',
   example: [{ path: '/usr/local/bin/tool', target: '/opt/tool/bin/tool' }],
   fields: {
     '[].path': {

@@ -37,6 +37,7 @@ export const network = hostPart({
   description:
     'Configuration files of the network, in the format of the network tool. If the network is lost with the new files, machineadm restores the previous ones.',
   absent: 'the network stays as it is',
+  changes: 'the configuration files of the network tool, which applies them',
   example: { tool: 'networkd', files: [{ name: '10-eth0.network', content: EXAMPLE }] },
   fields: {
     tool: {

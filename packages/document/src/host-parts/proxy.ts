@@ -32,6 +32,8 @@ const PROXY_URL = new RegExp(`^https?:\\/\\/(?:${PROXY_PART}:]*@)?${PROXY_PART}]
 export const proxy = hostPart({
   description: 'The HTTP proxy of the machine. At least http or https is required.',
   absent: 'no proxy is configured',
+  changes:
+    '`/etc/machineadm/proxy.env`, `/etc/environment`, and drop-ins of containerd and the kubelet; on Windows the environment of the machine and of both services in the registry',
   example: { https: 'http://proxy.example:3128', no: ['.example'] },
   fields: {
     http: {

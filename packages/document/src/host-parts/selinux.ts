@@ -13,6 +13,7 @@ export const selinux = hostPart({
   description:
     'SELinux: its mode, booleans and labels of paths. Files that machineadm writes get the labels of the policy in any case.',
   absent: 'SELinux stays as it is',
+  changes: '`/etc/selinux/config`, and the mode, booleans and file contexts of the loaded policy',
   example: { mode: 'Enforcing', booleans: { container_manage_cgroup: true } },
   fields: {
     mode: {

@@ -24,6 +24,7 @@ const dropIn = z.strictObject({
 export const services = hostPart({
   description: 'Services of the operating system.',
   default: [],
+  changes: 'the state of the services, and drop-ins in `/etc/systemd/system`',
   example: [{ name: 'kubelet', enabled: true }],
   fields: {
     '[].name': { description: 'The name of the service. On Linux, .service may be left out.', example: 'kubelet' },

@@ -25,6 +25,7 @@ export const storage = hostPart({
   description:
     'Disks, file systems and mounts. A device with data is never formatted unless the document explicitly allows it.',
   absent: 'storage stays as it is',
+  changes: 'partition tables, file systems, mounts and `/etc/fstab`',
   example: { mounts: [{ device: { label: 'data' }, path: '/srv/data' }] },
   fields: {
     disks: {

@@ -8,6 +8,7 @@ const SWAP_UNITS = /^[^/]+\.swap(?:\.d\/[^/]+\.conf)?$/;
 export const swap = hostPart({
   description: 'Disabled switches swap off, now and at every boot. Unmanaged leaves it as it is.',
   default: 'Unmanaged',
+  changes: '`/etc/fstab`, swap units and zram; active swap is switched off',
   example: 'Disabled',
   schema: choice({ Disabled: 'Swap is off, now and at every boot.', Unmanaged: 'Swap stays as it is.' }),
   toModel: (section): 'Disabled' | 'Unmanaged' => section ?? 'Unmanaged',

@@ -17,6 +17,7 @@ export const sysctl = hostPart({
   description:
     'Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back.',
   default: {},
+  changes: '`/etc/sysctl.d/99-zz-machineadm.conf`, and the parameters of the running kernel',
   example: { 'net.ipv4.ip_forward': 1 },
   linuxOnly: 'these are settings of the Linux kernel',
   schema: z.record(

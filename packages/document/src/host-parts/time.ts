@@ -17,6 +17,8 @@ export interface TimeModel {
 export const time = hostPart({
   description: 'The synchronization of the clock.',
   absent: 'the time service stays as it is',
+  changes:
+    'the time service and its configuration (systemd-timesyncd, chrony or ntp; on Windows the Windows Time service)',
   example: { servers: ['ntp.example'], synchronized: {} },
   fields: {
     enabled: {

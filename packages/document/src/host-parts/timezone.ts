@@ -7,6 +7,7 @@ const PART = '[A-Za-z0-9_+-]+';
 export const timezone = hostPart({
   description: 'The time zone of the machine, by its name in the IANA time zone database.',
   absent: 'the time zone stays as it is',
+  changes: '`/etc/localtime` and `/etc/timezone`',
   example: 'Europe/Berlin',
   linuxOnly: 'Windows has its own names for time zones; set it with tzutil in a hook',
   schema: z

@@ -42,6 +42,7 @@ const sshKey = z
 export const users = hostPart({
   description: 'Users of the machine. A user that exists is changed where it differs.',
   default: [],
+  changes: '`/etc/passwd`, `/etc/shadow`, `/etc/group`, home directories, authorized keys and `/etc/sudoers.d`',
   example: [{ name: 'core', groups: ['wheel'], sshAuthorizedKeys: [KEY] }],
   fields: {
     '[].name': { description: 'The name of the user.', example: 'core' },

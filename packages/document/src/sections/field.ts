@@ -10,6 +10,8 @@ export interface FieldText {
   readonly absent?: string;
   /** Not of a constant. */
   readonly example?: unknown;
+  /** What it changes on the machine, for the reference; absent: what the object that it is in changes. */
+  readonly changes?: string;
 }
 
 /** A field of an object: its form and its words. */
@@ -24,13 +26,13 @@ type WhenAbsent = { readonly default: unknown } | { readonly absent: string };
 export function field<Schema extends z.ZodType>(
   schema: Schema,
   description: string,
-  words: WhenAbsent & { readonly example: unknown },
+  words: WhenAbsent & Pick<FieldText, 'example' | 'changes'>,
 ): Field<z.ZodOptional<Schema>>;
 /** A field that must be there. */
 export function field<Schema extends z.ZodType>(
   schema: Schema,
   description: string,
-  words?: { readonly example: unknown },
+  words?: Pick<FieldText, 'example' | 'changes'>,
 ): Field<Schema>;
 export function field(schema: z.ZodType, description: string, words: Partial<FieldText> = {}): Field {
   const isOptional = 'default' in words || 'absent' in words;

@@ -60,7 +60,10 @@ export const kubernetes = object(
           'not an exact version, such as "v1.35.2": nothing is looked up',
         ),
       'The exact Kubernetes version. kubeadm on the machine must have the same minor version; nothing is downloaded.',
-      { example: 'v1.35.2' },
+      {
+        example: 'v1.35.2',
+        changes: 'nothing; it is compared with the installed programs and written into the configuration of kubeadm',
+      },
     ),
     role: field(
       choice({
@@ -69,11 +72,12 @@ export const kubernetes = object(
         Worker: 'Adds any other machine to a cluster.',
       }),
       'InitControlPlane creates a cluster, JoinControlPlane adds a control plane machine to one, Worker adds any other machine.',
-      { example: 'Worker' },
+      { example: 'Worker', changes: 'whether `kubeadm init` or `kubeadm join` runs' },
     ),
     bootstrapper: field(bootstrapper, 'The program that makes the node.', {
       absent: 'kubeadm with its defaults',
       example: { kubeadm: { verbosity: 2 } },
+      changes: 'how the bootstrapper is run',
     }),
     cluster: field(
       cluster,
@@ -81,6 +85,7 @@ export const kubernetes = object(
       {
         absent: 'the defaults of kubeadm',
         example: { name: 'prod-a', controlPlaneEndpoint: 'api.prod-a.example:6443', podSubnets: ['10.244.0.0/16'] },
+        changes: 'the ClusterConfiguration, which kubeadm stores in the cluster',
       },
     ),
     pki: field(
@@ -89,21 +94,25 @@ export const kubernetes = object(
       {
         absent: 'kubeadm makes or fetches them',
         example: { ca: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'caKey' } } },
+        changes: 'certificates and keys in `/etc/kubernetes/pki`',
       },
     ),
     controlPlane: field(controlPlane, 'The components of the control plane on this machine. Not for a worker.', {
       absent: 'the defaults of kubeadm',
       example: { apiEndpoint: { bindPort: 6443 } },
+      changes: 'the static pods in `/etc/kubernetes/manifests`, and the files that they read below `/etc/kubernetes`',
     }),
     node: field(node, 'The Node object and the kubelet of this machine.', {
       absent: 'the defaults of kubeadm',
       example: { name: 'node-1', labels: { rack: 'r12' } },
+      changes: 'the Node object, `/var/lib/kubelet/config.yaml` and `/var/lib/kubelet/kubeadm-flags.env`',
     }),
     join: field(
       join,
       'How a machine that joins finds its cluster. Required for the roles JoinControlPlane and Worker.',
       {
         absent: 'the role InitControlPlane has none',
+        changes: 'the kubelet client certificate and `/etc/kubernetes/kubelet.conf`; with `discovery.file`, that file',
         example: {
           discovery: {
             token: {
@@ -118,14 +127,17 @@ export const kubernetes = object(
     addons: field(addons, 'The addons that kubeadm installs when it creates a cluster.', {
       absent: 'CoreDNS and kube-proxy',
       example: { proxy: { enabled: false } },
+      changes: 'objects in the namespace kube-system',
     }),
     timeouts: field(timeouts, 'How long kubeadm and the whole run wait.', {
       absent: 'the defaults of kubeadm, and 30m for the whole run',
       example: { overall: '20m' },
+      changes: 'nothing; how long a run waits',
     }),
     ready: field(ready, 'What must be true before the run is a success.', {
       absent: 'NodeRegistered within 5m',
       example: { require: 'NodeReady', timeout: '10m' },
+      changes: 'nothing; what a run waits for',
     }),
   },
   kubernetesConditions,

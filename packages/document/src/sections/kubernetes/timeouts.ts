@@ -36,7 +36,7 @@ export const timeouts = object({
     absent: 'that of kubeadm, 1m',
     example: '2m',
   }),
-  etcd: field(duration, 'How long one request to etcd may be retried. Needs kubeadm 1.31.', {
+  etcd: field(duration, 'How long one request to etcd may be retried. Needs kubeadm 1.32.', {
     absent: 'that of kubeadm, 2m',
     example: '4m',
   }),

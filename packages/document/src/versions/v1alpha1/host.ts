@@ -12,7 +12,7 @@ export const host = object(
     platform: field(
       choice({ Linux: 'A distribution of Linux.', Windows: 'Windows Server.' }),
       'The operating system of the machine. On another one the document is refused.',
-      { default: 'Linux', example: 'Windows' },
+      { default: 'Linux', example: 'Windows', changes: 'nothing; it is compared with the machine' },
     ),
     rebootPolicy: field(
       choice({
@@ -20,7 +20,7 @@ export const host = object(
         IfRequired: 'The machine reboots where a change needs it, and the run continues after the boot.',
       }),
       'Whether machineadm reboots the machine when a change needs it, and continues after the boot. With Never such a run ends with RebootRequired.',
-      { default: 'IfRequired', example: 'Never' },
+      { default: 'IfRequired', example: 'Never', changes: 'nothing; it decides whether a run reboots the machine' },
     ),
     ...hostPartFields(),
   },

@@ -46,47 +46,70 @@ export const sections = {
   metadata: field(
     metadata,
     'The identity of the machine in the management cluster. It appears in reports and in the status; it changes nothing on the machine.',
-    { example: { name: 'prod-a-worker-0', cluster: 'prod-a' } },
+    {
+      example: { name: 'prod-a-worker-0', cluster: 'prod-a' },
+      changes: 'nothing; it identifies the machine in reports',
+    },
   ),
   apply: field(
     apply,
     'What the units of machineadm do at a boot after the document was applied. Once does nothing until the document changes; EveryBoot applies it again.',
-    { default: 'Once', example: 'EveryBoot' },
+    { default: 'Once', example: 'EveryBoot', changes: 'nothing; it decides what the units of machineadm do at a boot' },
   ),
   variables: field(
     variables,
     'Named values that only the machine knows. Write ${name} in a field that allows variables; $${name} is the text itself. A variable without a value ends the run before any change.',
-    { default: {}, example: { rack: { instanceData: 'ds.meta_data.rack' } } },
+    {
+      default: {},
+      example: { rack: { instanceData: 'ds.meta_data.rack' } },
+      changes: 'nothing; fields of the document use the values',
+    },
   ),
   secrets: field(
     secrets,
     'Named secrets. A field refers to one with {secret name}. The value is read when it is needed, and never printed.',
-    { default: {}, example: { joinToken: { file: '/run/secrets/token' } } },
+    {
+      default: {},
+      example: { joinToken: { file: '/run/secrets/token' } },
+      changes: 'nothing; fields of the document use the values',
+    },
   ),
   host: field(host, 'The operating system of the machine.', {
     absent: 'machineadm changes nothing of the operating system',
     example: { hostname: 'node-1', swap: 'Disabled' },
+    changes: 'the operating system, as each field below describes',
   }),
   containerRuntime: field(containerRuntime, 'The container runtime of the node.', {
     absent: 'the runtime of the image is used as it is configured',
     example: { containerd: { cgroupDriver: 'systemd' } },
+    changes:
+      '`/etc/containerd/config.toml`, `/etc/containerd/certs.d` and the service containerd, which restarts after a change',
   }),
   images: field(images, 'Container images that must be on the machine before the bootstrapper runs.', {
     absent: 'the bootstrapper pulls what it needs',
     example: { required: ['registry.k8s.io/pause:3.10'] },
+    changes: 'the images in the namespace k8s.io of containerd',
   }),
   kubernetes: field(kubernetes, 'What makes the machine a Kubernetes node.', {
     absent: 'machineadm configures the operating system only',
     example: { version: 'v1.35.2', role: 'InitControlPlane' },
+    changes:
+      '`/run/kubeadm`, and everything that kubeadm creates: `/etc/kubernetes`, `/var/lib/kubelet`, `/var/lib/etcd`',
   }),
   hardening: field(
     hardening,
     'The security benchmarks that machineadm applies to the machine and audits. See docs/hardening.md.',
-    { absent: 'no benchmark is applied', example: { profiles: ['cis-level-1'] } },
+    {
+      absent: 'no benchmark is applied',
+      example: { profiles: ['cis-level-1'] },
+      changes:
+        'the configuration of kubeadm, sysctl settings, kernel modules, modes of files, and the manifests of the control plane',
+    },
   ),
   reporting: field(reporting, 'Where the outcome of a run is reported, beside the status file and the exit code.', {
     absent: 'the journal and the sentinel',
     example: { sinks: [{ type: 'Journal' }] },
+    changes: 'the sentinel file, and reports in `/var/lib/machineadm/spool`',
   }),
 };
 

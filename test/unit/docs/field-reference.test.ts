@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { jsonSchema } from '@machineadm/document/json-schema.ts';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+
+interface Schema {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly const?: unknown;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly additionalProperties?: boolean | Schema;
+  readonly anyOf?: readonly Schema[];
+}
+
+/** Every path of the published schema, found without the code that writes the pages. */
+function pathsOf(root: Schema): ReadonlySet<string> {
+  const paths = new Set<string>();
+  const visit = (schema: Schema, path: string, isAlternative: boolean, references: readonly string[]): void => {
+    const { $ref: reference, properties = {}, items, additionalProperties, anyOf = [] } = schema;
+    if (reference !== undefined) {
+      if (references.includes(reference)) return;
+      const definition = root.$defs?.[reference.replace('#/$defs/', '')];
+      assert.ok(definition, reference);
+      visit(definition, path, isAlternative, [...references, reference]);
+    }
+    const kind = isAlternative ? properties.type?.const : undefined;
+    const at = typeof kind === 'string' ? `${path}.${kind}` : path;
+    if (at !== '') paths.add(at);
+    for (const [name, child] of Object.entries(properties))
+      visit(child, at === '' ? name : `${at}.${name}`, false, references);
+    if (items !== undefined) visit(items, at, false, references);
+    if (typeof additionalProperties === 'object') visit(additionalProperties, at, false, references);
+    for (const one of anyOf) visit(one, at, true, references);
+  };
+  visit(root, '', false, []);
+  return paths;
+}
+
+describe('the reference of the fields', () => {
+  const pages = globSync('docs/reference/fields/*.md', { cwd: ROOT }).filter((file) => !file.endsWith('README.md'));
+  const entries = new Map(
+    pages.flatMap((file) =>
+      readFileSync(join(ROOT, file), 'utf8')
+        .split(/^## /m)
+        .slice(1)
+        .map((entry) => [/^`([^`]+)`/.exec(entry)?.[1] ?? entry, entry] as const),
+    ),
+  );
+
+  test('has every path of the schema, once', () => {
+    const schema = pathsOf((jsonSchema() ?? {}) as Schema);
+    assert.deepEqual([...entries.keys()].toSorted(), [...schema].toSorted());
+    assert.ok(schema.size > 740, String(schema.size));
+    const headings = pages.flatMap((file) => readFileSync(join(ROOT, file), 'utf8').match(/^## /gm) ?? []);
+    assert.equal(headings.length, entries.size);
+  });
+
+  test('has the type, the version, an example and the meaning of absence of each', () => {
+    for (const [path, entry] of entries) {
+      assert.match(entry, /\n\n\S.*\n\n\| \| \|\n/, path);
+      assert.match(entry, /^\| Type \| `.+\|$/m, path);
+      assert.match(entry, /^\| Since \| \d+\.\d+\.\d+ \|$/m, path);
+      assert.ok(/^\| Example \|/m.test(entry) || entry.includes('```text\n'), path);
+    }
+  });
+
+  test('says what every part of the document changes, and the field and versions of kubeadm', () => {
+    const row = (path: string, name: string) =>
+      new RegExp(`^\\| ${name} \\| (.*) \\|$`, 'm').exec(entries.get(path) ?? '')?.[1];
+    for (const path of entries.keys()) if (/^[^.]+$|^host\.[^.]+$/.test(path)) assert.ok(row(path, 'Changes'), path);
+    assert.equal(row('host.sysctl', 'Platform'), 'Linux only (Windows: these are settings of the Linux kernel)');
+    assert.equal(row('host.sysctl', 'Default'), '`{}`');
+    assert.equal(
+      row('reporting.sinks.WindowsEventLog', 'Platform'),
+      'Windows only (Linux: Linux has no event log of Windows)',
+    );
+    assert.equal(row('host.files.path', 'Platform'), undefined);
+    assert.equal(
+      row('kubernetes.cluster.certificateValidity', 'kubeadm'),
+      '`ClusterConfiguration.certificateValidityPeriod`<br>1.31 and later',
+    );
+    assert.equal(
+      row('kubernetes.cluster.dnsDomain', 'kubeadm'),
+      '`ClusterConfiguration.networking.dnsDomain`<br>every version',
+    );
+    assert.equal(row('kubernetes.timeouts.etcd', 'kubeadm')?.split('<br>').at(-1), '1.32 and later');
+    assert.match(row('kubernetes.role', 'Values') ?? '', /`Worker`: Adds any other machine to a cluster\./);
+  });
+});
