@@ -145,7 +145,7 @@ export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPay
   settled: async (host) => await host.sync('/etc'),
 };
 
-/** A reset of a profile: the kernel forgets one before its file goes, and gets the one of before, from its copy, before its file. */
+/** A reset of a profile: the kernel forgets one before its file goes, and gets the previous one, from its copy, before its file. */
 export function undoProfile(path: string, was: PriorState, { perform, ...action }: ResetAction): ResetAction {
   if (perform === undefined || dirname(path) !== APPARMOR_DIRECTORY) return { ...action, ...(perform && { perform }) };
   return {

@@ -47,7 +47,7 @@ export async function undoNetwork(
       ...(isPending ? ['finish an interrupted change'] : []),
       ...todo.flatMap(({ summary }) => summary ?? []),
     ];
-    // A trial that was not confirmed begins again with the files of before it.
+    // A trial that was not confirmed begins again with the previous files.
     const change = own.filter((record) =>
       isPending ? record.actions.every(({ perform }) => perform) : record.actions.some(({ perform }) => perform),
     );
