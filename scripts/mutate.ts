@@ -14,9 +14,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+
 import { type ChangedLines, changedLines, landedLast } from './mutate/changed-lines.ts';
+import { Coverage } from './mutate/coverage.ts';
 import { type Mutant, mutantsOf, mutated } from './mutate/mutants.ts';
 import {
   isCertainlyBelow,
@@ -32,8 +36,10 @@ import { TestsByImport } from './mutate/tests-by-import.ts';
 const root = resolve(import.meta.dirname, '..');
 const SOURCES = '{src,packages/*/src}/**/*.ts';
 const LEAST_SCORE = 0.85;
-/** The nearest two test files kill most mutants; what they leave alive is shown to the next four, and then to six more. */
-const PARTS = [2, 6, 12];
+/** The nearest two test files that run its place kill most mutants; what they leave alive is shown to the next four, and so on. */
+const PARTS = [2, 6, 12, 24];
+/** So many of those that import its module, the nearest first, are looked at for whether they run its place. */
+const MOST_CANDIDATES = 100;
 const SPARE_MS = 30_000;
 const LONGEST_MS = 600_000;
 
@@ -62,7 +68,12 @@ function canCage(): boolean {
   return process.getuid?.() === 0 && spawnSync('unshare', [...CAGE, CAGED, 'true']).status === 0;
 }
 
-async function runTests(files: readonly string[], mutant: Mutant | undefined, limitMs: number): Promise<Verdict> {
+async function runTests(
+  files: readonly string[],
+  mutant: Mutant | undefined,
+  limitMs: number,
+  coverageDirectory = '',
+): Promise<Verdict> {
   const node = [
     process.execPath,
     ...['--test', '--test-isolation=none', `--test-reporter=${join(root, 'scripts/mutate/first-failure.ts')}`],
@@ -74,9 +85,11 @@ async function runTests(files: readonly string[], mutant: Mutant | undefined, li
   const environment = {
     ...inherited,
     MACHINEADM_MUTANT: mutant === undefined ? '' : JSON.stringify({ ...mutant, path: join(root, mutant.file) }),
+    NODE_V8_COVERAGE: coverageDirectory,
     NODE_OPTIONS: `--disable-warning=ExperimentalWarning --import=${join(root, 'scripts/mutate/mutate-module.ts')}`,
   };
-  const [program = '', ...args] = caged ? ['unshare', ...CAGE, CAGED, ...node] : node;
+  // Without a mutant it runs as ever, and can leave its coverage.
+  const [program = '', ...args] = caged && mutant !== undefined ? ['unshare', ...CAGE, CAGED, ...node] : node;
   const begun = performance.now();
   const left = deadline - begun;
   if (left <= 0) throw new TimeIsUp();
@@ -104,41 +117,61 @@ async function runTests(files: readonly string[], mutant: Mutant | undefined, li
   return { end: isLate ? 'timeout' : status === 0 ? 'passed' : 'failed', ms: performance.now() - begun, by };
 }
 
-const baselines = new Map<string, Promise<readonly string[]>>();
-const durations = new Map<string, number>();
+/** One run of a test file without a mutant. */
+interface Baseline {
+  readonly passes: boolean;
+  readonly ms: number;
+  readonly coverage: Coverage;
+}
 
-/** Those of the files whose tests pass here without a mutant, and how long they take together. */
-function passing(files: readonly string[]): Promise<readonly string[]> {
-  const key = files.join(' ');
-  let known = baselines.get(key);
+const baselines = new Map<string, Promise<Baseline>>();
+
+/** How a test file does without a mutant, and what it runs. Each is run once. */
+function baselineOf(test: string): Promise<Baseline> {
+  let known = baselines.get(test);
   if (known === undefined) {
     known = (async () => {
-      const { end, ms } = await runTests(files, undefined, 120_000);
-      durations.set(key, ms);
-      if (end === 'passed' || files.length === 0) return files;
-      const each = await Promise.all(files.length === 1 ? [] : files.map((file) => passing([file])));
-      const those = each.flat();
-      if (those.length === files.length || those.length === 0) return [];
-      return await passing(those);
+      await using directory = await mkdtempDisposable(join(tmpdir(), 'machineadm-coverage-'));
+      const { end, ms } = await runTests([test], undefined, 120_000, directory.path);
+      return { passes: end === 'passed', ms, coverage: Coverage.read(directory.path, root) };
     })();
-    baselines.set(key, known);
+    baselines.set(test, known);
   }
   return known;
 }
 
-/** What the tests make of one mutant; undefined where some of them fail here without it, and the others do not kill it. */
+/** What the tests make of one mutant; undefined where a test that runs its place fails here without it, and no other kills it. */
 async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome | undefined> {
-  let isWhole = true;
-  for (const [index, end] of PARTS.entries()) {
-    const part = tests.slice(PARTS[index - 1] ?? 0, end);
-    const files = part.length === 0 ? [] : await passing(part);
-    isWhole &&= files.length === part.length;
-    if (files.length === 0) continue;
-    const { end: verdict, by } = await runTests(files, mutant, 5 * (durations.get(files.join(' ')) ?? 0) + SPARE_MS);
-    if (verdict === 'failed') return { mutant, status: 'Killed', by };
-    if (verdict === 'timeout') return { mutant, status: 'Timeout', by: '' };
+  let [isWhole, isRun] = [true, false];
+  let part: string[] = [];
+  let partMs = 0;
+  const tryPart = async (): Promise<Outcome | undefined> => {
+    if (part.length === 0) return undefined;
+    const { end, by } = await runTests(part, mutant, 5 * partMs + SPARE_MS);
+    [part, partMs] = [[], 0];
+    if (end === 'failed') return { mutant, status: 'Killed', by };
+    return end === 'timeout' ? { mutant, status: 'Timeout', by: '' } : undefined;
+  };
+  let shown = 0;
+  for (const test of tests.slice(0, MOST_CANDIDATES)) {
+    const { passes, ms, coverage } = await baselineOf(test);
+    if (!coverage.has(mutant.file, mutant.start)) continue;
+    isRun = true;
+    if (!passes) {
+      isWhole = false;
+      continue;
+    }
+    part.push(test);
+    partMs += ms;
+    shown += 1;
+    if (!PARTS.includes(shown)) continue;
+    const end = await tryPart();
+    if (end !== undefined) return end;
+    if (shown === PARTS.at(-1)) break;
   }
-  return isWhole ? { mutant, status: tests.length === 0 ? 'NoCoverage' : 'Survived', by: '' } : undefined;
+  const end = await tryPart();
+  if (end !== undefined) return end;
+  return isWhole ? { mutant, status: isRun ? 'Survived' : 'NoCoverage', by: '' } : undefined;
 }
 
 /** Compiles, so that what is no program is not taken for killed. */
@@ -214,22 +247,29 @@ async function main(): Promise<number> {
   const tests = new TestsByImport(root);
   if (values['within-seconds'] !== undefined) deadline = performance.now() + Number(values['within-seconds']) * 1_000;
   const outcomes: Outcome[] = [];
-  for (const mutant of chosen) {
-    const text = readFileSync(join(root, mutant.file), 'utf8');
-    if (!isProgram(mutant, text)) continue;
-    const outcome = await judge(mutant, tests.of(mutant.file)).catch((error: unknown) => {
-      if (error instanceof TimeIsUp) return 'time' as const;
-      throw error;
-    });
-    if (outcome === 'time') break;
-    if (outcome === undefined) continue;
-    outcomes.push(outcome);
-    const { file, line, mutator, start, end: to, replacement } = mutant;
-    const change = `${text.slice(start, to).split('\n')[0]} -> ${replacement || 'nothing'}`;
-    console.log(
-      `${outcome.status.padEnd(10)} ${file}:${line} ${mutator}: ${change}${outcome.by && ` (${outcome.by})`}`,
-    );
-  }
+  const waiting = [...chosen];
+  const worker = async (): Promise<void> => {
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+      const text = readFileSync(join(root, mutant.file), 'utf8');
+      if (!isProgram(mutant, text)) continue;
+      const outcome = await judge(mutant, tests.of(mutant.file));
+      if (outcome === undefined) continue;
+      outcomes.push(outcome);
+      const { file, line, mutator, start, end: to, replacement } = mutant;
+      const change = `${text.slice(start, to).split('\n')[0]} -> ${replacement || 'nothing'}`;
+      console.log(
+        `${outcome.status.padEnd(10)} ${file}:${line} ${mutator}: ${change}${outcome.by && ` (${outcome.by})`}`,
+      );
+    }
+  };
+  const untilTimeIsUp = async (): Promise<void> => {
+    try {
+      await worker();
+    } catch (error) {
+      if (!(error instanceof TimeIsUp)) throw error;
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, untilTimeIsUp));
   if (outcomes.length < chosen.length)
     console.log(
       `mutants: ${outcomes.length} of these ${chosen.length} were judged: the others are no programs, their tests fail here, or the time was over`,
