@@ -1,14 +1,14 @@
 /**
  * Builds the binary: `npm run build` for this machine, `npm run build -- --all` for every platform.
  *
- * bundle -> blob (Node's single executable application) -> a stripped Node with the blob inside. The same inputs make
+ * bundle in parts -> blob (Node's single executable application) -> a stripped Node with the blob inside. The same inputs make
  * the same bytes. Nothing is done when the inputs are those of the last build.
  */
 import { link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { billOfMaterials } from './build/bill-of-materials.ts';
-import { bundle, makeBlob } from './build/bundle.ts';
+import { bundle, compileParts, makeBlob, V8_FLAGS } from './build/bundle.ts';
 import { assemble } from './build/executable.ts';
 import { commitTime, fileDigest, gitCommit, inputsDigest } from './build/inputs.ts';
 import { licenses } from './build/licenses.ts';
@@ -37,6 +37,8 @@ export async function buildInto(
     const metafile = await bundle(join(options.root, options.entry), join(work, 'machineadm.cjs'), {
       commit: options.commit,
     });
+    // --predictable: what is compiled would differ at every run otherwise.
+    await compileParts(native, join(work, 'machineadm.cjs'), ['--predictable', ...V8_FLAGS]);
     const [written, bills]: [string[], string[]] = [[], []];
     for (const target of options.targets) {
       const blob = await makeBlob(native, work, isNative(target));

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { RunStatus } from '../../src/reporting/status.ts';
-import { compileCache } from './prepared-agent.ts';
 
 /** What Node runs: the sources, or what `npm test` made of them (`scripts/test.ts`), which starts sooner. */
 export const MAIN = process.env.AGENT_UNDER_TEST ?? resolve(import.meta.dirname, '../../src/main.ts');
@@ -46,9 +45,7 @@ export function startAgent(args: readonly string[], options: AgentOptions = {}):
     options.main ?? MAIN,
     ...args,
   ];
-  // The cache knows nothing else, and what is not in it would be written to it.
-  const cache = options.main === undefined ? compileCache() : {};
-  const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8', ...cache, ...options.env };
+  const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8', ...options.env };
   const child = spawn(program, rest, { env, stdio: ['pipe', 'pipe', 'pipe'], cwd: options.cwd ?? '/' });
   // One that ends without reading its input.
   child.stdin.on('error', () => {});

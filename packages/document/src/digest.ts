@@ -11,7 +11,14 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
+/** Of Node's process, which browsers lack (https://nodejs.org/api/process.html#processgetbuiltinmoduleid). */
+type WithBuiltins = { readonly process?: { getBuiltinModule?(name: string): NodeCrypto | undefined } };
+type NodeCrypto = { hash(algorithm: string, data: string): string };
+
+/** The digest in hexadecimal. In Node its own module does it: Web Crypto, which a browser has, takes 20 ms to load there. */
 export async function sha256(text: string): Promise<string> {
+  const node = (globalThis as WithBuiltins).process?.getBuiltinModule?.('node:crypto');
+  if (node !== undefined) return node.hash('sha256', text);
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
