@@ -136,7 +136,7 @@ export interface MachineBootstrap {
     readonly rebootPolicy?: 'Never' | 'IfRequired';
     /** The host name of the machine, in lower case. Default: the host name stays as it is. */
     readonly hostname?: string | VariableText;
-    /** Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is. */
+    /** Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is, or gets the machine's own name where `host.hostname` is set. */
     readonly hosts?: {
       /** Addresses with their names. */
       readonly entries?: readonly ({
@@ -145,7 +145,7 @@ export interface MachineBootstrap {
         /** Names of the address, the canonical one first. */
         readonly names: readonly (string)[];
       })[];
-      /** Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. */
+      /** Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. `host.hostname` alone does it, too; false leaves the name out. */
       readonly ownName?: boolean;
     };
     /** Configuration files of the network, in the format of the network tool. If the network is lost with the new files, machineadm restores the previous ones. Default: the network stays as it is. */

@@ -164,7 +164,7 @@ type MachineBootstrapHost struct {
 	RebootPolicy *string `json:"rebootPolicy,omitempty"`
 	// The host name of the machine, in lower case. Default: the host name stays as it is.
 	Hostname *string `json:"hostname,omitempty"`
-	// Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is.
+	// Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is, or gets the machine's own name where `host.hostname` is set.
 	Hosts *MachineBootstrapHostHosts `json:"hosts,omitempty"`
 	// Configuration files of the network, in the format of the network tool. If the network is lost with the new files, machineadm restores the previous ones. Default: the network stays as it is.
 	Network *MachineBootstrapHostNetwork `json:"network,omitempty"`
@@ -210,11 +210,11 @@ type MachineBootstrapHost struct {
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`
 }
 
-// MachineBootstrapHostHosts: Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is.
+// MachineBootstrapHostHosts: Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is, or gets the machine's own name where `host.hostname` is set.
 type MachineBootstrapHostHosts struct {
 	// Addresses with their names.
 	Entries []MachineBootstrapHostHostsEntries `json:"entries,omitempty"`
-	// Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up.
+	// Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. `host.hostname` alone does it, too; false leaves the name out.
 	OwnName *bool `json:"ownName,omitempty"`
 }
 

@@ -19,7 +19,40 @@ const options = { facts: facts({ hostname: 'node-1' }) };
 describe('hosts', () => {
   test('absent leave the machine alone', async () => {
     const host = machine(`${DEBIAN}${OWN}`);
-    assert.deepEqual(await planned(hosts, host, (await loaded('host: {hostname: node-2}\n')).model, options), []);
+    assert.deepEqual(await planned(hosts, host, (await loaded('host: {}\n')).model, options), []);
+  });
+
+  test('absent beside a host name give the machine its own name', async () => {
+    const host = machine(DEBIAN);
+    const run = await runStep(hosts, host, (await loaded('host: {hostname: node-1}\n')).model, options);
+    assert.deepEqual(
+      run.changes.map(({ id }) => id),
+      ['hosts/own-name'],
+    );
+    assert.equal(host.text(HOSTS), `${DEBIAN}${OWN}`);
+    assert.deepEqual(run.left, []);
+  });
+
+  for (const [who, document] of [
+    ['a file of the document', 'files: [{path: /etc/./hosts, content: x}]'],
+    ['a link', 'links: [{path: /etc/hosts, target: /run/hosts}]'],
+    ['nobody, as the document removes it', 'files: [{path: /etc/hosts, absent: true}]'],
+  ] as const) {
+    test(`absent beside a host name leave /etc/hosts alone where ${who} has all of it`, async () => {
+      const { model } = await loaded(`host:\n  hostname: node-1\n  ${document}\n`);
+      assert.deepEqual(await planned(hosts, machine(DEBIAN), model, options), []);
+    });
+  }
+
+  test('absent beside a host name and lines of a file go together', async () => {
+    const lines = 'files: [{path: /etc/hosts, append: true, content: "10.0.0.1 x\\n"}]';
+    const { model } = await loaded(`host:\n  hostname: node-1\n  ${lines}\n`);
+    assert.equal((await planned(hosts, machine(DEBIAN), model, options)).length, 1);
+  });
+
+  test('of Windows are none, whatever its name', async () => {
+    const { model } = await loaded('host: {platform: Windows, hostname: node-1}\n');
+    assert.equal(hosts.desired(model, options.facts), undefined);
   });
 
   test('become a block for the image and one for this machine; mode, owner and other lines stay', async () => {

@@ -9,7 +9,7 @@ export interface HostsModel {
 
 export const hosts = hostPart({
   description: 'Entries of /etc/hosts. Lines that others wrote stay as they are.',
-  absent: '/etc/hosts stays as it is',
+  absent: "/etc/hosts stays as it is, or gets the machine's own name where `host.hostname` is set",
   changes: 'a marked block in `/etc/hosts`, and a drop-in in `/etc/cloud/cloud.cfg.d`',
   example: { entries: [{ address: '10.0.0.10', names: ['api.example.com', 'api'] }] },
   fields: {
@@ -25,7 +25,7 @@ export const hosts = hostPart({
     },
     ownName: {
       description:
-        "Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up.",
+        "Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. `host.hostname` alone does it, too; false leaves the name out.",
       default: true,
       example: false,
     },

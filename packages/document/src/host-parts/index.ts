@@ -1,5 +1,7 @@
 import type { Finding } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
+import { canonicalPath } from '../ownership/collisions.ts';
+import { HOSTS_FILE } from '../ownership/paths.ts';
 import type { Field } from '../sections/field.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { activeDirectory } from './active-directory.ts';
@@ -90,12 +92,19 @@ export async function hostPartModels(
   resolve: ResolveSecret,
   platform: Platform,
 ): Promise<HostPartModels> {
-  const models = EACH.map(async ([name, part]) => [name, await part.toModel(host?.[name], resolve, platform)] as const);
-  return {
-    ...(Object.fromEntries(await Promise.all(models)) as PartModels),
-    absent: absentPaths(host),
-    archives: await archivesOf(host?.files ?? [], resolve),
-  };
+  const each = EACH.map(async ([name, part]) => [name, await part.toModel(host?.[name], resolve, platform)] as const);
+  const models = Object.fromEntries(await Promise.all(each)) as PartModels;
+  const absent = absentPaths(host);
+  const archives = await archivesOf(host?.files ?? [], resolve);
+  const hosts = platform === 'windows' ? undefined : (models.hosts ?? ownName(models, absent));
+  return { ...models, absent, archives, hosts };
+}
+
+/** A machine that gets a name resolves it, unless another part of the document has all of /etc/hosts. */
+function ownName({ hostname, files, links }: PartModels, absent: readonly AbsentModel[]): PartModels['hosts'] {
+  const whole = [...files.filter(({ append }) => !append), ...links, ...absent];
+  const isTaken = whole.some(({ path }) => canonicalPath(path) === HOSTS_FILE);
+  return hostname === undefined || isTaken ? undefined : { entries: [], ownName: true };
 }
 
 function absentPaths(host: PartSections | undefined): readonly AbsentModel[] {
