@@ -464,6 +464,12 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
   'host.files[].expand': [
     drift('another value', edit('/etc/app/identity', 'zone-1', 'zone-2'), 'files//etc/app/identity'),
   ],
+  'host.files[].unpack.**': {
+    elsewhere: [
+      'test/unit/steps/archives/archives.test.ts',
+      'is found and repaired in every attribute, and downloaded again only for a content',
+    ],
+  },
   'host.files[].absent': [drift('is there', (m) => m.put('/etc/app/old.conf', 'x'), 'removals/etc/app/old.conf')],
   'host.files[].restarts[]': { none: FOLLOWS },
   'host.files[].reloads[]': { none: FOLLOWS },
@@ -490,6 +496,8 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
   'containerRuntime.containerd.sandboxImage': [
     drift('another value', edit(CONTAINERD, 'pause:3.10', 'pause:3.9'), 'containerd/config'),
     drift('no file', gone(CONTAINERD), 'containerd/config'),
+    drift('another mode', attribute(CONTAINERD, { mode: 0o666 }), 'containerd/config'),
+    drift('another owner', attribute(CONTAINERD, { uid: 1000 }), 'containerd/config'),
   ],
   'containerRuntime.containerd.mode': { none: NOT_A_STATE },
   'containerRuntime.containerd.**': { none: IN_CONFIGURATION },

@@ -151,9 +151,9 @@ const OF_A_FILE: Readonly<Record<string, (machine: MemoryHost, path: string) => 
     machine.put(path, { type: 'symlink', content: '/etc/elsewhere', mode: 0o777 } satisfies MemoryFile),
 };
 
-/** Made by a run, and then somebody else's. */
+/** Made by a run, and then somebody else's; and copies of what was there before. */
 const OF_OTHERS =
-  /^\/var\/lib\/machineadm\/prior-state\/|^\/(?:proc|sys|dev)\/|^\/srv\/homes\/grace\/|^\/var\/lib\/selinux\/|^\/etc\/selinux\/targeted\//;
+  /\.machineadm-orig$|^\/var\/lib\/machineadm\/prior-state\/|^\/(?:proc|sys|dev)\/|^\/srv\/homes\/grace\/|^\/var\/lib\/selinux\/|^\/etc\/selinux\/targeted\//;
 
 for (const [name, document] of Object.entries({ everything: EVERYTHING, 'hooks at every boot': AT_EVERY_BOOT })) {
   describe(`a file that a document with ${name} has machineadm write`, () => {
