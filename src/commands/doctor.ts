@@ -154,7 +154,7 @@ export function looksAt(
     disks: () => checkDisks(host, model === undefined ? 'controlPlane' : use),
     capacity: () => checkCapacity(host, use),
     swap: () => checkSwap(host, model?.host.swap === 'Disabled'),
-    cgroups: () => checkCgroups(host, facts.kubelet?.minor),
+    cgroups: () => checkCgroups(host, facts.kubelet),
     hostname: () => checkHostname(host, model?.host.hostname ?? facts.hostname, model?.host.hostname !== undefined),
     routing: () => checkRouting(host, kubernetes?.controlPlane?.apiEndpoint?.advertiseAddress),
     time: () => checkTimeSource(host),

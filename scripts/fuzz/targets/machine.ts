@@ -237,7 +237,7 @@ export const system: FuzzTarget = {
         checkDisks(host),
         checkCapacity(host, 'controlPlane', 2),
         checkSwap(host, false),
-        checkCgroups(host, 35),
+        checkCgroups(host, parseVersion('v1.35.0')),
         checkTimeSource(host),
         checkPorts(host, true, 6443),
         checkCertificates(host, 1_700_000_000_000),

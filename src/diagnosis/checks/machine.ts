@@ -1,4 +1,6 @@
 import { availableParallelism } from 'node:os';
+import type { Version } from '@machineadm/document/program-version.ts';
+import { cgroupRefusal, hasCgroupV2 } from '../../host/cgroups.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
 
@@ -189,26 +191,12 @@ export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promi
   ];
 }
 
-/** From 1.35 on the kubelet refuses cgroup v1 by itself (kubernetes/kubernetes#134744). */
-const FIRST_MINOR_WITHOUT_V1 = 35;
-
 /** The cgroup version, judged for the kubelet that is installed. */
-export async function checkCgroups(host: QueryHost, kubeletMinor: number | undefined): Promise<readonly Finding[]> {
-  const isV2 = (await host.stat('/sys/fs/cgroup/cgroup.controllers')) !== undefined;
+export async function checkCgroups(host: QueryHost, kubelet: Version | undefined): Promise<readonly Finding[]> {
   const base = { id: 'cgroup', title: 'machine' } as const;
-  if (isV2) return [{ ...base, severity: 'passed', text: 'cgroup v2' }];
-  if (kubeletMinor === undefined || kubeletMinor < FIRST_MINOR_WITHOUT_V1)
-    return [{ ...base, severity: 'passed', text: 'cgroup v1' }];
-  return [
-    {
-      ...base,
-      severity: 'failed',
-      reason: 'CgroupV1Unsupported',
-      text: `the machine runs cgroup v1, which kubelet 1.${kubeletMinor} refuses`,
-      remedy:
-        'Boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), or set failCgroupV1: false in the kubelet configuration.',
-    },
-  ];
+  const { what, ...refused } = (kubelet && (await cgroupRefusal(host, kubelet))) ?? { what: undefined };
+  if (what !== undefined) return [{ ...base, ...refused, severity: 'failed', text: what }];
+  return [{ ...base, severity: 'passed', text: (await hasCgroupV2(host)) ? 'cgroup v2' : 'cgroup v1' }];
 }
 
 /** The time source. Queries only. */

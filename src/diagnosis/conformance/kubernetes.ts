@@ -1,5 +1,6 @@
 import { basename } from 'node:path/posix';
 import type { Version } from '@machineadm/document/program-version.ts';
+import { kubeletRefusal } from '@machineadm/kubeadm/version-skew.ts';
 import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven, type Subject } from './clause.ts';
 import { disabledCriPlugin } from './containerd-plugins.ts';
 import { programs } from './image.ts';
@@ -168,12 +169,8 @@ export function skewOf(ofKubeadm: readonly Version[], ofKubelet: readonly Versio
     return notProven('the file of the kubelet does not name its version');
   const pair = `kubeadm ${kubeadm.text}, kubelet ${kubelet.text}`;
   if (kubeadm.major === 1 && kubeadm.minor < 20) return broken(pair, 'Ship Kubernetes 1.20 or newer.');
-  // https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/create-cluster-kubeadm/#version-skew-policy:
-  // three minor versions since 1.29, one before (k/k cmd/kubeadm/app/constants, MinimumKubeletVersion).
-  const skew = kubeadm.minor >= 29 ? 3 : 1;
-  const isSupported =
-    kubelet.major === kubeadm.major && kubelet.minor <= kubeadm.minor && kubelet.minor >= kubeadm.minor - skew;
-  return isSupported ? kept(pair) : broken(pair, remedy);
+  // A kubelet may not be newer than the control plane, which kubeadm makes of its own version.
+  return kubeletRefusal(kubelet, kubeadm, kubeadm) === undefined ? kept(pair) : broken(pair, remedy);
 }
 
 /** The clause applies to an image with Kubernetes. */

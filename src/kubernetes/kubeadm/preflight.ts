@@ -1,8 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import { allowsCgroupV1, kubeadmSkew, kubeletSkew } from '@machineadm/kubeadm/version-skew.ts';
+import { cgroupRefusal } from '../../host/cgroups.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -48,13 +49,18 @@ export async function kubeadmObstacles(
     );
     return obstacles;
   }
-  const skew = versionSkew(kubernetes.version, kubeadm);
+  const wanted = parseVersion(kubernetes.version);
+  const skew = wanted && kubeadmSkew(wanted, kubeadm);
   if (skew !== undefined) {
     obstacles.push({
       reason: 'KubeadmUnsupported',
       what: skew,
       remedy: `Install kubeadm ${minor}, or correct kubernetes.version.`,
     });
+  }
+  if (kubelet !== undefined && skew === undefined) {
+    const old = allowsCgroupV1(kubernetes) ? undefined : await cgroupRefusal(host, kubelet);
+    obstacles.push(...[kubeletSkew(kubernetes, kubelet, kubeadm), old].filter((one) => one !== undefined));
   }
   const inexpressible = notExpressible({ kubernetes, kubeadm, cgroupDriver });
   if (inexpressible !== undefined) obstacles.push(inexpressible);
@@ -73,19 +79,6 @@ async function notExecutable(
   if (why === undefined) return undefined;
   const remedy = `Install ${program} ${minor} again, for the architecture of this machine.`;
   return { reason: 'ProgramNotExecutable', what: `${program} cannot be executed: ${why}`, remedy };
-}
-
-/**
- * kubeadm installs the Kubernetes of its own minor and the previous one (k/k cmd/kubeadm/app/constants
- * MinimumControlPlaneVersion; https://kubernetes.io/releases/version-skew-policy/#kubeadm). For a newer one it only
- * warns.
- */
-function versionSkew(wanted: string, kubeadm: Version): string | undefined {
-  const kubernetes = parseVersion(wanted);
-  if (kubernetes === undefined) return undefined;
-  const older = kubeadm.major === kubernetes.major ? kubeadm.minor - kubernetes.minor : Number.NaN;
-  if (older === 0 || older === 1) return undefined;
-  return `kubeadm ${kubeadm.text} cannot install Kubernetes ${wanted}: it installs its own minor version and the one before`;
 }
 
 function notExpressible(input: Parameters<typeof renderRedacted>[0]): KubeadmObstacle | undefined {

@@ -155,14 +155,14 @@ export const INIT_SERVICES: readonly Sabotage[] = [
     role: 'init',
     what: 'The kubelet is of version 1.17',
     before: replaceBy('/usr/bin/kubelet', 'echo Kubernetes v1.17.4'),
-    expected: { reason: 'KubeletVersionTooOld', step: 'kubeadm', exitCode: 11, proof: /1\.17\.4/ },
+    expected: { reason: 'KubeletVersionTooOld', exitCode: 4, proof: /1\.17\.4/ },
   },
   {
     id: 'init-kubelet-too-new',
     role: 'init',
     what: 'The kubelet is of version 1.23',
     before: replaceBy('/usr/bin/kubelet', 'echo Kubernetes v1.23.1'),
-    expected: { reason: 'KubeletVersionTooNew', step: 'kubeadm', exitCode: 11, proof: /1\.23\.1/ },
+    expected: { reason: 'KubeletVersionTooNew', exitCode: 4, proof: /1\.23\.1/ },
   },
   {
     id: 'init-kubeadm-missing',

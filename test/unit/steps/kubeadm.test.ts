@@ -90,14 +90,58 @@ describe('before anything is changed', () => {
     assert.deepEqual(await withKubeadm('v1.34.9'), ['KubeadmUnsupported']);
   });
 
+  test('the kubelet must be one that kubeadm and the control plane take', async () => {
+    const withPair = (kubeadm: string, kubelet: string, overrides: KubernetesOverrides = {}) =>
+      missing(node({ version: 'v1.35.2', ...overrides }), {
+        kubeadm: parseVersion(kubeadm),
+        kubelet: parseVersion(kubelet),
+      });
+    assert.deepEqual(await withPair('v1.35.2', 'v1.35.9'), []);
+    assert.deepEqual(await withPair('v1.35.2', 'v1.32.0'), [], 'three minors before kubeadm');
+    assert.deepEqual(await withPair('v1.35.2', 'v1.31.9'), ['KubeletVersionTooOld']);
+    assert.deepEqual(await withPair('v1.35.2', 'v1.36.0'), ['KubeletVersionTooNew']);
+    assert.deepEqual(await withPair('v1.36.0', 'v1.36.0'), ['KubeletVersionTooNew'], 'newer than the control plane');
+    assert.deepEqual(await withPair('v1.36.0', 'v1.32.0'), ['KubeletVersionTooOld'], 'the kubeadm counts');
+    const old = { version: 'v1.28.3' };
+    assert.deepEqual(await withPair('v1.28.3', 'v1.27.0', old), []);
+    assert.deepEqual(await withPair('v1.28.3', 'v1.26.0', old), ['KubeletVersionTooOld'], 'one minor before 1.29');
+    for (const ignorePreflightErrors of [['KubeletVersion'], ['kubeletversion'], ['all']]) {
+      assert.deepEqual(await withPair('v1.35.2', 'v1.31.9', { kubeadm: { ignorePreflightErrors } }), []);
+    }
+  });
+
+  test('an image with newer programs joins: the control plane may have been upgraded', async () => {
+    const newer = { kubeadm: parseVersion('v1.36.1'), kubelet: parseVersion('v1.36.1') };
+    assert.deepEqual(await missing(WORKER, newer), []);
+    const tooOld = { kubelet: parseVersion('v1.31.9') };
+    assert.deepEqual(await missing(WORKER, tooOld), ['KubeletVersionTooOld']);
+  });
+
+  test('a kubelet from 1.35 on wants cgroup v2, or to be told otherwise', async () => {
+    const v1 = () => machine(undefined, { files: { '/sys/fs/cgroup/memory/cgroup.procs': '' } });
+    const v2 = () => machine(undefined, { files: { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' } });
+    const systemVerification = { ignorePreflightErrors: ['SystemVerification'] };
+    const told = { node: { kubelet: { config: { failCgroupV1: false }, args: [] } } };
+    assert.deepEqual(await missing(node(), {}, v2()), []);
+    assert.deepEqual(await missing(node(), {}, v1()), ['CgroupV1Unsupported']);
+    assert.deepEqual(await missing(WORKER, {}, v1()), ['CgroupV1Unsupported']);
+    const before = { kubeadm: parseVersion('v1.34.1'), kubelet: parseVersion('v1.34.1') };
+    assert.deepEqual(await missing(node({ version: 'v1.34.1' }), before, v1()), []);
+    assert.deepEqual(await missing(node(told), {}, v1()), ['CgroupV1Unsupported'], "kubeadm's own check refuses it");
+    assert.deepEqual(await missing(node({ kubeadm: systemVerification }), {}, v1()), ['CgroupV1Unsupported']);
+    assert.deepEqual(await missing(node({ kubeadm: systemVerification, ...told }), {}, v1()), []);
+  });
+
   test('an unsupported kubeadm is refused', async () => {
-    const reasons = await missing(node({ version: 'v1.19.3' }), { kubeadm: parseVersion('v1.19.3') });
+    const programs = { kubeadm: parseVersion('v1.19.3'), kubelet: parseVersion('v1.19.3') };
+    const reasons = await missing(node({ version: 'v1.19.3' }), programs);
     assert.deepEqual(reasons, ['KubeadmUnsupported']);
   });
 
   test('what this kubeadm cannot express is refused', async () => {
     const model = node({ version: 'v1.30.1', cluster: { caCertificateValidityMs: 3_600_000 } });
-    assert.deepEqual(await missing(model, { kubeadm: parseVersion('v1.30.1') }), ['NotExpressible']);
+    const programs = { kubeadm: parseVersion('v1.30.1'), kubelet: parseVersion('v1.30.1') };
+    assert.deepEqual(await missing(model, programs), ['NotExpressible']);
   });
 
   test('a masked kubelet is told', async () => {

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 import { checkCertificates } from '../../../../src/diagnosis/checks/certificates.ts';
 import { checkEndpoint, parseEndpoint } from '../../../../src/diagnosis/checks/endpoint.ts';
@@ -81,8 +82,12 @@ describe('the looks at the machine', () => {
   });
 
   test('see cgroup v1 where the kubelet refuses it', async () => {
-    assert.deepEqual(brief(await checkCgroups(memoryHost(), 35)), ['cgroup failed CgroupV1Unsupported']);
-    assert.deepEqual(brief(await checkCgroups(memoryHost(), 34)), ['cgroup passed']);
+    const v1 = memoryHost({ files: { '/sys/fs/cgroup/memory/cgroup.procs': '' } });
+    const v2 = memoryHost({ files: { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' } });
+    assert.deepEqual(brief(await checkCgroups(v1, parseVersion('v1.35.0'))), ['cgroup failed CgroupV1Unsupported']);
+    assert.deepEqual(brief(await checkCgroups(v2, parseVersion('v1.35.0'))), ['cgroup passed']);
+    assert.deepEqual(brief(await checkCgroups(v1, undefined)), ['cgroup passed']);
+    assert.deepEqual(brief(await checkCgroups(v1, parseVersion('v1.34.0'))), ['cgroup passed']);
   });
 
   test('see a port that is taken, and leave a node its own', async () => {
