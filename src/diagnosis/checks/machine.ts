@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Version } from '@machineadm/document/program-version.ts';
-import { cgroupRefusal, hasCgroupV2 } from '../../host/cgroups.ts';
+import { cgroupRefusal, hasCgroupV2 } from '../../host/linux/cgroups.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
 

@@ -1,6 +1,6 @@
 import { basename } from 'node:path/posix';
+import { kubeletRefusal } from '@machineadm/document/kubernetes-releases/version-skew.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
-import { kubeletRefusal } from '@machineadm/kubeadm/version-skew.ts';
 import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven, type Subject } from './clause.ts';
 import { disabledCriPlugin } from './containerd-plugins.ts';
 import { programs } from './image.ts';

@@ -1,9 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { kubeadmSkew } from '@machineadm/document/kubernetes-releases/version-skew.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import { allowsCgroupV1, kubeadmSkew, kubeletSkew } from '@machineadm/kubeadm/version-skew.ts';
-import { cgroupRefusal } from '../../host/cgroups.ts';
+import { allowsCgroupV1, kubeletSkew } from '@machineadm/kubeadm/version-skew.ts';
+import { cgroupRefusal } from '../../host/linux/cgroups.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,5 +1,5 @@
 import type { Version } from '@machineadm/document/program-version.ts';
-import type { QueryHost } from './seam/host.ts';
+import type { QueryHost } from '../seam/host.ts';
 
 /** From 1.35 on the kubelet refuses cgroup v1 by itself (kubernetes/kubernetes#134744). */
 const FIRST_MINOR_WITHOUT_V1 = 35;

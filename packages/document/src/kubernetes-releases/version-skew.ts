@@ -1,0 +1,60 @@
+import type { Version } from '../program-version.ts';
+
+type Release = Pick<Version, 'major' | 'minor'>;
+
+/** A pair of versions that kubeadm refuses. */
+export interface KubeletSkew {
+  readonly reason: 'KubeletVersionTooOld' | 'KubeletVersionTooNew';
+  readonly what: string;
+  readonly remedy: string;
+}
+
+/**
+ * kubeadm installs the Kubernetes of its own minor and the previous one (k/k cmd/kubeadm/app/constants
+ * MinimumControlPlaneVersion; https://kubernetes.io/releases/version-skew-policy/#kubeadm). For a newer one it only
+ * warns. Returns why this is another one.
+ */
+export function kubeadmSkew(wanted: Version, kubeadm: Version): string | undefined {
+  const older = kubeadm.major === wanted.major ? kubeadm.minor - wanted.minor : Number.NaN;
+  if (older === 0 || older === 1) return undefined;
+  return `kubeadm ${kubeadm.text} cannot install Kubernetes ${wanted.text}: it installs its own minor version and the one before`;
+}
+
+/**
+ * The oldest minor of a kubelet that a kubeadm takes: three before its own since 1.29, one before until then (k/k
+ * cmd/kubeadm/app/constants, MinimumKubeletVersion).
+ */
+function oldestKubelet(kubeadm: Release): number {
+  return kubeadm.minor - (kubeadm.minor >= 29 ? 3 : 1);
+}
+
+/**
+ * Why kubeadm refuses this kubelet (k/k cmd/kubeadm/app/preflight/checks.go, KubeletVersionCheck).
+ *
+ * @param controlPlane the version of the control plane where it is certain: a machine that joins may find another
+ */
+export function kubeletRefusal(
+  kubelet: Version,
+  kubeadm: Version,
+  controlPlane: Version | undefined,
+): KubeletSkew | undefined {
+  if (kubelet.major < kubeadm.major || kubelet.minor < oldestKubelet(kubeadm)) {
+    const oldest = `${kubeadm.major}.${oldestKubelet(kubeadm)}`;
+    return {
+      reason: 'KubeletVersionTooOld',
+      what: `the kubelet ${kubelet.text} is older than kubeadm ${kubeadm.text} supports, which is ${oldest} or newer`,
+      remedy: `Install a kubelet ${oldest} or newer, best of the version of kubeadm.`,
+    };
+  }
+  if (controlPlane === undefined || !isNewer(kubelet, controlPlane)) return undefined;
+  return {
+    reason: 'KubeletVersionTooNew',
+    what: `the kubelet ${kubelet.text} is newer than the control plane, Kubernetes ${controlPlane.text}`,
+    remedy: `Install a kubelet ${controlPlane.major}.${controlPlane.minor}, or correct kubernetes.version.`,
+  };
+}
+
+/** By the minor version: patch releases of a minor work together. */
+function isNewer(one: Release, other: Release): boolean {
+  return one.major > other.major || (one.major === other.major && one.minor > other.minor);
+}
