@@ -47,6 +47,7 @@ export function containerdStep(
         model: containerd,
         version: facts.containerd,
         architecture: facts.architecture,
+        serviceManager: facts.serviceManager,
         socket: criSocketOf(model),
         kubernetes,
         afterHooks: host.hooks.early !== undefined && host.hooks.beforeBootstrap === undefined,

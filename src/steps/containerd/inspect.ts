@@ -2,6 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import type { CriConfiguration } from '../../host/cri/queries.ts';
+import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost, ServiceState } from '../../host/seam/host.ts';
 import { isAsWritten, readOwnFile } from '../file-difference.ts';
 import type { StepRecord } from '../step.ts';
@@ -35,6 +36,7 @@ export interface ContainerdDesired {
   /** The socket for CRI. */
   readonly socket: string;
   readonly kubernetes: Pick<KubernetesModel, 'version' | 'cluster'> | undefined;
+  readonly serviceManager: Facts['serviceManager'];
   /** An earlier step runs hooks, which may still install programs and files. */
   readonly afterHooks: boolean;
   /** Files that an earlier step writes. */

@@ -13,6 +13,8 @@ import { missingCdiSpecs, missingRuntimes } from './runtimes.ts';
 import { tableAt } from './toml-tree.ts';
 
 const OLDEST: Version = { major: 1, minor: 6, patch: 0, text: '1.6.0' };
+/** In a chroot nothing runs: containerd cannot be started there, so its configuration cannot be proven. */
+const BOOT = 'Bake on a booted machine, as image-builder and Packer do, or leave containerRuntime and images to provision.';
 const INSTALL = 'Install containerd 1.6 or newer with its service (the package of the distribution will do).';
 
 /** Requirements of containerd, its runtimes, snapshotters and registries that are missing or unsuitable. */
@@ -29,7 +31,12 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
   }
   const missing: UnmetRequirement[] = [...tooNewFor(model, version)];
   if (!(await host.service('containerd')).exists) {
-    missing.push({ reason: 'ContainerRuntimeMissing', what: 'the service containerd', remedy: INSTALL });
+    const what = 'a running service manager to start containerd (systemd or OpenRC)';
+    missing.push(
+      desired.serviceManager === 'none'
+        ? { reason: 'ContainerRuntimeMissing', what, remedy: BOOT }
+        : { reason: 'ContainerRuntimeMissing', what: 'the service containerd', remedy: INSTALL },
+    );
   }
   // Checks that an early hook may satisfy are made after it ran.
   return afterHooks ? missing : [...missing, ...(await missingParts(host, desired))];

@@ -22,11 +22,12 @@ interface Wish {
   readonly files?: MemoryMachine['files'];
   readonly programs?: MemoryMachine['programs'];
   readonly host?: Parameters<typeof hostModel>[0];
+  readonly serviceManager?: 'systemd' | 'none';
 }
 
 async function missing(containerd: Partial<ContainerdModel>, wish: Wish = {}): Promise<readonly string[]> {
   const host = memoryHost({
-    services: { containerd: {} },
+    services: wish.serviceManager === 'none' ? {} : { containerd: {} },
     files: wish.files ?? {},
     programs: {
       containerd: () => ({ stdout: '[plugins."io.containerd.snapshotter.v1.native"]\nroot_path = ""\n' }),
@@ -36,12 +37,24 @@ async function missing(containerd: Partial<ContainerdModel>, wish: Wish = {}): P
     },
   });
   const model = { ...hostModel(wish.host), containerd: containerdModel(containerd) };
-  const desired = step.desired(model, facts({ containerd: parseVersion(wish.version ?? '1.7.24') }));
+  const desired = step.desired(
+    model,
+    facts({
+      containerd: parseVersion(wish.version ?? '1.7.24'),
+      serviceManager: wish.serviceManager ?? 'systemd',
+    }),
+  );
   assert.ok(desired);
   return ((await step.preflight?.(host, desired)) ?? []).map(({ reason, what }) => `${reason} ${what.split(',')[0]}`);
 }
 
 describe('what containerd needs, before any change', () => {
+  test('a service manager: in a chroot containerd may be installed, and nothing can start it', async () => {
+    assert.deepEqual(await missing({}, { serviceManager: 'none' }), [
+      'ContainerRuntimeMissing a running service manager to start containerd (systemd or OpenRC)',
+    ]);
+  });
+
   test('programs of runtimes: the shim by its type, and what is behind the shim of runc', async () => {
     const runtimes = [
       runtimeModel('crun', { binary: 'crun' }),
