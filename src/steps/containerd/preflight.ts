@@ -14,7 +14,8 @@ import { tableAt } from './toml-tree.ts';
 
 const OLDEST: Version = { major: 1, minor: 6, patch: 0, text: '1.6.0' };
 /** In a chroot nothing runs: containerd cannot be started there, so its configuration cannot be proven. */
-const BOOT = 'Bake on a booted machine, as image-builder and Packer do, or leave containerRuntime and images to provision.';
+const BOOT =
+  'Bake on a booted machine, as image-builder and Packer do, or leave containerRuntime and images to provision.';
 const INSTALL = 'Install containerd 1.6 or newer with its service (the package of the distribution will do).';
 
 /** Requirements of containerd, its runtimes, snapshotters and registries that are missing or unsuitable. */
