@@ -32,7 +32,7 @@ import { nativeTarget } from './build/runtime.ts';
 import { tarOfFiles } from './build/tar.ts';
 
 /** The words of image-spec for what npm calls x64. */
-const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' } as const;
+export const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' } as const;
 
 /** What `npm run image -- --all` makes in `dist/`, and the program in the image. */
 export const IMAGE_ARCHIVE = 'machineadm-image-linux.tar';
@@ -44,6 +44,21 @@ export interface ArchitectureImage {
   /** By their path in the image, without the leading slash. */
   readonly files: Readonly<Record<string, { readonly content: Buffer; readonly mode: number }>>;
 }
+
+/** What an image starts, and as whom. */
+export interface ImageProgram {
+  readonly title: string;
+  readonly description: string;
+  readonly entrypoint: readonly string[];
+  /** `uid:gid`; default: root. */
+  readonly user?: string;
+}
+
+const AGENT: ImageProgram = {
+  title: 'machineadm',
+  description: 'On-node bootstrap agent for Kubernetes',
+  entrypoint: [`/${IMAGE_PROGRAM}`],
+};
 
 /** What an image says of itself, as labels of its configuration and annotations of its index. */
 export interface ImageOrigin {
@@ -57,7 +72,12 @@ export interface ImageOrigin {
  *
  * @param name with its tag, as a pod names it: `machineadm:0.1.0`
  */
-export function imageArchive(name: string, images: readonly ArchitectureImage[], origin: ImageOrigin): Buffer {
+export function imageArchive(
+  name: string,
+  images: readonly ArchitectureImage[],
+  origin: ImageOrigin,
+  program: ImageProgram = AGENT,
+): Buffer {
   const blobs = new Map<string, Buffer>();
   const put = (mediaType: string, content: Buffer) => {
     const hex = sha256(content);
@@ -68,8 +88,8 @@ export function imageArchive(name: string, images: readonly ArchitectureImage[],
   // image-spec annotations.md, "Pre-Defined Annotation Keys"
   const created = origin.createdAt.toISOString().replace('.000Z', 'Z');
   const labels = {
-    'org.opencontainers.image.title': 'machineadm',
-    'org.opencontainers.image.description': 'On-node bootstrap agent for Kubernetes',
+    'org.opencontainers.image.title': program.title,
+    'org.opencontainers.image.description': program.description,
     'org.opencontainers.image.licenses': 'Apache-2.0',
     'org.opencontainers.image.version': origin.version,
     'org.opencontainers.image.revision': origin.commit,
@@ -87,7 +107,8 @@ export function imageArchive(name: string, images: readonly ArchitectureImage[],
         os: 'linux',
         config: {
           Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
-          Entrypoint: [`/${IMAGE_PROGRAM}`],
+          Entrypoint: program.entrypoint,
+          ...(program.user === undefined ? {} : { User: program.user }),
           Labels: labels,
         },
         rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
@@ -146,6 +167,20 @@ function sha256(bytes: Buffer): string {
 const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6'];
 const TRIPLES = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' } as const;
 const LOADERS = { amd64: 'lib64/ld-linux-x86-64.so.2', arm64: 'lib/ld-linux-aarch64.so.1' } as const;
+
+/** The libraries of a program for an architecture, by their paths in an image: those of this machine, or Debian's. */
+export function libraryFiles(
+  architecture: keyof typeof TRIPLES,
+  native: keyof typeof TRIPLES,
+  libraries: readonly string[],
+): ArchitectureImage['files'] {
+  if (architecture !== native) return foreignLibraries(architecture, libraries);
+  const own = libraries.map((path) => [
+    path.slice(1),
+    { content: readFileSync(path), mode: path.endsWith('/copyright') ? 0o644 : 0o755 },
+  ]);
+  return Object.fromEntries(own);
+}
 
 /**
  * The libraries of another architecture by their paths: those packages of the Debian that this machine has, downloaded and
@@ -217,14 +252,10 @@ function main(): void {
     if (!existsSync(binary)) {
       throw new Error(`there is no ${binary} yet: npm run build${architecture === native ? '' : ' -- --all'}`);
     }
-    const own = libraries.map((path) => [
-      path.slice(1),
-      { content: readFileSync(path), mode: path.endsWith('/copyright') ? 0o644 : 0o755 },
-    ]);
     const files = {
       [IMAGE_PROGRAM]: { content: readFileSync(binary), mode: 0o755 },
       'usr/share/doc/machineadm/LICENSES.txt': { content: readFileSync(join(root, 'dist/LICENSES.txt')), mode: 0o644 },
-      ...(architecture === native ? Object.fromEntries(own) : foreignLibraries(architecture, libraries)),
+      ...libraryFiles(architecture, native, libraries),
     };
     return { architecture, files };
   });

@@ -34,7 +34,7 @@ import {
 import { compareReleases, isReleaseVersion } from '../src/trust/release-version.ts';
 import { commitTime, gitCommit } from './build/inputs.ts';
 import { archive, digestOf, type ReleaseArtefact } from './release/archives.ts';
-import { copyImage, imageNotes, imagesOf } from './release/images.ts';
+import { copyImages, imageNotes, imagesOf } from './release/images.ts';
 import { type PackageSigner, packageSigner } from './release/openpgp.ts';
 import { copyDocuments, copyPackages } from './release/packages.ts';
 import { LOCAL_BUILDER, provenanceBundle, provenanceStatement } from './release/provenance.ts';
@@ -84,7 +84,7 @@ export async function makeRelease(wish: ReleaseWish, ...signers: readonly Releas
     if (artefacts.length === 0) throw new Error(`there is no machineadm-OS-ARCHITECTURE in ${from}: build it first`);
     const packages = [
       ...(await copyPackages(from, work, version, wish.packageSigner)),
-      ...(await copyImage(from, work, wish, artefacts)),
+      ...(await copyImages(from, work, wish, artefacts)),
     ];
     await copyDocuments(from, work, version);
     if (wish.checkout !== undefined) await copySources(wish.checkout, work, wish, imageNotes(packages));

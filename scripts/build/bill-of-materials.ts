@@ -45,6 +45,8 @@ const SUPPLIER = { name: 'The machineadm authors' };
  */
 export async function billOfMaterials(inputs: {
   readonly root: string;
+  /** Default: `machineadm`, whose Node is inside of the binary. Another program has Node beside it, as it was published. */
+  readonly program?: string;
   readonly metafile: Metafile;
   readonly binary: string;
   /** npm's package with the Node inside, and its executable. */
@@ -55,7 +57,7 @@ export async function billOfMaterials(inputs: {
   /** In seconds since 1970; undefined where neither git nor SOURCE_DATE_EPOCH knows. */
   readonly epoch: number | undefined;
 }): Promise<string> {
-  const { root, metafile, binary, runtime, commit, epoch } = inputs;
+  const { root, program = 'machineadm', metafile, binary, runtime, commit, epoch } = inputs;
   const json = async (...path: readonly string[]): Promise<unknown> =>
     JSON.parse(await readFile(join(root, ...path), 'utf8'));
   const lock = Lock.parse(await json('package-lock.json'));
@@ -76,18 +78,18 @@ export async function billOfMaterials(inputs: {
     license: 'MIT',
     author: 'Aria Stewart',
   });
-  const node = nodeComponent(versions.node, await sha256(runtime.executable));
+  const node = nodeComponent(versions.node, await sha256(runtime.executable), program === 'machineadm');
   await checkVersions(runtime.executable, versions);
   const libraries = linkedLibraries(versions).map(libraryComponent);
   const self: Component = {
     type: 'application',
-    'bom-ref': `pkg:generic/machineadm@${own.version}`,
+    'bom-ref': `pkg:generic/${program}@${own.version}`,
     supplier: SUPPLIER,
-    name: 'machineadm',
+    name: program,
     version: own.version,
     hashes: [{ alg: 'SHA-256', content: await sha256(binary) }],
     licenses: [{ license: { id: 'Apache-2.0' } }],
-    purl: `pkg:generic/machineadm@${own.version}?vcs_revision=${encodeURIComponent(commit)}`,
+    purl: `pkg:generic/${program}@${own.version}?vcs_revision=${encodeURIComponent(commit)}`,
   };
   const refs = (components: readonly Component[]): readonly string[] => components.map((one) => one['bom-ref']);
   const content = {
@@ -148,7 +150,7 @@ function supplierOf({ name, author, repository }: z.infer<typeof Manifest>): str
   return owner;
 }
 
-function nodeComponent(version: string, digest: string): Component {
+function nodeComponent(version: string, digest: string, isInside: boolean): Component {
   // The purl of Syft's own search for Node binaries: scanners look such a package up by its CPE.
   const purl = `pkg:generic/node@${version}`;
   return {
@@ -157,7 +159,7 @@ function nodeComponent(version: string, digest: string): Component {
     supplier: { name: 'OpenJS Foundation' },
     name: 'node',
     version,
-    description: 'The runtime inside: the symbols are stripped, the program is added',
+    description: isInside ? 'The runtime inside: the symbols are stripped, the program is added' : 'The runtime',
     hashes: [{ alg: 'SHA-256', content: digest }],
     licenses: [licenseOf('MIT')],
     cpe: cpeOf('nodejs:node.js', version),

@@ -7,6 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import * as z from 'zod';
 
 import { IMAGE_ARCHIVE, IMAGE_PROGRAM } from '../image.ts';
+import { TRANSLATOR_ARCHIVE } from '../translator/image.ts';
 import { digestOf, type ReleaseArtefact } from './archives.ts';
 import type { ReleasePackage } from './packages.ts';
 
@@ -25,32 +26,50 @@ const Index = z.object({
 });
 const Manifest = z.object({ layers: z.tuple([Descriptor]) });
 
+/** The images that a release may have, and how each is built. */
+const IMAGES = [
+  { file: IMAGE_ARCHIVE, command: 'npm run image -- --all', hasAgent: true },
+  { file: TRANSLATOR_ARCHIVE, command: 'npm run translator -- --all', hasAgent: false },
+] as const;
+
 /**
- * Copies the container image for all architectures, where `npm run image -- --all` built it, and describes it as a package
+ * Copies the container images for all architectures that were built, and describes each as a package
  * of each platform that it is for: an agent that knows no images skips it for other platforms, and takes it by its size,
  * which is above what it takes of files that the manifest does not name. Throws for an image of other programs, of
  * another version or another commit than the release.
  */
-export async function copyImage(
+export async function copyImages(
+  from: string,
+  to: string,
+  release: { readonly version: string; readonly commit: string },
+  artefacts: readonly ReleaseArtefact[],
+): Promise<readonly ReleasePackage[]> {
+  const copied: ReleasePackage[] = [];
+  for (const image of IMAGES) copied.push(...(await copyImage(from, to, release, artefacts, image)));
+  return copied;
+}
+
+async function copyImage(
   from: string,
   to: string,
   { version, commit }: { readonly version: string; readonly commit: string },
   artefacts: readonly ReleaseArtefact[],
+  image: (typeof IMAGES)[number],
 ): Promise<readonly ReleasePackage[]> {
-  const archive = join(from, IMAGE_ARCHIVE);
+  const archive = join(from, image.file);
   if (!existsSync(archive)) return [];
-  const refuse = (why: string) => new Error(`${archive} ${why}: build it again with npm run image -- --all`);
+  const refuse = (why: string) => new Error(`${archive} ${why}: build it again with ${image.command}`);
   const { name, digest, annotations, manifests } = layoutOf(archive);
   const built = annotations['org.opencontainers.image.version'];
   if (built !== version) throw refuse(`is of version ${built}, not ${version}`);
   const revision = annotations['org.opencontainers.image.revision'];
   if (revision !== commit) throw refuse(`was built from the commit ${revision}, not ${commit}`);
-  for (const { platform, digest: manifest } of manifests) {
+  for (const { platform, digest: manifest } of image.hasAgent ? manifests : []) {
     const { os, architecture } = platform;
     const program = artefacts.find((one) => one.os === os && one.architecture === architecture)?.program.sha256;
     if (program !== programOf(archive, manifest)) throw refuse(`has another program for ${os}-${architecture}`);
   }
-  const file = IMAGE_ARCHIVE.replace(/^machineadm-/, `machineadm-${version}-`);
+  const file = image.file.replace(/^machineadm-/, `machineadm-${version}-`);
   const path = join(to, file);
   await copyFile(archive, path);
   const described = { size: (await stat(path)).size, sha256: await digestOf(path) };

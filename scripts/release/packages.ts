@@ -1,5 +1,6 @@
 import { copyFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { translatorFiles } from '../translator/manifests.ts';
 import { digestOf } from './archives.ts';
 import type { PackageSigner } from './openpgp.ts';
 
@@ -46,11 +47,11 @@ export async function copyPackages(
 
 /**
  * Copies what belongs to the binaries: their bills of materials, under the names of the archives, the licences, the
- * library. SHA256SUMS alone names them.
+ * library, the manifests of the translator. SHA256SUMS alone names them.
  */
 export async function copyDocuments(from: string, to: string, version: string): Promise<void> {
   const built = await readdir(from);
-  for (const file of ['LICENSES.txt', `machineadm-library-${version}.tgz`]) {
+  for (const file of ['LICENSES.txt', `machineadm-library-${version}.tgz`, ...translatorFiles(version)]) {
     if (built.includes(file)) await copyFile(join(from, file), join(to, file));
   }
   for (const file of built.filter((name) => name.endsWith('.cdx.json'))) {

@@ -1,0 +1,54 @@
+import { join } from 'node:path';
+import { build, type Metafile, type Plugin } from 'esbuild';
+
+const CLIENT = '@kubernetes/client-node';
+
+/**
+ * Bundles the translator into one CommonJS file, and describes the inputs that are in it. It starts once and runs for
+ * months: unlike the agent it has no parts that are loaded later.
+ */
+export async function bundleTranslator(root: string, output: string): Promise<Metafile> {
+  const { metafile } = await build({
+    entryPoints: [join(root, 'packages/translator/src/main.ts')],
+    absWorkingDir: root,
+    outfile: output,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'cjs',
+    legalComments: 'none',
+    keepNames: true,
+    minify: true,
+    metafile: true,
+    logLevel: 'warning',
+    plugins: [UNUSED_CLIENTS],
+  });
+  return withoutUnused(metafile);
+}
+
+/**
+ * Leaves out what the translator does not call of the client of Kubernetes: its package does not say that its modules have
+ * no side effects, so the bundler would keep the types of every API and the clients of exec and port-forward.
+ */
+const UNUSED_CLIENTS: Plugin = {
+  name: 'unused-clients',
+  setup({ onResolve, resolve: resolveModule }) {
+    onResolve({ filter: /.*/ }, async ({ path, pluginData, ...request }) => {
+      const isOfClient = path === CLIENT || request.resolveDir.includes(`/node_modules/${CLIENT}/`);
+      if (pluginData === UNUSED_CLIENTS || !isOfClient) return undefined;
+      const { importer, namespace, resolveDir, kind } = request;
+      const found = await resolveModule(path, { importer, namespace, resolveDir, kind, pluginData: UNUSED_CLIENTS });
+      return { ...found, sideEffects: false };
+    });
+  },
+};
+
+/** Only the inputs of which something is in the bundle: licences and the bill of materials name no other package. */
+function withoutUnused({ inputs, outputs }: Metafile): Metafile {
+  const used = new Set(
+    Object.values(outputs).flatMap((one) =>
+      Object.entries(one.inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+    ),
+  );
+  return { inputs: Object.fromEntries(Object.entries(inputs).filter(([path]) => used.has(path))), outputs };
+}

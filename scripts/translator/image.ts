@@ -1,0 +1,17 @@
+/** What `npm run translator -- --all` makes in `dist/`. */
+export const TRANSLATOR_ARCHIVE = 'machineadm-translator-image-linux.tar';
+
+/** The bundled program and the Node that runs it, in the image. */
+export const TRANSLATOR_PROGRAM = 'usr/share/machineadm-translator/translator.cjs';
+export const TRANSLATOR_NODE = 'usr/local/bin/node';
+
+/** Uid and gid of the process, as in the Deployment. */
+const USER = '65532:65532';
+
+/** How the image starts the translator. The heap stays below the memory limit of the Deployment. */
+export const TRANSLATOR_IMAGE = {
+  title: 'machineadm-translator',
+  description: 'Bootstrap translator of machineadm for the management cluster of Cluster API',
+  entrypoint: [`/${TRANSLATOR_NODE}`, '--max-old-space-size=256', '--disable-sigusr1', `/${TRANSLATOR_PROGRAM}`],
+  user: USER,
+} as const;

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { parse } from 'yaml';
+import * as z from 'zod';
+import { tarOfFiles } from '../build/tar.ts';
+
+/** The manifests of the translator: all are made of the kustomize base in packaging/translator/base. */
+
+const BASE = 'packaging/translator/base';
+const CHART = 'packaging/translator/chart';
+
+export const COMPONENTS = 'components.yaml';
+export const METADATA = 'metadata.yaml';
+export const TRANSLATOR_LICENSES = 'machineadm-translator-LICENSES.txt';
+
+/** Files of a release beside the image. */
+export function translatorFiles(version: string): readonly string[] {
+  return [COMPONENTS, METADATA, TRANSLATOR_LICENSES, chartFile(version)];
+}
+
+export function chartFile(version: string): string {
+  return `machineadm-translator-${version}.tgz`;
+}
+
+const Kustomization = z.looseObject({ resources: z.array(z.string()) });
+/** The image as the base names it. A test holds the version against package.json. */
+const IMAGE = /machineadm-translator:\d+\.\d+\.\d+\S*/;
+
+function baseFiles(root: string): readonly { readonly name: string; readonly text: string }[] {
+  const { resources } = Kustomization.parse(parse(readFileSync(join(root, BASE, 'kustomization.yaml'), 'utf8')));
+  return resources.map((name) => ({ name, text: readFileSync(join(root, BASE, name), 'utf8') }));
+}
+
+/** All objects in one file, for `kubectl apply -f` and clusterctl. */
+export function components(root: string, version: string): string {
+  const texts = baseFiles(root).map(({ text }) => text);
+  return texts.join('---\n').replace(IMAGE, `machineadm-translator:${version}`);
+}
+
+/** What clusterctl reads beside the components (cmd/clusterctl/api/v1alpha3/metadata_type.go). */
+export function clusterctlMetadata(version: string): string {
+  const [major, minor] = version.split('.');
+  return `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
+kind: Metadata
+releaseSeries:
+  - {major: ${major}, minor: ${minor}, contract: v1beta2}
+`;
+}
+
+/**
+ * The templates of the Helm chart by name: the files of the base, with the release's namespace and the values in their
+ * place. The namespace itself is Helm's business.
+ */
+export function chartTemplates(root: string): ReadonlyMap<string, string> {
+  const replaced = (text: string): string => {
+    const changes: readonly (readonly [string | RegExp, string])[] = [
+      [/machineadm-system/g, '{{ .Release.Namespace }}'],
+      [/cluster\.x-k8s\.io\/provider: runtime-extension-machineadm, /g, ''],
+      [/ +cluster\.x-k8s\.io\/provider: runtime-extension-machineadm\n/g, ''],
+      [IMAGE, '"{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"'],
+      [/replicas: 2\b/, 'replicas: {{ .Values.replicas }}'],
+      [
+        /( +)(- --profiles=\S+\n)/,
+        '$1$2$1{{- range .Values.reportNamespaces }}\n$1- --report-namespace={{ . }}\n$1{{- end }}\n$1{{- range .Values.args }}\n$1- {{ . | quote }}\n$1{{- end }}\n',
+      ],
+    ];
+    return changes.reduce((before, [from, to]) => before.replace(from, to), text);
+  };
+  const files = baseFiles(root).filter(({ name }) => name !== 'namespace.yaml');
+  return new Map([...files.map(({ name, text }) => [name, replaced(text)] as const), ['reports.yaml', REPORTS]]);
+}
+
+/** The rights for reports in each namespace that the values name. */
+const REPORTS = `{{- range .Values.reportNamespaces }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {namespace: {{ . }}, name: machineadm-translator-reports}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: machineadm-translator-reports}
+subjects:
+  - {kind: ServiceAccount, namespace: {{ $.Release.Namespace }}, name: machineadm-translator}
+{{- end }}
+`;
+
+/** The Helm chart as an archive: `helm install` takes it. The same sources make the same bytes. */
+export function chartArchive(root: string, version: string): Buffer {
+  const own = (name: string) => readFileSync(join(root, CHART, name), 'utf8').replaceAll('@VERSION@', version);
+  const texts = new Map([
+    ['Chart.yaml', own('Chart.yaml')],
+    ['values.yaml', own('values.yaml')],
+    ...[...chartTemplates(root)].map(([name, text]) => [`templates/${name}`, text] as const),
+  ]);
+  const files = [...texts].map(([name, text]) => [
+    `machineadm-translator/${name}`,
+    { content: Buffer.from(text), mode: 0o644 },
+  ]);
+  return gzipSync(tarOfFiles(Object.fromEntries(files)), { level: 9 });
+}

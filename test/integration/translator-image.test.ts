@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { VERSION } from '@machineadm/translator/version.ts';
+import { buildTranslator } from '../../scripts/translator.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const isRoot = process.getuid?.() === 0;
+
+describe('the image of the translator', { skip: isRoot ? false : 'needs root, for chroot', timeout: 600_000 }, () => {
+  let directory = '';
+  let root = '';
+  let written: readonly string[] = [];
+  let config: { readonly User: string; readonly Entrypoint: readonly string[] };
+
+  before(
+    async () => {
+      directory = mkdtempSync(join(tmpdir(), 'machineadm-translator-image-'));
+      root = join(directory, 'root');
+      written = await buildTranslator(ROOT, join(directory, 'dist'), false);
+      const archive = written.find((name) => name.endsWith('.tar')) ?? assert.fail('no image');
+      const layout = join(directory, 'layout');
+      execFileSync('mkdir', [layout, root]);
+      execFileSync('tar', ['-xf', join(directory, 'dist', archive), '-C', layout]);
+      const json = (path: string) => JSON.parse(readFileSync(join(layout, path), 'utf8'));
+      const [{ Config, Layers }] = json('manifest.json');
+      config = json(Config).config;
+      execFileSync('tar', ['-xzf', join(layout, Layers[0]), '-C', root]);
+    },
+    { timeout: 300_000 },
+  );
+  after(() => rmSync(directory, { recursive: true, force: true }));
+
+  /** Runs the entrypoint as its user, with nothing but the files of the image. */
+  const run = (...args: readonly string[]) =>
+    spawnSync('chroot', [`--userspec=${config.User}`, root, ...config.Entrypoint, ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH },
+    });
+
+  test('starts the program with nothing but its own files, as a user that is not root', () => {
+    assert.deepEqual(config.User, '65532:65532');
+    const { status, stdout, stderr } = run('--version');
+    assert.deepEqual([status, stdout, stderr], [0, `machineadm-translator ${VERSION}\n`, '']);
+  });
+
+  test('loads the client of Kubernetes, and says why it cannot run outside of a pod', () => {
+    const { status, stdout } = run('--namespace=a', '--identity=b');
+    assert.equal(status, 1);
+    assert.match(stdout, /"message":"cannot run"/);
+  });
+
+  test('comes with manifests, a chart, licences and a bill of materials', () => {
+    assert.equal(written.length, 6);
+    const bill = written.find((name) => name.endsWith('.cdx.json')) ?? assert.fail('no bill');
+    const { metadata, components } = JSON.parse(readFileSync(join(directory, 'dist', bill), 'utf8'));
+    assert.equal(metadata.component.name, 'machineadm-translator');
+    const names = components.map(({ name }: { name: string }) => name);
+    for (const name of ['node', '@kubernetes/client-node', 'prom-client', 'undici'])
+      assert.ok(names.includes(name), name);
+  });
+});

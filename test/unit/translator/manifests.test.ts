@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { KEPT_REASONS } from '@machineadm/translator/kept.ts';
+import { ANNOTATIONS } from '@machineadm/translator/profiles.ts';
+import { newMetrics } from '@machineadm/translator/service/metrics.ts';
+import { VERSION } from '@machineadm/translator/version.ts';
+import { parse, parseAllDocuments } from 'yaml';
+import { TRANSLATOR_IMAGE } from '../../../scripts/translator/image.ts';
+import { chartTemplates, clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const LABEL = 'cluster.x-k8s.io/provider';
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string; namespace?: string; labels: Record<string, string> };
+  spec?: { template?: { metadata: { labels: Record<string, string> }; spec: PodSpec } };
+  rules?: { resources: string[]; verbs: string[] }[];
+  webhooks?: { failurePolicy: string; timeoutSeconds: number; sideEffects: string; clientConfig: object }[];
+}
+
+interface PodSpec {
+  readonly securityContext: { readonly runAsUser: number; readonly runAsNonRoot: boolean };
+  readonly containers: readonly {
+    readonly image: string;
+    readonly securityContext: object;
+    readonly volumeMounts: readonly { readonly readOnly: boolean }[];
+  }[];
+}
+
+const objectsOf = (text: string): Manifest[] => parseAllDocuments(text).map((one): Manifest => one.toJS());
+const named = (objects: readonly Manifest[], kind: string, name = 'machineadm-translator'): Manifest =>
+  objects.find((one) => one.kind === kind && one.metadata.name === name) ?? assert.fail(`no ${kind} ${name}`);
+
+describe('the manifests of the translator', () => {
+  const objects = objectsOf(components(ROOT, VERSION));
+  const pod = named(objects, 'Deployment').spec?.template?.spec ?? assert.fail();
+
+  test('are those of one release: the package, the base and the image have its version', () => {
+    const { version }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    assert.equal(VERSION, version);
+    assert.equal(pod.containers[0]?.image, `machineadm-translator:${version}`);
+    const base = readFileSync(join(ROOT, 'packaging/translator/base/deployment.yaml'), 'utf8');
+    assert.ok(base.includes(`image: machineadm-translator:${version}\n`));
+    assert.match(components(ROOT, '7.8.9'), /image: machineadm-translator:7\.8\.9\n/);
+  });
+
+  test('have the label of clusterctl, and contain nothing that belongs to the user', () => {
+    for (const { kind, metadata } of objects) {
+      assert.equal(metadata.labels[LABEL], 'runtime-extension-machineadm', kind);
+      assert.ok(['machineadm-system', undefined].includes(metadata.namespace), kind);
+      assert.ok(!['ConfigMap', 'Secret', 'Machine', 'MachineDeployment'].includes(kind), kind);
+    }
+    assert.deepEqual(parse(clusterctlMetadata('1.4.0')).releaseSeries, [{ major: 1, minor: 4, contract: 'v1beta2' }]);
+  });
+
+  test('never stop a cluster, and leave the certificate authority to the translator', () => {
+    const [webhook, ...others] = named(objects, 'MutatingWebhookConfiguration').webhooks ?? [];
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [webhook?.failurePolicy, webhook?.timeoutSeconds, webhook?.sideEffects],
+      ['Ignore', 10, 'NoneOnDryRun'],
+    );
+    assert.ok(!('caBundle' in (webhook?.clientConfig ?? {})));
+  });
+
+  test('meet the Pod Security level restricted, as the user of the image', () => {
+    assert.equal(
+      named(objects, 'Namespace', 'machineadm-system').metadata.labels['pod-security.kubernetes.io/enforce'],
+      'restricted',
+    );
+    assert.equal(TRANSLATOR_IMAGE.user, `${pod.securityContext.runAsUser}:${pod.securityContext.runAsUser}`);
+    assert.equal(pod.securityContext.runAsNonRoot, true);
+    for (const container of pod.containers) {
+      assert.deepEqual(container.securityContext, {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+      assert.ok(container.volumeMounts.every(({ readOnly }) => readOnly));
+    }
+  });
+
+  test('grant no right to read Secrets outside of the own namespace', () => {
+    for (const { kind, metadata, rules } of objects) {
+      if (kind !== 'ClusterRole') continue;
+      for (const rule of rules ?? []) {
+        assert.ok(!rule.resources.includes('secrets') && !rule.resources.includes('*'), metadata.name);
+        assert.ok(!rule.verbs.some((verb) => ['*', 'delete', 'escalate', 'bind', 'impersonate'].includes(verb)));
+      }
+    }
+  });
+
+  test('are the same objects in the Helm chart, apart from namespace, label and values', () => {
+    const values: Readonly<Record<string, string>> = {
+      '.Release.Namespace': 'machineadm-system',
+      '.Values.image.repository': 'machineadm-translator',
+      '.Values.image.tag | default .Chart.AppVersion': VERSION,
+      '.Values.replicas': '2',
+    };
+    const rendered = [...chartTemplates(ROOT)].flatMap(([, text]) => {
+      // With the default values the lists are empty.
+      const withoutLists = text.replace(/ *\{\{- range [^}]*\}\}[\s\S]*?\{\{- end \}\}\n/g, '');
+      const filled = withoutLists.replace(/\{\{ (.*?) \}\}/g, (_, name: string) => values[name] ?? assert.fail(name));
+      return objectsOf(filled).filter((object) => object !== null);
+    });
+    const expected = objects.filter(({ kind }) => kind !== 'Namespace');
+    for (const { metadata, spec } of expected) {
+      delete metadata.labels[LABEL];
+      if (spec?.template !== undefined) delete spec.template.metadata.labels[LABEL];
+    }
+    assert.deepEqual(rendered, expected);
+    const { replicas, image } = parse(readFileSync(join(ROOT, 'packaging/translator/chart/values.yaml'), 'utf8'));
+    assert.deepEqual([replicas, image.repository], [2, 'machineadm-translator']);
+  });
+
+  test('take namespaces of reports and further arguments from the values of the chart', () => {
+    const deployment = chartTemplates(ROOT).get('deployment.yaml') ?? '';
+    assert.match(deployment, /\{\{- range \.Values\.reportNamespaces \}\}\n +- --report-namespace=\{\{ \. \}\}\n/);
+    assert.match(deployment, /\{\{- range \.Values\.args \}\}\n +- \{\{ \. \| quote \}\}\n/);
+  });
+});
+
+describe('docs/cluster-api.md', () => {
+  const page = readFileSync(join(ROOT, 'docs/cluster-api.md'), 'utf8');
+
+  test('names every reason, annotation and metric', async () => {
+    const metrics = await newMetrics().registry.getMetricsAsArray();
+    const own = metrics.map(({ name }) => name).filter((name) => name.startsWith('machineadm_'));
+    assert.ok(own.length >= 8);
+    const missing = [...Object.keys(KEPT_REASONS), ...Object.values(ANNOTATIONS), ...own].filter(
+      (word) => !page.includes(`\`${word}`),
+    );
+    assert.deepEqual(missing, []);
+  });
+});
