@@ -56,9 +56,7 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
       const fingerprint = fresh.some(hasContent) ? await createFingerprints(host) : (sha256: string) => sha256;
       const found: (readonly [Resource, PriorState])[] = [];
       for (const of of fresh) {
-        const was = await stateOf(host, of, fingerprint);
-        await keepContents(host, of, was, fingerprint);
-        found.push([of, was]);
+        found.push([of, await keepContents(host, of, await stateOf(host, of, fingerprint), fingerprint)]);
       }
       if (found.some(([, was]) => was?.is === 'file' || was?.is === 'user')) await host.sync(PRIOR_STATE_DIRECTORY);
       // Another change of the same group may have recorded it meanwhile.

@@ -30,6 +30,8 @@ export interface MemoryFile {
   readonly mode?: number;
   readonly uid?: number;
   readonly gid?: number;
+  /** Extended attributes, as a text: no tool makes them, and a file that is written anew has none. */
+  readonly extended?: string;
 }
 
 /**
@@ -117,6 +119,7 @@ interface Entry {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
+  readonly extended?: string | undefined;
   /** Another number with each write. */
   readonly written: number;
 }
@@ -150,6 +153,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       mode: entry.mode ?? (type === 'directory' ? 0o755 : 0o644),
       uid: entry.uid ?? 0,
       gid: entry.gid ?? 0,
+      extended: entry.extended,
       written: ++writes,
     });
     putParents(path, 0o755);
@@ -257,8 +261,8 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       else services.set(name, state);
     },
     snapshot() {
-      const entries = [...tree].map(([path, { type, mode, uid, gid, bytes }]) => {
-        return `${path} ${type} ${formatMode(mode)} ${uid}:${gid} ${new TextDecoder().decode(bytes)}`;
+      const entries = [...tree].map(([path, { type, mode, uid, gid, bytes, extended = '' }]) => {
+        return `${path} ${type} ${formatMode(mode)} ${uid}:${gid}${extended} ${new TextDecoder().decode(bytes)}`;
       });
       const settings = [...kernel].map(([path, { value }]) => `${path} = ${value.trim()}`);
       const units = [...services.keys()].map((name) => {
@@ -369,6 +373,13 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       log.push(`link ${path} -> ${target}`);
       if (tree.get(path)?.type === 'directory') throw errno('EISDIR', path);
       put(path, { type: 'symlink', content: target, mode: 0o777 });
+    },
+    async linkFile(path, to) {
+      const entry = tree.get(path);
+      if (entry === undefined) throw errno('ENOENT', path);
+      putParents(to, 0o700);
+      tree.set(to, entry);
+      return true;
     },
     async removeFile(path) {
       log.push(`remove ${path}`);

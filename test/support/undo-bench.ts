@@ -50,6 +50,7 @@ export class Killer {
       ...host,
       writeFile: event((file) => host.writeFile(file)),
       writeLink: event((path, target) => host.writeLink(path, target)),
+      linkFile: event((path, to) => host.linkFile(path, to)),
       removeFile: event((path) => host.removeFile(path)),
       removeDirectory: event((path) => host.removeDirectory(path)),
       makeDirectory: event((path, mode) => host.makeDirectory(path, mode)),

@@ -15,6 +15,7 @@ import { serviceManager, serviceQueries } from './service-manager.ts';
 import {
   chmod,
   chown,
+  linkFile,
   makeDirectory,
   removeDirectory,
   removeFile,
@@ -62,6 +63,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
     ...linuxQueryHost(),
     writeFile,
     writeLink,
+    linkFile,
     removeFile,
     removeDirectory,
     makeDirectory,

@@ -7,6 +7,7 @@ import {
   fchmodSync,
   fchownSync,
   fstatSync,
+  linkSync,
   openSync,
   readlinkSync,
   renameSync,
@@ -69,6 +70,28 @@ export async function writeLink(path: string, target: string): Promise<void> {
       throw error;
     }
   });
+}
+
+/** Gives a file a second name; false where the file systems do not. Throws `FileError`. */
+export async function linkFile(path: string, to: string): Promise<boolean> {
+  let isLinked = true;
+  await attempt('write', to, async () => {
+    using source = openEntry(path);
+    using target = openEntry(to, { create: 0o700 });
+    const temporary = temporaryName(target.at);
+    removeQuietly(temporary);
+    try {
+      linkSync(source.at, temporary);
+      renameSync(temporary, target.at);
+    } catch (error) {
+      isLinked = false;
+      if (!/^(?:EXDEV|EPERM|EMLINK|EOPNOTSUPP)$/.test(errnoOf(error) ?? '')) throw error;
+    } finally {
+      // Where both names are of one file already, a rename does nothing (rename(2)).
+      removeQuietly(temporary);
+    }
+  });
+  return isLinked;
 }
 
 /** Removes a file or a symbolic link itself; does nothing when it does not exist. Throws `FileError`. */

@@ -69,6 +69,11 @@ export interface Host extends QueryHost {
   writeFile(file: NewFile | StreamedFile): Promise<void>;
   /** Replaces a file or link by a symbolic link, by rename. Creates parents. */
   writeLink(path: string, target: string): Promise<void>;
+  /**
+   * Gives a file a second name, in place of what has it, by rename: all that the file is stays with it, such as ACLs. False where
+   * that is on another file system.
+   */
+  linkFile(path: string, to: string): Promise<boolean>;
   /** Removes a file or a link itself; does nothing when it does not exist. */
   removeFile(path: string): Promise<void>;
   /** Removes an empty directory; does nothing when it does not exist. Throws `ENOTEMPTY` for one that is not empty. */

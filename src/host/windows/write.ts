@@ -25,6 +25,7 @@ type FileChanges = Pick<
   Host,
   | 'writeFile'
   | 'writeLink'
+  | 'linkFile'
   | 'removeFile'
   | 'removeDirectory'
   | 'makeDirectory'
@@ -148,6 +149,8 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
     async writeLink(path) {
       throw onlyOnLinux(`${path} was to become a symbolic link, which machineadm does not make on Windows`);
     },
+
+    linkFile: async () => false,
 
     async sync(path) {
       const drive = windowsPath(path).charAt(0);

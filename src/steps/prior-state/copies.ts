@@ -33,6 +33,11 @@ export function copyPath(fingerprint: string): string {
   return `${PRIOR_STATE_DIRECTORY}/${fingerprint}`;
 }
 
+/** Where a file that was there before has its second name, once its path is of another. */
+export function secondName(path: string): string {
+  return `${PRIOR_STATE_DIRECTORY}/file-${sha256Of(path).slice(0, 32)}`;
+}
+
 /** Keeps a copy of a content. Durable after `sync`. */
 export async function keepCopy(host: Host, fingerprint: string, content: Uint8Array | string): Promise<void> {
   const path = copyPath(fingerprint);

@@ -2,8 +2,8 @@ import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Resource } from '../../host/seam/resource.ts';
 import { type ResetAction, runOrFail } from './action.ts';
-import { copyPath, type Fingerprint } from './copies.ts';
-import type { ExtendedAttributes } from './extended-attributes.ts';
+import { copyPath, type Fingerprint, secondName } from './copies.ts';
+import { attributesOf } from './extended-attributes.ts';
 import { areAttributesOurs, type FileState, isOurs, type Marks, type PriorState, stateOf, UNKNOWN } from './state.ts';
 
 const CHANGED_SINCE = 'it was changed since machineadm changed it';
@@ -70,17 +70,25 @@ export async function restorePath(
   }
   if (was.is === 'file') {
     if (now?.is === 'file' && now.fingerprint === was.fingerprint) {
-      if (sameAttributes(was, now)) return [];
-      return areAttributesOurs(marks, now) ? [attributesAction(path, resource, was)] : leave(MODE_CHANGED_SINCE);
+      if (sameAttributes(was, now) && (await hasExtended(host, path, was))) return [];
+      if (!areAttributesOurs(marks, now)) return leave(MODE_CHANGED_SINCE);
+      const action = attributesAction(path, resource, was);
+      const perform: ResetAction['perform'] = async (changing, signal) => {
+        if (!(await relink(changing, path, was, fingerprint))) await action.perform?.(changing, signal);
+      };
+      return [{ ...action, perform }];
     }
     if (now?.is === 'directory') return leave('it was a file, and is a directory now');
     if (!isUntouched) {
       return leave(`${now === null ? 'it was removed' : 'its content was changed'} since machineadm wrote it`);
     }
-    if (!was.kept) return leave('what was there before was too large for a copy');
-    return [restoreFile(path, resource, copyPath(was.fingerprint), was, now?.is === 'symlink')];
+    if (!was.kept && !(await isKept(host, path, was, fingerprint))) {
+      return leave('what was there before was too large for a copy');
+    }
+    return [restoreFile(path, resource, copyPath(was.fingerprint), was, now?.is === 'symlink', fingerprint)];
   }
-  if (original) return [restoreFile(path, resource, `${path}${ORIGINAL_SUFFIX}`, undefined, now?.is === 'symlink')];
+  if (original)
+    return [restoreFile(path, resource, `${path}${ORIGINAL_SUFFIX}`, undefined, now?.is === 'symlink', fingerprint)];
   return now === null ? [] : leave('it was there before, and how it was is not on record');
 }
 
@@ -92,17 +100,12 @@ export async function restoreModeAndOwner(
   marks: Marks,
 ): Promise<readonly ResetAction[]> {
   const now = await host.stat(path);
-  if (now === undefined || (now.mode === was.mode && now.uid === was.uid && now.gid === was.gid)) return [];
+  if (now === undefined || sameAttributes(was, now)) return [];
   if (!areAttributesOurs(marks, now)) return [{ summary: `leave ${path}: ${MODE_CHANGED_SINCE}` }];
   return [attributesAction(path, `attributes:${path}`, was)];
 }
 
-interface Attributes {
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
-  readonly extended?: ExtendedAttributes;
-}
+type Attributes = Pick<FileState, 'mode' | 'uid' | 'gid' | 'extended'>;
 
 function attributesAction(path: string, resource: Resource, was: Attributes): ResetAction {
   return {
@@ -133,6 +136,7 @@ function restoreFile(
   copy: string,
   was: FileState | undefined,
   isLink: boolean,
+  fingerprint: Fingerprint,
 ): ResetAction {
   return {
     summary: `restore ${path} as it was`,
@@ -140,6 +144,7 @@ function restoreFile(
     // A link goes before the file comes.
     ...(isLink ? { unsettles: [[resource, UNKNOWN]] } : {}),
     async perform(host, signal) {
+      if (was !== undefined && (await relink(host, path, was, fingerprint))) return;
       const content = await host.readFile(copy);
       const attributes = was ?? (await host.stat(copy));
       if (content === undefined || attributes === undefined) return;
@@ -165,6 +170,21 @@ async function restoreAttributes(host: Host, path: string, was: Attributes, sign
 }
 
 function sameAttributes(was: Attributes, now: Attributes): boolean {
-  const text = ({ mode, uid, gid, extended = {} }: Attributes) => JSON.stringify([mode, uid, gid, extended]);
-  return text(was) === text(now);
+  return was.mode === now.mode && was.uid === now.uid && was.gid === now.gid;
+}
+
+async function hasExtended(host: QueryHost, path: string, { extended }: Attributes): Promise<boolean> {
+  if (extended === undefined) return true;
+  return JSON.stringify((await attributesOf(host, path)).extended) === JSON.stringify(extended);
+}
+
+/** Puts the very file that was there before in its place again. */
+async function relink(host: Host, path: string, was: FileState, fingerprint: Fingerprint): Promise<boolean> {
+  return (await isKept(host, path, was, fingerprint)) && (await host.linkFile(secondName(path), path));
+}
+
+/** Whether the file that was there before is still as it was under its second name: who has it open may write to it. */
+async function isKept(host: QueryHost, path: string, was: FileState, fingerprint: Fingerprint): Promise<boolean> {
+  const kept = await stateOf(host, `path:${secondName(path)}`, fingerprint);
+  return kept?.is === 'file' && kept.fingerprint === was.fingerprint && sameAttributes(was, kept);
 }

@@ -2,7 +2,7 @@ import { unescapeOctal } from '../../host/files/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import { readAccounts } from '../accounts/databases.ts';
-import { type Fingerprint, keepCopy, LARGEST_COPY, sha256Of } from './copies.ts';
+import { type Fingerprint, keepCopy, LARGEST_COPY, secondName, sha256Of } from './copies.ts';
 import { attributesOf, type ExtendedAttributes } from './extended-attributes.ts';
 
 /** How a resource was. null: it was not there, or not active. */
@@ -26,7 +26,6 @@ interface Attributes {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-  readonly extended?: ExtendedAttributes;
 }
 
 export interface FileState extends Attributes {
@@ -34,6 +33,8 @@ export interface FileState extends Attributes {
   readonly fingerprint: string;
   /** True where a copy of the content is kept under its fingerprint. */
   readonly kept: boolean;
+  /** Where the file itself could not be kept; earlier versions recorded them of every file and directory. */
+  readonly extended?: ExtendedAttributes;
 }
 
 export interface ServiceBefore {
@@ -90,20 +91,19 @@ export async function stateOf(host: QueryHost, resource: Resource, fingerprint: 
   }
 }
 
-/** Keeps a copy of the contents that restoring this state needs. */
+/** Keeps what restoring this state needs: of a file a copy, and the file itself where that is possible. Returns the state to record. */
 export async function keepContents(
   host: Host,
   resource: Resource,
   state: PriorState,
   fingerprint: Fingerprint,
-): Promise<void> {
+): Promise<PriorState> {
   const { name } = partsOf(resource);
-  if (state?.is === 'file' && state.kept) {
-    const content = await host.readFile(name);
-    if (content !== undefined) await keepCopy(host, fingerprint(sha256Of(content)), content);
-  } else if (state?.is === 'user') {
-    await keepCopy(host, state.password, await passwordField(host, name));
-  }
+  if (state?.is === 'user') await keepCopy(host, state.password, await passwordField(host, name));
+  if (state?.is !== 'file') return state;
+  const content = state.kept ? await host.readFile(name) : undefined;
+  if (content !== undefined) await keepCopy(host, fingerprint(sha256Of(content)), content);
+  return (await host.linkFile(name, secondName(name))) ? state : { ...state, ...(await attributesOf(host, name)) };
 }
 
 /** The mark of a change that was begun and whose result was never noted: whatever is there may be ours. */
@@ -161,7 +161,7 @@ async function pathState(host: QueryHost, path: string, fingerprint: Fingerprint
   if (stat.type === 'symlink') return { is: 'symlink', target: (await host.readLink(path)) ?? '' };
   if (stat.type !== 'file' && stat.type !== 'directory') return { is: 'unknown' };
   const { mode, uid, gid } = stat;
-  const attributes = { mode, uid, gid, ...(await attributesOf(host, path)) };
+  const attributes = { mode, uid, gid };
   if (stat.type === 'directory') return { is: 'directory', ...attributes };
   const sha256 = (await host.sha256(path)) ?? '';
   return { is: 'file', ...attributes, fingerprint: fingerprint(sha256), kept: stat.size <= LARGEST_COPY };

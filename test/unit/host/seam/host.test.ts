@@ -12,6 +12,7 @@ type Mutation = Exclude<keyof Host, keyof QueryHost>;
 const MUTATIONS: Readonly<Record<Mutation, true>> = {
   writeFile: true,
   writeLink: true,
+  linkFile: true,
   removeFile: true,
   removeDirectory: true,
   makeDirectory: true,
