@@ -95,12 +95,12 @@ const DIRECTORY: DirectoryNetwork = {
 
 /** The host part of a document, run on a machine in memory, with the journal that is left on its disk. */
 export async function provisionHost(
-  machine: MemoryHost,
+  machine: Host,
   model: Model,
   journal: MemoryJournal,
   killer = new Killer(),
 ): Promise<void> {
-  const bench = runBench({ host: killer.host(machine), journal: killer.journal(journal) });
+  const bench = { ...runBench({ journal: killer.journal(journal) }), host: killer.host(machine) };
   const steps: readonly Step[] = PIPELINE.host
     .filter((step) => step.id !== 'clock')
     .map((step) => (step.id === 'active-directory' ? activeDirectoryStep(async () => DIRECTORY) : step) as Step);
@@ -112,7 +112,7 @@ export async function provisionHost(
 }
 
 /** What a reset would do, by the journal as the next process reads it. */
-export async function resetPlan(machine: MemoryHost, journal: MemoryJournal): Promise<ResetPlan> {
+export async function resetPlan(machine: Host, journal: MemoryJournal): Promise<ResetPlan> {
   const instance = { is: 'instance', identity: identity(), foreign: false, at: '' };
   const lines = [instance, ...journal.records].map((record) => JSON.stringify(record));
   const state = readJournal('journal', lines) ?? newJournalState(identity(), false);
@@ -121,7 +121,7 @@ export async function resetPlan(machine: MemoryHost, journal: MemoryJournal): Pr
 
 /** What a reset says that it will do, and what it says while it does it. */
 export async function resetHost(
-  machine: MemoryHost,
+  machine: Host,
   journal: MemoryJournal,
   killer = new Killer(),
 ): Promise<{ readonly planned: readonly string[]; readonly done: readonly string[] }> {
