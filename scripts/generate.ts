@@ -20,7 +20,10 @@ import { goTypes } from './generate/go-types.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
 import { outputSchemas } from './generate/output-schemas.ts';
+import { commandsPage } from './generate/reference/commands-page.ts';
 import { FIELD_RECORD, fieldPages } from './generate/reference/field-pages.ts';
+import { objectsPage } from './generate/reference/objects-page.ts';
+import { reasonsPage } from './generate/reference/reasons-page.ts';
 import { typescriptTypes } from './generate/schema-types.ts';
 import { statusSchema, summarySchema } from './generate/status-schema.ts';
 import {
@@ -70,6 +73,36 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
       createProgram(() => undefined),
       buildInfo().version,
     ),
+  );
+  files.set('docs/reference/commands.md', commandsPage(createProgram(() => undefined)));
+  files.set('docs/reference/reasons.md', reasonsPage(read(root, 'docs/faults.md') ?? ''));
+  const outputs = [...outputSchemas()].map(([file, schema]) => {
+    const kind = file.replace(/^.*\/|\.json$/g, '');
+    return { kind, source: `\`machineadm schema --kind ${kind}\` prints its schema`, file, schema };
+  });
+  files.set(
+    'docs/reference/json.md',
+    objectsPage([
+      {
+        kind: 'BootstrapStatus',
+        source: '`/run/machineadm/status.json`',
+        file: 'status.v1.schema.json',
+        schema: status,
+      },
+      {
+        kind: 'BootstrapSummary',
+        source: '`/run/machineadm/summary.json`',
+        file: 'summary.v1.schema.json',
+        schema: summary,
+      },
+      {
+        kind: 'BootstrapEvent',
+        source: 'what sinks receive ([reporting](../reporting.md))',
+        file: 'event.v1.schema.json',
+        schema: event,
+      },
+      ...outputs,
+    ]),
   );
   for (const [path, text] of fieldPages(read(root, FIELD_RECORD) ?? '', buildInfo().version)) files.set(path, text);
   files.set('src/cli/completion-scripts.ts', completionScripts(root));

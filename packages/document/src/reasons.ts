@@ -8,28 +8,81 @@ import type { ExitName } from './exit-codes.ts';
  */
 export const REASONS = {
   // Before any change.
-  DocumentNotFound: reason('DocumentInvalid', 'The document source does not exist or cannot be read.'),
+  DocumentNotFound: reason(
+    'DocumentInvalid',
+    'The document source does not exist or cannot be read.',
+    'Correct the path of the document, or its permissions.',
+  ),
   DocumentInvalid: reason('DocumentInvalid', 'The document has mistakes; each is listed with its place and remedy.'),
-  DocumentTooLarge: reason('DocumentInvalid', 'The document is larger than the limit of 4 MiB.'),
+  DocumentTooLarge: reason(
+    'DocumentInvalid',
+    'The document is larger than the limit of 4 MiB.',
+    'Take large content from a file or a URL with contentFrom.',
+  ),
   DocumentNotTrusted: reason(
     'Refused',
     'Others than root and the caller may change the document, its directory, or a file that it takes a secret from.',
+    'Give the file and its directory to root, and remove write permission for others.',
   ),
-  SecretReadableByAll: reason('Refused', 'A document that every user can read contains the value of a secret.'),
-  UserDataTooLarge: reason('DocumentInvalid', 'The user data is larger than the provider takes.'),
-  RequiresNewerAgent: reason('DocumentInvalid', 'The document asks for a newer agent or a feature this one lacks.'),
-  UnsupportedOnPlatform: reason('DocumentInvalid', 'The document asks for something this platform cannot do.'),
-  UsageInvalid: reason('Usage', 'The command line is wrong.'),
-  NoRun: reason('Refused', 'There is no run on this machine to tell of.'),
-  LogUnreadable: reason('DocumentInvalid', 'A log that was to be diagnosed cannot be read.'),
+  SecretReadableByAll: reason(
+    'Refused',
+    'A document that every user can read contains the value of a secret.',
+    'Run chmod 600 on the document, or refer to the secret.',
+  ),
+  UserDataTooLarge: reason(
+    'DocumentInvalid',
+    'The user data is larger than the provider takes.',
+    'Wrap a document that is downloaded with --fetch, or take large content from a URL.',
+  ),
+  RequiresNewerAgent: reason(
+    'DocumentInvalid',
+    'The document asks for a newer agent or a feature this one lacks.',
+    'Install a newer machineadm, or change requires.',
+  ),
+  UnsupportedOnPlatform: reason(
+    'DocumentInvalid',
+    'The document asks for something this platform cannot do.',
+    'Remove the fields that the message names, or correct host.platform.',
+  ),
+  UsageInvalid: reason('Usage', 'The command line is wrong.', 'Run machineadm COMMAND --help.'),
+  NoRun: reason('Refused', 'There is no run on this machine to tell of.', 'Run machineadm provision first.'),
+  LogUnreadable: reason(
+    'DocumentInvalid',
+    'A log that was to be diagnosed cannot be read.',
+    'Correct the path of the log, or its permissions.',
+  ),
   NotPrivilegedUser: reason('Refused', 'machineadm was not started as root.'),
-  Locked: reason('Refused', 'Another machineadm run is active on this machine.'),
-  DocumentChanged: reason('Refused', 'The kubernetes section changed after this machine was bootstrapped.'),
-  JournalUnreadable: reason('Refused', 'The journal of an earlier run is damaged and cannot be trusted.'),
-  StatusUnreadable: reason('Refused', 'The status file is damaged or was not written by machineadm.'),
+  Locked: reason(
+    'Refused',
+    'Another machineadm run is active on this machine.',
+    'Wait until the other run ends: machineadm status --wait.',
+  ),
+  DocumentChanged: reason(
+    'Refused',
+    'The kubernetes section changed after this machine was bootstrapped.',
+    'Provision with the previous kubernetes section, or run machineadm reset first.',
+  ),
+  JournalUnreadable: reason(
+    'Refused',
+    'The journal of an earlier run is damaged and cannot be trusted.',
+    'Find out what damaged the journal, then reset the machine and provision it again.',
+  ),
+  StatusUnreadable: reason(
+    'Refused',
+    'The status file is damaged or was not written by machineadm.',
+    'Remove the file; the next run writes it again.',
+  ),
   PreflightFailed: reason('Refused', 'Something the steps need is missing; every missing thing is listed.'),
-  ContainerRuntimeMissing: reason('Refused', 'containerd is not installed.'),
-  ContainerRuntimeUnsupported: reason('Refused', 'The containerd found is of an unsupported version.'),
+  ContainerRuntimeMissing: reason(
+    'Refused',
+    'containerd is not installed.',
+    'Install containerd in the image or in an early hook.',
+  ),
+  ContainerRuntimeUnsupported: reason(
+    'Refused',
+    'The containerd found is of an unsupported version.',
+    'Install a supported version of containerd.',
+  ),
   ContainerdTooOld: reason('Refused', 'The containerd found is too old for a field of the document.'),
   ContainerdSnapshotterMissing: reason('Refused', 'The installed containerd does not have the requested snapshotter.'),
   ContainerdRuntimeMissing: reason('Refused', 'The program of a runtime of containerd is not installed.'),
@@ -37,17 +90,27 @@ export const REASONS = {
   ContainerdCdiSpecMissing: reason(
     'Refused',
     'There is no CDI specification of the devices that a runtime passes to containers.',
+    'Generate the CDI specification, for example with nvidia-ctk, before the run.',
   ),
   RegistryCertificateInvalid: reason(
     'Refused',
     'A certificate of an image registry is unreadable, invalid, expired, or does not match its key.',
   ),
   KubeadmNotInstalled: reason('Refused', 'kubeadm is not installed.'),
-  KubeadmUnsupported: reason('Refused', 'The kubeadm found is of an unsupported version.'),
-  ExecBootstrapperMissing: reason('Refused', 'The program that bootstraps in the place of kubeadm is not installed.'),
+  KubeadmUnsupported: reason(
+    'Refused',
+    'The kubeadm found is of an unsupported version.',
+    'Install kubeadm of the minor version of kubernetes.version.',
+  ),
+  ExecBootstrapperMissing: reason(
+    'Refused',
+    'The program that bootstraps in the place of kubeadm is not installed.',
+    'Install the program of kubernetes.bootstrapper.exec.command.',
+  ),
   MountInTheWay: reason(
     'Refused',
     'A file system that does not belong to the node is mounted below a directory that a reset deletes.',
+    'Unmount the file system, then run the reset again.',
   ),
   ResetFailed: reason('HostStepFailed', 'A reset could not take away what machineadm made.'),
   KubeletNotInstalled: reason('Refused', 'The kubelet is not installed.'),
@@ -58,20 +121,43 @@ export const REASONS = {
   ProxyInvalid: reason(
     'Refused',
     'The URL of a proxy is malformed, or its credentials would be readable by other users.',
+    'Correct host.proxy; a URL with a password must not be for the environment.',
   ),
   CertificateAuthorityInvalid: reason(
     'Refused',
     'A certificate authority of the document is invalid, damaged or expired.',
+    'Replace the certificate in host.certificateAuthorities.',
   ),
-  NotExpressible: reason('Refused', 'The kubeadm found cannot express a field of the document.'),
+  NotExpressible: reason(
+    'Refused',
+    'The kubeadm found cannot express a field of the document.',
+    'Install a newer kubeadm, or remove the fields that the message names.',
+  ),
   PathClaimedTwice: reason('Refused', 'Two parts of the document manage the same path of this machine.'),
-  SecretInImage: reason('Refused', 'A document for an image would put a secret into it.'),
-  InstanceInImage: reason('Refused', 'A document for an image would put into it what belongs to one machine.'),
-  ImageNotReady: reason('DifferencesFound', 'A machine that is to become an image is not what it should be.'),
-  ContractBroken: reason('DifferencesFound', 'A machine or an image does not keep the contract of machineadm.'),
+  SecretInImage: reason(
+    'Refused',
+    'A document for an image would put a secret into it.',
+    'Remove the secret from the document for the image.',
+  ),
+  InstanceInImage: reason(
+    'Refused',
+    'A document for an image would put into it what belongs to one machine.',
+    'Remove what belongs to one machine from the document for the image.',
+  ),
+  ImageNotReady: reason(
+    'DifferencesFound',
+    'A machine that is to become an image is not what it should be.',
+    'Correct each finding, then run the check again.',
+  ),
+  ContractBroken: reason(
+    'DifferencesFound',
+    'A machine or an image does not keep the contract of machineadm.',
+    'Correct each clause that the report names.',
+  ),
   ContractNotProven: reason(
     'NotProven',
     'Nothing breaks the contract of machineadm, and a required clause could not be decided.',
+    'Run the check as root, or on a running machine.',
   ),
   SecretUnavailable: reason('Refused', 'A secret reference could not be resolved.'),
   MetadataUnavailable: reason('Refused', 'A variable comes from a metadata service that does not answer.'),
@@ -95,12 +181,21 @@ export const REASONS = {
   HookFailed: reason('HostStepFailed', 'A command of a hook failed; the entry is named.'),
   HookTimedOut: reason('HostStepFailed', 'A hook did not end within its timeout; its process group was killed.'),
   HostnameNotEffective: reason('HostStepFailed', 'The host name could not be set.'),
-  TimezoneUnknown: reason('Refused', 'A time zone is not in the time zone database of this machine.'),
+  TimezoneUnknown: reason(
+    'Refused',
+    'A time zone is not in the time zone database of this machine.',
+    'Correct host.timezone, or install tzdata.',
+  ),
   NetworkToolMissing: reason(
     'Refused',
     'The tool that reads the network configuration is not installed or does not run.',
+    'Install the tool, or correct host.network.tool.',
   ),
-  NetworkInvalid: reason('Refused', 'The tool of the network refuses a configuration file of the document.'),
+  NetworkInvalid: reason(
+    'Refused',
+    'The tool of the network refuses a configuration file of the document.',
+    'Correct the file at the line in the message.',
+  ),
   NetworkNotApplied: reason(
     'HostStepFailed',
     'A network configuration could not be applied. The previous files were restored.',
@@ -112,10 +207,12 @@ export const REASONS = {
   SecurityModuleMissing: reason(
     'Refused',
     'SELinux or AppArmor is not enabled in the kernel, or a tool of it is not installed.',
+    'Enable the module in the kernel, or install its tools.',
   ),
   SecurityPolicyInvalid: reason(
     'Refused',
     'The policy of this machine does not have a boolean, or its parser refuses a profile.',
+    'Correct the boolean or the profile in the document.',
   ),
   ModuleMissing: reason('HostStepFailed', 'A kernel module is neither loaded, built in nor loadable.'),
   ModuleDenied: reason('HostStepFailed', 'A kernel module is denied by the modprobe configuration.'),
@@ -251,10 +348,22 @@ export const REASONS = {
   PKIInvalid: reason('HostStepFailed', 'A certificate or key of the document cannot be used.'),
 
   // The bootstrapper.
-  BootstrapperFailed: reason('BootstrapperFailed', 'kubeadm failed for a cause the catalogue does not know.'),
-  BootstrapperKilled: reason('BootstrapperFailed', 'A signal killed the bootstrapper before it ended by itself.'),
+  BootstrapperFailed: reason(
+    'BootstrapperFailed',
+    'kubeadm failed for a cause the catalogue does not know.',
+    'Read the output of kubeadm in the evidence.',
+  ),
+  BootstrapperKilled: reason(
+    'BootstrapperFailed',
+    'A signal killed the bootstrapper before it ended by itself.',
+    'Find out what sent the signal, such as the OOM killer, then run the same command again.',
+  ),
   KubeadmConfigInvalid: reason('BootstrapperFailed', 'kubeadm refused its configuration.'),
-  LeftoverOfAnotherCluster: reason('Refused', 'Kubernetes files that this machineadm did not create are on the host.'),
+  LeftoverOfAnotherCluster: reason(
+    'Refused',
+    'Kubernetes files that this machineadm did not create are on the host.',
+    'Run kubeadm reset on the machine, or use a clean image.',
+  ),
 
   // kubeadm's preflight checks.
   InsufficientCPU: bootstrapper('The machine has fewer CPUs than a control plane needs.'),
@@ -281,7 +390,11 @@ export const REASONS = {
   ExternalEtcdUnreachable: bootstrapper('The external etcd does not answer.'),
   ExternalEtcdCertMissing: bootstrapper('A certificate file of the external etcd does not exist.'),
 
-  ExecBootstrapperFailed: bootstrapper('The program that bootstraps in the place of kubeadm failed.'),
+  ExecBootstrapperFailed: reason(
+    'BootstrapperFailed',
+    'The program that bootstraps in the place of kubeadm failed.',
+    'Read the output of the program in the evidence.',
+  ),
 
   // kubeadm's configuration.
   KubeadmAPIVersionRemoved: bootstrapper(
@@ -431,8 +544,10 @@ export const REASONS = {
   AuditPolicyFileMissing: bootstrapper("The API server's audit policy file cannot be read."),
   AuditPolicyInvalid: bootstrapper('The API server refuses its audit policy.'),
   EncryptionConfigInvalid: bootstrapper('The API server refuses its encryption configuration.'),
-  APIServerNotReconfigured: bootstrapper(
+  APIServerNotReconfigured: reason(
+    'BootstrapperFailed',
     'The API server did not come up with a changed configuration; the one before is back.',
+    'Correct the API server settings: its log is in the evidence.',
   ),
   AdminBootstrapFailed: bootstrapper('kubeadm could not grant its administrator rights in the new cluster.'),
 
@@ -464,61 +579,155 @@ export const REASONS = {
   SELinuxDenied: bootstrapper('SELinux denied access that Kubernetes needs.'),
 
   // Hardening.
-  HardeningNotEffective: bootstrapper('What a hardening profile asks for was set, but does not hold.'),
-  HardenedComponentFailed: bootstrapper(
-    'A component did not start with a hardened setting; its previous manifest was restored.',
+  HardeningNotEffective: reason(
+    'BootstrapperFailed',
+    'What a hardening profile asks for was set, but does not hold.',
+    'Find out what sets the value back, or except the control.',
   ),
-  NotANode: reason('Refused', 'This machine is no node of a cluster that kubeadm made.'),
+  HardenedComponentFailed: reason(
+    'BootstrapperFailed',
+    'A component did not start with a hardened setting; its previous manifest was restored.',
+    'Except the control, or fix the cause in the log of the component.',
+  ),
+  NotANode: reason(
+    'Refused',
+    'This machine is no node of a cluster that kubeadm made.',
+    'Run the command on a node that kubeadm created.',
+  ),
 
   // Readiness.
-  SuccessTestFailed: reason('NotReady', 'The success test of the bootstrapper does not pass.'),
+  SuccessTestFailed: reason(
+    'NotReady',
+    'The success test of the bootstrapper does not pass.',
+    'Run the success test manually, and read its output.',
+  ),
   KubeletNotHealthy: reason('NotReady', 'The kubelet does not answer its health endpoint.'),
-  NodeNotRegistered: reason('NotReady', 'The API server has no Node object of this machine.'),
+  NodeNotRegistered: reason(
+    'NotReady',
+    'The API server has no Node object of this machine.',
+    'Read the journal of the kubelet: journalctl -u kubelet.',
+  ),
   NodeIdentityMismatch: reason('NotReady', 'A Node of this name exists but belongs to another machine.'),
-  NodeNotReady: reason('NotReady', 'The Node is registered but not Ready.'),
+  NodeNotReady: reason(
+    'NotReady',
+    'The Node is registered but not Ready.',
+    'Install a pod network, or read the conditions of the Node.',
+  ),
 
   // The source of machineadm itself and its releases.
-  DownloadInvalid: reason('Usage', 'What a download is verified by, or where it comes from, is malformed or missing.'),
-  TrustedKeyInvalid: reason('Refused', 'No usable key to verify releases was found.'),
-  ReleaseUnavailable: reason('Refused', 'No location gave a whole answer.'),
-  ReleaseManifestInvalid: reason('VerificationRefused', 'The list or the manifest of a release is not one.'),
-  SignatureInvalid: reason('VerificationRefused', 'A signature was made by none of the trusted keys over these bytes.'),
-  SigningKeyRevoked: reason('VerificationRefused', 'A signature is right, but its key was revoked.'),
-  DigestMismatch: reason('VerificationRefused', 'A file is not the one whose digest is known.'),
-  ReleaseVersionMismatch: reason('VerificationRefused', 'A signed release has another version than the requested one.'),
-  ReleaseTooOld: reason('VerificationRefused', 'A signed release is older than the oldest that is still allowed.'),
-  WrongPlace: reason('VerificationRefused', 'A signed list is that of another directory, or of a release.'),
-  RolledBack: reason('VerificationRefused', 'A signed list is older than one that this machine has verified before.'),
-  SignatureExpired: reason('VerificationRefused', 'A signed list has expired.'),
+  DownloadInvalid: reason(
+    'Usage',
+    'What a download is verified by, or where it comes from, is malformed or missing.',
+    'Correct the location or the digest on the command line.',
+  ),
+  TrustedKeyInvalid: reason(
+    'Refused',
+    'No usable key to verify releases was found.',
+    'Name a public key with --key, or install one in the directory of trusted keys.',
+  ),
+  ReleaseUnavailable: reason(
+    'Refused',
+    'No location gave a whole answer.',
+    'Check the route and the proxy to each location in the message.',
+  ),
+  ReleaseManifestInvalid: reason(
+    'VerificationRefused',
+    'The list or the manifest of a release is not one.',
+    'Fill the mirror again from a release.',
+  ),
+  SignatureInvalid: reason(
+    'VerificationRefused',
+    'A signature was made by none of the trusted keys over these bytes.',
+    'Do not use the file. Download it again from the publisher.',
+  ),
+  SigningKeyRevoked: reason(
+    'VerificationRefused',
+    'A signature is right, but its key was revoked.',
+    'Sign the release with a key that is not revoked.',
+  ),
+  DigestMismatch: reason(
+    'VerificationRefused',
+    'A file is not the one whose digest is known.',
+    'Do not use the file. Find out why it differs from the published one.',
+  ),
+  ReleaseVersionMismatch: reason(
+    'VerificationRefused',
+    'A signed release has another version than the requested one.',
+    'Request the version that the location has, or put the right one there.',
+  ),
+  ReleaseTooOld: reason(
+    'VerificationRefused',
+    'A signed release is older than the oldest that is still allowed.',
+    'Request a newer release, or lower the minimum version.',
+  ),
+  WrongPlace: reason(
+    'VerificationRefused',
+    'A signed list is that of another directory, or of a release.',
+    'Put the signed directory at its own path.',
+  ),
+  RolledBack: reason(
+    'VerificationRefused',
+    'A signed list is older than one that this machine has verified before.',
+    'Put the newest signed directory into the mirror.',
+  ),
+  SignatureExpired: reason('VerificationRefused', 'A signed list has expired.', 'Sign the directory again.'),
   TooFewSignatures: reason(
     'VerificationRefused',
     'A list is signed with fewer trusted keys than this machine demands.',
+    'Add signatures of more trusted keys.',
   ),
-  WebPageReceived: reason('VerificationRefused', 'A web page came instead of a file: a portal or a login answers.'),
-  RedirectRefused: reason('VerificationRefused', 'A server leads from https to http.'),
-  VerifiedFileChanged: reason('VerificationRefused', 'A file is not any more what it was when it was verified.'),
+  WebPageReceived: reason(
+    'VerificationRefused',
+    'A web page came instead of a file: a portal or a login answers.',
+    'Open the URL in a browser: a portal, a proxy or a login page answers.',
+  ),
+  RedirectRefused: reason('VerificationRefused', 'A server leads from https to http.', 'Name the final https URL.'),
+  VerifiedFileChanged: reason(
+    'VerificationRefused',
+    'A file is not any more what it was when it was verified.',
+    'Let only root write to the directory, then run the command again.',
+  ),
 
   // Ends of a run.
-  DeadlinePassed: reason('DeadlinePassed', 'The deadline of the step or of the whole run passed.'),
-  Interrupted: reason('Interrupted', 'The run was ended by a signal or killed.'),
+  DeadlinePassed: reason(
+    'DeadlinePassed',
+    'The deadline of the step or of the whole run passed.',
+    'Read what the run waited for, and fix that, or raise the timeout.',
+  ),
+  Interrupted: reason(
+    'Interrupted',
+    'The run was ended by a signal or killed.',
+    'Run the same command again: it resumes.',
+  ),
   AfterBootstrapHookFailed: reason('AfterHookFailed', 'The node works, but an afterBootstrap hook failed.'),
-  RebootRequired: reason('RebootRequired', 'A reboot is required and the document does not allow one.'),
+  RebootRequired: reason(
+    'RebootRequired',
+    'A reboot is required and the document does not allow one.',
+    'Reboot the machine, then run the same command again.',
+  ),
   Rebooting: reason(
     'RebootRequired',
     'The machine reboots for a change to take effect, and the run resumes automatically.',
+    'No action is needed: the run resumes after the reboot.',
   ),
-  InternalError: reason('InternalError', 'A defect in machineadm.'),
+  InternalError: reason(
+    'InternalError',
+    'A defect in machineadm.',
+    'Report the defect with the output of machineadm bundle.',
+  ),
 } as const satisfies Record<string, ReasonEntry>;
 
 export interface ReasonEntry {
   readonly exit: ExitName;
   readonly meaning: string;
+  /** What to do, where neither the catalogue of failures nor docs/faults.md says it. */
+  readonly fix?: string;
 }
 
 export type Reason = keyof typeof REASONS;
 
-function reason(exit: ExitName, meaning: string): ReasonEntry {
-  return { exit, meaning };
+function reason(exit: ExitName, meaning: string, fix?: string): ReasonEntry {
+  return { exit, meaning, ...(fix === undefined ? {} : { fix }) };
 }
 
 /** A cause that the catalogue can name when the bootstrapper fails (`packages/failures/src/catalogue`). */

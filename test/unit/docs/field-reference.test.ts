@@ -3,6 +3,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { REASONS } from '@machineadm/document/reasons.ts';
+import { OUTPUT_KINDS } from '../../../src/cli/output-kinds.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
@@ -89,5 +91,29 @@ describe('the reference of the fields', () => {
     );
     assert.equal(row('kubernetes.timeouts.etcd', 'kubeadm')?.split('<br>').at(-1), '1.32 and later');
     assert.match(row('kubernetes.role', 'Values') ?? '', /`Worker`: Adds any other machine to a cluster\./);
+  });
+});
+
+describe('the other generated pages', () => {
+  const sectionsOf = (page: string) =>
+    new Map(
+      readFileSync(join(ROOT, `docs/reference/${page}.md`), 'utf8')
+        .split(/^## /m)
+        .slice(1)
+        .map((entry) => [entry.split('\n', 1)[0]?.replaceAll('`', '') ?? '', entry] as const),
+    );
+
+  test('have a cause, a fix and an exit code for every reason', () => {
+    const reasons = sectionsOf('reasons');
+    assert.deepEqual([...reasons.keys()].toSorted(), Object.keys(REASONS).toSorted());
+    for (const [name, entry] of reasons)
+      for (const row of ['Cause', 'Fix', 'Exit code'])
+        assert.match(entry, new RegExp(`^\\| ${row} \\| \\S.* \\|$`, 'm'), name);
+  });
+
+  test('have the fields of every JSON object', () => {
+    const objects = sectionsOf('json');
+    for (const kind of [...OUTPUT_KINDS, 'BootstrapStatus', 'BootstrapSummary', 'BootstrapEvent'])
+      assert.match(objects.get(kind) ?? '', /^\| `kind` \|/m, kind);
   });
 });
