@@ -7,9 +7,11 @@ interface Fault {
   readonly fix: string;
 }
 
-/** The rows of docs/faults.md, by reason: fault, reason, exit code, what to do. */
+/** The rows of docs/faults.md, by reason: fault, reason, exit code, what to do. Their links lead from its folder. */
 function faultsOf(page: string): ReadonlyMap<string, readonly Fault[]> {
-  const rows = [...page.matchAll(/^\| ([^|]+) \| `(\w+)` \| \d+ \| ([^|]+) \| ?[^|]*\|$/gm)];
+  const rows = [
+    ...page.replace(/\]\((?=[\w-]+\.md)/g, '](../').matchAll(/^\| ([^|]+) \| `(\w+)` \| \d+ \| ([^|]+) \| ?[^|]*\|$/gm),
+  ];
   const faults = rows.map(([, symptom = '', reason = '', fix = '']) => ({ reason, symptom, fix }));
   return Map.groupBy(faults, ({ reason }) => reason);
 }
