@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { parse, stringify } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
 import { selfSigned } from './certificates.ts';
-import type { MemoryHost } from './memory-host.ts';
+import type { MemoryHost, MemoryMachine } from './memory-host.ts';
 import { APPARMOR, apparmorParser, SELINUX, SELINUX_PROGRAMS } from './security-modules.ts';
 import { wholeMachine } from './whole-machine.ts';
 
@@ -118,7 +118,10 @@ export const WHOLE_DOCUMENT = {
 /** Whose document has early hooks for the boots to come. */
 export const AT_EVERY_BOOT = 'host:\n  hooks: {early: {frequency: Always, commands: ["true"]}}\n';
 
-export function driftMachine(): MemoryHost {
+/** A machine with all that the documents above need, and with more. */
+export function driftMachine(
+  more: Pick<MemoryMachine, 'files' | 'kernelFiles' | 'services' | 'programs' | 'http'> = {},
+): MemoryHost {
   return wholeMachine({
     files: {
       [SELINUX.config]: 'SELINUX=permissive\nSELINUXTYPE=targeted\n',
@@ -130,10 +133,11 @@ export function driftMachine(): MemoryHost {
       '/etc/app/lines.conf': 'theirs\n',
       '/etc/app/block.conf': 'theirs\n',
       '/srv/app/in/file': 'x',
+      ...more.files,
     },
-    http: () => ({ body: 'tool\n' }),
-    kernelFiles: { [SELINUX.enforce]: '0' },
-    services: { 'systemd-networkd': { active: true, enabled: true } },
+    http: more.http ?? (() => ({ body: 'tool\n' })),
+    kernelFiles: { [SELINUX.enforce]: '0', ...more.kernelFiles },
+    services: { 'systemd-networkd': { active: true, enabled: true }, ...more.services },
     programs: {
       ...SELINUX_PROGRAMS,
       apparmor_parser: apparmorParser,
@@ -141,6 +145,7 @@ export function driftMachine(): MemoryHost {
       containerd: ({ input }) => ({ stdout: typeof input === 'string' ? stringify(parse(input)) : '' }),
       runc: () => ({}),
       'containerd-shim-runc-v2': () => ({}),
+      ...more.programs,
     },
   });
 }

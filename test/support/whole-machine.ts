@@ -145,7 +145,7 @@ export function wholeMachine(more: Omit<MemoryMachine, 'users' | 'groups'> = {})
     if (name === 'containerd') host.put(`${RUNS_WITH}/containerd`, host.text(CONTAINERD) ?? '');
   };
   const services = { ...host.services, enable: found(enable), start: found(start), restart: found(restart) };
-  return { ...host, services: { ...services, reload: () => reloadUnits(host) } };
+  return { ...host, services: { ...services, reload: () => reloadUnits(host, { ...SERVICES, ...more.services }) } };
 }
 
 /** A unit whose file is there is found by its name, whether or not its directory was read again (systemd, unit loading). */
@@ -156,13 +156,13 @@ async function findUnit(host: MemoryHost, name: string): Promise<void> {
 }
 
 /** What systemd knows after a daemon-reload: units of the administrator are there as long as their files are. */
-async function reloadUnits(host: MemoryHost): Promise<void> {
+async function reloadUnits(host: MemoryHost, installed: object): Promise<void> {
   const names = ((await host.list(UNITS)) ?? []).filter((name) => name.endsWith('.service'));
   const there = new Set(names.map((name) => name.slice(0, -'.service'.length)));
   for (const name of there) if (!(await host.service(name)).exists) host.setService(name, {});
   for (const line of host.snapshot()) {
     const name = /^service (\S+)/.exec(line)?.[1] ?? '';
-    if (name !== '' && !Object.hasOwn(SERVICES, name) && !there.has(name)) host.setService(name, undefined);
+    if (name !== '' && !Object.hasOwn(installed, name) && !there.has(name)) host.setService(name, undefined);
   }
   await host.services.reload();
 }

@@ -2,29 +2,17 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
-import { PIPELINE } from '../../../src/pipeline/pipeline.ts';
-import { planSteps } from '../../../src/pipeline/plan.ts';
-import { runSteps } from '../../../src/pipeline/runner.ts';
 import { loaded } from '../../support/document.ts';
 import { DRIFTS, type Drift, type Drifts, put } from '../../support/drift-cases.ts';
 import { AT_EVERY_BOOT, driftMachine, EVERYTHING } from '../../support/drift-machine.ts';
-import { facts } from '../../support/facts.ts';
-import { fakeClock } from '../../support/fake-clock.ts';
+import { type HostRun, planHost, runHost } from '../../support/host-run.ts';
 import type { MemoryFile, MemoryHost } from '../../support/memory-host.ts';
 import { leafFields } from '../../support/schema-fields.ts';
 import { assertSameTree, treeOf } from '../../support/undo-bench.ts';
-import { type MemoryJournal, memoryJournal, runBench } from './fake-steps.ts';
-
-/** The clock is that of this machine, and commands of hooks are not what a plan compares. */
-const STEPS = PIPELINE.host.filter(({ id }) => id !== 'clock' && id !== 'hooks-early');
-const FACTS = facts({ kubeadm: undefined, kubelet: undefined });
+import { memoryJournal } from './fake-steps.ts';
 
 /** A machine in memory that is as its document wants it. */
-interface Settled {
-  readonly machine: MemoryHost;
-  readonly journal: MemoryJournal;
-  readonly model: Model;
+interface Settled extends HostRun {
   /** As it is without drift. */
   readonly tree: readonly string[];
   /** Files that the run made. */
@@ -35,30 +23,13 @@ async function settled(document: string): Promise<Settled> {
   const { model } = await loaded(document);
   const [machine, journal] = [driftMachine(), memoryJournal()];
   const before = new Set(treeOf(machine).map((line) => line.split(' ')[0]));
-  await run({ machine, journal, model });
+  await runHost({ machine, journal, model });
   const tree = treeOf(machine);
   const made = machine.snapshot().flatMap((line) => {
     const [path = '', type] = line.split(' ');
     return type === 'file' && !before.has(path) ? [path] : [];
   });
   return { machine, journal, model, tree, made };
-}
-
-async function run({ machine, journal, model }: Pick<Settled, 'machine' | 'journal' | 'model'>): Promise<void> {
-  using clock = fakeClock();
-  await clock.until(runSteps(STEPS, { ...runBench({ host: machine, journal }), model, facts: FACTS }));
-}
-
-/** The ids of what a run would change, without what follows from it. */
-async function plan({ machine, journal, model }: Settled): Promise<readonly string[]> {
-  const { changes } = await planSteps(STEPS, {
-    model,
-    facts: FACTS,
-    host: machine,
-    journal: journal.state(),
-    scope: 'all',
-  });
-  return changes.map(({ id }) => id).filter((id) => !id.startsWith('follow-up/'));
 }
 
 /** One machine for all cases of a document: each must leave it as it was. One that did not is not used again. */
@@ -75,8 +46,8 @@ function machineFor(document: string) {
 }
 
 async function repaired(settled: Settled): Promise<void> {
-  await run(settled);
-  assert.deepEqual(await plan(settled), [], 'a second run changes nothing');
+  await runHost(settled);
+  assert.deepEqual(await planHost(settled), [], 'a second run changes nothing');
 }
 
 /** The entry of the table for a field: of those that match, the one that names the most of it. */
@@ -127,7 +98,7 @@ describe('what changed behind the back of machineadm', () => {
     test(`${field}, ${what}: is found as ${finds.join(', ')}, and repaired`, async () => {
       await on(async (settled) => {
         await by(settled.machine);
-        assert.deepEqual(await plan(settled), finds);
+        assert.deepEqual(await planHost(settled), finds);
         await repaired(settled);
       }, stays);
     });
@@ -169,7 +140,7 @@ for (const [name, document] of Object.entries({ everything: EVERYTHING, 'hooks a
           const files = settled.made.filter((path) => !OF_OTHERS.test(path) && !isOther(path));
           assert.ok(files.length > 0);
           for (const path of files) await change(settled.machine, path);
-          assert.notDeepEqual(await plan(settled), []);
+          assert.notDeepEqual(await planHost(settled), []);
           await repaired(settled);
         });
       });

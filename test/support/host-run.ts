@@ -1,0 +1,39 @@
+import type { Model } from '@machineadm/document/model.ts';
+import { PIPELINE } from '../../src/pipeline/pipeline.ts';
+import { planSteps } from '../../src/pipeline/plan.ts';
+import { runSteps } from '../../src/pipeline/runner.ts';
+import { type MemoryJournal, runBench } from '../unit/pipeline/fake-steps.ts';
+import { facts } from './facts.ts';
+import { fakeClock } from './fake-clock.ts';
+import type { MemoryHost } from './memory-host.ts';
+
+/** The host part of a run in memory. */
+export interface HostRun {
+  readonly machine: MemoryHost;
+  readonly journal: MemoryJournal;
+  readonly model: Model;
+  /** Steps that are left out. */
+  readonly without?: readonly string[];
+}
+
+const FACTS = facts({ kubeadm: undefined, kubelet: undefined });
+
+/** The clock is that of this machine, and a plan does not compare what commands of hooks leave. */
+function stepsOf({ without = [] }: HostRun) {
+  return PIPELINE.host.filter(({ id }) => ![...without, 'clock', 'hooks-early'].includes(id));
+}
+
+/** Brings the machine to what the document says. */
+export async function runHost(run: HostRun): Promise<void> {
+  const { machine: host, journal, model } = run;
+  using clock = fakeClock();
+  await clock.until(runSteps(stepsOf(run), { ...runBench({ host, journal }), model, facts: FACTS }));
+}
+
+/** The ids of what a run would change, without what follows from it. */
+export async function planHost(run: HostRun): Promise<readonly string[]> {
+  const { machine: host, journal, model } = run;
+  const options = { model, facts: FACTS, host, journal: journal.state(), scope: 'all' } as const;
+  const { changes } = await planSteps(stepsOf(run), options);
+  return changes.map(({ id }) => id).filter((id) => !id.startsWith('follow-up/'));
+}
