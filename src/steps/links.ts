@@ -35,10 +35,12 @@ export const links: Step<LinksDesired, readonly LinkActual[], LinkPayload> = {
     return links.length === 0 ? undefined : { links, afterHooks: hooks.early !== undefined };
   },
 
-  async preflight(host, desired) {
+  async preflight(host, desired, record) {
     if (desired.afterHooks) return [];
     const found: Obstacle[] = [];
-    for (const link of desired.links) found.push(...((await obstacleOf(host, link)) ?? []));
+    for (const link of desired.links) {
+      found.push(...((await obstacleOf(host, link, record?.owned?.has(link.path))) ?? []));
+    }
     return found;
   },
 

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import type { Model } from '@machineadm/document/model.ts';
 import { PIPELINE } from '../../src/pipeline/pipeline.ts';
 import { planSteps } from '../../src/pipeline/plan.ts';
+import { requirements } from '../../src/pipeline/preflight.ts';
 import { runSteps } from '../../src/pipeline/runner.ts';
 import { type MemoryJournal, runBench } from '../unit/pipeline/fake-steps.ts';
 import { facts } from './facts.ts';
@@ -30,9 +32,16 @@ export async function runHost(run: HostRun): Promise<void> {
   await clock.until(runSteps(stepsOf(run), { ...runBench({ host, journal }), model, facts: FACTS }));
 }
 
-/** The ids of what a run would change, without what follows from it. */
+/** The ids of what a run would change, without what follows from it. A run would begin. */
 export async function planHost(run: HostRun): Promise<readonly string[]> {
   const { machine: host, journal, model } = run;
+  const asked = { model, facts: FACTS, host, scope: 'all', record: journal.record } as const;
+  const { unmet } = await requirements(stepsOf(run), asked);
+  assert.deepEqual(
+    unmet.map(({ step, missing }) => `${step.id}: ${missing.what}`),
+    [],
+    'nothing is in the way of a run',
+  );
   const options = { model, facts: FACTS, host, journal: journal.state(), scope: 'all' } as const;
   const { changes } = await planSteps(stepsOf(run), options);
   return changes.map(({ id }) => id).filter((id) => !id.startsWith('follow-up/'));
