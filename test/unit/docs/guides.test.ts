@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { REASONS } from '@machineadm/document/reasons.ts';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const guides = globSync('docs/{tutorials,how-to}/*.md', { cwd: ROOT }).filter((path) => !path.endsWith('README.md'));
+
+describe('tutorials and how-to guides', () => {
+  test('name their time and what a reader needs, right below the title', () => {
+    assert.ok(guides.length >= 16);
+    for (const path of guides) {
+      assert.match(read(path), /^# .+\n\n\*\*Time\*\*: .+\. \*\*You need\*\*: .+/, path);
+    }
+  });
+
+  test('are all in the list of their folder', () => {
+    for (const path of guides) {
+      const [folder = '', name = ''] = path.split(/\/(?=[^/]+$)/);
+      assert.ok(read(join(folder, 'README.md')).includes(`(${name})`), path);
+    }
+  });
+});
+
+test('reasons in guides and in the troubleshooting page exist', () => {
+  for (const path of [...guides, 'docs/troubleshooting.md']) {
+    // Names of two words or more in the first two columns of a table; kinds and roles are no reasons.
+    const cells = read(path)
+      .split('\n')
+      .filter((line) => line.startsWith('| '))
+      .flatMap((line) => line.split('|').slice(1, 3));
+    const names = cells.flatMap((cell) =>
+      [...cell.matchAll(/`([A-Z][a-z]+(?:[A-Z]+[a-z]*)+)`/g)].map(([, name = '']) => name),
+    );
+    const others = new Set(['KubeletHealthy', 'NodeRegistered', 'NodeReady', 'ImagePullBackOff']);
+    assert.deepEqual(
+      names.filter((name) => !Object.hasOwn(REASONS, name) && !others.has(name)),
+      [],
+      path,
+    );
+  }
+});
