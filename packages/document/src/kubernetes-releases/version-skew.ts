@@ -24,7 +24,7 @@ export function kubeadmSkew(wanted: Version, kubeadm: Version): string | undefin
  * The oldest minor of a kubelet that a kubeadm takes: three before its own since 1.29, one before until then (k/k
  * cmd/kubeadm/app/constants, MinimumKubeletVersion).
  */
-function oldestKubelet(kubeadm: Release): number {
+export function oldestKubelet(kubeadm: Release): number {
   return kubeadm.minor - (kubeadm.minor >= 29 ? 3 : 1);
 }
 
