@@ -154,6 +154,7 @@ export default defineConfig({
     outline: [2, 3],
     nav: [
       { text: 'Documentation', link: '/', activeMatch: '^/(?!playground)' },
+      { text: 'Playground', link: '/playground' },
       { text: version, items: [{ text: 'Other versions', link: process.env.SITE_VERSIONS ?? base, target: '_self' }] },
     ],
     sidebar: sidebarOf(root).map(({ title, entries }) => ({ text: title, items: itemsOf(entries) })),
@@ -164,7 +165,12 @@ export default defineConfig({
     resolve: {
       alias: [{ find: /^.*\/VPSidebarItem\.vue$/, replacement: join(import.meta.dirname, 'theme/sidebar-item.ts') }],
     },
-    build: { target: 'es2022', chunkSizeWarningLimit: 4096 },
+    build: {
+      target: 'es2022',
+      chunkSizeWarningLimit: 4096,
+      // zod's own comments, which rollup reads as annotations.
+      rollupOptions: { onwarn: (warning, warn) => warning.code !== 'INVALID_ANNOTATION' && warn(warning) },
+    },
     plugins: [
       {
         // The pages are above this directory, where no Vue is installed.

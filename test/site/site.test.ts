@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { example } from '@machineadm/document/library.ts';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildSite, serveSite } from '../../scripts/docs.ts';
@@ -19,6 +20,8 @@ const WIDTHS = [360, 1400];
 const SCHEMES = ['light', 'dark'] as const;
 /** One page of each kind; the links of all pages are checked by the build. */
 const SHOWN = ['README.md', 'docs/first-boot.md', 'docs/gallery.md', 'contract/CONTRACT.md'];
+
+const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n';
 
 describe('the site', () => {
   let directory = '';
@@ -38,7 +41,7 @@ describe('the site', () => {
   });
 
   test('loads nothing from another place, on any page, by its own policy', () => {
-    for (const page of pagesOf(ROOT)) {
+    for (const page of ['playground.md', ...pagesOf(ROOT)]) {
       const html = readFileSync(join(directory, addressOf(page)), 'utf8');
       assert.match(html, /<meta http-equiv="Content-Security-Policy" content="[^"]*connect-src 'none'/, page);
       const loaded = Array.from(html.matchAll(/<(?:script|img|source|link)\b[^>]*?\b(?:src|srcset|href)="([^"]*)"/g));
@@ -93,7 +96,7 @@ describe('the site', () => {
       }
     }
 
-    for (const page of SHOWN) {
+    for (const page of [...SHOWN, 'playground.md']) {
       for (const colorScheme of SCHEMES) {
         test(`${page}, ${colorScheme}: fits, and is accessible`, { timeout: TIMEOUT }, async () => {
           await visit(addressOf(page), { colorScheme }, async (view) => {
@@ -147,6 +150,138 @@ describe('the site', () => {
         await view.locator('.VPNavBarAppearance .VPSwitchAppearance').click();
         assert.notEqual(await background(), light);
       });
+    });
+
+    describe('the playground', () => {
+      const evaluations = (view: Page) => view.evaluate(() => performance.getEntriesByName('playground').length);
+      /** Waits until one more text was evaluated and is shown. */
+      async function evaluated(view: Page, act: () => Promise<unknown>): Promise<void> {
+        const before = await evaluations(view);
+        await act();
+        await view.waitForFunction((count) => performance.getEntriesByName('playground').length > count, before, {
+          timeout: TIMEOUT,
+        });
+      }
+      const open = (view: Page, text: string) =>
+        evaluated(view, () => {
+          const file = { name: 'input.yaml', mimeType: 'application/yaml', buffer: Buffer.from(text) };
+          return view.locator('.playground input[type=file]').setInputFiles(file);
+        });
+      const output = (view: Page) => view.locator('.playground .panes section').nth(1);
+
+      async function inPlayground(use: (view: Page) => Promise<void>): Promise<void> {
+        await visit('playground.html', { viewport: { width: 1400, height: 1000 } }, async (view) => {
+          await view.waitForFunction(() => performance.getEntriesByName('playground').length > 0, undefined, {
+            timeout: TIMEOUT,
+          });
+          await use(view);
+        });
+      }
+
+      test('converts what is typed, once for a burst of keys', { timeout: TIMEOUT }, async () => {
+        await inPlayground(async (view) => {
+          assert.match(await view.locator('.playground .summary').innerText(), /^Converted to 2 documents/);
+          assert.match(await output(view).locator('.cm-content').innerText(), /kind: MachineBootstrap/);
+          await open(view, HEADER);
+          const before = await evaluations(view);
+          const input = view.locator('.cm-content').first();
+          await input.press('Control+End');
+          await evaluated(view, () =>
+            view.evaluate((text) => {
+              for (const key of text) document.execCommand('insertText', false, key);
+            }, 'host: {hostnam: b}'),
+          );
+          await view.locator('.findings-of-line', { hasText: 'hostname' }).first().waitFor({ timeout: TIMEOUT });
+          assert.equal(await evaluations(view), before + 1);
+        });
+      });
+
+      test('marks a mistake at its line, and leads to it', { timeout: TIMEOUT }, async () => {
+        await inPlayground(async (view) => {
+          await open(view, `${HEADER}host:\n  hostnam: b\n`);
+          assert.equal(await view.locator('.playground .summary').innerText(), 'A document with 1 problem.');
+          const below = view.locator('.cm-line:has-text("hostnam") + .findings-of-line');
+          assert.match(await below.innerText(), /^error UnknownField .*hostname/);
+          await view.locator('.cm-lint-marker-error').waitFor({ timeout: TIMEOUT });
+          await view.getByRole('button', { name: 'Line 5' }).click();
+          assert.ok(await view.evaluate(() => document.activeElement?.classList.contains('cm-content')));
+        });
+      });
+
+      test("renders kubeadm's configuration for a version, and wraps for a format", { timeout: TIMEOUT }, async () => {
+        await inPlayground(async (view) => {
+          await open(view, example('Worker'));
+          const shows = (text: string) =>
+            output(view).locator('.cm-content', { hasText: text }).waitFor({ timeout: TIMEOUT });
+          await shows('kind: MachineBootstrap');
+          await view.getByRole('combobox', { name: 'Show', exact: true }).selectOption('kubeadm');
+          await shows('kubeadm.k8s.io/v1beta4');
+          await view.getByRole('combobox', { name: 'kubeadm', exact: true }).selectOption('v1.25.0');
+          await shows('kubeadm.k8s.io/v1beta3');
+          await view.getByRole('combobox', { name: 'Show', exact: true }).selectOption('user-data');
+          await shows('#cloud-config');
+          await view.getByRole('combobox', { name: 'Format', exact: true }).selectOption('ignition');
+          await shows('"ignition"');
+        });
+      });
+
+      test('opens its examples, fixtures and published templates, and connects to nothing', {
+        timeout: TIMEOUT,
+      }, async (context) => {
+        const directories = ['test/fixtures/capi', 'test/fixtures/capi/golden', process.env.MACHINEADM_CAPI_TEMPLATES];
+        const files = directories.flatMap((directory) =>
+          directory === undefined
+            ? []
+            : globSync('*.{yaml,yml,user-data}', { cwd: resolve(ROOT, directory) }).map((name) =>
+                resolve(ROOT, directory, name),
+              ),
+        );
+        await inPlayground(async (view) => {
+          const select = view.getByRole('combobox', { name: 'Example', exact: true });
+          const names = await select.locator('option').allInnerTexts();
+          for (const name of names.slice(1)) await evaluated(view, () => select.selectOption({ label: name }));
+          // `visit` fails for an exception, and for a request that is not for the site itself.
+          const requests: string[] = [];
+          view.on('request', (request) => requests.push(request.url()));
+          for (const file of files) await open(view, readFileSync(file, 'utf8'));
+          assert.deepEqual(requests, []);
+          const times = await view.evaluate(() =>
+            performance.getEntriesByName('playground').map(({ duration }) => duration),
+          );
+          const [first = 0, ...others] = times;
+          const median = others.toSorted((a, b) => a - b)[Math.floor(others.length / 2)] ?? 0;
+          context.diagnostic(
+            `${times.length} texts: the first ${first.toFixed()} ms, then ${median.toFixed()} ms (median)`,
+          );
+        });
+      });
+    });
+
+    test('a script of the site could not connect to anything', { timeout: TIMEOUT }, async () => {
+      const context = await browser.newContext();
+      try {
+        const view = await context.newPage();
+        await view.goto(`${url}playground.html`, { waitUntil: 'networkidle', timeout: TIMEOUT });
+        const requests: string[] = [];
+        view.on('request', (request) => requests.push(request.url()));
+        const refused = await view.evaluate(async (address) => {
+          const socket = new Promise((done) => {
+            const violated = ({ blockedURI }: SecurityPolicyViolationEvent) =>
+              blockedURI.startsWith('ws') && done('refused');
+            document.addEventListener('securitypolicyviolation', violated);
+            new WebSocket(address.replace('http', 'ws'));
+          });
+          const fetched = fetch(address).then(
+            () => 'sent',
+            () => 'refused',
+          );
+          return await Promise.all([fetched, socket]);
+        }, `${url}hashmap.json`);
+        assert.deepEqual(refused, ['refused', 'refused']);
+        assert.deepEqual(requests, []);
+      } finally {
+        await context.close();
+      }
     });
 
     test('the number of the version leads to the list of versions', { timeout: TIMEOUT }, async () => {
