@@ -41,8 +41,8 @@ export async function sshdObstacles(
   const args = ['-t', '-f', `${PRIVATE_FILES}${main}`];
   const { status, stderr, stdout } = await host.query({ program, args, files: copies });
   const lines = `${stderr}\n${stdout}`.split('\n').flatMap((line) => line.trim() || []);
-  // Both are looked for once the configuration was read (sshd.c, main); the machine makes them when it boots.
-  if (status === 0 || lines.some((line) => /no hostkeys available|privilege separation directory/i.test(line)))
+  // sshd looks for these after it read the configuration (sshd.c, main): the package or a boot makes them.
+  if (status === 0 || lines.some((line) => /no hostkeys available|privilege separation (?:directory|user)/i.test(line)))
     return found;
   const [said = 'it is not valid'] = lines;
   const named = files.find(({ path }) =>

@@ -11,10 +11,10 @@ import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 
-/** The programs that preflight asks, and not their stand-ins: what they really print is understood. */
+/** The programs that preflight asks, and not their stand-ins: what they really print is understood. sshd: preflight-sshd.test.ts. */
 const host = linuxQueryHost();
 const MISSING = new Set<string>();
-for (const program of ['visudo', 'systemd-analyze', 'sshd', 'sh', 'bash', 'modprobe']) {
+for (const program of ['visudo', 'systemd-analyze', 'sh', 'bash', 'modprobe']) {
   if ((await host.which(program)) === undefined) MISSING.add(program);
 }
 const isMissing = (program: string) => (MISSING.has(program) ? `no ${program} on this machine` : false);
@@ -65,15 +65,6 @@ describe('preflight asks', () => {
       told.map((line) => /machineadm-\w\.service\S*: line \d/.exec(line)?.[0]),
       ['machineadm-a.service: line 4', 'machineadm-d.service.d/10.conf: line 2'],
     );
-  });
-
-  test('sshd', { skip: isMissing('sshd') }, async () => {
-    const main = file('/etc/ssh/sshd_config', 'Include /etc/ssh/sshd_config.d/machineadm-*.conf\n');
-    const yaml = (option: string) =>
-      `host:\n  files:\n${main}${file('/etc/ssh/sshd_config.d/machineadm-t.conf', option)}`;
-    assert.deepEqual((await preflightOf(yaml('PermitRootLogin no\n'))).unmet, []);
-    const { unmet } = await preflightOf(yaml('\nPermitRoot no\n'));
-    assert.match(unmet.join(), /^SSHConfigurationInvalid: .*machineadm-t\.conf: line 2: Bad configuration option/);
   });
 
   for (const shell of ['sh', 'bash']) {

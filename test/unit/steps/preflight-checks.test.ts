@@ -294,10 +294,16 @@ describe('the configuration of sshd', () => {
     assert.deepEqual(refused(await preflightOf(yaml, { files, programs: { sshd: answer(0) } })), []);
   });
 
-  test('is in order where only the keys of the machine are not made yet', async () => {
-    const sshd = answer(1, 'sshd: no hostkeys available -- exiting.\n');
-    assert.deepEqual(refused(await preflightOf(yaml, { files, programs: { sshd } })), []);
-  });
+  for (const [what, said] of [
+    ['host key', 'sshd: no hostkeys available -- exiting.\n'],
+    ['directory of sshd', 'Missing privilege separation directory: /run/sshd\n'],
+    ['user of sshd', 'Privilege separation user sshd does not exist\n'],
+  ] as const) {
+    test(`is in order where only the ${what} is missing, which the package or a boot makes`, async () => {
+      const sshd = answer(255, said);
+      assert.deepEqual(refused(await preflightOf(yaml, { files, programs: { sshd } })), []);
+    });
+  }
 
   test('is not checked without sshd, or without its main file, which is a note', async () => {
     const note = 'skipped: /etc/ssh/sshd_config.d/10.conf: not checked: no';
