@@ -11,6 +11,7 @@ import { parse } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument, MANY_FILES } from './documents.ts';
 import { measureExits } from './exit.ts';
 import { type Figures, measure, peakMemory } from './measure.ts';
+import { measurePeers, peerTable } from './peers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -83,7 +84,9 @@ function exits(directory: string, runs: number): void {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { runs: { type: 'string', default: '20' } } });
+  const { values } = parseArgs({
+    options: { runs: { type: 'string', default: '20' }, peers: { type: 'boolean', default: false } },
+  });
   const runs = Math.max(3, Number.parseInt(values.runs, 10) || 20);
   const built = spawnSync(process.execPath, [join(root, 'scripts/build.ts')], {
     stdio: ['ignore', 'inherit', 'ignore'],
@@ -94,6 +97,10 @@ async function main(): Promise<void> {
   console.log(`${''.padEnd(44)}${['min', 'median', 'cpu', 'ratio'].map((head) => head.padStart(10)).join('')}`);
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-bench-'));
   try {
+    if (values.peers) {
+      console.log(peerTable(await measurePeers(binary, directory, Math.min(runs, 20))));
+      return;
+    }
     await startUp(binary, directory, runs);
     if (process.getuid?.() === 0) {
       await hostWork(binary, directory, Math.max(3, Math.floor(runs / 4)));

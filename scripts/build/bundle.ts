@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { deflateRawSync } from 'node:zlib';
-import { build, type Metafile, type Plugin, transform } from 'esbuild';
 import { exampleDocument } from '@machineadm/document/example.ts';
+import { build, type Metafile, type Plugin, transform } from 'esbuild';
 
 const run = promisify(execFile);
 

@@ -177,6 +177,18 @@ export async function buildWine(progress: Progress): Promise<string> {
   return join(wine, 'root');
 }
 
+/** The root file system of the programs that `npm run bench -- --peers` compares with. */
+export async function buildPeers(progress: Progress): Promise<string> {
+  const recipe = 'build-peers.sh';
+  if (process.getuid?.() !== 0)
+    throw new Error('the peers need root: their work is done in a root file system of its own');
+  await installPrograms(progress, { debootstrap: 'debootstrap', ip: 'iproute2' });
+  const peers = await part('peers', keyOf([recipe]), 'drop', progress, (directory) =>
+    runRecipe(recipe, [directory], 'about 1 minute', progress),
+  );
+  return join(peers, 'root');
+}
+
 /** Packages of Debian that a machine can have besides those of the machine image. */
 export type LayerPackage = 'cloud-init' | 'ignition' | 'ansible-core' | 'adcli' | 'rpm';
 

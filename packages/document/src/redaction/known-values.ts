@@ -1,7 +1,8 @@
-import { Automaton, type Span } from './automaton.ts';
+import type { Span } from './automaton.ts';
 import { type Decoded, identity, squeeze } from './decoding.ts';
 import { DIGIT_CODES, type DigitCode, decodeDigits, digitRuns, type Run } from './digits.ts';
 import { withoutEscapes } from './escapes.ts';
+import { GRAM, ValueFinder } from './value-finder.ts';
 
 /** Shorter values are not searched for: they would blank out ordinary words. */
 export const SHORTEST_SEARCHED = 6;
@@ -25,8 +26,8 @@ const LEAST_WORK = 1024 * 1024;
 
 interface Searched {
   readonly values: readonly string[];
-  readonly plain: Automaton;
-  readonly squeezed: Automaton;
+  readonly plain: ValueFinder;
+  readonly squeezed: ValueFinder;
   /** Values of which `plain` contains only the prefix. */
   readonly long: readonly Uint8Array[];
 }
@@ -95,7 +96,7 @@ function searchedOf(values: readonly string[]): Searched {
     const shortest = /\s/.test(form) ? SHORTEST_SPREAD : SHORTEST_SEARCHED;
     if (canonical.length >= shortest) squeezed.push(canonical.slice(0, LONGEST_STRING));
   }
-  return { values, plain: new Automaton(plain), squeezed: new Automaton(squeezed), long };
+  return { values, plain: new ValueFinder(plain), squeezed: new ValueFinder(squeezed), long };
 }
 
 /**
@@ -185,7 +186,7 @@ class Search {
   /** Most runs are words: these are decoded byte by byte without allocations. */
   #probe(code: DigitCode, bytes: Uint8Array, start: number, end: number): { matches: boolean; readable: boolean } {
     const { plain } = this.#part;
-    let [node, stretch, longest, bits, held] = [0, 0, 0, 0, 0];
+    let [before, last, read, stretch, longest, bits, held] = [0, 0, 0, 0, 0, 0, 0];
     let matches = false;
     for (let at = start; at < end; at += 1) {
       held = ((held << code.bits) | (code.values[bytes[at] ?? 0] ?? 0)) & 0xffff;
@@ -193,8 +194,10 @@ class Search {
       if (bits < 8) continue;
       bits -= 8;
       const byte = (held >> bits) & 0xff;
-      node = plain.next(node, byte);
-      if (node !== 0 && plain.lengthAt(node) > 0) matches = true;
+      before = (before << 8) | (last >>> 24);
+      last = (last << 8) | byte;
+      read += 1;
+      if (read >= GRAM && plain.mayMatch(before, last)) matches = true;
       stretch = isTextByte(byte) ? stretch + 1 : 0;
       if (stretch > longest) longest = stretch;
     }
@@ -206,13 +209,21 @@ class Search {
     this.#scan(decoded, this.#part.plain);
   }
 
-  #scan(decoded: Decoded, automaton: Automaton): void {
-    this.work += decoded.bytes.length;
+  #scan(decoded: Decoded, finder: ValueFinder): void {
+    const { bytes, starts, ends } = decoded;
+    this.work += bytes.length;
     this.#reach = 0;
-    automaton.scan(decoded.bytes, (start, end) => {
-      const reach = end - start === LONGEST_STRING ? this.#extended(decoded.bytes, end) : end;
-      this.#spans.push({ start: decoded.starts[start] ?? 0, end: decoded.ends[reach - 1] ?? 0 });
-    });
+    const found = (start: number, end: number): void => {
+      const reach = end - start === LONGEST_STRING ? this.#extended(bytes, end) : end;
+      this.#spans.push({ start: starts[start] ?? 0, end: ends[reach - 1] ?? 0 });
+    };
+    const spend = (compared: number): boolean => {
+      this.work += compared;
+      return this.work <= this.#limit;
+    };
+    // What takes too long to compare is removed unread.
+    if (!finder.scan(bytes, found, spend))
+      this.#spans.push({ start: starts[0] ?? 0, end: ends[bytes.length - 1] ?? 0 });
   }
 
   /** The end of a long value whose prefix ends at `end`: as far as the bytes match. */
