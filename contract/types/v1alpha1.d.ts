@@ -284,6 +284,8 @@ export interface MachineBootstrap {
       readonly gid?: number;
       /** Whether the ID comes from the range of system groups. */
       readonly system?: boolean;
+      /** Whether the group is removed. */
+      readonly absent?: boolean;
     })[];
     /** Users of the machine. A user that exists is changed where it differs. */
     readonly users?: readonly ({
@@ -313,6 +315,8 @@ export interface MachineBootstrap {
       readonly sudo?: string | readonly (string)[];
       /** The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines. Default: authorized_keys stays as it is. */
       readonly sshAuthorizedKeys?: readonly (string)[];
+      /** Whether the user is removed. The home directory is kept. */
+      readonly absent?: boolean;
     })[];
     /** The synchronization of the clock. Default: the time service stays as it is. */
     readonly time?: {
@@ -417,6 +421,8 @@ export interface MachineBootstrap {
         /** The content of the drop-in. */
         readonly content: string;
       })[];
+      /** Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package is masked instead. */
+      readonly absent?: boolean;
     })[];
     /** Disks, file systems and mounts. A device with data is never formatted unless the document explicitly allows it. Default: storage stays as it is. */
     readonly storage?: {
@@ -467,6 +473,8 @@ export interface MachineBootstrap {
         readonly type?: string;
         /** Mount options, one in each entry. */
         readonly options?: readonly (string)[];
+        /** Whether the device is unmounted from the path, and its entry of machineadm in /etc/fstab is removed. The data is kept. */
+        readonly absent?: boolean;
       })[];
     };
     /** Directories that machineadm makes, before it writes files. */

@@ -12,7 +12,13 @@ export interface Obstacle extends UnmetRequirement {
   readonly scope: 'base' | 'node';
   readonly reason: Extract<
     Reason,
-    'FileOwnerUnknown' | 'FileNotWritten' | 'RemovalRefused' | 'DiskFull' | 'ArchiveUnreadable' | 'ArchiveRefused'
+    | 'FileOwnerUnknown'
+    | 'FileNotWritten'
+    | 'RemovalRefused'
+    | 'DiskFull'
+    | 'ArchiveUnreadable'
+    | 'ArchiveRefused'
+    | 'AccountToolMissing'
   >;
 }
 

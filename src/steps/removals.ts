@@ -7,6 +7,7 @@ import { rebuildTrust } from './certificate-authorities/index.ts';
 import { scopeOfPath } from './file-content.ts';
 import { type Obstacle, obstructed } from './file-obstacles.ts';
 import { blockIn, type Comment, withoutBlock } from './marked-block.ts';
+import { changeOf, type FoundName, findNames, removeName } from './removed-names.ts';
 import { OF_DOCUMENT } from './restarts.ts';
 import { type Execution, type FollowUp, type OwnedPlace, owing, type Step, type StepRecord, stampOf } from './step.ts';
 import { entriesBelow, mountsBelow } from './tree-below.ts';
@@ -32,12 +33,14 @@ interface Found {
 }
 
 export interface RemovalsActual {
+  readonly names?: readonly FoundName[];
   readonly found: readonly Found[];
   readonly obstacles: readonly Obstacle[];
 }
 
 export interface RemovalPayload {
   readonly found: Found | undefined;
+  readonly name?: FoundName;
   /** What stands in the way of any of them: told before the first one goes. */
   readonly obstacles: readonly Obstacle[];
 }
@@ -54,10 +57,15 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
 
   desired: (model, { os }) => ({ model, osId: os.id }),
 
-  idle: ({ model }, record) => model.host.absent.length === 0 && droppedFrom(model, record.owned).length === 0,
+  idle: ({ model }, record) =>
+    model.host.absent.length === 0 &&
+    model.host.absentNames.length === 0 &&
+    droppedFrom(model, record.owned).length === 0,
 
   async preflight(host, { model }) {
-    return model.host.hooks.early === undefined ? (await findAbsent(host, model.host.absent)).obstacles : [];
+    if (model.host.hooks.early !== undefined) return [];
+    const named = await findNames(host, model.host.absentNames);
+    return [...named.obstacles, ...(await findAbsent(host, model.host.absent)).obstacles];
   },
 
   async inspect(host, { model }, record) {
@@ -66,10 +74,15 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
     const claims = claimsOf(model).filter(({ step }) => step !== 'removals');
     const dropped = await unclaimed(host, droppedFrom(model, record.owned), claims);
-    return { found: [...found, ...(await findDropped(host, dropped, found))], obstacles };
+    const named = await findNames(host, model.host.absentNames);
+    return {
+      names: named.names,
+      found: [...found, ...(await findDropped(host, dropped, found))],
+      obstacles: [...named.obstacles, ...obstacles],
+    };
   },
 
-  plan({ model: { host } }, { found, obstacles }) {
+  plan({ model: { host } }, { names = [], found, obstacles }) {
     const refused = obstacles.map(({ path, scope, what }) => ({
       id: `removals${path}`,
       summary: what,
@@ -100,10 +113,12 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
         payload: { found: one, obstacles },
       };
     });
-    return [...refused, ...changes];
+    const named = names.map((name) => ({ ...changeOf(name), payload: { found: undefined, name, obstacles } }));
+    return [...refused, ...named, ...changes];
   },
 
-  async apply(host, { payload: { found, obstacles } }, execution) {
+  async apply(host, { payload: { found, name, obstacles } }, execution) {
+    if (name !== undefined && obstacles.length === 0) return await removeName(host, name.removed, execution);
     if (found === undefined || obstacles.length > 0) throw obstructed(obstacles, 'Paths cannot be removed');
     const { path, owned } = found;
     // As it is now, which may be another than when it was planned.

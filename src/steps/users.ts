@@ -41,10 +41,10 @@ export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
 
   async owns(host, { users }) {
     const { users: present } = await readAccounts(host);
-    return users.flatMap(({ name, sshAuthorizedKeys }, index) => {
+    return users.flatMap(({ name, sshAuthorizedKeys, at }, index) => {
       const home = sshAuthorizedKeys === undefined ? undefined : present.get(name)?.home;
       if (home === undefined) return [];
-      const field = ['host', 'users', index, 'sshAuthorizedKeys'];
+      const field = ['host', 'users', at ?? index, 'sshAuthorizedKeys'];
       return [{ field, path: authorizedKeysPath(home), kind: 'lines' as const }];
     });
   },

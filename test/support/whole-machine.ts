@@ -30,6 +30,8 @@ const NETWORK_FILES = {
 
 /** An ordinary machine before its first run: accounts, time service, swap, an application of others. */
 const FILES: NonNullable<MemoryMachine['files']> = {
+  [`${UNITS}/legacy.service`]: '[Service]\nExecStart=/opt/legacy\n',
+  [`${UNITS}/legacy.service.d/10-theirs.conf`]: '[Service]\nNice=5\n',
   '/etc/passwd': [
     'root:x:0:0:root:/root:/bin/bash',
     'chrony:x:101:101::/var/lib/chrony:/usr/sbin/nologin',
@@ -67,10 +69,12 @@ const FILES: NonNullable<MemoryMachine['files']> = {
   '/usr/share/ca-certificates/root.crt': 'ROOT\n',
   [BUNDLE]: 'ROOT\n',
   '/proc/swaps': `${SWAPS}/dev/vda2 partition 1048576 0 5\n`,
-  '/proc/self/mountinfo': '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n',
+  '/proc/self/mountinfo':
+    '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n30 22 254:16 / /mnt/old rw,noatime - ext4 /dev/vdc rw\n',
   '/proc/filesystems': 'nodev proc\next4\n',
   '/sys/module/loop': { type: 'directory' },
   '/dev/vdb': { type: 'other' },
+  '/dev/vdc': { type: 'other' },
   '/var/lib/machineadm': { type: 'directory' },
   '/srv': { type: 'directory' },
   '/srv/shared': { type: 'directory', mode: 0o2775, gid: 100 },
@@ -128,7 +132,7 @@ export function wholeMachine(more: Omit<MemoryMachine, 'users' | 'groups'> = {})
     ...more,
     files: { ...FILES, ...runningNetworks(), ...more.files },
     kernelFiles: { ...KERNEL, ...more.kernelFiles },
-    services: { ...SERVICES, ...more.services },
+    services: { ...SERVICES, legacy: { active: true, enabled: true }, ...more.services },
     programs: {
       ...accountPrograms(ids),
       ...kernelPrograms(),

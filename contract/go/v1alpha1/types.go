@@ -370,6 +370,8 @@ type MachineBootstrapHostGroups struct {
 	GID *int64 `json:"gid,omitempty"`
 	// Whether the ID comes from the range of system groups.
 	System *bool `json:"system,omitempty"`
+	// Whether the group is removed.
+	Absent *bool `json:"absent,omitempty"`
 }
 
 // MachineBootstrapHostUsers: see the schema.
@@ -400,6 +402,8 @@ type MachineBootstrapHostUsers struct {
 	Sudo any `json:"sudo,omitempty"`
 	// The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines. Default: authorized_keys stays as it is.
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
+	// Whether the user is removed. The home directory is kept.
+	Absent *bool `json:"absent,omitempty"`
 }
 
 // MachineBootstrapHostTime: The synchronization of the clock. Default: the time service stays as it is.
@@ -514,6 +518,8 @@ type MachineBootstrapHostServices struct {
 	State *string `json:"state,omitempty"`
 	// Drop-ins of the unit. The service restarts when one changes; one that an earlier run wrote and that is no longer named is removed.
 	DropIns []MachineBootstrapHostServicesDropIns `json:"dropIns,omitempty"`
+	// Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package is masked instead.
+	Absent *bool `json:"absent,omitempty"`
 }
 
 // MachineBootstrapHostServicesDropIns: see the schema.
@@ -608,6 +614,8 @@ type MachineBootstrapHostStorageMounts struct {
 	Type *string `json:"type,omitempty"`
 	// Mount options, one in each entry.
 	Options []string `json:"options,omitempty"`
+	// Whether the device is unmounted from the path, and its entry of machineadm in /etc/fstab is removed. The data is kept.
+	Absent *bool `json:"absent,omitempty"`
 }
 
 // MachineBootstrapHostDirectories: see the schema.

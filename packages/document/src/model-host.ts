@@ -14,7 +14,7 @@ export type { Limit, LimitsModel } from './host-parts/limits.ts';
 export type { LinkModel } from './host-parts/links.ts';
 export type { NetworkModel, NetworkTool } from './host-parts/network.ts';
 export type { Platform } from './host-parts/part.ts';
-export type { AbsentModel } from './host-parts/paths-of-host.ts';
+export type { AbsentModel, AbsentNameModel } from './host-parts/paths-of-host.ts';
 export type { ProxyModel, ProxyUser } from './host-parts/proxy.ts';
 export type { SelinuxModel } from './host-parts/selinux.ts';
 export type { ServiceModel } from './host-parts/services.ts';

@@ -69,4 +69,6 @@ export interface MountModel {
   /** undefined = as the device says. */
   readonly type: string | undefined;
   readonly options: readonly string[];
+  /** Its place in the document; absent: that in this list. */
+  readonly at?: number;
 }

@@ -119,9 +119,9 @@ function servicesOf(
   { services: forbidden, must }: Extract<Check, { kind: 'services' }>,
   control: Control,
 ): readonly Finding[] {
-  return services.flatMap(({ name, state, enabled }, index) => {
+  return services.flatMap(({ name, state, enabled, at }, index) => {
     if (!forbidden.includes(name)) return [];
     const wrong = must === 'not run' ? state === 'Started' : enabled === true;
-    return wrong ? [contradiction(['host', 'services', index], control, must)] : [];
+    return wrong ? [contradiction(['host', 'services', at ?? index], control, must)] : [];
   });
 }

@@ -8,6 +8,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   groupadd: 'passwd (shadow-utils)',
   useradd: 'passwd (shadow-utils)',
   usermod: 'passwd (shadow-utils)',
+  userdel: 'passwd (shadow-utils)',
+  groupdel: 'passwd (shadow-utils)',
   chpasswd: 'passwd (shadow-utils)',
   setpriv: 'util-linux',
   install: 'coreutils',

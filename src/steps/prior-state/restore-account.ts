@@ -14,7 +14,11 @@ export async function restoreUser(
 ): Promise<readonly ResetAction[]> {
   const resource = `user:${name}` as const;
   const now = await stateOf(host, resource, fingerprint);
-  if (now?.is !== 'user') return [];
+  if (now?.is !== 'user') {
+    if (was?.is !== 'user' || was.uid === undefined || !isOurs(marks, null)) return [];
+    const perform: ResetAction['perform'] = (changing, signal) => createAgain(changing, name, was, fingerprint, signal);
+    return [{ summary: `create the user ${name} again`, resource, unsettles: [[resource, UNKNOWN]], perform }];
+  }
   if (was === null) {
     const perform: ResetAction['perform'] = async (changing, signal) => {
       if ((await readAccounts(changing)).users.has(name)) await runOrFail(changing, signal, userdel(name));
@@ -35,9 +39,31 @@ export async function restoreUser(
   ];
 }
 
-/** A group that machineadm made goes, unless it became the primary group of a user that stays. */
-export async function restoreGroup(host: QueryHost, name: string, was: PriorState): Promise<readonly ResetAction[]> {
-  if (was !== null || !(await readAccounts(host)).groups.has(name)) return [];
+/**
+ * A group that machineadm made goes, unless it became the primary group of a user that stays; one that it removed is created
+ * again, with its members.
+ */
+export async function restoreGroup(
+  host: QueryHost,
+  name: string,
+  was: PriorState,
+  marks: Marks,
+): Promise<readonly ResetAction[]> {
+  const isThere = (await readAccounts(host)).groups.has(name);
+  if (was?.is === 'group' && was.gid !== undefined && !isThere && isOurs(marks, null)) {
+    const { gid, members = [] } = was;
+    const perform: ResetAction['perform'] = async (changing, signal) => {
+      const add = { program: 'groupadd', args: ['--gid', String(gid), '--', name] };
+      if (!(await readAccounts(changing)).groups.has(name)) await runOrFail(changing, signal, add);
+      const { users } = await readAccounts(changing);
+      for (const member of members.filter((one) => users.has(one))) {
+        await runOrFail(changing, signal, { program: 'usermod', args: ['--append', '--groups', name, '--', member] });
+      }
+    };
+    const resource = `group:${name}` as const;
+    return [{ summary: `create the group ${name} again`, resource, unsettles: [[resource, UNKNOWN]], perform }];
+  }
+  if (was !== null || !isThere) return [];
   const perform: ResetAction['perform'] = async (changing, signal) => {
     // The group of a user's own goes with the user (userdel(8), USERGROUPS_ENAB).
     if (!(await readAccounts(changing)).groups.has(name)) return;
@@ -90,4 +116,22 @@ async function changeBack(
   else if (field !== undefined) {
     await runOrFail(host, signal, { program: 'chpasswd', args: ['-e'], input: `${name}:${field}\n` });
   }
+}
+
+/** With the id and the home that it had; what is in the home never went. */
+async function createAgain(
+  host: Host,
+  name: string,
+  was: UserState,
+  fingerprint: Fingerprint,
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid = 0, home = '', gid, shell, gecos } = was;
+  if (!(await readAccounts(host)).users.has(name)) {
+    const ids = ['--uid', String(uid), '--gid', String(gid), '--home-dir', home, '--no-create-home'];
+    const args = [...ids, '--shell', shell, '--comment', gecos, '--', name];
+    await runOrFail(host, signal, { program: 'useradd', args });
+  }
+  const now = await stateOf(host, `user:${name}`, fingerprint);
+  if (now?.is === 'user') await changeBack(host, name, was, now, signal);
 }

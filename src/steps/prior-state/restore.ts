@@ -94,7 +94,7 @@ async function restoreOne(
     case 'user':
       return await restoreUser(host, name, was, marks, fingerprint);
     case 'group':
-      return await restoreGroup(host, name, was);
+      return await restoreGroup(host, name, was, marks);
     case 'kernel':
     case 'module':
     case 'swap':
@@ -134,7 +134,21 @@ function restoreKernelState(
   }
   if (kind === 'mount') {
     if (was === null) return run(`unmount ${name}`, 'umount', '--', name);
-    if (was.is !== 'mount' || now === null) return [];
+    if (was.is !== 'mount') return [];
+    if (now === null) {
+      return run(
+        `mount ${was.source} on ${name}`,
+        'mount',
+        '-t',
+        was.type,
+        '-o',
+        was.options,
+        '--source',
+        was.source,
+        '--target',
+        name,
+      );
+    }
     return run(`remount ${name} with ${was.options}`, 'mount', '-o', `remount,${was.options}`, name);
   }
   if (kind !== 'module' || was !== null) return [];

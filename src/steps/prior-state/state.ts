@@ -18,7 +18,7 @@ export type PriorState =
   | { readonly is: 'swap'; readonly priority: number }
   | { readonly is: 'mount'; readonly source: string; readonly type: string; readonly options: string }
   | UserState
-  | { readonly is: 'group' }
+  | { readonly is: 'group'; readonly gid?: number; readonly members?: readonly string[] }
   /** There, and nothing more is known: what earlier versions recorded, sockets, and what cannot be read. */
   | { readonly is: 'unknown' };
 
@@ -49,6 +49,9 @@ export interface ServiceBefore {
 /** A user of this machine. The password field is kept as a copy: its hash is a secret. */
 export interface UserState {
   readonly is: 'user';
+  /** Earlier versions did not record these two: such a user is not created again. */
+  readonly uid?: number;
+  readonly home?: string;
   readonly gid: number;
   readonly gecos: string;
   readonly shell: string;
@@ -84,8 +87,10 @@ export async function stateOf(host: QueryHost, resource: Resource, fingerprint: 
       return mountIn((await host.readText('/proc/self/mountinfo')) ?? '', name);
     case 'user':
       return await userState(host, name, fingerprint);
-    case 'group':
-      return (await readAccounts(host)).groups.has(name) ? { is: 'group' } : null;
+    case 'group': {
+      const group = (await readAccounts(host)).groups.get(name);
+      return group === undefined ? null : { is: 'group', gid: group.gid, members: group.members };
+    }
     case 'tree':
       return null;
   }
@@ -116,8 +121,10 @@ export type Marks = readonly string[] | undefined;
 export function markOf(state: PriorState): string {
   if (state === null) return 'absent';
   switch (state.is) {
-    case 'user':
-      return JSON.stringify(state);
+    case 'user': {
+      const { uid: _uid, home: _home, ...changeable } = state;
+      return JSON.stringify(changeable);
+    }
     case 'symlink':
       return `link to ${state.target}`;
     case 'file':
@@ -204,9 +211,11 @@ async function userState(host: QueryHost, name: string, fingerprint: Fingerprint
   const { users, groups, shadow } = await readAccounts(host, [name]);
   const entry = users.get(name);
   if (entry === undefined) return null;
-  const { gid, gecos, shell } = entry;
+  const { uid, home, gid, gecos, shell } = entry;
   return {
     is: 'user',
+    uid,
+    home,
     gid,
     gecos,
     shell,

@@ -46,6 +46,13 @@ export function withEntry(text: string, key: string, entry: FstabEntry): string 
   return `${text}${separator}${markerOf(key)}\n${line}\n`;
 }
 
+/** The file without machineadm's entry for a key. */
+export function withoutEntry(text: string, key: string): string {
+  const lines = text.split('\n');
+  const at = lines.indexOf(markerOf(key));
+  return at < 0 ? text : lines.toSpliced(at, isEntryOf(lines[at + 1] ?? '', key) ? 2 : 1).join('\n');
+}
+
 /** The line of an entry, its fields escaped. */
 export function entryLine({ source, path, type, options, pass }: FstabEntry): string {
   return [source, path, type, options.join(','), '0', String(pass)].map(escapeField).join(' ');

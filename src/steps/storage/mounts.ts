@@ -53,7 +53,7 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
     if (mounts.length === 0) return undefined;
     const placed = byDepth(mounts).map((mount) => ({
       mount,
-      place: `host.storage.mounts[${mounts.indexOf(mount)}]`,
+      place: `host.storage.mounts[${mount.at ?? mounts.indexOf(mount)}]`,
     }));
     const systemd = facts.serviceManager === 'systemd';
     return { mounts: placed, disks, filesystems, afterHooks: host.hooks.early !== undefined, systemd };

@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import { ACCOUNT_DATABASES } from '../ownership/paths.ts';
+import { is, when, without } from '../sections/conditions.ts';
 import { accountId, accountName, doubleIds } from './accounts.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
+import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
 
 export interface GroupModel {
   readonly name: string;
@@ -22,14 +24,24 @@ export const groups = hostPart({
       default: false,
       example: true,
     },
+    '[].absent': { ...ABSENT_FIELD, description: 'Whether the group is removed.' },
   },
   linuxOnly: 'accounts of a Windows machine belong into its image or its domain',
   entryKeys: { '': ['name'] },
-  schema: z.array(z.strictObject({ name: accountName, gid: accountId.optional(), system: z.boolean().optional() })),
+  schema: z.array(
+    z.strictObject({
+      name: accountName,
+      gid: accountId.optional(),
+      system: z.boolean().optional(),
+      absent: z.boolean().optional(),
+    }),
+  ),
+  conditions: { '[]': () => [when(is('absent', true), without('gid', 'system'))] },
   toModel: (section = []): readonly GroupModel[] =>
-    section.map(({ name, gid, system = false }) => ({ name, gid, system })),
+    presentOf(section).map(({ entry: { name, gid, system = false } }) => ({ name, gid, system })),
+  removesNames: (section) => absentNames('group', 'groups', section),
   claims: (groups) => (groups.length === 0 ? [] : claimsOn('groups', [], 'lines', ...ACCOUNT_DATABASES)),
-  check: (section) => [...doubles(section), ...doubleIds(section, 'gid')],
+  check: (section) => [...doubles(section), ...doubleIds(section, 'gid'), ...checkAbsentNames(section)],
 });
 
 export type GroupsSection = z.infer<typeof groups.schema>;

@@ -1,7 +1,7 @@
 import type { Finding } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
 import { canonicalPath } from '../ownership/collisions.ts';
-import { HOSTS_FILE } from '../ownership/paths.ts';
+import { HOSTS_FILE, unitPath } from '../ownership/paths.ts';
 import type { Field } from '../sections/field.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { activeDirectory } from './active-directory.ts';
@@ -19,7 +19,7 @@ import { limits } from './limits.ts';
 import { links } from './links.ts';
 import { network } from './network.ts';
 import type { Beside, HostPart, Platform } from './part.ts';
-import type { AbsentModel } from './paths-of-host.ts';
+import type { AbsentModel, AbsentNameModel } from './paths-of-host.ts';
 import { proxy } from './proxy.ts';
 import { prune } from './prune.ts';
 import { selinux } from './selinux.ts';
@@ -65,6 +65,8 @@ type PartName = keyof Parts;
 export type HostPartModels = PartModels & {
   /** Paths that are not to be there. */
   readonly absent: readonly AbsentModel[];
+  /** The same for users, groups, services and mounts. */
+  readonly absentNames: readonly AbsentNameModel[];
   /** Entries of `files` that are unpacked. */
   readonly archives: readonly ArchiveModel[];
 };
@@ -94,10 +96,11 @@ export async function hostPartModels(
 ): Promise<HostPartModels> {
   const each = EACH.map(async ([name, part]) => [name, await part.toModel(host?.[name], resolve, platform)] as const);
   const models = Object.fromEntries(await Promise.all(each)) as PartModels;
-  const absent = absentPaths(host);
+  const absent = ofAll(host, (part, section) => part.removes?.(section));
+  const absentNames = ofAll(host, (part, section) => part.removesNames?.(section));
   const archives = await archivesOf(host?.files ?? [], resolve);
   const hosts = platform === 'windows' ? undefined : (models.hosts ?? ownName(models, absent));
-  return { ...models, absent, archives, hosts };
+  return { ...models, absent, absentNames, archives, hosts };
 }
 
 /** A machine that gets a name resolves it, unless another part of the document has all of /etc/hosts. */
@@ -107,10 +110,14 @@ function ownName({ hostname, files, links }: PartModels, absent: readonly Absent
   return hostname === undefined || isTaken ? undefined : { entries: [], ownName: true };
 }
 
-function absentPaths(host: PartSections | undefined): readonly AbsentModel[] {
-  return EACH.flatMap(([name, { removes }]) => {
+/** What all parts say of their sections. */
+function ofAll<Said>(
+  host: PartSections | undefined,
+  say: (part: HostPart, section: never) => readonly Said[] | undefined,
+): readonly Said[] {
+  return EACH.flatMap(([name, part]) => {
     const section = host?.[name];
-    return section === undefined ? [] : (removes?.(section as never) ?? []);
+    return section === undefined ? [] : (say(part, section as never) ?? []);
   });
 }
 
@@ -141,7 +148,13 @@ export function hostPartClaims(host: HostPartModels): Claim[] {
       kind: kind === 'directory' ? 'directory' : 'file',
     }),
   );
+  const units = host.absentNames
+    .filter(({ kind }) => kind === 'service')
+    .map(
+      ({ name, field }): Claim => ({ step: 'removals', field: ['host', ...field], path: unitPath(name), kind: 'file' }),
+    );
   return removed.concat(
+    units,
     archiveClaims(host.archives),
     EACH.flatMap(([name, { claims }]) =>
       (claims?.(host[name]) ?? []).map((claim) => ({ ...claim, field: ['host', name, ...claim.field] })),

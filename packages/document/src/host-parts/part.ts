@@ -5,7 +5,7 @@ import type { JsonSchema } from '../sections/conditions.ts';
 import type { FieldText } from '../sections/field.ts';
 import type { SecretsSection } from '../sections/secrets.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import type { AbsentModel } from './paths-of-host.ts';
+import type { AbsentModel, AbsentNameModel } from './paths-of-host.ts';
 
 /** The operating systems that a document can be for. */
 export type Platform = 'linux' | 'windows';
@@ -40,6 +40,8 @@ export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unkn
   ): PartModel | Promise<PartModel>;
   /** Paths that it wants away. */
   removes?(section: z.infer<Schema>): readonly AbsentModel[];
+  /** Users, groups, services and mounts that it wants away. */
+  removesNames?(section: z.infer<Schema>): readonly AbsentNameModel[];
   /** What a step manages because of it, as far as the document alone decides it; fields are paths below the part. */
   claims?(model: PartModel): readonly Claim[];
   /** Mistakes that no single field shows, with their paths below the part; `about` is a path below `host`. */

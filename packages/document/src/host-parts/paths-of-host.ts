@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
+import type { DeviceSelector } from '../model-storage.ts';
 import { isCriticalPath, unitName } from '../ownership/paths.ts';
 
 /** What files, directories and links of the document have in common. */
@@ -12,6 +13,16 @@ export interface AbsentModel {
   readonly recursive: boolean;
   /** What must follow. */
   readonly owes?: readonly OwedByDocument[];
+  /** Of the entry that says so, below `host`. */
+  readonly field: readonly (string | number)[];
+}
+
+/** Something that has a name instead of a path, and is not to be there. A mount is named by its path. */
+export interface AbsentNameModel {
+  readonly kind: 'user' | 'group' | 'service' | 'mount';
+  readonly name: string;
+  /** Of a mount. */
+  readonly device?: DeviceSelector;
   /** Of the entry that says so, below `host`. */
   readonly field: readonly (string | number)[];
 }
@@ -73,13 +84,16 @@ export function plainPath(path: string): string {
   return path.replace(/(.)\/+$/, '$1');
 }
 
-interface Entry {
-  readonly path: string;
+interface Absentable {
   readonly absent?: boolean | undefined;
 }
 
+interface Entry extends Absentable {
+  readonly path: string;
+}
+
 /** Entries that are to be there, each with its place in the list where others stand before it. */
-export function presentOf<Section extends Entry>(
+export function presentOf<Section extends Absentable>(
   section: readonly Section[],
   isMeant: (entry: Section) => boolean = () => true,
 ): readonly { readonly entry: Section; readonly place: { readonly at?: number } }[] {
@@ -114,5 +128,25 @@ export function checkAbsent(section: readonly Entry[], also: readonly string[] =
     }
     if (!isCriticalPath(entry.path)) return [];
     return [{ path: [index, 'path'], message: `${entry.path} is part of the system and never removed` }];
+  });
+}
+
+/** The same of a list whose entries have names. */
+export function absentNames(
+  kind: AbsentNameModel['kind'],
+  list: string,
+  section: readonly (Absentable & { readonly name: string })[],
+): readonly AbsentNameModel[] {
+  return section.flatMap(({ name, absent }, index) =>
+    absent === true ? [{ kind, name, field: [list, index, 'name'] }] : [],
+  );
+}
+
+/** What else entries say that are to be removed. */
+export function checkAbsentNames(section: readonly Absentable[]): Finding[] {
+  return section.flatMap((entry, index): Finding[] => {
+    const more = entry.absent === true ? Object.keys(entry).find((key) => key !== 'name' && key !== 'absent') : undefined;
+    const message = 'says what is to be there, and absent: true that nothing is';
+    return more === undefined ? [] : [{ path: [index, more], message, hint: 'keep one of them' }];
   });
 }

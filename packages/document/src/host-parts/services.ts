@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { unitDropInPath, unitPath } from '../ownership/paths.ts';
-import { all, is, must, when } from '../sections/conditions.ts';
+import { all, is, must, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { repeated } from '../versions/v1alpha1/repeated.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
+import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
 
 export interface ServiceModel {
   readonly name: string;
@@ -12,6 +13,8 @@ export interface ServiceModel {
   readonly masked: boolean | undefined;
   readonly state: 'Started' | 'Stopped' | undefined;
   readonly dropIns: readonly { readonly name: string; readonly content: string }[];
+  /** Its place in the document; absent: that in this list. */
+  readonly at?: number;
 }
 
 const DROP_IN = '[Service]\nLimitNOFILE=65536\n';
@@ -46,6 +49,11 @@ export const services = hostPart({
       example: [{ name: '10-limits.conf', content: DROP_IN }],
     },
     '[].dropIns[].name': { description: 'The file name, which ends in ".conf".', example: '10-limits.conf' },
+    '[].absent': {
+      ...ABSENT_FIELD,
+      description:
+        'Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package is masked instead.',
+    },
     '[].dropIns[].content': { description: 'The content of the drop-in.', example: DROP_IN },
   },
   entryKeys: { '': ['name'], '*.dropIns': ['name'] },
@@ -56,23 +64,32 @@ export const services = hostPart({
       masked: z.boolean().optional(),
       state: choice({ Started: 'The service runs.', Stopped: 'The service does not run.' }).optional(),
       dropIns: z.array(dropIn).optional(),
+      absent: z.boolean().optional(),
     }),
   ),
   conditions: {
-    '[]': () => [when(is('masked', true), all(must('enabled', { const: false }), must('state', { const: 'Stopped' })))],
+    '[]': () => [
+      when(is('absent', true), without('enabled', 'masked', 'state', 'dropIns')),
+      when(is('masked', true), all(must('enabled', { const: false }), must('state', { const: 'Stopped' }))),
+    ],
   },
   toModel: (section = []): readonly ServiceModel[] =>
-    section.map(({ name, enabled, masked, state, dropIns = [] }) => ({ name, enabled, masked, state, dropIns })),
+    presentOf(section).map(({ entry: { name, enabled, masked, state, dropIns = [] }, place }) => ({
+      ...{ name, enabled, masked, state, dropIns },
+      ...place,
+    })),
+  removesNames: (section) => absentNames('service', 'services', section),
   claims: (services) =>
-    services.flatMap(({ name, masked, dropIns }, index) => [
+    services.flatMap(({ name, masked, dropIns, at: place }, index) => [
       ...dropIns.flatMap((dropIn, at) =>
-        claimsOn('services', [index, 'dropIns', at], 'file', unitDropInPath(name, dropIn.name)),
+        claimsOn('services', [place ?? index, 'dropIns', at], 'file', unitDropInPath(name, dropIn.name)),
       ),
       // A link to /dev/null in the place of the unit (systemctl(1), mask).
-      ...(masked === true ? claimsOn('services', [index, 'masked'], 'file', unitPath(name)) : []),
+      ...(masked === true ? claimsOn('services', [place ?? index, 'masked'], 'file', unitPath(name)) : []),
     ]),
   check: (section) => [
     ...doubles(section),
+    ...checkAbsentNames(section),
     ...section.flatMap(({ masked, enabled, state, dropIns = [] }, index): Finding[] => [
       ...(masked === true && (enabled === true || state === 'Started')
         ? [{ path: [index], message: 'a masked service neither runs nor starts', hint: 'keep one of them' }]

@@ -1,4 +1,5 @@
 import type { Finding, PathSegment } from '../diagnostics.ts';
+import { isCriticalPath } from '../ownership/paths.ts';
 import type { DeviceSection, StorageSection } from './storage-schema.ts';
 
 type Disk = NonNullable<StorageSection['disks']>[number];
@@ -94,8 +95,16 @@ function checkFilesystem({ type, label, grow }: Filesystem, index: number): Find
   return [{ path: ['filesystems', index, 'label'], message }];
 }
 
-function checkMount({ path, type }: Mount, index: number): Finding[] {
+function checkMount({ path, type, absent, options }: Mount, index: number): Finding[] {
   const place = ['mounts', index];
+  const more = type === undefined ? 'options' : 'type';
+  if (absent === true && (type ?? options) !== undefined) {
+    const message = 'says what is to be there, and absent: true that nothing is';
+    return [{ path: [...place, more], message, hint: 'keep one of them' }];
+  }
+  if (absent === true && path !== undefined && isCriticalPath(path)) {
+    return [{ path: [...place, 'path'], message: `${path} is part of the system and never unmounted` }];
+  }
   if (type === 'swap') {
     return path === undefined
       ? []

@@ -98,6 +98,7 @@ const mount = z.strictObject({
     .regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a file system')
     .optional(),
   options: z.array(z.string().regex(/^[^\s,]+$/, 'one option an entry')).optional(),
+  absent: z.boolean().optional(),
 });
 
 export const storage = z.strictObject({

@@ -16,6 +16,7 @@ import {
 import { parseSize } from '../units.ts';
 import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
 import { claimsOn, hostPart } from './part.ts';
+import { ABSENT_FIELD, presentOf } from './paths-of-host.ts';
 import { checkStorage, LABEL_LIMIT } from './storage-checks.ts';
 import { type DeviceSection, device, storage as schema } from './storage-schema.ts';
 
@@ -145,6 +146,11 @@ export const storage = hostPart({
       absent: 'what is found on the device',
       example: 'ext4',
     },
+    'mounts[].absent': {
+      ...ABSENT_FIELD,
+      description:
+        'Whether the device is unmounted from the path, and its entry of machineadm in /etc/fstab is removed. The data is kept.',
+    },
     'mounts[].options': { description: 'Mount options, one in each entry.', default: [], example: ['noatime'] },
   },
   definitions: { Device: device },
@@ -174,7 +180,10 @@ export const storage = hostPart({
           when(is('type', type), must('label', any(VARIABLE, { type: 'string', maxLength }))),
         ),
     ],
-    'mounts[]': () => [when(is('type', 'swap'), without('path'), given('path', not({ const: '/' })))],
+    'mounts[]': () => [
+      when(is('type', 'swap'), without('path'), given('path', not({ const: '/' }))),
+      when(is('absent', true), without('type', 'options')),
+    ],
   },
   toModel: (section): StorageModel => ({
     disks: (section?.disks ?? []).map((disk) => ({
@@ -197,17 +206,24 @@ export const storage = hostPart({
       replace: filesystem.replace ?? [],
       ...(filesystem.grow === true ? { grow: filesystem.grow } : {}),
     })),
-    mounts: (section?.mounts ?? []).map((mount) => ({
+    mounts: presentOf(section?.mounts ?? []).map(({ entry: mount, place }) => ({
+      ...place,
       device: toDevice(mount.device),
       path: mountPoint(mount.path),
       type: mount.type,
       options: mount.options ?? [],
     })),
   }),
+  removesNames: ({ mounts = [] }) =>
+    mounts.flatMap(({ absent, path, device }, index) => {
+      if (absent !== true || path === undefined) return [];
+      const field = ['storage', 'mounts', index, 'path'];
+      return [{ kind: 'mount' as const, name: mountPoint(path), device: toDevice(device), field }];
+    }),
   claims: ({ mounts }) => [
     ...(mounts.length === 0 ? [] : claimsOn('mounts', ['mounts'], 'lines', FSTAB)),
-    ...mounts.flatMap(({ path }, index) =>
-      path === 'none' ? [] : claimsOn('mounts', ['mounts', index, 'path'], 'mount', path),
+    ...mounts.flatMap(({ path, at }, index) =>
+      path === 'none' ? [] : claimsOn('mounts', ['mounts', at ?? index, 'path'], 'mount', path),
     ),
   ],
   check: checkStorage,

@@ -2,10 +2,11 @@ import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { ACCOUNT_DATABASES, authorizedKeysPath, sudoersPath, usualHome } from '../ownership/paths.ts';
 import type { SecretValue } from '../secret.ts';
-import { must, writtenSecret } from '../sections/conditions.ts';
+import { is, must, when, without, writtenSecret } from '../sections/conditions.ts';
 import { absolutePath, secret } from '../versions/v1alpha1/fields.ts';
 import { accountId, accountName, doubleIds } from './accounts.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
+import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
 
 export interface UserModel {
   readonly name: string;
@@ -26,6 +27,8 @@ export interface UserModel {
   readonly sudo: readonly string[];
   /** undefined leaves the keys alone. */
   readonly sshAuthorizedKeys: readonly string[] | undefined;
+  /** Its place in the document; absent: that in this list. */
+  readonly at?: number;
 }
 
 /** crypt(5) hashes begin with "$" and their method; "*" and "!" stand for "no password". DES hashes have no place here. */
@@ -38,6 +41,11 @@ const sudoRule = z.string().regex(/^[^\n]+$/, 'a rule is one line and not empty'
 const sshKey = z
   .string()
   .regex(/^[^\n]*(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+=*(?: [^\n]*)?$/, 'not an SSH public key');
+
+const ATTRIBUTES = [
+  ...['uid', 'gecos', 'primaryGroup', 'groups', 'home', 'shell', 'system', 'passwordHash', 'locked', 'inactive'],
+  ...['sudo', 'sshAuthorizedKeys'],
+];
 
 export const users = hostPart({
   description: 'Users of the machine. A user that exists is changed where it differs.',
@@ -99,6 +107,10 @@ export const users = hostPart({
       absent: 'authorized_keys stays as it is',
       example: [KEY],
     },
+    '[].absent': {
+      ...ABSENT_FIELD,
+      description: 'Whether the user is removed. The home directory is kept.',
+    },
   },
   linuxOnly: 'accounts of a Windows machine belong into its image or its domain',
   entryKeys: { '': ['name'] },
@@ -120,13 +132,14 @@ export const users = hostPart({
       inactive: z.boolean().optional(),
       sudo: z.union([sudoRule, z.array(sudoRule).min(1)]).optional(),
       sshAuthorizedKeys: z.array(sshKey).optional(),
+      absent: z.boolean().optional(),
     }),
   ),
   conditions: {
-    '[]': () => [must('passwordHash', writtenSecret(PASSWORD_HASH))],
+    '[]': () => [must('passwordHash', writtenSecret(PASSWORD_HASH)), when(is('absent', true), without(...ATTRIBUTES))],
   },
   toModel: (section = [], resolve): readonly UserModel[] =>
-    section.map((user) => ({
+    presentOf(section).map(({ entry: user, place }) => ({
       name: user.name,
       uid: user.uid,
       gecos: user.gecos,
@@ -141,20 +154,23 @@ export const users = hostPart({
       inactive: user.inactive ?? false,
       sudo: user.sudo === undefined ? [] : typeof user.sudo === 'string' ? [user.sudo] : user.sudo,
       sshAuthorizedKeys: user.sshAuthorizedKeys,
+      ...place,
     })),
+  removesNames: (section) => absentNames('user', 'users', section),
   claims: (users) => [
     ...(users.length === 0 ? [] : claimsOn('users', [], 'lines', ...ACCOUNT_DATABASES)),
-    ...users.flatMap(({ name, home, sshAuthorizedKeys }, index) => {
+    ...users.flatMap(({ name, home, sshAuthorizedKeys, at }, index) => {
       // Removed where the user has no rules.
-      const sudo = claimsOn('users', [index, 'sudo'], 'file', sudoersPath(name));
+      const sudo = claimsOn('users', [at ?? index, 'sudo'], 'file', sudoersPath(name));
       if (sshAuthorizedKeys === undefined) return sudo;
       const path = authorizedKeysPath(home ?? usualHome(name));
-      return [...sudo, ...claimsOn('users', [index, 'sshAuthorizedKeys'], 'lines', path)];
+      return [...sudo, ...claimsOn('users', [at ?? index, 'sshAuthorizedKeys'], 'lines', path)];
     }),
   ],
   check: (section, { secrets = {} }) => [
     ...doubles(section),
     ...doubleIds(section, 'uid'),
+    ...checkAbsentNames(section),
     ...section.flatMap(({ passwordHash }, index): Finding[] => {
       const source = typeof passwordHash === 'object' ? secrets[passwordHash.secret] : undefined;
       const known = source !== undefined && 'value' in source ? source.value : undefined;

@@ -14,6 +14,7 @@ export function ownershipFindings(model: Model): readonly Finding[] {
     ...recursionFindings(model.host, claims),
     ...swapFindings(model.host),
     ...serviceFindings(model),
+    ...absentNameFindings(model.host),
   ].map((finding) => ({ code: 'Collision', ...finding }));
 }
 
@@ -101,8 +102,8 @@ const SWAP_UNIT = /^(?:\/run|\/usr\/lib|\/usr\/local\/lib|\/lib)\/systemd\/syste
 /** Swap that a file or a mount of the document switches on, while `host.swap` disables it. */
 function swapFindings({ swap, files, storage }: HostModel): readonly Finding[] {
   if (swap !== 'Disabled') return [];
-  const mounts = storage.mounts.flatMap(({ type }, index): Finding[] => {
-    const path = ['host', 'storage', 'mounts', index];
+  const mounts = storage.mounts.flatMap(({ type, at }, index): Finding[] => {
+    const path = ['host', 'storage', 'mounts', at ?? index];
     const message = 'switches swap on, contrary to';
     const finding = { code: 'Conflict', path, message, other: ['host', 'swap'], hint: 'remove one of them' } as const;
     return type === 'swap' ? [finding] : [];
@@ -138,9 +139,14 @@ function serviceFindings({ host, containerd, kubernetes }: Model): readonly Find
   if (host.time?.enabled === false) {
     for (const name of Object.values(TIME_SERVICES).flat()) forbidden.set(name, ['host', 'time', 'enabled']);
   }
-  return host.services.flatMap((service, index) => {
+  const removed = host.absentNames.flatMap(({ kind, name, field }): readonly Finding[] => {
+    const need = kind === 'service' ? needed.get(name.replace(/\.service$/, '')) : undefined;
+    const hint = 'remove one of them';
+    return need === undefined ? [] : [{ path: ['host', ...field], message: `${name} must run for`, other: need, hint }];
+  });
+  const kept = host.services.flatMap((service, index): readonly Finding[] => {
     const name = service.name.replace(/\.service$/, '');
-    const path = ['host', 'services', index];
+    const path = ['host', 'services', service.at ?? index];
     const hint = 'remove one of them: each run would change the service twice';
     const need = needed.get(name);
     if (need !== undefined && keepsDown(service)) {
@@ -152,8 +158,32 @@ function serviceFindings({ host, containerd, kubernetes }: Model): readonly Find
     }
     return [];
   });
+  return [...removed, ...kept];
 }
 
 function keepsDown({ state, enabled, masked }: ServiceModel): boolean {
   return state === 'Stopped' || enabled === false || masked === true;
+}
+
+/** Users and groups that the document removes, and names elsewhere; and a service that a section needs. */
+function absentNameFindings({ absentNames, users, files, archives, directories }: HostModel): readonly Finding[] {
+  const owners = [
+    ...files.map(({ user, group, at }, index) => ({ user, group, path: ['host', 'files', at ?? index, 'owner'] })),
+    ...archives.map(({ user, group, at }) => ({ user, group, path: ['host', 'files', at, 'owner'] })),
+    ...directories.flatMap(({ user, group, recursive, at }, index) => [
+      { user, group, path: ['host', 'directories', at ?? index, 'owner'] },
+      { user: recursive?.user, group: recursive?.group, path: ['host', 'directories', at ?? index, 'recursive'] },
+    ]),
+  ];
+  const members = users.flatMap(({ primaryGroup, groups, at }, index) =>
+    [...groups, primaryGroup].map((group) => ({ user: undefined, group, path: ['host', 'users', at ?? index] })),
+  );
+  return absentNames.flatMap(({ kind, name, field }): readonly Finding[] => {
+    if (kind !== 'user' && kind !== 'group') return [];
+    return [...owners, ...members].flatMap((use): readonly Finding[] => {
+      if (use[kind] !== name) return [];
+      const message = `the ${kind} ${name} is named here, and removed by`;
+      return [{ path: use.path, message, other: ['host', ...field], hint: 'keep one of them' }];
+    });
+  });
 }

@@ -29,6 +29,7 @@ const windows = (): JsonSchema =>
       'hardening',
       ...Object.keys(LINUX_ONLY_PARTS).map((name) => `host.${name}`),
       'host.services[].dropIns',
+      'host.services[].absent',
       'host.files[].owner',
       'host.files[].unpack',
       'host.activeDirectory.keytab',

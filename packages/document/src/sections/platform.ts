@@ -54,7 +54,8 @@ function checkWindows({
   }
   if (host?.swap === 'Disabled') refuse(['host', 'swap'], 'the kubelet runs beside its paging file');
   if (host?.hostname !== undefined) findings.push(...checkComputerName(host.hostname));
-  host?.services?.forEach(({ dropIns }, index) => {
+  host?.services?.forEach(({ dropIns, absent }, index) => {
+    if (absent !== undefined) refuse(['host', 'services', index, 'absent'], 'services are not removed there');
     if (dropIns !== undefined) refuse(['host', 'services', index, 'dropIns'], 'services have no drop-ins there');
   });
   for (const phase of ['early', 'beforeBootstrap', 'afterBootstrap'] as const) {
