@@ -145,7 +145,8 @@ export function absentNames(
 /** What else entries say that are to be removed. */
 export function checkAbsentNames(section: readonly Absentable[]): Finding[] {
   return section.flatMap((entry, index): Finding[] => {
-    const more = entry.absent === true ? Object.keys(entry).find((key) => key !== 'name' && key !== 'absent') : undefined;
+    const more =
+      entry.absent === true ? Object.keys(entry).find((key) => key !== 'name' && key !== 'absent') : undefined;
     const message = 'says what is to be there, and absent: true that nothing is';
     return more === undefined ? [] : [{ path: [index, more], message, hint: 'keep one of them' }];
   });
