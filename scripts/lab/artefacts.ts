@@ -180,8 +180,7 @@ export async function buildWine(progress: Progress): Promise<string> {
 /** The root file system of the programs that `npm run bench -- --peers` compares with. */
 export async function buildPeers(progress: Progress): Promise<string> {
   const recipe = 'build-peers.sh';
-  if (process.getuid?.() !== 0)
-    throw new Error('the peers need root: their work is done in a root file system of its own');
+  if (process.getuid?.() !== 0) throw new Error('the peers need root: their work is done in its own root file system');
   await installPrograms(progress, { debootstrap: 'debootstrap', ip: 'iproute2' });
   const peers = await part('peers', keyOf([recipe]), 'drop', progress, (directory) =>
     runRecipe(recipe, [directory], 'about 1 minute', progress),

@@ -471,6 +471,24 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
     ],
   },
   'host.files[].absent': [drift('is there', (m) => m.put('/etc/app/old.conf', 'x'), 'removals/etc/app/old.conf')],
+  'host.groups[].absent': {
+    elsewhere: ['test/unit/steps/removed-names.test.ts', 'is removed after the users that it is the primary group of'],
+  },
+  'host.users[].absent': {
+    elsewhere: [
+      'test/unit/steps/removed-names.test.ts',
+      'is removed with the rules of sudo that machineadm wrote, and keeps the home',
+    ],
+  },
+  'host.services[].absent': {
+    elsewhere: ['test/unit/steps/removed-names.test.ts', 'is stopped, disabled, and removed with its drop-ins'],
+  },
+  'host.storage.mounts[].absent': {
+    elsewhere: [
+      'test/unit/steps/removed-names.test.ts',
+      'is unmounted and forgotten at boot, and what others wrote stays',
+    ],
+  },
   'host.files[].restarts[]': { none: FOLLOWS },
   'host.files[].reloads[]': { none: FOLLOWS },
   'host.links[].path': [drift('no link', gone('/usr/local/bin/app'), 'links/usr/local/bin/app')],
