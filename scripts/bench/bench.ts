@@ -3,7 +3,7 @@
  * are for reading. CPU time is the one to compare; wall time shows what else the machine did.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,7 +11,7 @@ import { parse } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument, MANY_FILES } from './documents.ts';
 import { measureExits } from './exit.ts';
 import { type Figures, measure, peakMemory } from './measure.ts';
-import { measurePeers, peerTable } from './peers.ts';
+import { measurePeers, PERFORMANCE, peerTable, startTable, startUps, withFigures } from './peers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -85,7 +85,11 @@ function exits(directory: string, runs: number): void {
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { runs: { type: 'string', default: '20' }, peers: { type: 'boolean', default: false } },
+    options: {
+      runs: { type: 'string', default: '20' },
+      peers: { type: 'boolean', default: false },
+      generate: { type: 'boolean', default: false },
+    },
   });
   const runs = Math.max(3, Number.parseInt(values.runs, 10) || 20);
   const built = spawnSync(process.execPath, [join(root, 'scripts/build.ts')], {
@@ -98,7 +102,13 @@ async function main(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-bench-'));
   try {
     if (values.peers) {
-      console.log(peerTable(await measurePeers(binary, directory, Math.min(runs, 20))));
+      const start = startUps(binary, directory, runs);
+      const table = peerTable(await measurePeers(binary, directory, runs));
+      console.log(`\n${startTable(start)}\n\n${table}`);
+      if (values.generate) {
+        const page = join(root, PERFORMANCE);
+        writeFileSync(page, withFigures(readFileSync(page, 'utf8'), [startTable(start), table]));
+      }
       return;
     }
     await startUp(binary, directory, runs);

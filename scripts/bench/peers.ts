@@ -6,6 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { exampleDocument } from '@machineadm/document/example.ts';
 import { buildPeers } from '../lab/artefacts.ts';
 import { inputsOf, PEER_WORKS, TOOLS } from './peers-work.ts';
 
@@ -33,13 +34,68 @@ export async function measurePeers(binary: string, directory: string, runs: numb
   return figures;
 }
 
+/** Processor seconds of commands that change nothing, sorted; the first is an empty script on the same Node. */
+export function startUps(binary: string, directory: string, runs: number): ReadonlyMap<string, readonly number[]> {
+  const [empty, document] = [join(directory, 'empty.cjs'), join(directory, 'init.yaml')];
+  writeFileSync(empty, '');
+  writeFileSync(document, exampleDocument('InitControlPlane'), { mode: 0o600 });
+  const commands: Readonly<Record<string, readonly string[]>> = {
+    'an empty script': [process.execPath, empty],
+    version: [binary, 'version'],
+    status: [binary, 'status'],
+    validate: [binary, 'validate', '-f', document],
+    'render kubeadm': [binary, 'render', 'kubeadm', '-f', document],
+  };
+  const all = new Map<string, number[]>(Object.keys(commands).map((name) => [name, []]));
+  for (let run = 0; run < runs; run += 1) {
+    for (const [name, command] of Object.entries(commands)) {
+      // A variable like NODE_EXTRA_CA_CERTS would make the binary start itself again (src/seal.ts).
+      const script = '"$@" >/dev/null 2>&1 </dev/null; times';
+      const env = { PATH: process.env.PATH, LC_ALL: 'C' };
+      const { stdout } = spawnSync('bash', ['-c', script, 'bash', ...command], { encoding: 'utf8', env });
+      all.get(name)?.push(childSeconds(stdout));
+    }
+  }
+  for (const seconds of all.values()) seconds.sort((a, b) => a - b);
+  return all;
+}
+
+/** A table of Markdown: milliseconds, and how many times an empty script. */
+export function startTable(figures: ReadonlyMap<string, readonly number[]>): string {
+  const median = (values: readonly number[]): number => values[Math.floor(values.length / 2)] ?? Number.NaN;
+  const empty = median(figures.get('an empty script') ?? []);
+  const rows = [...figures].map(
+    ([name, values]) => `| ${name} | ${Math.round(median(values) * 1000)} | ${(median(values) / empty).toFixed(1)} |`,
+  );
+  return ['| | ms of a processor | of an empty script |', '|---|---:|---:|', ...rows].join('\n');
+}
+
+/** The page that holds the figures. */
+export const PERFORMANCE = 'docs/performance.md';
+
+/** The page with these tables in the place of those before, each between its marks. */
+export function withFigures(page: string, tables: readonly string[]): string {
+  return tables.reduce(
+    (text, table, index) =>
+      text.replace(
+        new RegExp(`(<!-- figures ${index + 1} -->\\n)[\\s\\S]*?(<!-- end -->)`),
+        (_, before: string, after: string) => `${before}${table}\n${after}`,
+      ),
+    page,
+  );
+}
+
 /** User and system seconds of one command. Throws where it fails. */
 function cpuSeconds(peers: string, input: string, command: string): number {
   const args = [join(root, 'scripts/bench/peers-run.sh'), peers, input, 'sh', '-c', command];
   const { status, stdout, stderr } = spawnSync('sh', args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${command} ended with ${status}: ${stderr.trim()}; see ${input}/output`);
-  const children = stdout.trimEnd().split('\n').at(-1) ?? '';
-  const parts = [...children.matchAll(/(\d+)m([\d.]+)s/g)];
+  return childSeconds(stdout);
+}
+
+/** What bash's `times` prints of the children, in seconds: the last line. */
+function childSeconds(times: string): number {
+  const parts = [...(times.trimEnd().split('\n').at(-1) ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
   return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
 }
 
