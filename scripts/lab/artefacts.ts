@@ -64,7 +64,7 @@ export async function buildAddons({ kubernetes, root }: Artefacts, progress: Pro
   const recipe = 'build-addons.sh';
   const addons = await part(
     'addons',
-    keyOf([recipe, 'image-archives.ts'], root, kubernetes),
+    keyOf([recipe, 'image-archives.ts'], ...[root, kubernetes].map(nameInCache)),
     'drop',
     progress,
     async (directory) => {
@@ -138,7 +138,7 @@ async function machineImage(kubernetes: string, progress: Progress): Promise<str
   const recipe = ['build-image.sh', 'crictl'];
   const built = join(LAB_DIRECTORY, `image-${keyOf(recipe, keyOf(['build-kubernetes.sh']))}`);
   if (existsSync(built)) return built;
-  return await part('image', keyOf(recipe, kubernetes), 'drop', progress, (directory) =>
+  return await part('image', keyOf(recipe, nameInCache(kubernetes)), 'drop', progress, (directory) =>
     runRecipe('build-image.sh', [directory, kubernetes], 'about 2 minutes', progress),
   );
 }
@@ -259,6 +259,11 @@ async function part(
     progress(`${name}: complete`);
     return directory;
   });
+}
+
+/** A part without the place of the cache, which is another on another machine. */
+function nameInCache(path: string): string {
+  return relative(LAB_DIRECTORY, path);
 }
 
 function keyOf(recipe: readonly string[], ...inputs: readonly string[]): string {
