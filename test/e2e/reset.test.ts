@@ -6,6 +6,17 @@ import { ALL_CASES, assertSucceeded, Fleet, JOURNAL, labUnavailable, SENTINEL, t
 const MINUTE = 60_000;
 const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
 
+/** Units with their states, and everything else that a host document changes; not backups of shadow-utils. */
+const STATE_OF_A_HOST = `
+systemctl list-unit-files --no-legend --plain | awk '{ print $1, $2 }' | sort
+for unit in chrony systemd-timesyncd kubelet containerd cron e2e-there e2e-masked e2e-ours; do
+  echo "$unit $(systemctl show --property=ActiveState --property=LoadState --property=UnitFileState --value "$unit" | tr '\\n' ' ')"
+done
+cat /proc/swaps; hostname; timedatectl show --property=Timezone --property=NTP 2>/dev/null
+find /etc /home /usr/local /run/e2e -xdev ! -name '*-' ! -name .pwd.lock ! -name .updated -printf '%p %y %m %U:%G %l\\n' 2>/dev/null | sort
+find /etc /usr/local -xdev -type f ! -name '*-' -exec sha256sum {} + | sort -k2
+`;
+
 describe('machineadm reset', { skip, timeout: 25 * MINUTE }, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
@@ -71,5 +82,61 @@ describe('machineadm reset', { skip, timeout: 25 * MINUTE }, () => {
     const again = await node.agent(['reset', '--yes']);
     assert.equal(again.exitCode, 4, 'there is nothing to reset any more');
     await assertSucceeded(node, await node.provision());
+  });
+
+  test('restores units, accounts, the time service, trusted certificates and files of a host', {
+    timeout: 10 * MINUTE,
+  }, async () => {
+    const node = await fleet.start({ name: 'e2e-r2', ip: '10.99.0.74' });
+    // The clock is that of all machines here: no chronyd may move it (chronyd(8), -x). The kubelet has no configuration yet.
+    await node.machine.shell(
+      `printf 'DAEMON_OPTS="-F 1 -x"\\n' >/etc/default/chrony; systemctl disable --now kubelet
+printf '[Service]\\nExecStart=/bin/sleep infinity\\n[Install]\\nWantedBy=multi-user.target\\n' | tee /etc/systemd/system/e2e-there.service /usr/lib/systemd/system/e2e-masked.service >/dev/null
+systemctl daemon-reload; systemctl enable --now e2e-there; systemctl enable chrony; systemctl mask e2e-masked
+printf '/dev/e2e-swap none swap sw 0 0\\n' >>/etc/fstab`,
+    );
+    const stateOf = () => node.machine.shell(STATE_OF_A_HOST);
+    const before = await stateOf();
+    const unit = '[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n';
+    await node.lay({
+      apiVersion: 'machineadm.dev/v1alpha1',
+      kind: 'MachineBootstrap',
+      metadata: { name: 'e2e-r2' },
+      host: {
+        hostname: 'e2e-undone',
+        timezone: 'Europe/Zurich',
+        swap: 'Disabled',
+        time: { enabled: false },
+        certificateAuthorities: [{ name: 'e2e', pem: seeds.caCertificate }],
+        groups: [{ name: 'undone', gid: 4321 }],
+        users: [{ name: 'grace', uid: 4322, groups: ['undone'] }],
+        files: [
+          { path: '/etc/systemd/system/e2e-ours.service', content: unit },
+          { path: '/etc/tmpfiles.d/e2e.conf', content: 'd /run/e2e 0755 root root\n' },
+        ],
+        services: [
+          { name: 'e2e-ours', enabled: true, state: 'Started' },
+          {
+            name: 'e2e-there',
+            enabled: false,
+            state: 'Stopped',
+            dropIns: [{ name: '10-e2e.conf', content: '[Service]\n' }],
+          },
+          { name: 'e2e-masked', masked: false, enabled: true, state: 'Started' },
+        ],
+      },
+      reporting: { sinks: [] },
+    });
+    await assertSucceeded(node, await node.provision());
+    assert.notEqual(await stateOf(), before);
+
+    const dry = await node.agent(['reset', '--dry-run']);
+    const done = await node.agent(['reset', '--yes']);
+    assert.equal(done.exitCode, 0, told(done));
+    const planned = dry.stdout.split('\n').filter((line) => line !== '' && !line.includes('nothing was changed'));
+    assert.ok(planned.length > 10);
+    for (const line of planned) assert.ok(told(done).includes(line), `${line}\n${told(done)}`);
+    assert.deepEqual((await stateOf()).split('\n'), before.split('\n'));
+    assert.equal((await node.agent(['reset', '--dry-run'])).exitCode, 4, 'there is nothing to reset any more');
   });
 });
