@@ -16,6 +16,8 @@ const PROBE_TIMEOUT_MS = 3_000;
 /** An old route or lease is still there for a moment after its configuration is gone. */
 const STEADY_TIMES = 4;
 
+type Waiting = Pick<Execution, 'signal' | 'waitingFor'>;
+
 export interface WantedFile extends NetworkFile {
   readonly mode: number;
   readonly gid: number;
@@ -39,7 +41,7 @@ export interface Trial {
  * Applies files as `netplan try` does: they stay if the network works with them; otherwise the previous ones are restored. The
  * previous files are on disk until then, so that a run after a killed one begins with them again.
  */
-export async function tryOut(host: Host, change: NetworkChange, execution: Execution): Promise<void> {
+export async function tryOut(host: Host, change: NetworkChange, execution: Waiting): Promise<void> {
   const { desired, write, remove } = change;
   const tool = TOOLS[desired.tool];
   const earlier = await readTrial(host);
@@ -140,7 +142,7 @@ async function whatIsLost(
   host: QueryHost,
   { keep }: NetworkModel,
   hadDefaultRoute: boolean,
-  { signal, waitingFor }: Execution,
+  { signal, waitingFor }: Waiting,
 ): Promise<string | undefined> {
   const deadline = performance.now() + keep.timeoutMs;
   waitingFor(`the network${keep.endpoint === undefined ? '' : ` and ${keep.endpoint}`}`);

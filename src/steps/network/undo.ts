@@ -43,10 +43,8 @@ export async function undoNetwork(
       continue;
     }
     isApplied = true;
-    const parts = [
-      ...(isPending ? ['finish an interrupted change'] : []),
-      ...todo.flatMap(({ summary }) => summary ?? []),
-    ];
+    const parts = todo.flatMap(({ summary }) => summary ?? []);
+    if (isPending) parts.unshift('finish an interrupted change');
     // A trial that was not confirmed begins again with the previous files.
     const change = own.filter((record) =>
       isPending ? record.actions.every(({ perform }) => perform) : record.actions.some(({ perform }) => perform),
@@ -56,13 +54,10 @@ export async function undoNetwork(
       ...(todo[0]?.resource && { resource: todo[0].resource }),
       perform: (changing, signal) => apply(changing, tool, change, note, signal),
     });
-    const devices = change.flatMap(({ resource, was }) =>
-      was === null && resource.endsWith('.netdev') ? [resource] : [],
-    );
-    for (const device of devices) {
-      all.push({
-        summary: `leave the device of ${partsOf(device).name} until the next boot: systemd-networkd removes none`,
-      });
+    for (const { resource, was } of change) {
+      if (was !== null || !resource.endsWith('.netdev')) continue;
+      const { name } = partsOf(resource);
+      all.push({ summary: `leave the device of ${name} until the next boot: systemd-networkd removes none` });
     }
   }
   if (isPending && !isApplied) all.push({ perform: (changing) => changing.removeFile(NETWORK_TRIAL) });
@@ -97,15 +92,6 @@ async function apply(
     endpoint: text(member(member(note, 'keep'), 'endpoint')),
     timeoutMs: typeof timeoutMs === 'number' ? timeoutMs : KEEP_TIMEOUT_MS,
   };
-  const ignored = (): void => {};
-  const execution = {
-    signal,
-    waitingFor: ignored,
-    output: ignored,
-    warn: ignored,
-    release: ignored,
-    remember: ignored,
-  };
-  await tryOut(host, { desired: { tool, files: [], keep }, write, remove }, execution);
+  await tryOut(host, { desired: { tool, files: [], keep }, write, remove }, { signal, waitingFor: () => {} });
   await confirm(host);
 }
