@@ -80,7 +80,7 @@ export async function planServices(
       const isFree = isOurs || removed.has(name) || !was.exists;
       const isBarred = isMasked && (verb === 'start' || verb === 'enable');
       if (isFree && !isBarred) return true;
-      const why = isBarred ? 'it is masked' : `machineadm did not ${opposite} it`;
+      const why = isBarred ? 'it is masked' : 'that was not machineadm';
       last.push({ summary: `leave ${name} ${VERBS[opposite].state}: ${why}` });
       return false;
     };

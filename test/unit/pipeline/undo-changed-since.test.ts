@@ -30,19 +30,19 @@ const CHANGES: Readonly<Record<string, Change>> = {
   'a service of before that was stopped': {
     document: 'services: [{name: containerd, dropIns: [{name: 10-x.conf, content: "[Service]\\n"}]}]',
     change: (machine) => machine.services.stop('containerd'),
-    left: 'leave containerd stopped: machineadm did not stop it',
+    left: 'leave containerd stopped: that was not machineadm',
     stays: /^service containerd .*/,
   },
   'a service that was disabled, and that machineadm only stopped': {
     document: 'services: [{name: cron, state: Stopped}]',
     change: (machine) => machine.services.disable('cron'),
-    left: 'leave cron disabled: machineadm did not disable it',
+    left: 'leave cron disabled: that was not machineadm',
     stays: /(?<=^service cron .*)"enabled":\w+/,
   },
   'a service that was masked': {
     document: 'services: [{name: cron, state: Stopped}]',
     change: (machine) => machine.services.mask('cron'),
-    left: 'leave cron masked: machineadm did not mask it',
+    left: 'leave cron masked: that was not machineadm',
     stays: /^service cron .*/,
   },
   'a kernel setting': {
