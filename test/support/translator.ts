@@ -7,12 +7,15 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret } from '@machineadm/document/secret.ts';
 import { parse, parseAllDocuments } from 'yaml';
+import { TRANSLATOR_IMAGE } from '../../scripts/translator/image.ts';
 import type { ApiCredential } from '../../src/host/cluster/api-server.ts';
 import { kubeconfig } from './api-server.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 export const BASE = join(ROOT, 'packaging/translator/base');
+/** As the image starts it. */
+const NODE_FLAGS = TRANSLATOR_IMAGE.entrypoint.filter((word) => word.startsWith('--'));
 const MAIN = join(ROOT, 'packages/translator/src/main.ts');
 const SYSTEM = 'machineadm-system';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
@@ -156,7 +159,9 @@ async function accountToken(server: KubeApiServer): Promise<string> {
 }
 
 async function startReplica(args: readonly string[]): Promise<Replica> {
-  const child: ChildProcess = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child: ChildProcess = spawn(process.execPath, [...NODE_FLAGS, MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const log: Record<string, unknown>[] = [];
   let errors = '';
   let rest = '';

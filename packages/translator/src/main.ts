@@ -1,4 +1,6 @@
+import { isMainThread } from 'node:worker_threads';
 import { connect } from './cluster/api.ts';
+import { conversionsIn, serveConversions } from './conversion-worker.ts';
 import { readCommandLine } from './service/configuration.ts';
 import { errorText, jsonLog } from './service/log.ts';
 import { startService } from './service/service.ts';
@@ -22,7 +24,8 @@ async function main(): Promise<number> {
   try {
     const { configuration } = line;
     const api = connect(configuration.kubeconfig);
-    const service = await startService(configuration, api, VERSION, log, stopping.signal);
+    const conversions = conversionsIn(process.argv[1] ?? '');
+    const service = await startService(configuration, api, VERSION, log, stopping.signal, conversions);
     await stopped;
     await service?.stop();
     return 0;
@@ -32,7 +35,9 @@ async function main(): Promise<number> {
   }
 }
 
-// The process ends once its last connection to the API server is idle, within seconds.
-void main().then((status) => {
-  process.exitCode = status;
-});
+if (isMainThread) {
+  // The process ends once its last connection to the API server is idle, within seconds.
+  void main().then((status) => {
+    process.exitCode = status;
+  });
+} else serveConversions();

@@ -1,11 +1,12 @@
 import { type Api, isStatus } from '../cluster/api.ts';
 import { SECRET_TYPE, type SecretObject } from '../cluster/objects.ts';
 import { configOwner, type Related, relatedObjects, type ServedVersions } from '../cluster/related.ts';
+import type { Conversions } from '../conversion-worker.ts';
 import { Kept } from '../kept.ts';
 import { isOptedIn } from '../opt-in.ts';
 import { type Profile, profileFor } from '../profiles.ts';
 import { mintReportCredential } from '../reports/mint.ts';
-import { convertSecret, runsMachineadm, wrapConverted } from '../translate.ts';
+import { runsMachineadm } from '../translate.ts';
 import { type AdmissionRequest, allowed, markOf, TRANSLATED, translated } from './review.ts';
 
 /** What became of a Secret. `Untouched`: nobody asked for a translation, or there is nothing to translate. */
@@ -26,6 +27,7 @@ export interface Translator {
   /** The current profiles. Throws `Kept` where the file is invalid. */
   readonly profiles: () => Promise<ReadonlyMap<string, Profile>>;
   readonly version: string;
+  readonly conversions: Conversions;
 }
 
 /**
@@ -72,7 +74,7 @@ async function translation(
   { isDryRun, namespace }: AdmissionRequest,
   secret: SecretObject,
   { config, machine, cluster }: Related,
-  { api, profiles, version }: Translator,
+  { api, profiles, version, conversions }: Translator,
   deadline: AbortSignal,
 ): Promise<{ readonly userData: string; readonly codes: readonly string[] }> {
   if (machine === undefined)
@@ -80,12 +82,13 @@ async function translation(
   const profile = profileFor([machine, config, cluster], await profiles());
   const related = [machine, ...(cluster === undefined ? [] : [cluster])];
   const placed = { ...secret, metadata: { ...secret.metadata, namespace } };
-  const converted = await convertSecret(placed, related, profile);
+  const converted = await conversions.convertSecret(deadline, placed, related, profile);
   const { report } = profile;
   // A dry run must have no side effect (sideEffects: NoneOnDryRun).
   const sink =
     report === undefined || isDryRun ? undefined : await mintReportCredential(api, machine, report, deadline);
-  return { userData: await wrapConverted(converted, profile, sink, version), codes: converted.codes };
+  const userData = await conversions.wrapConverted(deadline, converted, profile, sink, version);
+  return { userData, codes: converted.codes };
 }
 
 async function within<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {

@@ -11,8 +11,8 @@ const Review = z.looseObject({
     operation: z.enum(['CREATE', 'UPDATE', 'DELETE', 'CONNECT']),
     namespace: z.string().optional(),
     dryRun: z.boolean().nullish(),
-    object: z.unknown(),
-    oldObject: z.unknown(),
+    object: z.unknown().optional(),
+    oldObject: z.unknown().optional(),
   }),
 });
 

@@ -70,6 +70,7 @@ function apiOf(config: KubeConfig): Api {
   if (cluster === null) throw new Error('the kubeconfig has no current cluster');
   const library = new IsomorphicFetchHttpLibrary();
   const watcher = new Watch(config);
+  const reuseConnections = connectionReuse();
   return {
     certificateAuthority: bufferFromFileOrString(cluster.caFile, cluster.caData)?.toString('utf8'),
     async request({ method = 'GET', path, query = {}, body, contentType, signal }) {
@@ -83,6 +84,7 @@ function apiOf(config: KubeConfig): Api {
       const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
       context.setSignal(signal === undefined ? timeout : AbortSignal.any([signal, timeout]));
       await config.applySecurityAuthentication(context);
+      reuseConnections(context);
       const { httpStatusCode, body: answer } = await library.send(context).toPromise();
       const value = parsedJson(await answer.text());
       if (httpStatusCode >= 200 && httpStatusCode <= 299) return value;
@@ -105,6 +107,23 @@ function apiOf(config: KubeConfig): Api {
         signal.addEventListener('abort', () => resolve(), { once: true });
       });
     },
+  };
+}
+
+/** After so long the credentials of connections are read again: certificates of a kubeconfig may be rotated. */
+const REUSE_MS = 600_000;
+
+/**
+ * Lets requests share connections. The client (2.0.1) makes a new pool of connections for each request, with a handshake
+ * each and memory that is freed late: 800 MB after a thousand translations.
+ */
+function connectionReuse(): (context: RequestContext) => void {
+  let shared: { readonly dispatcher: ReturnType<RequestContext['getDispatcher']>; readonly at: number } | undefined;
+  return (context) => {
+    if (shared === undefined || performance.now() - shared.at > REUSE_MS) {
+      shared = { dispatcher: context.getDispatcher(), at: performance.now() };
+    }
+    if (shared.dispatcher !== undefined) context.setDispatcher(shared.dispatcher);
   };
 }
 

@@ -7,6 +7,7 @@ import { readDirectory } from '../certificates/directory.ts';
 import { expiryOf, SelfManagedCertificate } from '../certificates/self-managed.ts';
 import type { Api } from '../cluster/api.ts';
 import { ServedVersions } from '../cluster/related.ts';
+import type { Conversions } from '../conversion-worker.ts';
 import { copyConditions } from '../reports/copier.ts';
 import type { Configuration } from './configuration.ts';
 import { healthServer } from './health.ts';
@@ -41,6 +42,7 @@ export async function startService(
   version: string,
   log: Log,
   signal: AbortSignal,
+  conversions: Conversions,
 ): Promise<Service | undefined> {
   const metrics = newMetrics();
   const versions = new ServedVersions(api);
@@ -57,7 +59,7 @@ export async function startService(
   }
   const server = createServer({ cert: first.certificate, key: first.key, minVersion: 'TLSv1.2' });
   const recording = new Set<Promise<void>>();
-  const translator = { api, versions, profiles: profilesFrom(configuration.profiles), version };
+  const translator = { api, versions, profiles: profilesFrom(configuration.profiles), version, conversions };
   const listener = admissionListener(translator, { deadlineMs: configuration.deadlineMs }, log, metrics, (outcome) => {
     const done = recordOutcome(api, versions, outcome)
       .catch((error: unknown) => {
@@ -96,6 +98,7 @@ export async function startService(
       ended.abort();
       await Promise.all(work);
       await close(health);
+      await conversions.close();
       log('info', 'stopped');
     },
   };
