@@ -12,6 +12,12 @@ const USER = '65532:65532';
 export const TRANSLATOR_IMAGE = {
   title: 'machineadm-translator',
   description: 'Bootstrap translator of machineadm for the management cluster of Cluster API',
-  entrypoint: [`/${TRANSLATOR_NODE}`, '--max-old-space-size=256', '--disable-sigusr1', `/${TRANSLATOR_PROGRAM}`],
+  entrypoint: [
+    `/${TRANSLATOR_NODE}`,
+    '--max-old-space-size=128',
+    '--max-semi-space-size=8',
+    '--disable-sigusr1',
+    `/${TRANSLATOR_PROGRAM}`,
+  ],
   user: USER,
 } as const;

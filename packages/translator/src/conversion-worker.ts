@@ -3,7 +3,7 @@ import { Kept, type KeptReason } from './kept.ts';
 import { convertSecret, wrapConverted } from './translate.ts';
 
 /**
- * Conversions run in a thread of their own, which is ended when one takes too long: user data is text of whoever may write
+ * Conversions run in their own thread, which is ended when one takes too long: user data is text of whoever may write
  * a KubeadmConfig, and must not keep the translator from answering for others.
  */
 const TASKS = { convertSecret, wrapConverted } as const;
@@ -35,7 +35,7 @@ export interface Conversions {
 /** Answers in a worker thread; the main program calls it where it is one. */
 export function serveConversions(): void {
   parentPort?.on('message', ({ task, args }: Job) => {
-    run(task, args).then((result) => parentPort?.postMessage(result));
+    void run(task, args).then((result) => parentPort?.postMessage(result));
   });
 }
 
@@ -55,7 +55,9 @@ export function conversionsIn(program: string): Conversions {
   let previous: Promise<unknown> = Promise.resolve();
 
   const start = (): Worker => {
-    const started = new Worker(program, { resourceLimits: { maxOldGenerationSizeMb: 192 } });
+    const started = new Worker(program, {
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 },
+    });
     // A worker that fails or ends is replaced for the next conversion.
     started
       .on('error', () => undefined)
