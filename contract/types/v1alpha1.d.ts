@@ -93,7 +93,7 @@ export interface MachineBootstrap {
         readonly headers?: {
           readonly [key: string]: Secret;
         };
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
         readonly allowInsecure?: boolean;
         /** The SHA-256 digest of the response. A response with another digest is refused. Default: the response is not compared. */
         readonly sha256?: Sha256;
@@ -111,7 +111,7 @@ export interface MachineBootstrap {
         readonly key?: string;
         /** The URL of the service, for a VPC endpoint. Default: the public endpoint of the region. */
         readonly endpoint?: HttpUrl | VariableText;
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
         readonly allowInsecure?: boolean;
       };
     } | {
@@ -123,12 +123,12 @@ export interface MachineBootstrap {
         readonly region?: string | VariableText;
         /** The URL of the service, for a VPC endpoint. Default: the public endpoint of the region. */
         readonly endpoint?: HttpUrl | VariableText;
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
         readonly allowInsecure?: boolean;
       };
     };
   };
-  /** The operating system of the machine. Default: machineadm changes nothing of the operating system. */
+  /** The operating system of the machine. Default: machineadm does not change the operating system. */
   readonly host?: {
     /** The operating system of the machine. On another one the document is refused. */
     readonly platform?: 'Linux' | 'Windows';
@@ -307,7 +307,7 @@ export interface MachineBootstrap {
       readonly system?: boolean;
       /** The password as a hash that crypt(5) reads, or "*" or "!" for none. Default: the password stays as it is. */
       readonly passwordHash?: Secret;
-      /** Whether login with the password is barred. SSH keys still work. */
+      /** Whether login with the password is disabled. SSH keys still work. */
       readonly locked?: boolean;
       /** Whether the account is expired, so that no one can log in with it. */
       readonly inactive?: boolean;
@@ -340,7 +340,7 @@ export interface MachineBootstrap {
       readonly https?: Secret;
       /** Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses. */
       readonly no?: readonly (string | VariableText)[];
-      /** Who uses the proxy. environment writes it to /etc/environment, which every user can read. */
+      /** The programs that use the proxy. environment writes it to /etc/environment, which every user can read. */
       readonly for?: readonly ('agent' | 'containerd' | 'kubelet' | 'environment')[];
     };
     /** Certificate authorities that the operating system and the requests of machineadm trust. */
@@ -349,9 +349,9 @@ export interface MachineBootstrap {
       readonly name: string;
       /** The certificate in PEM form. */
       readonly pem: Certificate;
-      /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */
+      /** Services that are restarted after a change, once all changes are made, if they run. Default: none. */
       readonly restarts?: readonly (string)[];
-      /** Services that read their configuration again when it was changed, where they run. Default: none. */
+      /** Services that reload their configuration after a change, if they run. Default: none. */
       readonly reloads?: readonly (string)[];
     })[];
     /** Makes the machine a member of an Active Directory domain. Default: the machine joins no domain. */
@@ -379,7 +379,7 @@ export interface MachineBootstrap {
       readonly domainController?: string;
       /** Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password. */
       readonly accountReuse?: boolean;
-      /** What happens when the domain no longer accepts the keys of this machine. */
+      /** The action when the domain no longer accepts the keys of this machine. */
       readonly onBroken?: 'Fail' | 'Rejoin';
       /** Leave makes `machineadm reset` remove the keytab. The account stays in the directory. */
       readonly onReset?: 'Keep' | 'Leave';
@@ -458,7 +458,7 @@ export interface MachineBootstrap {
         readonly options?: readonly (string)[];
         /** Whether an existing file system grows to the size of its device. Its data is kept, and it stays mounted. Only ext4, xfs and btrfs can. */
         readonly grow?: boolean;
-        /** Whether the device is formatted whatever it holds. The data on it is lost. */
+        /** Whether the device is formatted regardless of its contents. Its data is lost. */
         readonly overwrite?: boolean;
         /** Types of file systems, as blkid names them, that may be formatted over without overwrite. */
         readonly replace?: readonly (string)[];
@@ -481,24 +481,24 @@ export interface MachineBootstrap {
     readonly directories?: readonly ({
       /** The path of the directory. Those above it are made if needed. */
       readonly path: AbsolutePath;
-      /** The permissions of the directory in octal digits, in quotes. Default: "0755" where it is made; one that is there keeps its own. */
+      /** The permissions of the directory in octal digits, in quotes. Default: "0755" for a new directory; an existing one keeps its mode. */
       readonly mode?: FileMode;
-      /** The user and group that own the directory, as names or numeric IDs. Default: root:root where it is made; one that is there keeps its own. */
+      /** The user and group that own the directory, as names or numeric IDs. Default: root:root for a new directory; an existing one keeps its owner. */
       readonly owner?: string;
-      /** Modes and owner of everything in the directory; files, directories and links that the document names have their own. With absent, true removes what is in it, too. Default: what is in it stays as it is; with absent, it must be empty. */
+      /** Modes and owner of everything in the directory, except files, directories and links that the document names. With absent, true also removes the contents. Default: the contents stay unchanged; with absent, the directory must be empty. */
       readonly recursive?: {
         /** The permissions of the files in it. Default: they keep their own. */
         readonly mode?: FileMode;
         /** The permissions of the directories in it. Default: they keep their own. */
         readonly directoryMode?: FileMode;
-        /** The user and group that own what is in it. Default: it keeps its own. */
+        /** The user and group that own its contents. Default: it keeps its own. */
         readonly owner?: string;
       } | true;
-      /** Whether it is removed where it is, and nothing else is said of it. */
+      /** Whether the path is removed. Excludes all other settings of it. */
       readonly absent?: boolean;
-      /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */
+      /** Services that are restarted after a change, once all changes are made, if they run. Default: none. */
       readonly restarts?: readonly (string)[];
-      /** Services that read their configuration again when it was changed, where they run. Default: none. */
+      /** Services that reload their configuration after a change, if they run. Default: none. */
       readonly reloads?: readonly (string)[];
     })[];
     /** Files that machineadm writes, after mounts and users exist. */
@@ -525,7 +525,7 @@ export interface MachineBootstrap {
           readonly headers?: {
             readonly [key: string]: Secret;
           };
-          /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
           readonly allowInsecure?: boolean;
         };
       };
@@ -539,7 +539,7 @@ export interface MachineBootstrap {
       readonly directoryMode?: FileMode;
       /** Whether the content is added once at the end of the file. With false it is the whole file. */
       readonly append?: boolean;
-      /** Adds the content to the file between two comments that name it. Another content takes the place of the earlier one, and the block goes with its entry. Default: the content is the whole file, or is appended. */
+      /** Adds the content to the file between two comments that name it. A changed content replaces the block, and the block is removed with its entry. Default: the content is the whole file, or is appended. */
       readonly block?: {
         /** The name of the block in the file. */
         readonly name: string;
@@ -559,26 +559,26 @@ export interface MachineBootstrap {
         /** How many leading directories are removed from the names of members. Members with fewer are left out. */
         readonly stripComponents?: number;
       };
-      /** Whether it is removed where it is, and nothing else is said of it. */
+      /** Whether the path is removed. Excludes all other settings of it. */
       readonly absent?: boolean;
-      /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */
+      /** Services that are restarted after a change, once all changes are made, if they run. Default: none. */
       readonly restarts?: readonly (string)[];
-      /** Services that read their configuration again when it was changed, where they run. Default: none. */
+      /** Services that reload their configuration after a change, if they run. Default: none. */
       readonly reloads?: readonly (string)[];
     })[];
     /** Symbolic links that machineadm makes, after it has written files. */
     readonly links?: readonly ({
       /** The path of the link. Directories above it are made if needed. */
       readonly path: AbsolutePath;
-      /** What the link holds: an absolute path, or one that begins at the directory of the link. Required, except with absent. Default: the link is removed. */
+      /** The target of the link: an absolute path, or one relative to the directory of the link. Required, except with absent. Default: the link is removed. */
       readonly target?: string;
-      /** Whether a file, or a link of others to something else, is replaced. A directory never is. */
+      /** Whether to replace an existing file, or a link to another target. A directory is never replaced. */
       readonly force?: boolean;
-      /** Whether it is removed where it is, and nothing else is said of it. */
+      /** Whether the path is removed. Excludes all other settings of it. */
       readonly absent?: boolean;
-      /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */
+      /** Services that are restarted after a change, once all changes are made, if they run. Default: none. */
       readonly restarts?: readonly (string)[];
-      /** Services that read their configuration again when it was changed, where they run. Default: none. */
+      /** Services that reload their configuration after a change, if they run. Default: none. */
       readonly reloads?: readonly (string)[];
     })[];
     /** Whether to remove files, links, directories and drop-ins that an earlier run created and the document no longer lists. Anything changed since is kept. */
@@ -677,7 +677,7 @@ export interface MachineBootstrap {
           };
           /** The certificate that containerd presents to the server (mutual TLS). Default: none is presented. */
           readonly clientCertificate?: ClientCertificate;
-          /** Accepts any certificate of the server, so that anybody on the network path can replace images. */
+          /** Accepts any certificate of the server, so that anyone on the network path can replace images. */
           readonly skipVerify?: boolean;
           /** Whether the API begins at the path of the URL itself instead of at /v2 below it. */
           readonly overridePath?: boolean;
@@ -694,7 +694,7 @@ export interface MachineBootstrap {
             /** The password or token. */
             readonly password: Secret;
           };
-          /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
           readonly allowInsecure?: boolean;
         })[];
         /** Whether the registry itself is asked when no mirror has an image. */
@@ -708,7 +708,7 @@ export interface MachineBootstrap {
         };
         /** The certificate that containerd presents to the server (mutual TLS). Default: none is presented. */
         readonly clientCertificate?: ClientCertificate;
-        /** Accepts any certificate of the server, so that anybody on the network path can replace images. */
+        /** Accepts any certificate of the server, so that anyone on the network path can replace images. */
         readonly skipVerify?: boolean;
         /** Whether the API begins at the path of the URL itself instead of at /v2 below it. */
         readonly overridePath?: boolean;
@@ -725,7 +725,7 @@ export interface MachineBootstrap {
           /** The password or token. */
           readonly password: Secret;
         };
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
         readonly allowInsecure?: boolean;
       })[];
       /** Any other key of the configuration of containerd, in the format of the installed version. machineadm merges it last and compares it with what containerd reports. */
@@ -746,13 +746,13 @@ export interface MachineBootstrap {
       readonly headers?: {
         readonly [key: string]: Secret;
       };
-      /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+      /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
       readonly allowInsecure?: boolean;
     })[];
     /** Images that must be present before the bootstrapper runs. Of a name with tag and digest, the digest counts. */
     readonly required?: readonly (string)[];
   };
-  /** What makes the machine a Kubernetes node. Default: machineadm configures the operating system only. */
+  /** The Kubernetes node that the machine becomes. Default: machineadm configures the operating system only. */
   readonly kubernetes?: {
     /** The exact Kubernetes version. kubeadm on the machine must have the same minor version; nothing is downloaded. */
     readonly version: string;
@@ -1312,7 +1312,7 @@ export interface MachineBootstrap {
           readonly endpoint: HostPort | VariableText;
           /** The hashes of the public key of the cluster's authority. Required unless unsafeSkipCAVerification is set. */
           readonly caCertHashes?: readonly (string | VariableText)[];
-          /** Joins without proof that the cluster is the right one. Anybody on the network path can take over the node. Excludes caCertHashes. */
+          /** Joins without verifying the cluster. Anyone on the network path can take over the node. Excludes caCertHashes. */
           readonly unsafeSkipCAVerification?: boolean;
         };
         /** Discovery with a kubeconfig file. Excludes token. Default: token is used. */
@@ -1418,7 +1418,7 @@ export interface MachineBootstrap {
       readonly reason: string;
     })[];
   };
-  /** Where the outcome of a run is reported, beside the status file and the exit code. Default: the journal and the sentinel. */
+  /** Receivers of the outcome of a run, in addition to the status file and the exit code. Default: the journal and the sentinel. */
   readonly reporting?: {
     /** The file whose existence means that the node works. Cluster API's bootstrap contract asks for it. Default: the path of Cluster API. */
     readonly sentinel?: {
@@ -1806,7 +1806,7 @@ export type NATSSink = {
   };
   /** The prefix of the subjects that the server answers on. */
   readonly inboxPrefix?: string;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
   readonly allowInsecure?: boolean;
   /** PEM certificates that this sink trusts beside those of the system and of host.certificateAuthorities. Default: none beside those. */
   readonly certificateAuthority?: Certificate;
@@ -1842,10 +1842,10 @@ export type AWSSink = {
     readonly region?: string;
     /** The URL of S3, for a VPC endpoint. Default: the public endpoint of the region. */
     readonly endpoint?: HttpUrl;
-    /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+    /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
     readonly allowInsecure?: boolean;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1865,7 +1865,7 @@ export type GCPSink = {
   readonly serviceAccount?: string;
   /** The URL of Pub/Sub, for a regional or private endpoint. */
   readonly endpoint?: HttpUrl;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1885,7 +1885,7 @@ export type AzureSink = {
   readonly topicEndpoint?: string;
   /** The client ID of a user-assigned managed identity. Default: the system-assigned identity, or the only one. */
   readonly clientID?: string;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1905,7 +1905,7 @@ export type OTLPSink = {
   readonly headers?: {
     readonly [key: string]: Secret;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
   readonly allowInsecure?: boolean;
   /** The span that the run belongs to (W3C Trace Context). Default: the run starts a new trace. */
   readonly traceparent?: string;
@@ -1945,7 +1945,7 @@ export type WebhookSink = {
   readonly headers?: {
     readonly [key: string]: Secret;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
   readonly allowInsecure?: boolean;
   /** PEM certificates that this sink trusts beside those of the system and of host.certificateAuthorities. Default: none beside those. */
   readonly certificateAuthority?: Certificate;

@@ -12,7 +12,7 @@ const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kuber
   npm run lab -- export FILE.tar.gz       pack all that was built, for another machine
   npm run lab -- import FILE.tar.gz       take over what another machine built
   npm run lab -- up [NAME…]               boot machines (default: cp1); they stay until they are taken down
-  npm run lab -- up-openrc NAME…          the same with OpenRC in the place of systemd, without Kubernetes
+  npm run lab -- up-openrc NAME…          the same with OpenRC instead of systemd, without Kubernetes
   npm run lab -- list                     names, addresses, state
   npm run lab -- exec NAME COMMAND…       run a command in one
   npm run lab -- copy NAME SOURCE TARGET  put a file into one

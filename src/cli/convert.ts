@@ -103,7 +103,7 @@ function refuseCarrierOptions(options: ConvertCommandOptions): void {
   throw new MachineadmError({
     reason: 'UsageInvalid',
     summary: `${stray} is of use with --wrap only`,
-    remedy: 'Say with --wrap FORMAT that user data is wanted, or leave it out.',
+    remedy: 'Add --wrap FORMAT to write user data, or remove the option.',
   });
 }
 

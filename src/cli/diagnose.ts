@@ -37,7 +37,7 @@ const CLEANUPS: Readonly<Record<Verdict['cleanup'], string | undefined>> = {
 /** The verdict for people: the cause, the lines that prove it, what to do and the command to try next. */
 export function formatVerdict(verdict: Verdict): string {
   if (verdict.outcome === 'success') {
-    return ['success: the bootstrap ended well', ...evidenceLines(verdict)].join('\n');
+    return ['success: the bootstrap completed', ...evidenceLines(verdict)].join('\n');
   }
   const { reason, summary, phase, symptoms, remedy, retryable } = verdict;
   const cleanup = CLEANUPS[verdict.cleanup];

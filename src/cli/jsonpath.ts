@@ -69,7 +69,7 @@ function select(path: string, root: unknown, here: unknown): readonly unknown[] 
   let rest = path.replace(/^[$@]/, '');
   while (rest !== '' && rest !== '.') {
     const found = STEP.exec(rest);
-    if (found === null) throw invalid(path, `"${rest}" is no field, index or filter`);
+    if (found === null) throw invalid(path, `"${rest}" is not a field, index or filter`);
     rest = rest.slice(found[0].length);
     values = values.flatMap((value) => step(value, found, root));
   }

@@ -28,7 +28,7 @@ export function addMachineCommands(program: Command, done: (status: number) => v
     .description('show how the run on this machine is going, or how it ended')
     .addOption(outputOption('html'))
     .option('--wait', "wait for the end of the run, and exit with the run's exit status; a terminal shows its progress")
-    .option('--follow', 'the same, with each event as a line on stderr')
+    .option('--follow', 'the same, and print each event as a line on stderr')
     .addOption(jsonStreamOption())
     .addOption(timeoutOption('the wait').default('30m'))
     .addHelpText(
@@ -46,7 +46,7 @@ export function addMachineCommands(program: Command, done: (status: number) => v
 
   const doctor = program
     .command('doctor')
-    .description('check whether a bootstrap can succeed here, or whether the node works; changes nothing')
+    .description('check whether a bootstrap can succeed on this machine, or whether the node works; changes nothing')
     .addOption(outputOption('junit'));
   addDocuments(doctor)
     .addHelpText(
@@ -57,7 +57,7 @@ export function addMachineCommands(program: Command, done: (status: number) => v
 
   program
     .command('facts')
-    .description('show what is known of the machine: system, versions, hardware, and what variables can use')
+    .description('show facts about the machine: system, versions, hardware, and values for variables')
     .addOption(outputOption())
     .addHelpText('after', '\nExamples:\n  machineadm facts\n  machineadm facts -o jsonpath={.hardware.memory}')
     .action(async (options: { output: OutputFormat }) => done(await (await import('./facts.ts')).facts(options)));

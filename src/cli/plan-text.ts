@@ -89,7 +89,7 @@ function diffLines(diff: string | undefined, paint: Paint): readonly string[] {
 
 function inTheWay({ problems }: PlanWithProblems, view: PlanView): readonly string[] {
   return [
-    view.paint('bold', 'In the way: provision refuses to begin'),
+    view.paint('bold', 'provision would refuse to start'),
     ...problems.flatMap(({ message, hint, code, path, ...at }) => [
       ...wrapped(`  ! ${message} [${code}]`, view.width).map((line) => view.paint('red', line)),
       ...(isPlace(at) ? [view.paint('dim', `    ${printable(`${formatPlace(at)}  ${path}`)}`)] : []),

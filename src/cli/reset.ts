@@ -30,7 +30,7 @@ export async function resetCommand(options: ResetOptions): Promise<number> {
     });
     if (options.output !== 'text')
       await printData(options.output, 'ResetResult', { done: done !== undefined, actions: shown });
-    else if (done !== undefined) printText('this machine is no node any more; the journal is kept as journal.reset');
+    else if (done !== undefined) printText('this machine is no longer a node; the journal is kept as journal.reset');
     return exitCode('Success');
   } finally {
     process.off('SIGTERM', onSignal);

@@ -92,7 +92,7 @@ async function carried(
   if (secret !== undefined && !/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(secret)) {
     throw new MachineadmError({
       reason: 'UsageInvalid',
-      summary: `--secret: "${secret}" is no name of a Kubernetes object`,
+      summary: `--secret: "${secret}" is not a valid name of a Kubernetes object`,
       remedy: 'Use lower-case letters, digits, "-" and ".", such as prod-a-worker-1-machineadm.',
     });
   }

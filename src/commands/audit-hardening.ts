@@ -86,7 +86,7 @@ function nothingChosen(): MachineadmError {
 function noNode(): MachineadmError {
   return new MachineadmError({
     reason: 'NotANode',
-    summary: 'this machine is no node: it has no /etc/kubernetes/kubelet.conf',
+    summary: 'this machine is not a node: it has no /etc/kubernetes/kubelet.conf',
     remedy: 'Run the audit on a node. The profile cis-os can be audited on any machine.',
   });
 }

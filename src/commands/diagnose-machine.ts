@@ -80,7 +80,7 @@ function nothingTried(): MachineadmError {
   return new MachineadmError({
     reason: 'NoRun',
     summary: 'neither machineadm nor kubeadm ever ran on this machine: there is no failure to name',
-    remedy: 'Look at the machine before a run with `machineadm doctor`, or judge saved logs with `--log FILE`.',
+    remedy: 'Check the machine before a run with `machineadm doctor`, or diagnose saved logs with `--log FILE`.',
   });
 }
 

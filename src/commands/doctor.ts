@@ -207,7 +207,7 @@ async function documentChecks(host: QueryHost, facts: Facts, document: ReadDocum
   const source = sourcesOf(document);
   const found = findingsOf(await findRequirements(steps, { host, model, facts, scope: 'all', record, source }));
   if (found.some(({ severity }) => severity === 'failed' || severity === 'warning')) return found;
-  const text = 'everything that the steps need is here';
+  const text = 'all requirements of the steps are met';
   return [{ id: 'document', title: 'document', severity: 'passed', text }, ...found];
 }
 

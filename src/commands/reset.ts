@@ -110,6 +110,6 @@ function nothingToReset(why: string): MachineadmError {
   return new MachineadmError({
     reason: 'NoRun',
     summary: `There is nothing to reset: ${why}.`,
-    remedy: 'To take a node away that machineadm did not make, use kubeadm reset.',
+    remedy: 'To reset a node that machineadm did not create, use kubeadm reset.',
   });
 }

@@ -74,7 +74,7 @@ export async function probeControlPlane(
       }
       const manifest = await readManifest(source);
       return manifest === undefined
-        ? unhealthy(component, `${path} is no manifest of a pod`)
+        ? unhealthy(component, `${path} is not a pod manifest`)
         : await PROBES[component](host, manifest, signal);
     }),
   );

@@ -78,7 +78,7 @@ export async function requireStartableKubelet(host: QueryHost): Promise<void> {
   throw new MachineadmError({
     reason: 'KubeletNotHealthy',
     exit: 'BootstrapperFailed',
-    summary: 'The kubelet cannot come up, so that kubeadm was not run.',
+    summary: 'The kubelet cannot start, so kubeadm was not run.',
     remedy: 'Correct the unit of the kubelet, and run machineadm provision again.',
     evidence: [{ source: 'service manager', text: `${UNIT}: ${why}` }],
     transcript: [{ source: 'service manager', text: `${UNIT}: ${why}` }],

@@ -79,7 +79,7 @@ export function failureOfFinding({ reason, why }: NotReady, nodeName: string, wa
     StaticPodCrashLoop: `The control plane of this machine does not stay up: ${why}.`,
     EtcdMemberNotStarted: `The member of etcd on this machine ${become === 'is not' ? 'has not started' : 'did not start'}${after}: ${why}.`,
     EtcdLearnerNotInSync: `The member of etcd on this machine ${become} a voting member${after}: ${why}.`,
-    EtcdMemberRemoved: `The etcd of this machine is no member of its cluster: ${why}.`,
+    EtcdMemberRemoved: `The etcd of this machine is not a member of its cluster: ${why}.`,
     NodeNotRegistered: `Node ${nodeName} ${was} registered${after}: ${why}.`,
     NodeIdentityMismatch: `The Node named ${nodeName} is not this machine's: ${why}.`,
     NodeNotReady: `Node ${nodeName} ${become} Ready${after}: ${why}.`,

@@ -107,9 +107,9 @@ function refuseSecrets(model: Model): void {
   if (found.length === 0) return;
   throw new MachineadmError({
     reason: 'SecretInImage',
-    summary: `a secret would be put into the image: ${found.map(({ text }) => text).join('; ')}`,
+    summary: `the image would contain a secret: ${found.map(({ text }) => text).join('; ')}`,
     remedy:
-      'Take it out of the document of the image. In that of the machines, name it under secrets and refer to it, such as ' +
+      'Remove it from the document of the image. In the document of the machines, define it under secrets and refer to it, such as ' +
       'with contentFrom: {secret: name}: machineadm provision resolves it then.',
     evidence: found,
   });

@@ -24,7 +24,7 @@ export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'> & Partial<Pick<Fac
   }
   throw new MachineadmError({
     reason: 'NotPrivilegedUser',
-    summary: 'machineadm must run as root: it reads and changes what only root may',
+    summary: 'machineadm must run as root',
     remedy: 'Run it with sudo, or from a system unit. `validate`, `render` and `example` need no root.',
   });
 }
@@ -217,7 +217,7 @@ function missingError(unmet: readonly Unmet[], exit: ExitName, after: string): M
       ...new Set(unmet.map(({ missing }) => missing.remedy)),
       ...(after === ''
         ? []
-        : ['The hooks do not run again: correct them and run machineadm reset, or install it by hand.']),
+        : ['The hooks do not run again: correct them and run machineadm reset, or install it manually.']),
     ].join(' '),
     evidence: unmet.flatMap(({ missing, source }) => [
       source === undefined

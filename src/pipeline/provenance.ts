@@ -14,7 +14,7 @@ export function warningsOfDistrusted(pieces: readonly SourcePiece[]): readonly D
     code: 'DocumentNotTrusted',
     place: { file: name, line: 1, column: 1 },
     path: '',
-    message: `others could change what root does: ${distrust}; a run refuses it`,
+    message: `other users could change the document: ${distrust}; a run refuses it`,
     hint: remedyFor(name),
   }));
 }

@@ -8,7 +8,7 @@ import type { Change, Step } from '../steps/step.ts';
 export function rebootNeeded(step: Pick<Step, 'title'>, mayReboot: boolean): MachineadmError {
   return new MachineadmError({
     reason: mayReboot ? 'Rebooting' : 'RebootRequired',
-    summary: `What the step "${step.title}" changed holds only after a reboot.`,
+    summary: `The changes of the step "${step.title}" take effect only after a reboot.`,
     remedy: mayReboot
       ? 'No action is needed: the machine reboots, and the run resumes automatically.'
       : 'Reboot the machine and run machineadm provision again: it resumes where it stopped.',
@@ -20,9 +20,9 @@ export function rebootNeeded(step: Pick<Step, 'title'>, mayReboot: boolean): Mac
 export function rebootWasFutile(step: Pick<Step, 'title'>, changes: readonly Change[]): MachineadmError {
   return new MachineadmError({
     reason: 'RebootNotEffective',
-    summary: `The machine was rebooted for the step "${step.title}", whose change does not hold for all that.`,
+    summary: `The machine was rebooted for the step "${step.title}", but its change is still not in effect.`,
     remedy:
-      'Find out what undoes it at every boot, or why it never took effect, and run machineadm provision again. The machine is not rebooted a second time by itself.',
+      'Find out what undoes it at every boot, or why it never took effect, and run machineadm provision again. machineadm does not reboot the machine a second time.',
     evidence: changes.map((change) => ({ source: change.id, text: `still to do: ${change.summary}` })),
   });
 }

@@ -288,7 +288,7 @@ function stopError(reason: unknown, step: Step, deadlineMs: number | undefined, 
         ? `the step "${step.title}" did not end within ${limit}`
         : `${why.message} (in the step "${step.title}")`,
     remedy:
-      why?.remedy ?? 'Look at what it waited for; a longer timeout helps only where the machine is slow and not stuck.',
+      why?.remedy ?? 'Check what it waited for; a longer timeout helps only if the machine is slow rather than stuck.',
     evidence: known === undefined ? [] : [{ source: step.id, text: known.message }, ...known.evidence],
     transcript: known?.transcript ?? [],
     retryable: true,
@@ -309,7 +309,7 @@ async function whyNotEffective(
 function notEffective(step: Step, left: readonly Change[], why: Explanation | undefined): MachineadmError {
   return new MachineadmError({
     reason: left[0]?.ineffective ?? 'StepNotEffective',
-    summary: why?.summary ?? `the step "${step.title}" made its changes, but they do not hold`,
+    summary: why?.summary ?? `the step "${step.title}" made its changes, but they did not last`,
     remedy: why?.remedy ?? 'Something else on this machine changes the same things: find and stop it, then run again.',
     evidence: [
       ...(why?.evidence ?? []),

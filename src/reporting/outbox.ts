@@ -81,7 +81,7 @@ export class Outbox {
   async #spool({ name }: RemoteSinkModel, event: ReportEvent): Promise<void> {
     await this.#guard(`sink ${name}: an event could not be spooled`, async () => {
       const lost = await this.#options.spool.add(name, event);
-      if (lost > 0) this.#tell(`sink ${name}: too much waits; its oldest events are given up`);
+      if (lost > 0) this.#tell(`sink ${name}: the queue is full; its oldest events are dropped`);
     });
   }
 

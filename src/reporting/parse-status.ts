@@ -8,14 +8,14 @@ import type { RunSummary } from './summary.ts';
 /** Parses a status document. Unknown fields are accepted; the fields that every reader needs are checked. */
 export function parseStatus(text: string, path: string): RunStatus {
   const value = parsed(text, path, 'BootstrapStatus', 'status');
-  if (!isStatus(value)) throw unreadable(path, 'fields are missing, or hold something else');
+  if (!isStatus(value)) throw unreadable(path, 'fields are missing or have wrong values');
   return value;
 }
 
 /** The same for the summary of a status. */
 export function parseSummary(text: string, path: string): RunSummary {
   const value = parsed(text, path, 'BootstrapSummary', 'summary');
-  if (!isSummary(value)) throw unreadable(path, 'fields are missing, or hold something else');
+  if (!isSummary(value)) throw unreadable(path, 'fields are missing or have wrong values');
   return value;
 }
 

@@ -109,8 +109,8 @@ export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload
       payload: { desired, ...payload },
     });
     const proof = asks(desired.kubernetes.controlPlane.apiServer)
-      ? 'prove that the API server serves with what the document asks of it'
-      : 'note that the document asks nothing of the API server';
+      ? 'check that the API server serves with the settings of the document'
+      : 'record that the document no longer configures the API server';
     if (actual.state === 'ahead') {
       return [
         change(proof, { knownAfter: 'kubeadm' as const }, { noted: undefined, reconfigures: false, resumes: false }),
@@ -118,7 +118,7 @@ export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload
     }
     const { differences, unfinished, noted } = actual;
     if (differences.length > 0 || unfinished) {
-      const why = differences.length > 0 ? differences.join('; ') : 'an earlier run was killed in it';
+      const why = differences.length > 0 ? differences.join('; ') : 'an earlier run was killed during it';
       const secrets = actual.dependsOnSecrets ? { knownAfter: 'secrets' as const } : {};
       return [
         change(`give the API server another configuration: ${why}`, secrets, {
@@ -180,8 +180,8 @@ function notServing(why: string, words: readonly string[]): MachineadmError {
   const lines = words.map((line) => ({ source: 'log of container kube-apiserver', text: line }));
   return new MachineadmError({
     reason: 'ControlPlaneComponentNotHealthy',
-    summary: `The API server does not serve with what the document asks of it: ${why}.`,
-    remedy: 'Read the words of its container in the evidence, and correct the document.',
+    summary: `The API server does not serve with the settings of the document: ${why}.`,
+    remedy: 'Read the log of its container in the evidence, and correct the document.',
     evidence: lines,
     transcript: lines,
   });

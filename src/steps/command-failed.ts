@@ -10,7 +10,7 @@ export function hostStepFailed(command: readonly string[], result: CommandResult
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${line} ${result.timedOut ? 'did not end in time' : `ended with status ${result.status}`}`,
-    remedy: `Run ${line} in a root shell and repair what it complains of, then run again.`,
+    remedy: `Run ${line} in a root shell, fix the reported problem, then run again.`,
     evidence: said.slice(-EVIDENCE_LINES).map((text) => ({ source: command[0] ?? '', text })),
     retryable: result.timedOut,
   });

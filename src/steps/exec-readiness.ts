@@ -96,7 +96,7 @@ function notReady(exec: ExecModel, found: Extract<Probe, { ready: false }>): Mac
     reason: byCommand ? 'SuccessTestFailed' : 'KubeletNotHealthy',
     exit: 'NotReady',
     summary: byCommand
-      ? `${exec.command} ended well, but the success test (${exec.successTest?.[0] ?? ''}) does not pass.`
+      ? `${exec.command} succeeded, but the success test (${exec.successTest?.[0] ?? ''}) does not pass.`
       : `${exec.command} ended well, but ${found.why}.`,
     remedy:
       'Look at what the bootstrapper has started on this machine; kubernetes.ready.timeout sets how long to wait.',

@@ -82,7 +82,7 @@ async function conflictsOf(host: QueryHost, desired: readonly GroupModel[]): Pro
           ? `the group ${name} cannot get the id ${gid}: it is the id of ${holder?.name}`
           : `the group ${name} has the id ${now}, and the document wants ${gid}`,
       remedy:
-        'Correct the gid under host.groups, or renumber the group by hand together with the files that belong to it.',
+        'Correct the gid under host.groups, or renumber the group manually together with the files that belong to it.',
     });
   }
   return conflicts;

@@ -32,9 +32,8 @@ export function hookStateLost(phase: string, group: HookGroup, entry: number, wh
   return new MachineadmError({
     reason: reasonOf(phase),
     summary: `The hook ${phase} failed before ${describe(phase, group, entry)}: the entry before it ended the shell of the group, and the shell cannot be restored (${why}).`,
-    remedy:
-      'Leave that entry with "return" in the place of "exit", make one entry of both, or choose bash under shell; then run again.',
-    evidence: evidence(phase, entry - 1, ['its shell ended by exit']),
+    remedy: 'End that entry with "return" instead of "exit", merge both entries, or set shell to bash; then run again.',
+    evidence: evidence(phase, entry - 1, ['exit ended its shell']),
   });
 }
 

@@ -4,7 +4,7 @@ import { member } from '@machineadm/document/untyped.ts';
 import type { RanRecord, StepRecord } from './step.ts';
 
 /** What a reset leaves of hooks. */
-export const HOOKS_LEFT = 'what the commands of host.hooks did: machineadm does not know what that is';
+export const HOOKS_LEFT = 'the changes that the commands of host.hooks made: machineadm does not track them';
 
 /** What of a group decides whether it is the one that ran: each command with the surroundings that it runs in. */
 export function digests({ commands, environment, user, workingDirectory }: HookGroup): readonly string[] {

@@ -284,7 +284,7 @@ function lost(kind: StateKind): string {
 }
 
 function repeats(why: string): string {
-  return `all commands run again, those that are done, too: the shell that an earlier run ended cannot be restored (${why})`;
+  return `all commands run again, including those that are done: the shell of the earlier run cannot be restored (${why})`;
 }
 
 /** What `apply` left in the journal. Throws `JournalUnreadable` for what no version of it ever wrote. */
@@ -299,7 +299,7 @@ function parseNote(note: unknown): { readonly token: string; readonly commands: 
   }
   throw new MachineadmError({
     reason: 'JournalUnreadable',
-    summary: 'The journal says something of a hook that this version of machineadm does not understand.',
+    summary: 'The journal has a record of a hook that this version of machineadm does not understand.',
     remedy: 'Run the version of machineadm that wrote it, or see what the hook did and remove the journal.',
   });
 }

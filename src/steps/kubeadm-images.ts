@@ -91,7 +91,7 @@ export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, Kube
     const wanted = await wantedImages(host, payload);
     if (wanted === undefined) throw notWritten(payload.kubernetes);
     if (wanted.problem !== undefined) {
-      execution.warn(`kubeadm did not tell which images it needs, so they were not checked: ${wanted.problem}`);
+      execution.warn(`kubeadm did not list the images that it needs, so they were not checked: ${wanted.problem}`);
     }
     await requireAll(host, payload, wanted, execution);
     execution.remember({ images: wanted.images });

@@ -222,7 +222,7 @@ async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: Step
     throw new MachineadmError({
       reason: 'StepNotEffective',
       exit: 'BootstrapperFailed',
-      summary: `This machine was bootstrapped, but ${KUBELET_KUBECONFIG} does not exist: it is no node any more.`,
+      summary: `This machine was bootstrapped, but ${KUBELET_KUBECONFIG} does not exist: it is no longer a node.`,
       remedy: 'Replace the machine. To bootstrap this one again, run machineadm reset and machineadm provision.',
       evidence: [{ source: KUBELET_KUBECONFIG, text: 'no such file' }],
     });

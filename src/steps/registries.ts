@@ -128,7 +128,12 @@ const CAUSES: readonly Cause[] = [
     'The name of that server does not resolve here: correct it, or the DNS of this machine.',
     true,
   ],
-  [/429 Too Many Requests|toomanyrequests/i, 'ImagePullRateLimited', 'Wait, or use credentials or a mirror.', true],
+  [
+    /429 Too Many Requests|toomanyrequests/i,
+    'ImagePullRateLimited',
+    'The registry limits requests: wait, or use credentials or a mirror.',
+    true,
+  ],
   [
     /connection refused|i\/o timeout|no route to host|network is unreachable|connection reset|TLS handshake timeout|deadline exceeded|EOF/i,
     'ImageRegistryUnreachable',

@@ -124,7 +124,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     // As it is now, which may be another than when it was planned.
     const kept = found.kept ?? (owned === undefined ? undefined : await whyKept(host, path, owned, []));
     if (kept !== undefined) {
-      execution.warn(`${path} stays, though the document does not ask for it any more: ${kept}`);
+      execution.warn(`${path} stays, although the document no longer lists it: ${kept}`);
       return execution.release(path);
     }
     await stopUnit(host, path);
@@ -230,7 +230,7 @@ export async function whyKept(
       if (owned.stamp === undefined) return 'a run was killed while it wrote it';
       return stat.type === 'file' && stampOf(stat) === owned.stamp ? undefined : 'it was changed since';
     case 'block':
-      return (await blockAt(host, path, owned)) === undefined ? 'it has no such block any more' : undefined;
+      return (await blockAt(host, path, owned)) === undefined ? 'it no longer has this block' : undefined;
     case 'link':
       return (await host.readLink(path)) === owned.target ? undefined : 'it was changed since';
     case 'directory': {
@@ -257,9 +257,9 @@ async function findAbsent(host: QueryHost, absent: readonly AbsentModel[]): Prom
     const { type } = stat;
     const real = await host.realPath(path);
     if (isCriticalPath(real)) refuse(`it is ${real}, which is part of the system`, 'Correct the path.');
-    else if (kind === 'link' && type !== 'symlink') refuse(`it is a ${type} and no link`, NAME_IT);
+    else if (kind === 'link' && type !== 'symlink') refuse(`it is a ${type}, not a link`, NAME_IT);
     else if (kind === 'file' && type === 'directory') refuse('it is a directory', NAME_IT);
-    else if (kind === 'directory' && type !== 'directory') refuse(`it is a ${type} and no directory`, NAME_IT);
+    else if (kind === 'directory' && type !== 'directory') refuse(`it is a ${type}, not a directory`, NAME_IT);
     else if (kind !== 'directory') found.push({ path, type, ...owing(rest) });
     else {
       const [mount] = await mountsBelow(host, path);
@@ -267,7 +267,7 @@ async function findAbsent(host: QueryHost, absent: readonly AbsentModel[]): Prom
       const entries = mount === undefined ? await entriesBelow(host, path, (other) => going.has(other)) : [];
       if (mount !== undefined) refuse(`${mount} is mounted`, `Unmount ${mount}, or correct the path.`);
       else if (entries.length === 0 || recursive) found.push({ path, type, ...owing(rest), entries: entries.length });
-      else refuse(`it holds ${entries[0]?.path}`, `Give recursive: true beside ${path} if all in it is to go.`);
+      else refuse(`it holds ${entries[0]?.path}`, `Set recursive: true for ${path} to remove its contents, too.`);
     }
   }
   return { found, obstacles };

@@ -50,7 +50,7 @@ export async function explainStopped(
     evidence.push(...lines.map((line) => ({ source: `journal of ${name}`, text: redact(line) })));
   }
   return {
-    summary: `${found.map(({ name, text }) => `${name} was started and does not run: ${text}`).join('; ')}.`,
+    summary: `${found.map(({ name, text }) => `${name} was started but does not run: ${text}`).join('; ')}.`,
     remedy:
       endedWell(first.state) === undefined
         ? `Correct what its journal names ("journalctl -u ${first.name} -b"), then run again.`

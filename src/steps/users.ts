@@ -206,13 +206,13 @@ async function conflictsOf(host: QueryHost, wanted: readonly UserModel[]): Promi
       if (uid !== undefined && entry.uid !== uid) {
         add(
           `the user ${name} has the id ${entry.uid}, and the document wants ${uid}`,
-          'Correct the uid under host.users, or renumber the user by hand together with the files that belong to it.',
+          'Correct the uid under host.users, or renumber the user manually together with the files that belong to it.',
         );
       }
       if (home !== undefined && entry.home !== home) {
         add(
           `the user ${name} has the home directory ${entry.home}, and the document wants ${home}`,
-          'Correct home under host.users, or move the directory by hand ("usermod --move-home").',
+          'Correct home under host.users, or move the directory manually ("usermod --move-home").',
         );
       }
     }

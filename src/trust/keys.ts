@@ -27,7 +27,7 @@ export function parseKeys(text: string, source: string): readonly TrustedKey[] {
     const notAfter = NOT_AFTER.exec(text.slice(end, index))?.[1]?.trim();
     end = index + block.length;
     if (/PRIVATE/.test(label)) {
-      throw invalid(source, 'it holds a private key', 'Take it away from here; only public keys are needed to verify.');
+      throw invalid(source, 'it holds a private key', 'Remove it from here; only public keys are needed to verify.');
     }
     if (label !== 'PUBLIC KEY') throw invalid(source, `it holds a ${label}`);
     if (notAfter !== undefined && !isDay(notAfter)) throw invalid(source, `not-after "${notAfter}" is no day`);

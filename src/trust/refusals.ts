@@ -23,10 +23,10 @@ const REMEDIES: Readonly<Record<RefusalReason, string>> = {
   SignatureInvalid:
     'Check that the file, its signature and the trusted keys belong together (machineadm verify shows the keys); do not use the file.',
   SigningKeyRevoked:
-    'Take the release again from its publisher, who has signed it with another key; do not use this one.',
+    'Download the release again from its publisher, who has signed it with another key; do not use this one.',
   DigestMismatch: 'Do not use the file. Find out why it differs from the published one.',
   ReleaseVersionMismatch: 'Request the version that the location has, or put the right one there.',
-  ReleaseTooOld: 'Use a newer release; the publisher or the operator of this machine allows this one no more.',
+  ReleaseTooOld: 'Use a newer release; the publisher or the operator of this machine no longer allows this one.',
   WrongPlace:
     'Fetch a release with --release. Have another directory signed for its place: npm run release -- --list DIRECTORY --place PLACE.',
   RolledBack:

@@ -115,7 +115,7 @@ function parseSignature(
   if (kind === 'der') return { signatures: [bytes] };
   if (kind === 'set') {
     const set = checkedJson(SignatureSet, textOf(bytes));
-    if (!set.ok) throw refusal('SignatureInvalid', `what should be the signatures of ${name} is not`);
+    if (!set.ok) throw refusal('SignatureInvalid', `the file with the signatures of ${name} is not valid`);
     return { signatures: set.value.signatures.map((one) => Buffer.from(one.signature, 'base64')) };
   }
   const bundle = checkedJson(Bundle, textOf(bytes));

@@ -26,7 +26,7 @@ export interface Source {
 export function unavailable(what: string, why: string, retryable: boolean, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'ReleaseUnavailable',
-    summary: `${what} is not to be had: ${why}`,
+    summary: `${what} is not available: ${why}`,
     remedy: 'Check the location; in a mirror, that this release was put there.',
     evidence: [{ source: what, text: why }],
     retryable,
@@ -55,7 +55,7 @@ export function sourceAt(location: string, client: HttpClient, authorization: Se
   if (authorization !== undefined) throw invalid(location, 'only an https location is given a credential');
   if (url?.protocol === 'file:') {
     const path = withoutThrowing(() => fileURLToPath(url));
-    if (path === undefined) throw invalid(location, 'it is no path on this machine');
+    if (path === undefined) throw invalid(location, 'it is not a path on this machine');
     return directorySource(path);
   }
   if (/^[a-z][a-z0-9+.-]+:/i.test(location)) throw invalid(location, 'it is neither http, https, file nor a directory');

@@ -34,7 +34,7 @@ export async function loadTrust(keyFiles: readonly string[], directory = TRUST_D
   for (const path of keyFiles) keys.push(...parseKeys(await text(path), path));
   const revoked = names.includes('revoked') ? lines(await protectedText(join(directory, 'revoked'))) : [];
   const bad = revoked.find((id) => !/^[A-Za-z0-9+/]{43}=$/.test(id));
-  if (bad !== undefined) throw unusable(join(directory, 'revoked'), `"${bad}" is no id of a key`);
+  if (bad !== undefined) throw unusable(join(directory, 'revoked'), `"${bad}" is not a key ID`);
   return {
     keys,
     revoked: new Set(revoked),

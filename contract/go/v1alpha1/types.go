@@ -20,17 +20,17 @@ type MachineBootstrap struct {
 	Variables map[string]MachineBootstrapVariables `json:"variables,omitempty"`
 	// Named secrets. A field refers to one with {secret name}. The value is read when it is needed, and never printed.
 	Secrets map[string]MachineBootstrapSecrets `json:"secrets,omitempty"`
-	// The operating system of the machine. Default: machineadm changes nothing of the operating system.
+	// The operating system of the machine. Default: machineadm does not change the operating system.
 	Host *MachineBootstrapHost `json:"host,omitempty"`
 	// The container runtime of the node. Default: the runtime of the image is used as it is configured.
 	ContainerRuntime *MachineBootstrapContainerRuntime `json:"containerRuntime,omitempty"`
 	// Container images that must be on the machine before the bootstrapper runs. Default: the bootstrapper pulls what it needs.
 	Images *MachineBootstrapImages `json:"images,omitempty"`
-	// What makes the machine a Kubernetes node. Default: machineadm configures the operating system only.
+	// The Kubernetes node that the machine becomes. Default: machineadm configures the operating system only.
 	Kubernetes *MachineBootstrapKubernetes `json:"kubernetes,omitempty"`
 	// The security benchmarks that machineadm applies to the machine and audits. See docs/hardening.md. Default: no benchmark is applied.
 	Hardening *MachineBootstrapHardening `json:"hardening,omitempty"`
-	// Where the outcome of a run is reported, beside the status file and the exit code. Default: the journal and the sentinel.
+	// Receivers of the outcome of a run, in addition to the status file and the exit code. Default: the journal and the sentinel.
 	Reporting *MachineBootstrapReporting `json:"reporting,omitempty"`
 }
 
@@ -122,7 +122,7 @@ type MachineBootstrapSecretsHTTP struct {
 	URL string `json:"url"`
 	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 	// The SHA-256 digest of the response. A response with another digest is refused. Default: the response is not compared.
 	Sha256 *string `json:"sha256,omitempty"`
@@ -140,7 +140,7 @@ type MachineBootstrapSecretsAwsSecretsManager struct {
 	Key *string `json:"key,omitempty"`
 	// The URL of the service, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -152,11 +152,11 @@ type MachineBootstrapSecretsAwsParameter struct {
 	Region *string `json:"region,omitempty"`
 	// The URL of the service, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
-// MachineBootstrapHost: The operating system of the machine. Default: machineadm changes nothing of the operating system.
+// MachineBootstrapHost: The operating system of the machine. Default: machineadm does not change the operating system.
 type MachineBootstrapHost struct {
 	// The operating system of the machine. On another one the document is refused.
 	Platform *string `json:"platform,omitempty"`
@@ -394,7 +394,7 @@ type MachineBootstrapHostUsers struct {
 	System *bool `json:"system,omitempty"`
 	// The password as a hash that crypt(5) reads, or "*" or "!" for none. Default: the password stays as it is.
 	PasswordHash any `json:"passwordHash,omitempty"`
-	// Whether login with the password is barred. SSH keys still work.
+	// Whether login with the password is disabled. SSH keys still work.
 	Locked *bool `json:"locked,omitempty"`
 	// Whether the account is expired, so that no one can log in with it.
 	Inactive *bool `json:"inactive,omitempty"`
@@ -432,7 +432,7 @@ type MachineBootstrapHostProxy struct {
 	HTTPS any `json:"https,omitempty"`
 	// Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses.
 	No []string `json:"no,omitempty"`
-	// Who uses the proxy. environment writes it to /etc/environment, which every user can read.
+	// The programs that use the proxy. environment writes it to /etc/environment, which every user can read.
 	For []string `json:"for,omitempty"`
 }
 
@@ -442,9 +442,9 @@ type MachineBootstrapHostCertificateAuthorities struct {
 	Name string `json:"name"`
 	// The certificate in PEM form.
 	Pem string `json:"pem"`
-	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
+	// Services that are restarted after a change, once all changes are made, if they run. Default: none.
 	Restarts []string `json:"restarts,omitempty"`
-	// Services that read their configuration again when it was changed, where they run. Default: none.
+	// Services that reload their configuration after a change, if they run. Default: none.
 	Reloads []string `json:"reloads,omitempty"`
 }
 
@@ -462,7 +462,7 @@ type MachineBootstrapHostActiveDirectory struct {
 	DomainController *string `json:"domainController,omitempty"`
 	// Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password.
 	AccountReuse *bool `json:"accountReuse,omitempty"`
-	// What happens when the domain no longer accepts the keys of this machine.
+	// The action when the domain no longer accepts the keys of this machine.
 	OnBroken *string `json:"onBroken,omitempty"`
 	// Leave makes `machineadm reset` remove the keytab. The account stays in the directory.
 	OnReset *string `json:"onReset,omitempty"`
@@ -598,7 +598,7 @@ type MachineBootstrapHostStorageFilesystems struct {
 	Options []string `json:"options,omitempty"`
 	// Whether an existing file system grows to the size of its device. Its data is kept, and it stays mounted. Only ext4, xfs and btrfs can.
 	Grow *bool `json:"grow,omitempty"`
-	// Whether the device is formatted whatever it holds. The data on it is lost.
+	// Whether the device is formatted regardless of its contents. Its data is lost.
 	Overwrite *bool `json:"overwrite,omitempty"`
 	// Types of file systems, as blkid names them, that may be formatted over without overwrite.
 	Replace []string `json:"replace,omitempty"`
@@ -622,17 +622,17 @@ type MachineBootstrapHostStorageMounts struct {
 type MachineBootstrapHostDirectories struct {
 	// The path of the directory. Those above it are made if needed.
 	Path string `json:"path"`
-	// The permissions of the directory in octal digits, in quotes. Default: "0755" where it is made; one that is there keeps its own.
+	// The permissions of the directory in octal digits, in quotes. Default: "0755" for a new directory; an existing one keeps its mode.
 	Mode *string `json:"mode,omitempty"`
-	// The user and group that own the directory, as names or numeric IDs. Default: root:root where it is made; one that is there keeps its own.
+	// The user and group that own the directory, as names or numeric IDs. Default: root:root for a new directory; an existing one keeps its owner.
 	Owner *string `json:"owner,omitempty"`
-	// Modes and owner of everything in the directory; files, directories and links that the document names have their own. With absent, true removes what is in it, too. Default: what is in it stays as it is; with absent, it must be empty.
+	// Modes and owner of everything in the directory, except files, directories and links that the document names. With absent, true also removes the contents. Default: the contents stay unchanged; with absent, the directory must be empty.
 	Recursive any `json:"recursive,omitempty"`
-	// Whether it is removed where it is, and nothing else is said of it.
+	// Whether the path is removed. Excludes all other settings of it.
 	Absent *bool `json:"absent,omitempty"`
-	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
+	// Services that are restarted after a change, once all changes are made, if they run. Default: none.
 	Restarts []string `json:"restarts,omitempty"`
-	// Services that read their configuration again when it was changed, where they run. Default: none.
+	// Services that reload their configuration after a change, if they run. Default: none.
 	Reloads []string `json:"reloads,omitempty"`
 }
 
@@ -654,17 +654,17 @@ type MachineBootstrapHostFiles struct {
 	DirectoryMode *string `json:"directoryMode,omitempty"`
 	// Whether the content is added once at the end of the file. With false it is the whole file.
 	Append *bool `json:"append,omitempty"`
-	// Adds the content to the file between two comments that name it. Another content takes the place of the earlier one, and the block goes with its entry. Default: the content is the whole file, or is appended.
+	// Adds the content to the file between two comments that name it. A changed content replaces the block, and the block is removed with its entry. Default: the content is the whole file, or is appended.
 	Block *MachineBootstrapHostFilesBlock `json:"block,omitempty"`
 	// Whether ${name} in content is replaced by a variable.
 	Expand *bool `json:"expand,omitempty"`
 	// Unpacks the content, a tar or zip archive, into the directory `path`, which is created if needed. A tar may be compressed with gzip or zstd. Default: the content is the file as it is.
 	Unpack *MachineBootstrapHostFilesUnpack `json:"unpack,omitempty"`
-	// Whether it is removed where it is, and nothing else is said of it.
+	// Whether the path is removed. Excludes all other settings of it.
 	Absent *bool `json:"absent,omitempty"`
-	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
+	// Services that are restarted after a change, once all changes are made, if they run. Default: none.
 	Restarts []string `json:"restarts,omitempty"`
-	// Services that read their configuration again when it was changed, where they run. Default: none.
+	// Services that reload their configuration after a change, if they run. Default: none.
 	Reloads []string `json:"reloads,omitempty"`
 }
 
@@ -686,11 +686,11 @@ type MachineBootstrapHostFilesContentFromHTTP struct {
 	Sha256 string `json:"sha256"`
 	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
-// MachineBootstrapHostFilesBlock: Adds the content to the file between two comments that name it. Another content takes the place of the earlier one, and the block goes with its entry. Default: the content is the whole file, or is appended.
+// MachineBootstrapHostFilesBlock: Adds the content to the file between two comments that name it. A changed content replaces the block, and the block is removed with its entry. Default: the content is the whole file, or is appended.
 type MachineBootstrapHostFilesBlock struct {
 	// The name of the block in the file.
 	Name string `json:"name"`
@@ -714,15 +714,15 @@ type MachineBootstrapHostFilesUnpack struct {
 type MachineBootstrapHostLinks struct {
 	// The path of the link. Directories above it are made if needed.
 	Path string `json:"path"`
-	// What the link holds: an absolute path, or one that begins at the directory of the link. Required, except with absent. Default: the link is removed.
+	// The target of the link: an absolute path, or one relative to the directory of the link. Required, except with absent. Default: the link is removed.
 	Target *string `json:"target,omitempty"`
-	// Whether a file, or a link of others to something else, is replaced. A directory never is.
+	// Whether to replace an existing file, or a link to another target. A directory is never replaced.
 	Force *bool `json:"force,omitempty"`
-	// Whether it is removed where it is, and nothing else is said of it.
+	// Whether the path is removed. Excludes all other settings of it.
 	Absent *bool `json:"absent,omitempty"`
-	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
+	// Services that are restarted after a change, once all changes are made, if they run. Default: none.
 	Restarts []string `json:"restarts,omitempty"`
-	// Services that read their configuration again when it was changed, where they run. Default: none.
+	// Services that reload their configuration after a change, if they run. Default: none.
 	Reloads []string `json:"reloads,omitempty"`
 }
 
@@ -896,7 +896,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistries struct {
 	CA any `json:"ca,omitempty"`
 	// The certificate that containerd presents to the server (mutual TLS). Default: none is presented.
 	ClientCertificate *ClientCertificate `json:"clientCertificate,omitempty"`
-	// Accepts any certificate of the server, so that anybody on the network path can replace images.
+	// Accepts any certificate of the server, so that anyone on the network path can replace images.
 	SkipVerify *bool `json:"skipVerify,omitempty"`
 	// Whether the API begins at the path of the URL itself instead of at /v2 below it.
 	OverridePath *bool `json:"overridePath,omitempty"`
@@ -906,7 +906,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistries struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// User name and password (basic authentication) for every pull on this machine. Default: none.
 	Credentials *MachineBootstrapContainerRuntimeContainerdRegistriesCredentials `json:"credentials,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -920,7 +920,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistriesMirrors struct {
 	CA any `json:"ca,omitempty"`
 	// The certificate that containerd presents to the server (mutual TLS). Default: none is presented.
 	ClientCertificate *ClientCertificate `json:"clientCertificate,omitempty"`
-	// Accepts any certificate of the server, so that anybody on the network path can replace images.
+	// Accepts any certificate of the server, so that anyone on the network path can replace images.
 	SkipVerify *bool `json:"skipVerify,omitempty"`
 	// Whether the API begins at the path of the URL itself instead of at /v2 below it.
 	OverridePath *bool `json:"overridePath,omitempty"`
@@ -930,7 +930,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistriesMirrors struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// User name and password (basic authentication) for every pull on this machine. Default: none.
 	Credentials *MachineBootstrapContainerRuntimeContainerdRegistriesMirrorsCredentials `json:"credentials,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -976,11 +976,11 @@ type MachineBootstrapImagesArchives struct {
 	Sha256 *string `json:"sha256,omitempty"`
 	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
-// MachineBootstrapKubernetes: What makes the machine a Kubernetes node. Default: machineadm configures the operating system only.
+// MachineBootstrapKubernetes: The Kubernetes node that the machine becomes. Default: machineadm configures the operating system only.
 type MachineBootstrapKubernetes struct {
 	// The exact Kubernetes version. kubeadm on the machine must have the same minor version; nothing is downloaded.
 	Version string `json:"version"`
@@ -1806,7 +1806,7 @@ type MachineBootstrapKubernetesJoinDiscoveryToken struct {
 	Endpoint string `json:"endpoint"`
 	// The hashes of the public key of the cluster's authority. Required unless unsafeSkipCAVerification is set.
 	CACertHashes []string `json:"caCertHashes,omitempty"`
-	// Joins without proof that the cluster is the right one. Anybody on the network path can take over the node. Excludes caCertHashes.
+	// Joins without verifying the cluster. Anyone on the network path can take over the node. Excludes caCertHashes.
 	UnsafeSkipCAVerification *bool `json:"unsafeSkipCAVerification,omitempty"`
 }
 
@@ -1926,7 +1926,7 @@ type MachineBootstrapHardeningExceptions struct {
 	Reason string `json:"reason"`
 }
 
-// MachineBootstrapReporting: Where the outcome of a run is reported, beside the status file and the exit code. Default: the journal and the sentinel.
+// MachineBootstrapReporting: Receivers of the outcome of a run, in addition to the status file and the exit code. Default: the journal and the sentinel.
 type MachineBootstrapReporting struct {
 	// The file whose existence means that the node works. Cluster API's bootstrap contract asks for it. Default: the path of Cluster API.
 	Sentinel *MachineBootstrapReportingSentinel `json:"sentinel,omitempty"`
@@ -1982,7 +1982,7 @@ type MachineBootstrapReportingSinks struct {
 	Credentials *MachineBootstrapReportingSinksCredentials `json:"credentials,omitempty"`
 	// The prefix of the subjects that the server answers on.
 	InboxPrefix *string `json:"inboxPrefix,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 	// The ARN of an SNS topic, FIFO or standard. Give this or queueURL. Default: queueURL is the receiver.
 	TopicARN *string `json:"topicARN,omitempty"`
@@ -2046,6 +2046,6 @@ type MachineBootstrapReportingSinksBucket struct {
 	Region *string `json:"region,omitempty"`
 	// The URL of S3, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }

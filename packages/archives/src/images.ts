@@ -53,7 +53,7 @@ export async function archiveImages(
     ? ociImages(contents, architecture)
     : dockerImages(contents, architecture);
   const usable = candidates.filter((image) => image.name !== undefined || image.id !== undefined);
-  if (usable.length === 0) throw new RangeError('it holds no image with a name (manifest.json, index.json)');
+  if (usable.length === 0) throw new RangeError('it contains no image with a name (manifest.json, index.json)');
   const foreign = candidates.filter((image) => image.foreign !== undefined);
   if (foreign.length > 0) throw platformMismatch(path, foreign, architecture);
   return usable.map(({ name, id }) => ({ name, id }));
@@ -214,7 +214,7 @@ function requireBlob({ blobs }: Contents, path: string): void {
 }
 
 function incomplete(path: string): RangeError {
-  return new RangeError(`it names ${path} and does not hold it: it is cut short, or was exported incompletely`);
+  return new RangeError(`it names ${path} and does not contain it: it is truncated, or was exported incompletely`);
 }
 
 function platformMismatch(path: string, images: readonly Candidate[], architecture: string): MachineadmError {

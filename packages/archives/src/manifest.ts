@@ -119,7 +119,7 @@ function safeName(name: string): string {
   };
   if (name.startsWith('/')) refuse('is an absolute path');
   if (parts.includes('..')) refuse('leads out of the directory');
-  if (/[\p{Cc}\uFFFD]/u.test(name)) refuse('is no text that could be a name');
+  if (/[\p{Cc}\uFFFD]/u.test(name)) refuse('is not a valid name');
   if (parts.some((part) => Buffer.byteLength(part) > 255) || Buffer.byteLength(plain) > 2048) refuse('is too long');
   return plain;
 }
@@ -143,7 +143,8 @@ function matches(pattern: string, path: string): boolean {
 async function entryOf(member: Member, name: string, path: string, selection: Selection): Promise<ManifestEntry> {
   const { type, mode, target } = member;
   if (type === 'hardlink') throw new ArchiveRefusal(`${name} is a hard link`);
-  if (type === 'other') throw new ArchiveRefusal(`${name} is a device, a FIFO or something else that is no plain file`);
+  if (type === 'other')
+    throw new ArchiveRefusal(`${name} is a device, a FIFO or something else that is not a regular file`);
   if (path === '' && type !== 'file') throw new ArchiveRefusal(`${name} is no file`);
   if (type === 'directory') return { path, type };
   if (type === 'symlink') {
@@ -151,7 +152,7 @@ async function entryOf(member: Member, name: string, path: string, selection: Se
     if (target === '' || target.startsWith('/') || place === '..' || place.startsWith('../')) {
       throw new ArchiveRefusal(`${name} is a link to ${JSON.stringify(target)}, out of the directory`);
     }
-    if (/[\p{Cc}\uFFFD]/u.test(target)) throw new ArchiveRefusal(`${name} is a link to no text that could be a name`);
+    if (/[\p{Cc}\uFFFD]/u.test(target)) throw new ArchiveRefusal(`${name} is a link whose target is not a valid name`);
     return { path, type, target };
   }
   if ((mode & 0o7000) !== 0 && selection.ignoresModes !== true) {

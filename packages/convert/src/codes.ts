@@ -6,32 +6,34 @@
 export const CODES = {
   // The input.
   InputInvalid: error('The input does not match its kind.'),
-  KeyRepeated: decision('A key is given twice in one map: the last value is taken, as the reader of the input does.'),
-  InputUnknown: error('There is nothing in the input that could be converted.'),
+  KeyRepeated: decision('A key is repeated in one map: the last value counts, as for the reader of the input.'),
+  InputUnknown: error('The input contains nothing to convert.'),
   ObjectIgnored: note('An object of the input has no part in a machine.'),
   UnknownField: decision('A field that the converter does not know is left out.'),
-  FieldWithoutCounterpart: decision('A field of kubeadm for which the document has none is left out.'),
+  FieldWithoutCounterpart: decision('A field of kubeadm that the document does not support is left out.'),
   WithoutEffect: note('A field that has no effect beside another one is left out.'),
   NotForThisRole: note('kubeadm does not read this configuration for the role of this machine.'),
-  RoleUnclear: error('Whether the machine starts the cluster or joins it is not said.'),
+  RoleUnclear: error('The input does not say whether the machine creates the cluster or joins it.'),
   VersionMissing: error('The version of Kubernetes is not in the input.'),
-  DocumentRefused: error('The document that came out has mistakes: its schema is stricter than the input.'),
+  DocumentRefused: error('The resulting document has mistakes: its schema is stricter than the input.'),
 
   // What the controllers of Cluster API would add.
   ControllerField: note('Used by the controllers of Cluster API only.'),
   ClusterValue: note('Filled in as the controller would, from the Cluster, the Machine or the options.'),
   ControllerValueMissing: decision(
-    'What the controller would fill in is not in the input: the machine reads it from a file when it runs.',
+    'The input lacks a value that the controller would fill in: the machine reads it from a file.',
   ),
   UninitializedTaint: note('The taint that Cluster API gives every worker was added, and is removed by it.'),
   KubeletLocalMode: note('The feature gate that Cluster API sets for this version was added.'),
   CertificatesByKubeadm: warning('No certificate authorities are in the input: kubeadm makes them on the machine.'),
   MachineNameUnknown: warning('The name in `metadata` is not that of a Machine.'),
-  RetryJoin: warning('useExperimentalRetryJoin has no successor: machineadm tries again by the cause of a failure.'),
+  RetryJoin: warning(
+    'useExperimentalRetryJoin has no equivalent: machineadm retries depending on the cause of a failure.',
+  ),
 
   // Secrets.
   SecretReferenced: warning('A secret is read from a file on the machine, which the operator must provide.'),
-  SecretInDocument: warning('The document holds secrets: keep it as private as its input.'),
+  SecretInDocument: warning('The document contains secrets: keep it as private as its input.'),
   SecretNotText: decision('A Secret contains binary data, which the document takes as file content.'),
   FileIsSecret: note('A file that only its owner may read is kept as a secret of the document.'),
 
@@ -39,23 +41,23 @@ export const CODES = {
   VariableMade: note('An expression over instance data became a variable.'),
   VariableNotAllowed: error('An expression is used where the document allows no variable.'),
   JinjaUnsupported: error('A jinja construct other than a variable: filters, tests, control flow, comments.'),
-  JinjaInSecret: warning('The content of a Secret holds a jinja expression; it is not replaced any more.'),
+  JinjaInSecret: warning('The content of a Secret contains a jinja expression, which is no longer replaced.'),
   TemplateRendered: note('A file with contentFormat Template was rendered.'),
   TemplateUnsupported: error('A Go template uses more than the version of the control plane.'),
 
   // Files.
   NewlineNormalised: note('The file ends in exactly one line break, as it does today.'),
   GzipAlone: error('The encoding gzip cannot be written in YAML, because its bytes are not text.'),
-  PermissionsInvalid: decision('Permissions that are no octal number: the default 0644 is taken, as cloud-init does.'),
+  PermissionsInvalid: decision('The permissions are not an octal number: the default 0644 is used, as in cloud-init.'),
   AppendInIgnition: warning('Ignition drops append and writes the whole file; machineadm appends.'),
   FileBelowMount: note(
     'The file is below a mount point: today the mount hides it; machineadm writes it to the mounted file system.',
   ),
-  PrivateFileReadable: warning('A file whose name says that it is private may be read by everybody.'),
+  PrivateFileReadable: warning('Every user can read a file whose name suggests that it is private.'),
 
   // Accounts and time.
   GroupsInIgnition: warning(
-    'Groups without a blank behind the comma are one group in Ignition; they are several here.',
+    'Ignition reads groups without a blank after the comma as one group; here they are several.',
   ),
   DefaultUserKept: warning(
     "cloud-init removes the distribution's default user when there are users; machineadm does not.",
@@ -72,25 +74,29 @@ export const CODES = {
   PartitionTypeCorrected: warning('cloud-init gives a GPT partition of this type a wrong one; it is right here.'),
   PartitionTypeUnsupported: error('A partition type that the table cannot have.'),
   DiskOverwrite: warning('An existing partition table may be destroyed.'),
-  UsedDiskRefused: note('A disk with another table is an error, where cloud-init leaves it as it is and says nothing.'),
+  UsedDiskRefused: note('A disk with another table is an error; cloud-init silently leaves it unchanged.'),
   PartitionChosen: decision('cloud-init selects the partition on the machine; the conversion chose one.'),
-  WholeDisk: warning('The file system is made on the whole device.'),
-  FilesystemNotFormatted: warning('cloud-init formats whatever is there; machineadm refuses unless it may.'),
+  WholeDisk: warning('The file system is created on the whole device.'),
+  FilesystemNotFormatted: warning(
+    'cloud-init formats a device regardless of its contents; machineadm refuses unless the document allows it.',
+  ),
   FilesystemUnsupported: error('A type of file system that the document does not have.'),
   DeviceAlias: decision("A device by cloud-init's alias: which one it is was taken from the provider."),
   DeviceUnknown: error('A device that the document cannot name.'),
-  MountRequired: warning('A mount that fails ends the run, whether or not nofail is given.'),
+  MountRequired: warning('A mount that fails ends the run, even with nofail.'),
   MountColumns: note('The columns dump and pass of fstab are left to machineadm.'),
   MountRemoved: note('A mount without a mount point only takes away an entry of cloud-init.'),
   MountUnitKept: warning(
     'A mount unit says more than a mount of the document: it stays a unit, which systemd mounts later.',
   ),
-  MountUnsupported: decision('What is mounted is no block device: left out. Write it to /etc/fstab with a file.'),
+  MountUnsupported: decision(
+    'A mount of something other than a block device is left out. Write it to /etc/fstab with host.files.',
+  ),
 
   // Commands.
   HookContinues: warning('A failing command does not end the run, as today. onError: Fail is advised.'),
   AfterFailure: warning('Commands after kubeadm do not run when it failed; today they do.'),
-  HookTimeout: note('The commands of a group end after ten minutes; today they may run for ever.'),
+  HookTimeout: note('The commands of a group end after ten minutes; today they may run forever.'),
   EveryBoot: note('Commands of bootCommands run at every boot, as today.'),
   CommandOnce: note('cloud-init-per once is the frequency of the group.'),
   CommandRunsKubeadm: warning('A command runs kubeadm itself.'),
@@ -98,7 +104,7 @@ export const CODES = {
   CommandMovedFile: note("Commands name Ignition's /etc/kubeadm.yml; they now name machineadm's."),
 
   // Kubernetes.
-  VerbosityLowered: warning('Above 5, kubeadm prints Secrets: 5 was taken.'),
+  VerbosityLowered: warning('Above 5, kubeadm prints Secrets: 5 is used.'),
   NotInThisKubeadm: decision('A field that this version of kubeadm cannot express is left out, as the provider does.'),
   ValueFromUnusable: error('A static pod can take no environment from a ConfigMap, Secret or file.'),
   AuthProviderRefused: error('Credentials by authProvider were removed from client-go in 1.26.'),

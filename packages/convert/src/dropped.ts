@@ -12,7 +12,7 @@ export const DROPPED = {
   CertificateFile: "Mode of a certificate or key of root's: machineadm writes it as kubeadm does.",
   Placeholder: "The provider's file that only creates the directory of the sentinel.",
   KubeconfigNames: 'Names that tie the parts of a kubeconfig to each other, and its current context.',
-  NeverInteractive: 'interactiveMode of a credential plug-in: nothing asks questions while a machine boots.',
+  NeverInteractive: 'interactiveMode of a credential plug-in: a machine that boots has no terminal.',
   IgnitionVersion: 'The version of the Ignition config: it is read by it.',
   UnitReplaced: 'The unit that runs kubeadm, and its script: machineadm runs it.',
   TimeService: "The provider's time service and its defaults: host.time takes their place.",

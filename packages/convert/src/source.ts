@@ -53,7 +53,7 @@ export class Source implements Placed {
    */
   static of(value: unknown, object: string, report: Report, options: SourceOptions = {}): Source {
     const { lenient = false, unknown = 'UnknownField', emptyIsAbsent = false } = options;
-    const { remedy = 'nothing in the document stands for it' } = options;
+    const { remedy = 'the document has no equivalent' } = options;
     const source = new Source(value, [], [], { object, report, lenient, unknown, remedy, emptyIsAbsent });
     report.track(() => source.#reportUnread());
     return source;

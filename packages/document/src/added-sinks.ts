@@ -29,7 +29,7 @@ export function refuseSecretsOf(added: readonly SinkModel[]): void {
   if (literal === undefined) return;
   throw new MachineadmError({
     reason: 'UsageInvalid',
-    summary: `${SINK_OPTION}: ${literal.name} is a secret, and everybody on this machine can read a command line`,
+    summary: `${SINK_OPTION}: ${literal.name} is a secret, and every user of this machine can read a command line`,
     remedy: 'Put it under secrets in a document and refer to it: {secret: NAME}.',
   });
 }

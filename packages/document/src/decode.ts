@@ -98,7 +98,7 @@ export async function gunzip(name: string, bytes: Uint8Array): Promise<Uint8Arra
     if (cause instanceof MachineadmError) throw cause;
     throw new MachineadmError({
       reason: 'DocumentInvalid',
-      summary: `${name}: the gzip data is damaged or cut off: ${bytes.length} bytes, readable up to byte ${size} of the text`,
+      summary: `${name}: the gzip data is damaged or truncated: ${bytes.length} bytes, readable up to byte ${size} of the text`,
       remedy: 'Compress the document again, and check that it was not truncated on its way.',
       cause,
     });

@@ -175,7 +175,7 @@ export function unknownKey(
 ): Finding {
   const key = String(path.at(-1));
   if (others.includes(key)) {
-    const hint = `only another type has it; this one has ${choices(known, key)}`;
+    const hint = `only another type has it; this type has ${choices(known, key)}`;
     return { code: 'UnknownField', path, key, message: 'unknown key', hint };
   }
   const near = nearestName(key, known);

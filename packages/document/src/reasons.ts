@@ -104,7 +104,7 @@ export const REASONS = {
   ),
   ExecBootstrapperMissing: reason(
     'Refused',
-    'The program that bootstraps in the place of kubeadm is not installed.',
+    'The program that replaces kubeadm is not installed.',
     'Install the program of kubernetes.bootstrapper.exec.command.',
   ),
   MountInTheWay: reason(
@@ -392,7 +392,7 @@ export const REASONS = {
 
   ExecBootstrapperFailed: reason(
     'BootstrapperFailed',
-    'The program that bootstraps in the place of kubeadm failed.',
+    'The program that replaces kubeadm failed.',
     'Read the output of the program in the evidence.',
   ),
 
@@ -684,7 +684,7 @@ export const REASONS = {
   RedirectRefused: reason('VerificationRefused', 'A server leads from https to http.', 'Name the final https URL.'),
   VerifiedFileChanged: reason(
     'VerificationRefused',
-    'A file is not any more what it was when it was verified.',
+    'A file was changed after it was verified.',
     'Let only root write to the directory, then run the command again.',
   ),
 

@@ -209,7 +209,7 @@ function failureInLogs(found: Classification, lines: readonly ObservedLine[]): V
     return {
       outcome: 'failure',
       reason: 'Unknown',
-      summary: 'The lines that were read name no cause.',
+      summary: 'The logs name no cause.',
       retryable: false,
       cleanup: cleanupAfter(run, 'none'),
       phase: run.phase,

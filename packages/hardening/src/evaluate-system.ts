@@ -40,7 +40,7 @@ export function evaluateSystem(check: SystemCheck, seen: Observed): Verdict {
     case 'services':
       return judgeServices(check, seen);
     case 'not-on-the-node':
-      return { state: 'not-applicable', why: `no look at a node tells ${check.what}` };
+      return { state: 'not-applicable', why: `a node cannot show ${check.what}` };
   }
 }
 

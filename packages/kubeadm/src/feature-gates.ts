@@ -28,7 +28,7 @@ export function featureGates(
       field: `kubernetes.cluster.featureGates.${name}`,
       problem: tooEarly
         ? `the gate came with kubeadm 1.${since}`
-        : `the gate was removed after kubeadm 1.${until}, what it gated cannot be switched ${on} any more`,
+        : `the gate was removed after kubeadm 1.${until}, its feature can no longer be switched ${on}`,
       remedy: `Remove the gate ${name} from the document.`,
     });
   }

@@ -117,7 +117,7 @@ export function evaluateRun(
   if (status === 0) {
     return {
       succeeded: false,
-      summary: `kubeadm ${command} ended with status 0 but never said that it was done.`,
+      summary: `kubeadm ${command} exited with status 0 but did not report success.`,
       evidence: lines.slice(-5).map(({ text }) => evidence(text)),
     };
   }

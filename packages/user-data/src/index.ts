@@ -67,7 +67,7 @@ export async function wrapDocument(
     throw new MachineadmError({
       reason: 'UnsupportedOnPlatform',
       summary: `the document cannot go to ${carrier.consumer}: ${why}`,
-      remedy: 'Take out what is named, or choose another --format.',
+      remedy: 'Remove the fields that are named, or choose another --format.',
     });
   }
   const userData = await carrier.wrap({

@@ -38,7 +38,7 @@ function profile(
 const PROFILES = {
   capa: profile('AWS EC2 user data', 16 * KIBIBYTE, [...WITH_WINDOWS, 'script'], {
     notes: [
-      'By default it puts user data into Secrets Manager and fetches it from a boothook, which breaks with releases of cloud-init: with a carrier this small, cloudInit.insecureSkipSecretsManagerSecrets does without.',
+      'By default it puts user data into Secrets Manager and fetches it from a boothook, which breaks with releases of cloud-init: with a carrier this small, cloudInit.insecureSkipSecretsManagerSecrets avoids that.',
     ],
   }),
   capz: profile('Azure customData', 64 * KIBIBYTE - 1, WITH_WINDOWS, {
@@ -56,7 +56,7 @@ const PROFILES = {
   capc: profile('CloudStack userdata', 32 * KIBIBYTE, BOTH, { counted: 'base64' }),
   capl: profile('Linode metadata', 65_535, ['cloud-init']),
   capmox: profile('Proxmox NoCloud image', SECRET_LIMIT, BOTH, {
-    notes: ['A format that it does not know is not injected, and not complained about.'],
+    notes: ['It silently ignores a format that it does not know.'],
   }),
   capk: profile('KubeVirt Secret', SECRET_LIMIT, BOTH, {
     notes: ['It adds a user to the cloud-config, and reads the sentinel over SSH as that user.'],

@@ -111,11 +111,7 @@ export const HOST_VECTORS: readonly Source[] = [
     'host: {users: [{name: core, uid: 1000, groups: [wheel], passwordHash: "$6$a$b", sudo: [ALL=(ALL) ALL], locked: false}]}',
   ),
   valid('a user without a password', 'host: {users: [{name: core, passwordHash: "*"}]}'),
-  invalid(
-    'a password in the place of its hash',
-    'Conflict',
-    'host: {users: [{name: core, passwordHash: ¦correct-horse}]}',
-  ),
+  invalid('a password instead of its hash', 'Conflict', 'host: {users: [{name: core, passwordHash: ¦correct-horse}]}'),
   invalid('an empty sudo rule', 'InvalidValue', 'host: {users: [{name: core, sudo: ¦[]}]}'),
   invalid('a comment with a colon', 'InvalidValue', 'host: {users: [{name: core, gecos: ¦"a:b"}]}'),
   beyond('a user twice', 'Duplicate', 'host: {users: [{name: core}, {name: ¦core}]}'),

@@ -76,7 +76,7 @@ function executables(tree: RootTree, paths: readonly string[], remedy: string): 
     const machine = machineOf(tree, path);
     if (machine === undefined) {
       return broken(
-        tree.stat(path) === undefined ? `${path} does not exist` : `${path} is no program of Windows`,
+        tree.stat(path) === undefined ? `${path} does not exist` : `${path} is not a Windows program`,
         remedy,
       );
     }

@@ -126,7 +126,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const next = URL.canParse(location, url) ? new URL(location, url) : undefined;
         const what = redactedRequest('GET', url);
         if (next === undefined || !/^https?:$/.test(next.protocol)) {
-          throw new HttpError('protocol', what, 'it redirects to what is no http or https URL');
+          throw new HttpError('protocol', what, 'it redirects to something other than an http or https URL');
         }
         if (redirects === REDIRECTS) throw new HttpError('protocol', what, `more than ${REDIRECTS} redirects`);
         if (url.protocol === 'https:' && next.protocol === 'http:') {

@@ -160,7 +160,7 @@ export function secretUnavailable(
 ): MachineadmError {
   return new MachineadmError({
     reason: 'SecretUnavailable',
-    summary: `the secret ${value.name} cannot be had from ${place}: ${why}`,
+    summary: `the secret ${value.name} cannot be read from ${place}: ${why}`,
     remedy:
       cause instanceof HttpError
         ? cause.remedy

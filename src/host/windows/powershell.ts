@@ -121,7 +121,7 @@ function answerValue(script: WindowsScript, answer: ScriptAnswer): unknown {
   throw new MachineadmError({
     reason: 'HostStepFailed',
     summary: `Windows refused what the script ${script.name} of machineadm does: ${answer.message}`,
-    remedy: 'Look at the evidence; it is what Windows itself said.',
+    remedy: 'The evidence is the message of Windows.',
     evidence: [{ source: `PowerShell, ${answer.type}`, text: answer.message }],
   });
 }

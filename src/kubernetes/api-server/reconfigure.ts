@@ -222,8 +222,7 @@ async function change(
   throw new MachineadmError({
     reason: 'APIServerNotReconfigured',
     summary: `The API server did not come up with its new configuration: ${why}. ${outcome}`,
-    remedy:
-      'Read the words of its container in the evidence, correct the document, and run machineadm provision again.',
+    remedy: 'Read the log of its container in the evidence, correct the document, and run machineadm provision again.',
     evidence: [
       ...words.map((line) => ({ source: 'log of container kube-apiserver', text: line })),
       { source: API_SERVER_MANIFEST, text: outcome },

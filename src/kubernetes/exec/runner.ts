@@ -88,7 +88,7 @@ export async function resetProgram(host: Host, exec: Pick<ExecModel, 'reset'>, w
   throw new MachineadmError({
     reason: 'ExecBootstrapperFailed',
     summary: `${program} could not undo an earlier attempt (${outcome(result, RESET_TIMEOUT_MS)}).`,
-    remedy: 'Undo it by hand, or correct kubernetes.bootstrapper.exec.reset, and run machineadm provision again.',
+    remedy: 'Undo it manually, or correct kubernetes.bootstrapper.exec.reset, and run machineadm provision again.',
     evidence: endOfOutput(result).map(evidence),
   });
 }

@@ -90,7 +90,7 @@ async function strandedReports(plans: readonly SinkPlan[], delivery: Delivery): 
       state: 'Unreadable',
       pending: (await spool.waiting(sink)).length,
       updatedAt: new Date(clock().time).toISOString(),
-      message: 'how it is reached is lost or damaged; machineadm report flush -f FILE takes it from the document',
+      message: 'its settings are lost or damaged; machineadm report flush -f FILE takes them from the document',
     });
   }
   return reports;
@@ -150,7 +150,7 @@ async function tellOthers(
 function troubleOf(name: string, target: string, { pending, refused, state }: SinkOutcome): string {
   const what = [
     ...(refused > 0 ? [`refused ${count(refused)} permanently`] : []),
-    ...(pending > 0 ? [`has not taken ${count(pending)}, which will be tried again`] : []),
+    ...(pending > 0 ? [`did not accept ${count(pending)}, which will be retried`] : []),
   ].join(' and ');
   return redact(`sink ${name} (${target}) ${what}: ${state.lastError ?? 'no reason given'}`);
 }
@@ -201,7 +201,7 @@ function messageOf({ pending, refused, setAside, state }: SinkOutcome): string {
   const [unreadable, foreign] = ['unreadable', 'foreign'].map((why) => setAside.filter((one) => one === why).length);
   return [
     ...((pending > 0 || refused > 0) && state.lastError !== undefined ? [state.lastError] : []),
-    ...(state.lost > 0 ? [`lost, as too much waited or for too long: ${count(state.lost)}`] : []),
+    ...(state.lost > 0 ? [`lost, because the queue was full or they waited too long: ${count(state.lost)}`] : []),
     ...(unreadable === 0 ? [] : [`damaged and kept in quarantine: ${count(unreadable ?? 0)}`]),
     ...(state.unreadable === true ? ['what was counted before was damaged: more may have been lost'] : []),
     ...(foreign === 0 ? [] : [`of the machine that this disk was copied from: ${count(foreign ?? 0)}`]),

@@ -18,12 +18,12 @@ export interface MessageId {
 export const MESSAGE_IDS = {
   Started: { id: 'c65f670936424304bf2b27e83c54b71d', meaning: 'a run began', priority: 5 },
   StepStarted: { id: '6d7c15b8688e44b4a01b6002fcfae043', meaning: 'a step began', priority: 7 },
-  StepDone: { id: 'e6dddff003484c4287118bfabaf04873', meaning: 'a step ended well or was skipped', priority: 6 },
+  StepDone: { id: 'e6dddff003484c4287118bfabaf04873', meaning: 'a step succeeded or was skipped', priority: 6 },
   StepFailed: { id: '4ec9862d6a20477188ce02ce137d7a6f', meaning: 'a step failed', priority: 3 },
   Waiting: { id: '2a713daff48f45c99ed447e38ca77ffb', meaning: 'a step waits for something', priority: 6 },
   Warning: {
     id: 'cd41f9e302954dc9ac25e3d6543d8cdf',
-    meaning: 'something deserves attention and fails nothing',
+    meaning: 'a warning, which does not fail the run',
     priority: 4,
   },
   Succeeded: { id: 'f00a273f960f4a93be5794bd7012fa89', meaning: 'a run succeeded', priority: 5 },

@@ -40,7 +40,7 @@ export async function changeAccount(host: Host, command: Command, whatFailed: st
     reason: 'AccountNotChanged',
     summary: `${whatFailed}: ${command.program} ended with status ${result.status}`,
     remedy:
-      'Read what it said below. "cannot lock" means that another program changes accounts at this moment, or that /etc ' +
+      'Read its message below. "cannot lock" means that another program changes accounts at this moment, or that /etc ' +
       'is read-only.',
     evidence: result.stderr
       .split('\n')

@@ -15,7 +15,7 @@ export interface JoinFailure {
 }
 
 const NEVER_RETRIED =
-  'machineadm does not try again by itself: a few wrong passwords lock an account out, for all machines that join with it.';
+  'machineadm does not retry: a few wrong passwords lock the account for all machines that join with it.';
 
 /**
  * The first match is the cause. Exit codes do not help: adcli exits with 3 for nearly all errors of Kerberos and net
@@ -132,8 +132,8 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   {
     reason: 'DomainControllerUnreachable',
     pattern: /Cannot contact any KDC|Couldn't connect to host|Couldn't find usable domain controller|failed to find DC/,
-    summary: 'No controller of the domain answered all that a join asks.',
-    remedy: 'Open TCP 88, 389, 464 and 445 to the controllers of the domain, and run again: what is half made is met.',
+    summary: 'No domain controller answered all requests of the join.',
+    remedy: 'Open TCP 88, 389, 464 and 445 to the controllers of the domain, and run again: the join resumes.',
     retryable: true,
     example: "Couldn't set password for computer account: A1$: Cannot contact any KDC for requested realm",
   },
@@ -177,8 +177,8 @@ export function joinFailure(program: string, result: CommandResult): MachineadmE
 function timedOut(program: string, evidence: readonly Evidence[]): MachineadmError {
   return new MachineadmError({
     reason: 'DomainJoinTimedOut',
-    summary: `${program} did not end in time and was killed: a controller of the domain went silent.`,
-    remedy: 'Check the way to the controllers of the domain, and run again: what is half made is met.',
+    summary: `${program} timed out and was killed: a domain controller stopped answering.`,
+    remedy: 'Check the route to the controllers of the domain, and run again: the join resumes.',
     evidence,
     retryable: true,
   });

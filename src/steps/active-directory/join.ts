@@ -44,7 +44,7 @@ export class DomainJoin {
     if (result.status !== 0) throw joinFailure('adcli show-computer', result);
     throw new MachineadmError({
       reason: 'ComputerAccountExists',
-      summary: `The domain has an account of the name ${computerName} already, and a join would put its machine out.`,
+      summary: `The domain has an account of the name ${computerName} already, and a join would disconnect its machine.`,
       remedy:
         'Give this machine another computerName; or, where the account is its own or of a machine that is gone, delete it or set accountReuse: true.',
       evidence: [{ source: 'adcli show-computer', text: shownAccount(result.stdout) || computerName }],
@@ -68,7 +68,7 @@ export class DomainJoin {
   /** Extracts the computer's password from the blob, and creates the keytab from it. */
   async withBlob(text: string): Promise<void> {
     const blob = readBlob(text);
-    if (blob === undefined) throw blobInvalid('is damaged, cut off, or no such data');
+    if (blob === undefined) throw blobInvalid('is damaged, truncated, or not join data');
     const { computerName, domain, realm, keytab } = this.#desired;
     if (blob.computer.toUpperCase() !== computerName) {
       throw blobInvalid(`was made for the computer ${blob.computer}, and this is ${computerName}`);

@@ -33,7 +33,7 @@ export async function reachController(
   const needed = closed.filter(({ port }) => port !== SMB_PORT || desired.credentials.kind === 'offlineBlob');
   if (needed.length > 0) throw unreachable(controller, address, needed);
   if (closed.length > 0)
-    warn(`${controller} does not accept TCP ${SMB_PORT}: the join does without, group policies do not`);
+    warn(`${controller} does not accept TCP ${SMB_PORT}: the join does not need it, but group policies do`);
   checkClock(controller, await network.clock(address), warn);
   return controller;
 }
@@ -58,7 +58,7 @@ async function chosenController(host: QueryHost, network: DirectoryNetwork, doma
 
 function checkClock(controller: string, theirs: number | undefined, warn: (message: string) => void): void {
   if (theirs === undefined) {
-    warn(`${controller} does not tell its time, so the clocks were not compared`);
+    warn(`${controller} does not report its time, so the clocks were not compared`);
     return;
   }
   const skewMs = Date.now() - theirs;

@@ -103,7 +103,7 @@ export const archives: Step<Model, ArchivesActual, ArchivesPayload> = {
       const { path, type, kept } = one;
       return {
         id: `archives${path}`,
-        summary: `${path}: ${kept === undefined ? `remove the ${type}, which is in no archive any more` : `in no archive any more, and kept: ${kept}`}`,
+        summary: `${path}: ${kept === undefined ? `remove the ${type}, which is no longer in an archive` : `no longer in an archive, and kept: ${kept}`}`,
         action: kept === undefined ? 'remove' : 'run',
         scope: 'node',
         ...(kept === undefined ? { removes: [path] } : {}),
@@ -291,7 +291,7 @@ async function leftOf(
 
 async function removeLeft(host: Host, { path, type, kept }: Left, execution: Execution): Promise<void> {
   if (kept !== undefined) {
-    execution.warn(`${path} stays, though no archive of the document holds it any more: ${kept}`);
+    execution.warn(`${path} stays, although no archive of the document contains it any longer: ${kept}`);
     execution.release(path);
   } else if (type === 'directory') await host.removeDirectory(path);
   else await host.removeFile(path);

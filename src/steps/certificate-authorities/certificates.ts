@@ -24,7 +24,7 @@ export function authoritiesOf(
   const authorities: Authority[] = [];
   for (const { label, body } of pemBlocks(pem)) {
     const which = `certificate ${authorities.length + 1} of ${name}`;
-    if (label.includes('PRIVATE KEY')) return { problem: `${name} holds a private key, which has no place here` };
+    if (label.includes('PRIVATE KEY')) return { problem: `${name} contains a private key, which must not be here` };
     if (label !== 'CERTIFICATE') return { problem: `${name} holds a ${label.toLowerCase()}, not only certificates` };
     let certificate: X509Certificate;
     try {

@@ -170,7 +170,7 @@ export async function rebuildTrust(
     summary: result.timedOut
       ? `${program} did not end within ${REBUILD_TIMEOUT_MS / 1000} s`
       : `${program} ended with status ${result.status}`,
-    remedy: `Run ${[program, ...args].join(' ')} in a root shell and repair what it complains of, then run again.`,
+    remedy: `Run ${[program, ...args].join(' ')} in a root shell, fix the reported problem, then run again.`,
     evidence: lastLines(`${result.stdout}\n${result.stderr}`).map((text) => ({ source: program, text })),
     retryable: true,
   });

@@ -179,7 +179,7 @@ function noAnswer(dump: CommandResult): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: '`containerd config dump` did not end in time',
-    remedy: 'Run it by hand to see what it waits for; a slow or hung disk is the usual cause.',
+    remedy: 'Run it manually to see what it waits for; a slow or hung disk is the usual cause.',
     evidence: evidenceOf(dump),
     retryable: true,
   });

@@ -34,7 +34,7 @@ export async function parseOthers(path: string, text: string): Promise<FoundConf
   throw new MachineadmError({
     reason: 'ContainerdConfigSyntax',
     summary: `${path} is to be merged into, and is not TOML at row ${row}, column ${column}`,
-    remedy: 'Correct it, or say mode: Managed in containerRuntime.containerd, which replaces it and keeps a copy.',
+    remedy: 'Correct it, or set mode: Managed in containerRuntime.containerd, which replaces it and keeps a copy.',
     evidence: [{ source: path, text: message }],
   });
 }

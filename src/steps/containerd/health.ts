@@ -66,7 +66,7 @@ async function journalEvidence(host: Host): Promise<readonly Evidence[]> {
 async function down(host: Host, why: string): Promise<MachineadmError> {
   return new MachineadmError({
     reason: 'ContainerdUnhealthy',
-    summary: `containerd does not run and will not by itself: containerd.service: ${why}`,
+    summary: `containerd does not run and does not restart: containerd.service: ${why}`,
     remedy:
       'Read `systemctl status containerd` and `journalctl -u containerd`, and correct what keeps it from running.',
     evidence: [{ source: 'service manager', text: `containerd.service: ${why}` }, ...(await journalEvidence(host))],

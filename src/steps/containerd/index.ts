@@ -154,7 +154,7 @@ function changedWarnings(keys: readonly string[], mode: ContainerdDesired['model
   if (keys.length === 0) return [];
   const what =
     mode === 'Managed'
-      ? `these are not taken over: ${keys.join(', ')} (write them into the document, or say mode: Merge)`
+      ? `these are not taken over: ${keys.join(', ')} (write them into the document, or set mode: Merge)`
       : `these change: ${keys.join(', ')}`;
   return [`of the configuration of containerd that was found, ${what}`];
 }

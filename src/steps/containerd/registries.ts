@@ -149,7 +149,7 @@ function hostsDiff({ present }: RegistryActual, wanted: readonly RegistryFile[])
 function forgetChange(forgotten: ForgottenRegistry): Change<RegistryPayload> {
   return {
     id: `containerd/registries/remove/${forgotten.host}`,
-    summary: `remove ${forgotten.directory}/${REGISTRY_HOSTS_FILE}: the document names ${forgotten.host} no more`,
+    summary: `remove ${forgotten.directory}/${REGISTRY_HOSTS_FILE}: the document no longer names ${forgotten.host}`,
     scope: 'base',
     ineffective: 'ContainerdConfigNotEffective',
     payload: { kind: 'forget', forgotten },

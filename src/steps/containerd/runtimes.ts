@@ -122,7 +122,7 @@ function noProgram({ name }: RuntimeModel, program: string): UnmetRequirement {
   return {
     reason: 'ContainerdRuntimeMissing',
     what: `${program}, which the runtime ${name} needs`,
-    remedy: `Install it, correct containerRuntime.containerd.runtimes.${name}, or say optional: true there if it comes later.`,
+    remedy: `Install it, correct containerRuntime.containerd.runtimes.${name}, or set optional: true there if it is installed later.`,
   };
 }
 

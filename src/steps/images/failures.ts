@@ -47,7 +47,7 @@ export function importFailed(path: string, { status, stderr }: CommandResult): M
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `the images of ${path} could not be imported (ctr ended with ${status})`,
-    remedy: 'The evidence is what ctr said; `journalctl -u containerd` tells the rest.',
+    remedy: 'The evidence is the output of ctr; `journalctl -u containerd` has more.',
     evidence,
   });
 }

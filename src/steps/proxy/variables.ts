@@ -113,7 +113,7 @@ function invalid(summary: string): MachineadmError {
 function wouldBeShown(key: string): MachineadmError {
   return new MachineadmError({
     reason: 'ProxyInvalid',
-    summary: `host.proxy.${key} holds credentials, and host.proxy.for has "environment": everybody may read /etc/environment.`,
+    summary: `host.proxy.${key} contains credentials, and host.proxy.for has "environment": every user can read /etc/environment.`,
     remedy: 'Leave "environment" out of host.proxy.for, or give a proxy without credentials.',
   });
 }

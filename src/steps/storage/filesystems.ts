@@ -223,7 +223,7 @@ function summaryOf(
       return undefined;
     case 'format':
       if (findingOf(filesystem, state.contents, note) === 'interrupted mkfs') {
-        return `${describeFilesystem(filesystem)} again: an earlier run was killed in it`;
+        return `${describeFilesystem(filesystem)} again: an earlier run was killed during it`;
       }
       return `${there === 'nothing' ? '' : `destroy ${there}, `}${describeFilesystem(filesystem)}`;
     case 'refuse FilesystemDiffers':

@@ -11,7 +11,7 @@ interface KnownFailure {
 }
 
 const NEVER_RETRIED =
-  'machineadm does not try again by itself: a few wrong passwords lock an account out, for all machines that join with it.';
+  'machineadm does not retry: a few wrong passwords lock the account for all machines that join with it.';
 
 const PASSWORD: KnownFailure = {
   reason: 'DomainCredentialsRejected',
@@ -21,7 +21,7 @@ const PASSWORD: KnownFailure = {
 const ONE_TIME_PASSWORD: KnownFailure = {
   reason: 'OneTimePasswordRejected',
   summary: 'The domain does not accept the one-time password of this computer: it is wrong, or was used before.',
-  remedy: 'Set the account a new one-time password, and give that.',
+  remedy: 'Set a new one-time password for the account, and put that into the document.',
 };
 const DISABLED: KnownFailure = {
   reason: 'DomainAccountDisabled',
@@ -35,7 +35,7 @@ const EXPIRED: KnownFailure = {
 };
 const UNREACHABLE: KnownFailure = {
   reason: 'DomainControllerUnreachable',
-  summary: 'No controller of the domain answered all that a join asks.',
+  summary: 'No domain controller answered all requests of the join.',
   remedy: 'Open TCP 88, 135, 389, 445, 464 and the dynamic RPC ports to the controllers of the domain, and run again.',
   retryable: true,
 };
@@ -189,8 +189,8 @@ export function loginFailureCode(code: number, detail: string): number {
 export function windowsJoinTimedOut(program: string): MachineadmError {
   return new MachineadmError({
     reason: 'DomainJoinTimedOut',
-    summary: `${program} did not end in time and was ended: a controller of the domain went silent.`,
-    remedy: 'Check the way to the controllers of the domain, and run again: what is half made is met.',
+    summary: `${program} timed out and was killed: a domain controller stopped answering.`,
+    remedy: 'Check the route to the controllers of the domain, and run again: the join resumes.',
     retryable: true,
   });
 }

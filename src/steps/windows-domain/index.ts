@@ -179,7 +179,7 @@ function elsewhere(found: string, wanted: string): MachineadmError {
     reason: 'MemberOfOtherDomain',
     summary: `This machine is a member of the domain ${found}, and the document asks for ${wanted}.`,
     remedy:
-      'Take it out of that domain by hand (Remove-Computer) and reboot it, or correct host.activeDirectory.domain.',
+      'Take it out of that domain manually (Remove-Computer) and reboot it, or correct host.activeDirectory.domain.',
     evidence: [{ source: 'Win32_ComputerSystem', text: `Domain = ${found}` }],
   });
 }

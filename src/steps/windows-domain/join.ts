@@ -68,7 +68,7 @@ export async function refuseExisting(
   if (account === undefined) return;
   throw new MachineadmError({
     reason: 'ComputerAccountExists',
-    summary: `The domain has an account of the name ${computerName} already, and a join would put its machine out.`,
+    summary: `The domain has an account of the name ${computerName} already, and a join would disconnect its machine.`,
     remedy:
       'Give this machine another host.hostname; or, where the account is its own or of a machine that is gone, delete it or set accountReuse: true.',
     evidence: [{ source: `LDAP ${controller.name}`, text: account }],
@@ -104,7 +104,7 @@ export async function joinWithBlob(
 ): Promise<void> {
   const { domain, computerName, timeoutMs } = desired;
   const blob = readBlob(blobText);
-  if (blob === undefined) throw blobInvalid('is damaged, cut off, or no such data');
+  if (blob === undefined) throw blobInvalid('is damaged, truncated, or not join data');
   if (blob.computer.toUpperCase() !== computerName.toUpperCase()) {
     throw blobInvalid(`was made for the computer ${blob.computer}, and this is ${computerName}`);
   }

@@ -34,7 +34,7 @@ export async function reachWindowsController(
   const closed = await network.closedPorts(controller.address, PORTS);
   if (closed.length > 0) throw unreachable(controller, closed);
   const offset = readClockOffset(await host.query(compareClocks(controller.name)));
-  if (offset === undefined) warn(`${controller.name} does not tell its time, so the clocks were not compared`);
+  if (offset === undefined) warn(`${controller.name} does not report its time, so the clocks were not compared`);
   else judgeClock(controller.name, offset, warn);
   return controller;
 }

@@ -93,7 +93,7 @@ function windowsHooksStep(
       const remember = (count: number): void => execution.remember({ commands: digests(group), completed: count });
       if (completed === group.commands.length) return;
       if (completed > 0)
-        execution.warn(`${id}: all commands run again, those that are done, too: an earlier run ended`);
+        execution.warn(`${id}: all commands run again, including those that are done: an earlier run ended`);
       await requireDirectory(host, phase, group);
       remember(0);
       await writeWindowsHookScript(host, script, group);

@@ -98,7 +98,7 @@ export const windowsProxy: Step<WindowsProxyDesired, WindowsProxyActual, Windows
       if (right) continue;
       changes.push({
         id: `proxy/${name}`,
-        summary: has ? `${name} has the proxy in its environment` : `${name} has no proxy in its environment any more`,
+        summary: has ? `${name} has the proxy in its environment` : `${name} no longer has a proxy in its environment`,
         scope: 'node',
         owes: active ? [name === 'kubelet' ? 'restart:kubelet' : 'restart:containerd'] : [],
         payload: { kind: 'service', name, others, desired: has ? desired : undefined },
@@ -188,7 +188,7 @@ function strings(value: unknown): readonly string[] {
 function wouldBeShown(key: 'http' | 'https'): MachineadmError {
   return new MachineadmError({
     reason: 'ProxyInvalid',
-    summary: `host.proxy.${key} holds credentials, which every local user of a Windows machine could read in the registry.`,
+    summary: `host.proxy.${key} contains credentials, which every local user of a Windows machine could read in the registry.`,
     remedy: 'Give the services a proxy without credentials, or leave them out: for: [agent].',
   });
 }

@@ -379,7 +379,7 @@ two lines"; declare -r B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' ''
           const { summary, warnings } = await failsOnce(shell, commands, () => {});
           assert.match(summary, /^run 3 commands with \w+, again from the first: /);
           assert.match(summary, why);
-          assert.match(warnings.join(), /^hooks-early: all commands run again, those that are done, too/);
+          assert.match(warnings.join(), /^hooks-early: all commands run again, including those that are done/);
           assert.deepEqual(lines(), /isBad/.test(command) ? ['one', 'one', 'seen'] : ['one', 'one']);
         });
       }

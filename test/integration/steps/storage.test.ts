@@ -186,7 +186,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       const record = { ...(await import('../../../src/steps/step.ts')).EMPTY_RECORD, interrupted: new Set([id]) };
       const killed = { ...record, notes: new Map([[id, { uuid, made: false }]]) };
       const again = await runStep(filesystems, host, model, { record: killed });
-      assert.match(again.changes[0]?.summary ?? '', /again: an earlier run was killed in it/);
+      assert.match(again.changes[0]?.summary ?? '', /again: an earlier run was killed during it/);
       assert.deepEqual(again.left, []);
     });
 

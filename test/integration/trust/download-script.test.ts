@@ -294,7 +294,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
 
       test(
         'tells a web page from a file',
-        attack(`Download script (${downloader})`, 'a web page in the place of a file', async () => {
+        attack(`Download script (${downloader})`, 'a web page instead of a file', async () => {
           await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
           refused(await go({ digests: digests(), locations: [server] }), 75, /is a web page/);
           refused(await go({ keys: [publisher], locations: [server] }), 75, /is a web page/);
@@ -576,7 +576,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
 
     test(
       'has a FIFO for a release on its disk, is not held up by it beyond the deadline',
-      attack('Download script', 'a FIFO in the place of a release on the disk', async () => {
+      attack('Download script', 'a FIFO instead of a release on the disk', async () => {
         const release = mkdtempSync(join(scratch, 'fifo-'));
         mkdirSync(join(release, VERSION));
         for (const extension of ['xz', 'gz'])

@@ -332,7 +332,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
 
     test(
       'tells a web page from a file',
-      attack('Releases and documents', 'a web page in the place of a file', async () => {
+      attack('Releases and documents', 'a web page instead of a file', async () => {
         await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
         refused(await fetch([server.url]), 'WebPageReceived');
         await using later = await mirror((file) => (isArchive(file) ? { body: '<html>Sign in</html>' } : undefined));

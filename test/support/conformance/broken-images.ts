@@ -118,7 +118,7 @@ export const BROKEN_IMAGES: readonly BrokenImage[] = [
     broken: ['IMG-04'],
   },
   {
-    what: 'everybody can write to /usr/local/bin',
+    what: 'every user can write to /usr/local/bin',
     base: 'host',
     change: { '/usr/local/bin': { directory: true, mode: 0o777 } },
     broken: ['IMG-05'],
@@ -544,7 +544,7 @@ export const BROKEN_IMAGES: readonly BrokenImage[] = [
     broken: ['RUN-01'],
   },
   {
-    what: 'everybody can read the status',
+    what: 'every user can read the status',
     base: 'running',
     change: { '/run/machineadm/status.json': { content: JSON.stringify(STATUS), mode: 0o644 } },
     broken: ['RUN-01'],
@@ -575,7 +575,7 @@ export const BROKEN_IMAGES: readonly BrokenImage[] = [
     broken: ['RUN-02'],
   },
   {
-    what: 'everybody can read the journal',
+    what: 'every user can read the journal',
     base: 'running',
     change: { '/var/lib/machineadm/journal': { mode: 0o644 } },
     broken: ['RUN-03'],
@@ -593,7 +593,7 @@ export const BROKEN_IMAGES: readonly BrokenImage[] = [
     broken: ['RUN-03'],
   },
   {
-    what: 'everybody can write to the state directory',
+    what: 'every user can write to the state directory',
     base: 'host',
     change: { '/var/lib/machineadm': { directory: true, mode: 0o1777 } },
     broken: ['RUN-03'],
@@ -611,7 +611,7 @@ export const BROKEN_IMAGES: readonly BrokenImage[] = [
     broken: ['RUN-03'],
   },
   {
-    what: 'everybody can read the document',
+    what: 'every user can read the document',
     base: 'running',
     change: { '/etc/machineadm/bootstrap.yaml': { mode: 0o644 } },
     broken: ['RUN-04'],

@@ -628,7 +628,7 @@ export const SOUND_IMAGES: readonly SoundImage[] = [
     notProven: ['RUN-06'],
   },
   {
-    what: 'the names of hardening profiles are for everybody',
+    what: 'every user can read the names of hardening profiles',
     base: 'running',
     change: { '/var/lib/machineadm/hardening.json': '{}' },
   },

@@ -52,8 +52,8 @@ describe('a JSONPath template', () => {
     ['{.kind', /a brace is not closed/],
     ['{end}', /\{end\} without \{range\}/],
     ['{range .steps[*]}{.id}', /\{range\} without \{end\}/],
-    ['{.steps[0}', /"\[0" is no field, index or filter/],
-    ['{.steps[0:2]}', /"\[0:2\]" is no field/],
+    ['{.steps[0}', /"\[0" is not a field, index or filter/],
+    ['{.steps[0:2]}', /"\[0:2\]" is not a field/],
   ] as const) {
     test(`${template} is refused`, () => {
       assert.throws(

@@ -283,9 +283,9 @@ describe('what steps cannot undo', () => {
   const CASES: readonly (readonly [readonly JournalRecord[], string])[] = [
     [
       done('hooks-early', 'hooks-early/0'),
-      'what the commands of host.hooks did: machineadm does not know what that is',
+      'the changes that the commands of host.hooks made: machineadm does not track them',
     ],
-    [done('hooks-boot', 'x'), 'what the commands of host.hooks did: machineadm does not know what that is'],
+    [done('hooks-boot', 'x'), 'the changes that the commands of host.hooks made: machineadm does not track them'],
     [done('disks', 'disks/0'), 'the partitions, with the sizes that they have now: a reset never wipes a disk'],
     [
       done('filesystems', 'filesystems/0'),

@@ -78,7 +78,7 @@ describe('the reference of the fields', () => {
     assert.equal(row('host.sysctl', 'Default'), '`{}`');
     assert.equal(
       row('reporting.sinks.WindowsEventLog', 'Platform'),
-      'Windows only (Linux: Linux has no event log of Windows)',
+      'Windows only (Linux: Linux has no Windows event log)',
     );
     assert.equal(row('host.files.path', 'Platform'), undefined);
     assert.equal(

@@ -53,7 +53,7 @@ describe('sinks of the command line', () => {
     const literal = await sinksOf(body, sink('a-secret'));
     assert.throws(() => refuseSecretsOf(literal.document?.model.reporting.sinks ?? []), {
       reason: 'UsageInvalid',
-      message: '--sink: T of the sink Exec is a secret, and everybody on this machine can read a command line',
+      message: '--sink: T of the sink Exec is a secret, and every user of this machine can read a command line',
     });
   });
 });

@@ -200,7 +200,7 @@ describe('containerRuntime.containerd.registries', () => {
       [{ host: 'https://docker.io', mirrors: [mirror] }, /host: not a registry as image names begin/],
       [{ host: 'registry-1.docker.io', mirrors: [mirror] }, /host: .*hint: .*docker\.io\)$/],
       [{ host: 'docker.io' }, /configures nothing for this registry/],
-      [{ host: '_default', ca: PEM }, /_default is no server/],
+      [{ host: '_default', ca: PEM }, /_default is not a server/],
       [{ host: 'docker.io', fallback: false }, /fallback: without mirrors/],
       [{ host: 'docker.io', fallback: false, ca: PEM, mirrors: [mirror] }, /ca: .*never asks/],
       [

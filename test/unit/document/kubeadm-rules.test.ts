@@ -344,12 +344,12 @@ describe('nodes', () => {
     [
       'a taint without a name',
       worker('node: {taints: [{key: "example.org/", effect: NoSchedule}]}'),
-      'kubernetes.node.taints[0].key: not the key of a taint (hint: such as example.org/dedicated)',
+      'kubernetes.node.taints[0].key: not a valid taint key (hint: such as example.org/dedicated)',
     ],
     [
       'a taint with a blank in its value',
       worker('node: {taints: [{key: a, value: "b c", effect: NoSchedule}]}'),
-      `kubernetes.node.taints[0].value: not the value of a taint ${value}`,
+      `kubernetes.node.taints[0].value: not a valid taint value ${value}`,
     ],
     [
       'a taint twice',

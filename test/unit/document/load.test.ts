@@ -108,7 +108,7 @@ describe('what is not a document', () => {
       const result = await load(text ?? '');
       assert.ok(!result.ok);
       const told = result.problems.map(formatDiagnostic).join('\n');
-      assert.ok(told.includes(`${path}the alias stands inside of what it names`), told);
+      assert.ok(told.includes(`${path}the alias is inside of the value that it names`), told);
     }
   });
 

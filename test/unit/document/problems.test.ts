@@ -59,7 +59,7 @@ describe('a problem of a document', () => {
     const cut = gzipSync(Buffer.from('a: 1\n')).subarray(0, 15);
     await assert.rejects(read(cut), {
       reason: 'DocumentInvalid',
-      message: /damaged or cut off: 15 bytes, readable up to byte \d+ of/,
+      message: /damaged or truncated: 15 bytes, readable up to byte \d+ of/,
     });
   });
 

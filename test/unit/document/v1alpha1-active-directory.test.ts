@@ -62,7 +62,7 @@ describe('host.activeDirectory', () => {
     [
       'a place for an account that is there',
       membership('    credentials: {oneTimePassword: abc}\n    computerOU: "OU=N,DC=corp,DC=example,DC=com"\n'),
-      /its place is not chosen here/,
+      /its place cannot be chosen here/,
     ],
     ['logins of nobody', membership(`${DELEGATED}    logins: {allowedGroups: []}\n`), /must not be empty/],
     [

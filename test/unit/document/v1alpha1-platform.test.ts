@@ -53,12 +53,12 @@ kubernetes:
     [
       'host.hooks.early.commands[0]',
       'hooks: {early: {commands: [[x, y]]}}',
-      'its shells do not pass words on as they are',
+      'its shells do not pass arguments unchanged',
     ],
     [
       'host.hooks.early.frequency',
       'hooks: {early: {commands: [x], frequency: Always}}',
-      'nothing of machineadm runs at every start',
+      'machineadm does not run at every start',
     ],
   ];
   for (const [path, host, why] of refused) {
@@ -135,7 +135,10 @@ kubernetes:
     ['{path: "C:/k/a", content: x, owner: "root:root"}', /files\[0\]\.owner: not on Windows/],
     ['{path: "C:/k/a", content: x, mode: "0640"}', /files\[0\]\.mode: not on Windows/],
     ['{path: "C:/k/a", content: x, directoryMode: "0750"}', /files\[0\]\.directoryMode: not on Windows/],
-    ['{path: "C:/k/a", content: x}, {path: "/K/A", content: y}', /files\[1\]\.path: on Windows the same file as/],
+    [
+      '{path: "C:/k/a", content: x}, {path: "/K/A", content: y}',
+      /files\[1\]\.path: on Windows this is the same file as/,
+    ],
     ['{path: "C:/ProgramData/machineadm/a", content: x}', /is in the directory of machineadm/],
     ['{path: /var/lib/machineadm/a, content: x}', /is in the directory of machineadm/],
     ['{path: "C:/k/../a", content: x}', /must not contain "\.\."/],

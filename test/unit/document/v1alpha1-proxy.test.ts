@@ -57,7 +57,7 @@ describe('host.proxy', () => {
 
   test('with credentials is not put where everybody may read it', async () => {
     const body = 'host: {proxy: {http: "http://kR4y:h1dden@proxy", for: [containerd, environment]}}';
-    assert.match((await problemsOf(body)).join('\n'), /\/etc\/environment, which everybody may read/);
+    assert.match((await problemsOf(body)).join('\n'), /\/etc\/environment, which every user can read/);
     assert.deepEqual(await problemsOf(body.replace(', environment', '')), []);
     assert.deepEqual(await problemsOf(body.replace('kR4y:h1dden@', '')), []);
   });

@@ -38,7 +38,7 @@ describe('reporting.sinks', () => {
     );
     assert.match(
       problem,
-      /sinks\[0\]\.endpoint: unknown key \(hint: only another type has it; this one has type, url, headers/,
+      /sinks\[0\]\.endpoint: unknown key \(hint: only another type has it; this type has type, url, headers/,
     );
     // Keys of the sinks for AWS and Azure.
     assert.doesNotMatch(problem, /queueURL|topicEndpoint/);

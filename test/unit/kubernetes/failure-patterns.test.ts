@@ -20,7 +20,7 @@ describe('the failure patterns of a document', () => {
 
   test(
     'do not backtrack',
-    attack('Hostile texts', 'a failure pattern of a document that backtracks for ever', async () => {
+    attack('Hostile texts', 'a failure pattern of a document that backtracks forever', async () => {
       const line = `${'a'.repeat(4000)}!`;
       // With an engine that backtracks, each of these takes longer than the universe is old.
       const hostile = [

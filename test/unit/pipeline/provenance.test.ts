@@ -31,7 +31,7 @@ describe('where a document comes from', { skip }, () => {
     (await openDocument([source], '0.1.0')).warnings.map((warning) => formatDiagnostic(warning).replaceAll(base, ''));
   const refused = async (why: RegExp, source = path): Promise<void> => {
     await assert.rejects(run(source), { reason: 'DocumentNotTrusted', exit: 'Refused', message: why });
-    assert.match((await warningsOf(source)).join('\n'), /others could change what root does/);
+    assert.match((await warningsOf(source)).join('\n'), /other users could change the document/);
   };
 
   test('of root alone: a run takes it, nothing is warned of', async () => {

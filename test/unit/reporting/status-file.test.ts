@@ -281,9 +281,9 @@ describe('a file that is not a summary is refused as StatusUnreadable', () => {
     ['a status', DONE, /not a bootstrap summary/],
     ['of a later version', { ...summary, apiVersion: 'machineadm.dev/summary/v2' }, /v2.*reads v1/],
     ['without its process', { ...summary, process: {} }, /fields are missing/],
-    ['with a time that is none', { ...summary, updatedAt: 'soon' }, /hold something else/],
-    ['with a number for a reason', { ...summary, reason: 1 }, /hold something else/],
-    ['with a word for an exit code', { ...summary, exitCode: 'x' }, /hold something else/],
+    ['with a time that is none', { ...summary, updatedAt: 'soon' }, /missing or have wrong values/],
+    ['with a number for a reason', { ...summary, reason: 1 }, /missing or have wrong values/],
+    ['with a word for an exit code', { ...summary, exitCode: 'x' }, /missing or have wrong values/],
   ];
   for (const [what, value, why] of cases) {
     test(what, () => {
@@ -300,15 +300,15 @@ describe('a file that is not a status is refused as StatusUnreadable', () => {
     ['of a later version', '{"kind":"BootstrapStatus","apiVersion":"machineadm.dev/status/v2"}', /v2.*reads v1/],
     ['without its fields', JSON.stringify({ ...DONE, conditions: undefined }), /fields are missing/],
     ['changed', withChecksum(JSON.stringify(DONE)).replace('Succeeded', 'succeeded'), /checksum is wrong/],
-    ['with another thing for a step', JSON.stringify({ ...DONE, steps: ['kubeadm'] }), /hold something else/],
-    ['with a time that is none', JSON.stringify({ ...DONE, startedAt: 'soon' }), /hold something else/],
-    ['with half a failure', JSON.stringify({ ...DONE, failure: { reason: 'X' } }), /hold something else/],
+    ['with another thing for a step', JSON.stringify({ ...DONE, steps: ['kubeadm'] }), /missing or have wrong values/],
+    ['with a time that is none', JSON.stringify({ ...DONE, startedAt: 'soon' }), /missing or have wrong values/],
+    ['with half a failure', JSON.stringify({ ...DONE, failure: { reason: 'X' } }), /missing or have wrong values/],
     [
       'with a cause that is no word',
       JSON.stringify({ ...DONE, failure: { ...FAILURE, causes: [1] } }),
-      /hold something/,
+      /missing or have/,
     ],
-    ['with a number for a warning', JSON.stringify({ ...DONE, warnings: [1] }), /hold something else/],
+    ['with a number for a warning', JSON.stringify({ ...DONE, warnings: [1] }), /missing or have wrong values/],
     ['without its process', JSON.stringify({ ...DONE, process: { pid: 'x' } }), /fields are missing/],
   ];
   for (const [what, text, why] of cases) {

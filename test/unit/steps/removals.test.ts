@@ -70,10 +70,7 @@ describe('what the document does not ask for any more', () => {
     const planned = summaries(await machine.plan(NOTHING)).filter((summary) => summary.includes('kept'));
     for (const line of told) assert.ok(planned.includes(line), line);
     const said = (await machine.run(NOTHING)).join('\n');
-    assert.match(
-      said,
-      /warning: \/etc\/b\.conf stays, though the document does not ask for it any more: it was changed since/,
-    );
+    assert.match(said, /warning: \/etc\/b\.conf stays, although the document no longer lists it: it was changed since/);
     assert.equal(host.text('/etc/b.conf'), 'by hand\n');
     assert.equal(await host.readLink('/usr/local/bin/app'), '/elsewhere');
     assert.equal(host.text('/srv/app/of-others'), 'x');
@@ -315,7 +312,7 @@ describe('absent: true', () => {
       assert.equal(failure.error.reason, 'RemovalRefused');
       for (const why of [
         '/etc/directory is not removed: it is a directory',
-        '/etc/file is not removed: it is a file and no link',
+        '/etc/file is not removed: it is a file, not a link',
         '/opt/full is not removed: it holds /opt/full/x',
         '/srv/mounted is not removed: /srv/mounted is mounted',
       ]) {
@@ -341,7 +338,7 @@ describe('absent: true', () => {
     const problems = await problemsOf(body);
     for (const part of [
       '/etc/passwd is part of the system and never removed',
-      'says what is to be there, and absent: true that nothing is',
+      'describes the path, and absent: true removes it',
       '/usr/lib is part of the system and never removed',
       '/etc/ is part of the system: its files have modes and owners that must stay',
       'the target is missing',
@@ -426,7 +423,7 @@ describe('a block in a file of others', () => {
       '<a/>\n<!-- BEGIN machineadm: app -->\n<b/>\n<!-- END machineadm: app -->\n',
     );
     host.put('/etc/app.conf', '<a/>\n');
-    assert.match(summaries(await machine.plan(NOTHING))[0] ?? '', /kept: it has no such block any more/);
+    assert.match(summaries(await machine.plan(NOTHING))[0] ?? '', /kept: it no longer has this block/);
     await machine.run(NOTHING);
     assert.equal(host.text('/etc/app.conf'), '<a/>\n');
   });

@@ -105,7 +105,7 @@ describe('services', () => {
       );
       assert.equal(
         why?.summary,
-        'app was started and does not run: ends by itself (exit-code), last with exit status 3.',
+        'app was started but does not run: ends by itself (exit-code), last with exit status 3.',
       );
       assert.match(why?.remedy ?? '', /journalctl -u app -b/);
       assert.deepEqual(why?.evidence, [

@@ -29,7 +29,7 @@ export async function readCloudConfig(
   const config = Source.of(value, object, report, {
     lenient: true,
     unknown: 'UserDataKey',
-    remedy: 'the document has no counterpart: do the same with a file or a command, or leave it out',
+    remedy: 'the document has no equivalent: use a file or a command, or remove it',
   });
   const files = config.get('write_files').items().map(readFile);
   const runs = readCommands(config.get('runcmd'));

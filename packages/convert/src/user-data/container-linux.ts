@@ -58,7 +58,7 @@ export function readContainerLinux(config: Source, report: Report): ContainerLin
 /** A part of such a config; unsupported content requires a decision. */
 export const CONTAINER_LINUX = {
   unknown: 'ContainerLinuxConfigDropped',
-  remedy: 'the document has no such thing',
+  remedy: 'the document does not support this',
 } as const;
 
 /** Leaves out a whole part, which is reported once. */

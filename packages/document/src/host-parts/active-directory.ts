@@ -135,7 +135,7 @@ export const activeDirectory = hostPart({
       example: true,
     },
     onBroken: {
-      description: 'What happens when the domain no longer accepts the keys of this machine.',
+      description: 'The action when the domain no longer accepts the keys of this machine.',
       default: 'Fail',
       example: 'Rejoin',
     },
@@ -279,7 +279,7 @@ function checkOffline({ credentials, computerOU, accountReuse }: ActiveDirectory
     ...(accountReuse === undefined ? [] : [['accountReuse', 'account'] as const]),
   ].map(([key, what]) => ({
     path: [key],
-    message: `${why} an account that is there: its ${what} is not chosen here`,
+    message: `${why} an existing account: its ${what} cannot be chosen here`,
     hint: 'remove it',
   }));
 }

@@ -56,18 +56,18 @@ export const directories = hostPart({
     '[].path': { description: 'The path of the directory. Those above it are made if needed.', example: '/srv/app' },
     '[].mode': {
       description: 'The permissions of the directory in octal digits, in quotes.',
-      absent: '"0755" where it is made; one that is there keeps its own',
+      absent: '"0755" for a new directory; an existing one keeps its mode',
       example: '0750',
     },
     '[].owner': {
       description: 'The user and group that own the directory, as names or numeric IDs.',
-      absent: 'root:root where it is made; one that is there keeps its own',
+      absent: 'root:root for a new directory; an existing one keeps its owner',
       example: 'app:operators',
     },
     '[].recursive': {
       description:
-        'Modes and owner of everything in the directory; files, directories and links that the document names have their own. With absent, true removes what is in it, too.',
-      absent: 'what is in it stays as it is; with absent, it must be empty',
+        'Modes and owner of everything in the directory, except files, directories and links that the document names. With absent, true also removes the contents.',
+      absent: 'the contents stay unchanged; with absent, the directory must be empty',
       example: { owner: 'app', mode: '0640', directoryMode: '0750' },
     },
     '[].recursive.mode': {
@@ -81,7 +81,7 @@ export const directories = hostPart({
       example: '0750',
     },
     '[].recursive.owner': {
-      description: 'The user and group that own what is in it.',
+      description: 'The user and group that own its contents.',
       absent: 'it keeps its own',
       example: 'app',
     },

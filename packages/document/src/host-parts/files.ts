@@ -128,7 +128,7 @@ export const files = hostPart({
     },
     '[].block': {
       description:
-        'Adds the content to the file between two comments that name it. Another content takes the place of the earlier one, and the block goes with its entry.',
+        'Adds the content to the file between two comments that name it. A changed content replaces the block, and the block is removed with its entry.',
       absent: 'the content is the whole file, or is appended',
       example: { name: 'limits' },
     },

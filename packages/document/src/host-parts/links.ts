@@ -38,12 +38,12 @@ export const links = hostPart({
     },
     '[].target': {
       description:
-        'What the link holds: an absolute path, or one that begins at the directory of the link. Required, except with absent.',
+        'The target of the link: an absolute path, or one relative to the directory of the link. Required, except with absent.',
       absent: 'the link is removed',
       example: '/opt/tool/bin/tool',
     },
     '[].force': {
-      description: 'Whether a file, or a link of others to something else, is replaced. A directory never is.',
+      description: 'Whether to replace an existing file, or a link to another target. A directory is never replaced.',
       default: false,
       example: true,
     },

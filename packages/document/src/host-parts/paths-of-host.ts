@@ -38,7 +38,7 @@ export function ownerOf(owner: string): { readonly user: string; readonly group:
 }
 
 export const ABSENT_FIELD = {
-  description: 'Whether it is removed where it is, and nothing else is said of it.',
+  description: 'Whether the path is removed. Excludes all other settings of it.',
   default: false,
   example: true,
 };
@@ -52,12 +52,12 @@ export const FOLLOW_UPS = { restarts: units.optional(), reloads: units.optional(
 
 export const FOLLOW_UP_FIELDS = {
   '[].restarts': {
-    description: 'Services that are restarted when it was changed, once all changes are made, where they run.',
+    description: 'Services that are restarted after a change, once all changes are made, if they run.',
     absent: 'none',
     example: ['ssh.service'],
   },
   '[].reloads': {
-    description: 'Services that read their configuration again when it was changed, where they run.',
+    description: 'Services that reload their configuration after a change, if they run.',
     absent: 'none',
     example: ['nginx.service'],
   },
@@ -123,7 +123,7 @@ export function checkAbsent(section: readonly Entry[], also: readonly string[] =
     if (entry.absent !== true) return [];
     const more = Object.keys(entry).find((key) => !['path', 'absent', 'restarts', 'reloads', ...also].includes(key));
     if (more !== undefined) {
-      const message = 'says what is to be there, and absent: true that nothing is';
+      const message = 'describes the path, and absent: true removes it';
       return [{ path: [index, more], message, hint: 'keep one of them' }];
     }
     if (!isCriticalPath(entry.path)) return [];

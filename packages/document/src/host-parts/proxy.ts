@@ -53,7 +53,8 @@ export const proxy = hostPart({
       example: ['.example', '10.0.0.0/8'],
     },
     for: {
-      description: 'Who uses the proxy. environment writes it to /etc/environment, which every user can read.',
+      description:
+        'The programs that use the proxy. environment writes it to /etc/environment, which every user can read.',
       default: ['agent', 'containerd', 'kubelet'],
       example: ['agent', 'containerd'],
     },
@@ -134,7 +135,7 @@ export const proxy = hostPart({
       } else if (holdsCredentials(text) && proxy.for?.includes('environment') === true) {
         findings.push({
           path: [key],
-          message: 'holds credentials, and "environment" writes it to /etc/environment, which everybody may read',
+          message: 'contains credentials, and "environment" writes it to /etc/environment, which every user can read',
           hint: 'leave "environment" out of host.proxy.for, or give a proxy without credentials',
         });
       }

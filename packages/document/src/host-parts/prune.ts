@@ -9,7 +9,7 @@ export const prune = hostPart({
   example: 'Never',
   linuxOnly: 'what earlier runs made stays there',
   schema: choice({
-    Always: 'What the document does not ask for any more is removed.',
+    Always: 'Anything that the document no longer lists is removed.',
     Never: 'It stays.',
   }),
   toModel: (section): 'Always' | 'Never' => section ?? 'Always',

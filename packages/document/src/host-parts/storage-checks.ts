@@ -60,7 +60,7 @@ function checkGrowth({ partitions }: Disk, place: readonly PathSegment[]): Findi
     if (grow !== true) return [];
     const path = [...place, 'partitions', index, 'grow'];
     if (index < partitions.length - 1)
-      return [{ path, message: 'only the last partition of a disk can grow', hint: 'put it behind the others' }];
+      return [{ path, message: 'only the last partition of a disk can grow', hint: 'put it after the others' }];
     if (size !== 'Rest')
       return [{ path, message: 'a partition of a fixed size does not grow', hint: 'use size: Rest' }];
     const message = 'a percentage of a disk that grows would change with it';

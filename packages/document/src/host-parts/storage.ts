@@ -120,7 +120,7 @@ export const storage = hostPart({
       example: true,
     },
     'filesystems[].overwrite': {
-      description: 'Whether the device is formatted whatever it holds. The data on it is lost.',
+      description: 'Whether the device is formatted regardless of its contents. Its data is lost.',
       default: false,
       example: true,
     },

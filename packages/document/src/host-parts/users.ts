@@ -87,7 +87,7 @@ export const users = hostPart({
       example: { secret: 'corePasswordHash' },
     },
     '[].locked': {
-      description: 'Whether login with the password is barred. SSH keys still work.',
+      description: 'Whether login with the password is disabled. SSH keys still work.',
       default: true,
       example: false,
     },

@@ -67,11 +67,11 @@ function checkWindows({
     if (group?.user !== undefined) refuse([...path, 'user'], 'hooks run as the system there');
     group?.commands.forEach((command, index) => {
       if (typeof command === 'string') return;
-      refuse([...path, 'commands', index], 'its shells do not pass words on as they are', 'write the command as text');
+      refuse([...path, 'commands', index], 'its shells do not pass arguments unchanged', 'write the command as text');
     });
   }
   if (host?.hooks?.early?.frequency === 'Always') {
-    refuse(['host', 'hooks', 'early', 'frequency'], 'nothing of machineadm runs at every start', 'Once');
+    refuse(['host', 'hooks', 'early', 'frequency'], 'machineadm does not run at every start', 'Once');
   }
   for (const [name, why] of Object.entries(LINUX_ONLY_OF_DOMAIN)) {
     if (Object.hasOwn(host?.activeDirectory ?? {}, name)) refuse(['host', 'activeDirectory', name], why);
@@ -121,7 +121,7 @@ function checkComputerName(name: string): Finding[] {
   }
   if (/^\d+$/.test(name)) return [{ path, message: 'not on Windows: a computer name is not all digits' }];
   if (name.length <= LONGEST_COMPUTER_NAME) return [];
-  const hint = 'Windows would cut it, and two machines could become one';
+  const hint = 'Windows would truncate it, and two machines could get the same name';
   return [
     { path, message: `not on Windows: longer than the ${LONGEST_COMPUTER_NAME} characters of a computer name`, hint },
   ];
@@ -144,7 +144,11 @@ function checkWindowsFiles(host: HostSection | undefined): Finding[] {
       const possible = key === 'mode' ? WINDOWS_MODES : ['700', '755'];
       if (mode === undefined || possible.includes(mode.replace(/^0/, ''))) continue;
       const hint = `${possible.map((one) => `"0${one}"`).join(' or ')}: for the system and administrators, or for users to read`;
-      findings.push({ path: [...at, key], message: 'not on Windows: access rights there do not tell this', hint });
+      findings.push({
+        path: [...at, key],
+        message: 'not on Windows: its access rights cannot express this mode',
+        hint,
+      });
     }
     if (IMPOSSIBLE_PATH.test(file.path.replace(/^[A-Za-z]:/, ''))) {
       findings.push({ path: [...at, 'path'], message: 'not on Windows: no file can have this name' });
@@ -166,7 +170,7 @@ function checkWindowsFiles(host: HostSection | undefined): Finding[] {
       findings.push({
         code: 'Duplicate',
         path: [...at, 'path'],
-        message: 'on Windows the same file as',
+        message: 'on Windows this is the same file as',
         other,
         hint: 'keep one of them',
       });
@@ -202,7 +206,7 @@ function checkLinux({ host, secrets, reporting }: Sections): Finding[] {
   }
   reporting?.sinks?.forEach(({ type }, index) => {
     if (type !== 'WindowsEventLog') return;
-    findings.push({ path: ['reporting', 'sinks', index, 'type'], message: 'Linux has no event log of Windows', hint });
+    findings.push({ path: ['reporting', 'sinks', index, 'type'], message: 'Linux has no Windows event log', hint });
   });
   return findings;
 }

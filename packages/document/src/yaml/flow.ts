@@ -163,8 +163,7 @@ export class FlowReader {
     const cursor = this.#cursor;
     this.#skip(opening, parent);
     if (cursor.char === ',') cursor.pos++;
-    else if (cursor.char !== closing)
-      cursor.fail(`neither "," nor "${closing}" where one must stand`, 'separate the entries by ","');
+    else if (cursor.char !== closing) cursor.fail(`"," or "${closing}" is missing`, 'separate the entries by ","');
   }
 
   /**

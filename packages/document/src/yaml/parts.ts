@@ -76,7 +76,7 @@ export class Parts {
       );
     }
     if (anchored.tree === undefined) {
-      throw new YamlError(at, 'the alias stands inside of what it names', 'write out what is meant');
+      throw new YamlError(at, 'the alias is inside of the value that it names', 'write out what is meant');
     }
     this.#repeated += anchored.parts;
     this.#parts += anchored.parts;

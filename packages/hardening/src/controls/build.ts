@@ -179,7 +179,7 @@ export const ADMISSION_MOUNT: Mount = {
 };
 
 export const ANONYMOUS =
-  "The kubelet's health probes and the token discovery of joining machines are anonymous: kubeadm's API server restarts for ever and nothing joins by token.";
+  "The kubelet's health probes and the token discovery of joining machines are anonymous: kubeadm's API server restarts forever and nothing joins by token.";
 export const SERVING_CERTIFICATES =
   'Needs serving certificates of the cluster for all kubelets, and something in the cluster that approves them; until then kubectl logs and exec fail.';
 export const ENCRYPTION = 'Needs a key that all control planes share, which only the document can bring.';

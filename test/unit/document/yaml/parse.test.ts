@@ -198,7 +198,7 @@ describe('what is not YAML', () => {
     ['a word among keys', 'a: 1\nb\n', '2:1  not YAML: a line that is neither a key with ":" nor part of a value'],
     ['an open list', 'a: [1,\n  2\nb: 3\n', '1:4  not YAML: a collection that is never closed'],
     ['an open map at the end', 'a: {', '1:4  not YAML: a collection that is never closed'],
-    ['no comma', 'a: ["1" "2"]\n', '1:9  not YAML: neither "," nor "]"'],
+    ['no comma', 'a: ["1" "2"]\n', '1:9  not YAML: "," or "]" is missing'],
     ['open quotes', 'a: "b\nc: d\n', '1:4  not YAML: a quoted text that is never closed'],
     ['open single quotes', "a: 'b\n", '1:4  not YAML: a quoted text that is never closed'],
     ['text after quotes', 'a: "b" c\n', '1:8  not YAML: text after the end of a value'],

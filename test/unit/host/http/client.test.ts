@@ -135,7 +135,7 @@ describe('a redirect', () => {
     await assert.rejects(get(circle.url), fails('protocol', /more than 5 redirects/));
     assert.equal(circle.requests.length, 6);
     await using file = await startServer(() => ({ status: 302, headers: { location: 'file:///etc/shadow' } }));
-    await assert.rejects(get(file.url), fails('protocol', /no http or https URL/));
+    await assert.rejects(get(file.url), fails('protocol', /other than an http or https URL/));
     const identity = authority.issue('server', ['127.0.0.1']);
     await using secure = await startServer(() => ({ status: 302, headers: { location: circle.url } }), identity);
     const options = { certificateAuthorities: [authority.certificate] };

@@ -31,7 +31,7 @@ describe('kubeadm succeeded', () => {
 
   test('not when it ends with 0 and never said so: a wrapper may do nothing', () => {
     assert.deepEqual(verdict('join', 0, '>[preflight] Running pre-flight checks'), [
-      'kubeadm join ended with status 0 but never said that it was done.',
+      'kubeadm join exited with status 0 but did not report success.',
       '[preflight] Running pre-flight checks',
     ]);
   });

@@ -284,7 +284,7 @@ describe('what a version cannot say is refused, never lost', () => {
       { cluster: { featureGates: { NodeLocalCRISocket: false } } },
       '1.37.0',
       [
-        'kubernetes.cluster.featureGates.NodeLocalCRISocket: the gate was removed after kubeadm 1.36, what it gated cannot be switched off any more',
+        'kubernetes.cluster.featureGates.NodeLocalCRISocket: the gate was removed after kubeadm 1.36, its feature can no longer be switched off',
       ],
     ],
     [

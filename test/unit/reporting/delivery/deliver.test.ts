@@ -116,7 +116,7 @@ describe('delivering to all sinks', () => {
     const bad = first.reports.find(({ sink }) => sink === 'bad');
     assert.deepEqual([bad?.state, bad?.pending, bad?.message], ['Pending', 1, 'status 75: not today']);
     assert.equal(typeof first.due.get('bad'), 'number');
-    const trouble = 'sink bad (/usr/bin/bad) has not taken one event, which will be tried again: status 75: not today';
+    const trouble = 'sink bad (/usr/bin/bad) did not accept one event, which will be retried: status 75: not today';
     assert.deepEqual(told, [trouble]);
     const warning = taken.good?.at(-1);
     assert.deepEqual(

@@ -150,7 +150,7 @@ describe('an archive that is downloaded', () => {
     const story = await machine.run(updated);
     assert.match(
       story.join('\n'),
-      /README\.md stays, though no archive of the document holds it any more: it was changed since/,
+      /README\.md stays, although no archive of the document contains it any longer: it was changed since/,
     );
     assert.deepEqual(await host.list('/opt/cni/bin'), ['README.md', 'bridge']);
     assertUnchanged(await machine.run(updated));
@@ -168,7 +168,7 @@ describe('an archive that is downloaded', () => {
     assert.deepEqual(await host.list('/opt/cni/bin'), ['bridge', 'flannel']);
     const one = documentOf(entry(other, 'unpack: {stripComponents: 1}', { url: 'https://files.example/flannel.tgz' }));
     assert.deepEqual(summaries(await machine.plan(one)), [
-      '/opt/cni/bin/bridge: remove the file, which is in no archive any more',
+      '/opt/cni/bin/bridge: remove the file, which is no longer in an archive',
     ]);
     await machine.run(one);
     assert.deepEqual(await host.list('/opt/cni/bin'), ['flannel']);

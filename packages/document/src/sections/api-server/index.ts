@@ -61,7 +61,7 @@ export function checkApiServer(section: ApiServerSection, version: string, secre
 export function checkApiServerOfExec(section: ApiServerSection): Finding[] {
   return filesOf(section).map((name) => ({
     path: [...API_SERVER, name],
-    message: 'has no effect: the API server of bootstrapper.exec is its own affair',
+    message: 'has no effect: bootstrapper.exec configures its own API server',
     hint: 'remove it',
   }));
 }

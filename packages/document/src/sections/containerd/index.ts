@@ -274,7 +274,7 @@ function checkSettings({ settings = {} }: ContainerdSection): Finding[] {
   const path = [...HERE, 'settings'];
   const findings: Finding[] = [];
   if ('version' in settings) {
-    const hint = 'remove it; the words of settings are those of version 2 for containerd 1.x and of version 3 for 2.x';
+    const hint = 'remove it; settings use version 2 of the configuration for containerd 1.x and version 3 for 2.x';
     findings.push({ path: [...path, 'version'], message: 'the version is chosen by the containerd found', hint });
   }
   findings.push(...unfitNumbers(settings, path));

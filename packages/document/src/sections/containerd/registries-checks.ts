@@ -38,7 +38,7 @@ function earlier(twice: ReadonlyMap<number, number>, index: number): readonly nu
 /** distribution/reference: what is looked up is the name in the image reference, and Docker Hub has but one. */
 function checkHost({ host }: RegistrySection, path: readonly PathSegment[]): Finding[] {
   if (!NOT_DOCKER_HUB.test(host)) return [];
-  const message = 'image names do not begin so: nothing would ever be looked up here';
+  const message = 'no image name begins with this, so the entry would never be used';
   return [{ path: [...path, 'host'], message, hint: 'the name of Docker Hub is docker.io' }];
 }
 
@@ -59,7 +59,13 @@ function checkServer(registry: RegistrySection, path: readonly PathSegment[]): F
   const given = SERVER_SETTINGS.filter((key) => registry[key] !== undefined);
   if (fallback === false) {
     if (mirrors.length === 0) {
-      return [{ path: [...path, 'fallback'], message: 'without mirrors nothing is left to ask', hint: 'add mirrors' }];
+      return [
+        {
+          path: [...path, 'fallback'],
+          message: 'without mirrors there is no server to pull from',
+          hint: 'add mirrors',
+        },
+      ];
     }
     return given.map((key) => {
       const message = `${key} is about the registry itself, which fallback: false never asks`;
@@ -72,7 +78,7 @@ function checkServer(registry: RegistrySection, path: readonly PathSegment[]): F
   }
   if (host === '_default' && server === undefined) {
     const hint = 'add mirrors, or one server for all of them';
-    return [{ path, message: '_default is no server that could be asked', hint }];
+    return [{ path, message: '_default is not a server', hint }];
   }
   return [];
 }

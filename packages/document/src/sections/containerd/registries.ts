@@ -111,7 +111,7 @@ const endpoint = {
   }),
   skipVerify: field(
     z.boolean(),
-    'Accepts any certificate of the server, so that anybody on the network path can replace images.',
+    'Accepts any certificate of the server, so that anyone on the network path can replace images.',
     { default: false, example: true },
   ),
   overridePath: field(z.boolean(), 'Whether the API begins at the path of the URL itself instead of at /v2 below it.', {

@@ -53,7 +53,7 @@ export function checkExec({ bootstrapper, ready, controlPlane }: KubernetesSecti
     findings.push({ path, message, hint: 'add the test, or write KubeletHealthy' });
   }
   if (controlPlane?.staticPods !== undefined) {
-    const message = 'has no effect: the manifests directory is known of kubeadm only';
+    const message = 'has no effect: only kubeadm has a known manifests directory';
     findings.push({ path: ['kubernetes', 'controlPlane', 'staticPods'], message, hint: 'write them with host.files' });
   }
   return findings;

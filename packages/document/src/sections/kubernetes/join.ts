@@ -20,7 +20,7 @@ const token = object({
   ),
   unsafeSkipCAVerification: field(
     z.boolean(),
-    'Joins without proof that the cluster is the right one. Anybody on the network path can take over the node. Excludes caCertHashes.',
+    'Joins without verifying the cluster. Anyone on the network path can take over the node. Excludes caCertHashes.',
     { default: false, example: true },
   ),
 });

@@ -140,15 +140,13 @@ function checkTaints(node: NodeSection | undefined): Finding[] {
     ...taints.flatMap(({ key, value = '' }, index): Finding[] => [
       ...(QUALIFIED_NAME.test(key)
         ? []
-        : [
-            { path: [...path, index, 'key'], message: 'not the key of a taint', hint: 'such as example.org/dedicated' },
-          ]),
+        : [{ path: [...path, index, 'key'], message: 'not a valid taint key', hint: 'such as example.org/dedicated' }]),
       ...(LABEL_VALUE.test(value)
         ? []
         : [
             {
               path: [...path, index, 'value'],
-              message: 'not the value of a taint',
+              message: 'not a valid taint value',
               hint: 'at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
             },
           ]),

@@ -75,7 +75,7 @@ export const sections = {
     },
   ),
   host: field(host, 'The operating system of the machine.', {
-    absent: 'machineadm changes nothing of the operating system',
+    absent: 'machineadm does not change the operating system',
     example: { hostname: 'node-1', swap: 'Disabled' },
     changes: 'the operating system, as each field below describes',
   }),
@@ -90,7 +90,7 @@ export const sections = {
     example: { required: ['registry.k8s.io/pause:3.10'] },
     changes: 'the images in the namespace k8s.io of containerd',
   }),
-  kubernetes: field(kubernetes, 'What makes the machine a Kubernetes node.', {
+  kubernetes: field(kubernetes, 'The Kubernetes node that the machine becomes.', {
     absent: 'machineadm configures the operating system only',
     example: { version: 'v1.35.2', role: 'InitControlPlane' },
     changes:
@@ -106,7 +106,7 @@ export const sections = {
         'the configuration of kubeadm, sysctl settings, kernel modules, modes of files, and the manifests of the control plane',
     },
   ),
-  reporting: field(reporting, 'Where the outcome of a run is reported, beside the status file and the exit code.', {
+  reporting: field(reporting, 'Receivers of the outcome of a run, in addition to the status file and the exit code.', {
     absent: 'the journal and the sentinel',
     example: { sinks: [{ type: 'Journal' }] },
     changes: 'the sentinel file, and reports in `/var/lib/machineadm/spool`',
