@@ -82,6 +82,6 @@ describe('the directory of trust', () => {
     await assert.rejects(loadTrust([], directory), refused(/one version/));
     writeFileSync(join(directory, 'minimum-version'), '1.4.0\n');
     writeFileSync(join(directory, 'revoked'), 'the old one\n');
-    await assert.rejects(loadTrust([], directory), refused(/"the old one" is no id/));
+    await assert.rejects(loadTrust([], directory), refused(/"the old one" is not a key ID/));
   });
 });
