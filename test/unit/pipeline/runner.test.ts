@@ -248,7 +248,7 @@ describe('a change', () => {
     const unknown = fakeSteps({ id: 'a', changes: [change], whyNotEffective: () => Promise.reject(new Error('x')) });
     assert.match(
       (await machineadmErrorOf(unknown, runBench(), 'ServiceFailed')).message,
-      /made its changes, but they do not hold/,
+      /made its changes, but they did not last/,
     );
   });
 

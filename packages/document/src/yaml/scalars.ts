@@ -37,7 +37,11 @@ function isSpecial(char: string, quote: string): boolean {
 /** An unpaired surrogate, which is not valid in any encoding. */
 function wellFormed(text: string, at: YamlError['at']): string {
   if (text.isWellFormed()) return text;
-  throw new YamlError(at, 'an escape of a surrogate without the other half of its pair', 'write the character itself');
+  throw new YamlError(
+    at,
+    'half of a character: an escape of a surrogate without its other half',
+    'write the character itself',
+  );
 }
 
 /** White space before a line break is not part of the text, unless it was escaped. */
