@@ -1,5 +1,6 @@
 import { formatPlace, formatReplacedPart, type Place, type ReplacedPart } from '@machineadm/document/diagnostics.ts';
 import { printable } from '@machineadm/document/printable.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { PlannedChange, PlanWithProblems } from '../pipeline/plan.ts';
 import { wrapped } from './layout.ts';
 import type { Paint } from './terminal.ts';
@@ -13,8 +14,8 @@ export interface PlanView {
   /** Columns to wrap at; undefined: not at all, for pipes. */
   readonly width: number | undefined;
   readonly paint: Paint;
-  /** What people call each step, in the order of a run. */
-  readonly titles: ReadonlyMap<string, string>;
+  /** The steps by id, in the order of a run. */
+  readonly order: readonly string[];
 }
 
 type Action = PlannedChange['action'];
@@ -25,12 +26,11 @@ const COLORS = { add: 'green', change: 'yellow', remove: 'red', run: 'cyan', res
 /** A plan for people: by step what is added, changed, removed, run and restarted, then what stands in the way, and the sum. */
 export function formatPlan(plan: PlanWithProblems, replaced: readonly ReplacedPart[], view: PlanView): string {
   const { changes, remarks, problems } = plan;
-  const order = [...view.titles.keys()];
   const steps = [...new Set([...changes, ...remarks].map(({ step }) => step))].toSorted(
-    (a, b) => order.indexOf(a) - order.indexOf(b),
+    (a, b) => view.order.indexOf(a) - view.order.indexOf(b),
   );
   const lines = steps.flatMap((step) => [
-    view.paint('bold', view.titles.get(step) ?? step),
+    view.paint('bold', stepTitle(step)),
     ...changes.filter((change) => change.step === step).flatMap((change) => formatChange(change, view)),
     ...remarks
       .filter((remark) => remark.step === step)
@@ -42,7 +42,7 @@ export function formatPlan(plan: PlanWithProblems, replaced: readonly ReplacedPa
     ...(notes.length === 0 ? [] : ['', ...notes]),
     ...(problems.length === 0 ? [] : ['', ...inTheWay(plan, view)]),
     ...(lines.length + notes.length + problems.length === 0 ? [] : ['']),
-    ...wrapped(summaryOf(plan, view), view.width, 2),
+    ...wrapped(summaryOf(plan), view.width, 2),
   ].join('\n');
 }
 
@@ -103,7 +103,7 @@ function isPlace(at: Partial<Place>): at is Place {
 }
 
 /** `14 to change: 9 add, 4 change, 1 remove; runs kubeadm; restarts containerd, ssh; reboots`. */
-function summaryOf({ changes, problems }: PlanWithProblems, view: PlanView): string {
+function summaryOf({ changes, problems }: PlanWithProblems): string {
   const count = (action: Action): number => changes.filter((change) => change.action === action).length;
   const counts = (['add', 'change', 'remove'] as const).flatMap((action) =>
     count(action) === 0 ? [] : [`${count(action)} ${action}`],
@@ -113,7 +113,7 @@ function summaryOf({ changes, problems }: PlanWithProblems, view: PlanView): str
     changes.flatMap(({ action, step, id }) => {
       if (action !== 'run') return [];
       // A follow-up belongs to a step, but is not what the step runs.
-      return [id.startsWith('follow-up/') ? id.slice('follow-up/'.length) : (view.titles.get(step) ?? step)];
+      return [id.startsWith('follow-up/') ? id.slice('follow-up/'.length) : stepTitle(step)];
     }),
   );
   const restarts = restartsOf(changes);

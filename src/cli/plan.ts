@@ -2,8 +2,8 @@ import { replacedPartRecord } from '@machineadm/document/diagnostics.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { diagnosticRecord, formatWarning } from '@machineadm/document/index.ts';
 import { openDocument } from '../pipeline/load.ts';
+import { ALL_STEPS, stepsFor } from '../pipeline/pipeline.ts';
 import { makePlan } from '../pipeline/plan.ts';
-import { stepTitles } from '../pipeline/titles.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
 import { printData, printNotice, printText } from './output.ts';
@@ -45,7 +45,7 @@ export async function plan(options: PlanCommandOptions): Promise<number> {
         positions: isVerbose(),
         width: wrapWidthOf(process.stdout),
         paint: painter(process.stdout),
-        titles: stepTitles(),
+        order: [...ALL_STEPS, ...stepsFor('all', 'windows')].map(({ id }) => id),
       }),
     );
   }

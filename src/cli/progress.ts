@@ -1,4 +1,5 @@
 import { oneLine } from '@machineadm/document/printable.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatChecklist, SPIN_MS } from '../reporting/checklist.ts';
 import { formatEvent, type Style } from '../reporting/progress.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
@@ -14,7 +15,6 @@ export interface Progress {
 }
 
 export interface ProgressOptions {
-  readonly titles: ReadonlyMap<string, string>;
   /** A line for each event on a terminal, too, where there is a checklist. */
   readonly withEvents?: boolean;
   /** Something else writes to the terminal as the run goes: nothing is rewritten. */
@@ -32,7 +32,7 @@ const FEW_ROWS = 4;
  * the terminal as it should be.
  */
 export function openProgress(stream: NodeJS.WriteStream, options: ProgressOptions): Progress {
-  const style: Style = { color: usesColor(stream), titleOf: (step) => options.titles.get(step) ?? step };
+  const style: Style = { color: usesColor(stream), titleOf: stepTitle };
   const print = (text: string) => {
     if (!isQuiet()) stream.write(`${text}\n`);
   };

@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm/document/exit-codes.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { endedForReboot } from '../pipeline/reboot-resume.ts';
 import { run } from '../pipeline/run.ts';
-import { stepTitles } from '../pipeline/titles.ts';
 import { formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
@@ -46,15 +46,13 @@ export async function provision(
     printNotice(idle);
     return exitCode('Success');
   }
-  const titles = stepTitles();
   const progress = openProgress(process.stderr, {
-    titles,
     isShared: jsonStream === true && process.stdout.isTTY === true,
     isFollowed: process.stdout.isTTY === true,
   });
   const styleFor = (stream: NodeJS.WriteStream): Style => ({
     color: usesColor(stream),
-    titleOf: (step) => titles.get(step) ?? step,
+    titleOf: stepTitle,
   });
   const stop = new AbortController();
   const onSignal = (signal: NodeJS.Signals) => stop.abort(interrupted(signal));

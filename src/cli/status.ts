@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { stepTitles, titleOfStep } from '../pipeline/titles.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { eventsBetween } from '../reporting/status-events.ts';
@@ -57,7 +57,6 @@ async function wait(timeoutMs: number, options: StatusOptions): Promise<Reported
   const isShown = options.follow === true || (process.stderr.isTTY === true && !isQuiet());
   const progress = isShown
     ? openProgress(process.stderr, {
-        titles: stepTitles(),
         withEvents: options.follow === true,
         isShared: options.jsonStream === true && process.stdout.isTTY === true,
         isFollowed: process.stdout.isTTY === true,
@@ -107,7 +106,7 @@ export function withRunningStep(status: RunStatus, nowMs: number): RunStatus['ti
 }
 
 function style(): Style {
-  return { color: usesColor(process.stdout), titleOf: titleOfStep() };
+  return { color: usesColor(process.stdout), titleOf: stepTitle };
 }
 
 function noRun(): MachineadmError {

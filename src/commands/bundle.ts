@@ -2,6 +2,7 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { type BundleFile, packBundle } from '../diagnosis/bundle/archive.ts';
 import { cleanse } from '../diagnosis/bundle/cleanse.ts';
@@ -15,7 +16,6 @@ import { openDocument } from '../pipeline/load.ts';
 import { makePlan, type Plan } from '../pipeline/plan.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { JOURNAL_PATH } from '../pipeline/run-journal.ts';
-import { titleOfStep } from '../pipeline/titles.ts';
 import { page } from '../reporting/page/index.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
@@ -60,7 +60,7 @@ export async function makeBundle(sources: readonly string[], agentVersion: strin
     ...(planned !== undefined && 'changes' in planned ? { plan: planned.changes } : {}),
     files: files.map(({ path }) => path),
     agentVersion,
-    titleOf: titleOfStep(),
+    titleOf: stepTitle,
   });
   return packBundle([...files, { path: 'index.html', content: index }], {
     kind: 'MachineadmBundle',

@@ -1,5 +1,5 @@
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
-import { titleOfStep } from '../pipeline/titles.ts';
 import { page } from '../reporting/page/index.ts';
 import type { Reported } from '../reporting/status-file.ts';
 
@@ -7,5 +7,5 @@ import type { Reported } from '../reporting/status-file.ts';
 export async function statusPage(status: Reported, agentVersion: string): Promise<string> {
   // The page is useful without them: a damaged machine may not answer.
   const facts = await gatherFacts(openQueryHost()).catch(() => undefined);
-  return page({ status, facts, agentVersion, madeAt: new Date(), titleOf: titleOfStep() });
+  return page({ status, facts, agentVersion, madeAt: new Date(), titleOf: stepTitle });
 }

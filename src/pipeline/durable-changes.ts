@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { abortable } from '../host/processes/timeout.ts';
 import type { Change, Step } from '../steps/step.ts';
 import { notingHost, type RecordedChange, type RunTrace } from './run-trace.ts';
@@ -32,7 +33,7 @@ export async function requireLasting(
     try {
       const host = notingHost(options.host, asked);
       const left = await abortable(planStep(step, desired, host, journal.record(step.id), scope), signal);
-      if (left.length > 0) throw undone(step, left, culpritsOf(left, asked, later), later, steps);
+      if (left.length > 0) throw undone(step, left, culpritsOf(left, asked, later), later);
     } catch (error) {
       observer.stepDone(step.id, { state: 'Failed', changes: [], durationMs: performance.now() - begun });
       throw new StepFailure(step.id, error);
@@ -75,9 +76,8 @@ function undone(
   left: readonly Change[],
   culprits: readonly Culprit[],
   later: readonly RecordedChange[],
-  steps: readonly Step[],
 ): MachineadmError {
-  const titleOf = (id: string) => `"${steps.find((one) => one.id === id)?.title ?? id}" (${id})`;
+  const titleOf = (id: string) => `"${stepTitle(id)}" (${id})`;
   const evidence = left.map((change) => ({ source: change.id, text: `to do again: ${change.summary}` }));
   const common = { exit: 'HostStepFailed', evidence } as const;
   const own = titleOf(step.id);

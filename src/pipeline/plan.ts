@@ -4,6 +4,7 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
@@ -187,7 +188,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
 /** A requirement is missing until hooks provide it: the step's changes depend on what they install. */
 function knownAfterHooks(step: Step, awaited: Requirements['awaited']): PlannedChange {
   const what = awaited.map(({ missing }) => missing.what).join('; ');
-  const summary = `${step.title}: not known yet (${what})`;
+  const summary = `${stepTitle(step.id)}: not known yet (${what})`;
   return {
     id: step.id,
     step: step.id,

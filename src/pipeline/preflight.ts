@@ -2,6 +2,7 @@ import { formatPlace } from '@machineadm/document/diagnostics.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Model } from '@machineadm/document/model.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { runChecks } from '../host/processes/checks.ts';
 import type { Facts } from '../host/seam/facts.ts';
@@ -198,7 +199,8 @@ export async function requireAfterHooks(hooks: Step, steps: readonly Step[], ask
   const concerned = steps.filter((step, index) => index > steps.indexOf(hooks) || waits(step));
   const { unmet } = await findRequirements(concerned, asked);
   const [first] = unmet;
-  if (first !== undefined) throw new StepFailure(first.step.id, missingError(unmet, 'HostStepFailed', hooks.title));
+  if (first !== undefined)
+    throw new StepFailure(first.step.id, missingError(unmet, 'HostStepFailed', stepTitle(hooks.id)));
 }
 
 /**

@@ -1,14 +1,15 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Change, Step } from '../steps/step.ts';
 
 /**
  * The end of a run for a reboot that a step needs: `Rebooting` where the run requests it and resumes afterwards,
  * `RebootRequired` where the caller has to.
  */
-export function rebootNeeded(step: Pick<Step, 'title'>, mayReboot: boolean): MachineadmError {
+export function rebootNeeded(step: Pick<Step, 'id'>, mayReboot: boolean): MachineadmError {
   return new MachineadmError({
     reason: mayReboot ? 'Rebooting' : 'RebootRequired',
-    summary: `The changes of the step "${step.title}" take effect only after a reboot.`,
+    summary: `The changes of the step "${stepTitle(step.id)}" take effect only after a reboot.`,
     remedy: mayReboot
       ? 'No action is needed: the machine reboots, and the run resumes automatically.'
       : 'Reboot the machine and run machineadm provision again: it resumes where it stopped.',
@@ -17,10 +18,10 @@ export function rebootNeeded(step: Pick<Step, 'title'>, mayReboot: boolean): Mac
 }
 
 /** A step that still needs a reboot after having had it: another one would not help. */
-export function rebootWasFutile(step: Pick<Step, 'title'>, changes: readonly Change[]): MachineadmError {
+export function rebootWasFutile(step: Pick<Step, 'id'>, changes: readonly Change[]): MachineadmError {
   return new MachineadmError({
     reason: 'RebootNotEffective',
-    summary: `The machine was rebooted for the step "${step.title}", but its change is still not in effect.`,
+    summary: `The machine was rebooted for the step "${stepTitle(step.id)}", but its change is still not in effect.`,
     remedy:
       'Find out what undoes it at every boot, or why it never took effect, and run machineadm provision again. machineadm does not reboot the machine a second time.',
     evidence: changes.map((change) => ({ source: change.id, text: `still to do: ${change.summary}` })),

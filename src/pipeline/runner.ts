@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
@@ -285,8 +286,8 @@ function stopError(reason: unknown, step: Step, deadlineMs: number | undefined, 
     reason: why?.reason ?? 'DeadlinePassed',
     summary:
       why === undefined
-        ? `the step "${step.title}" did not end within ${limit}`
-        : `${why.message} (in the step "${step.title}")`,
+        ? `the step "${stepTitle(step.id)}" did not end within ${limit}`
+        : `${why.message} (in the step "${stepTitle(step.id)}")`,
     remedy:
       why?.remedy ?? 'Check what it waited for; a longer timeout helps only if the machine is slow rather than stuck.',
     evidence: known === undefined ? [] : [{ source: step.id, text: known.message }, ...known.evidence],
@@ -309,7 +310,7 @@ async function whyNotEffective(
 function notEffective(step: Step, left: readonly Change[], why: Explanation | undefined): MachineadmError {
   return new MachineadmError({
     reason: left[0]?.ineffective ?? 'StepNotEffective',
-    summary: why?.summary ?? `the step "${step.title}" made its changes, but they did not last`,
+    summary: why?.summary ?? `the step "${stepTitle(step.id)}" made its changes, but they did not last`,
     remedy: why?.remedy ?? 'Something else on this machine changes the same things: find and stop it, then run again.',
     evidence: [
       ...(why?.evidence ?? []),

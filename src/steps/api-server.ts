@@ -66,7 +66,6 @@ const SLACK_MS = 5 * MINUTE_MS;
  */
 export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload> = {
   id: 'api-server',
-  title: 'configuration of the API server',
 
   // Time to apply the new configuration, then roll back.
   deadlineMs: ({ kubernetes }) => 2 * (kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS) + SLACK_MS,

@@ -38,7 +38,6 @@ type ApparmorPayload =
  */
 export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPayload> = {
   id: 'apparmor',
-  title: 'AppArmor profiles',
 
   desired: ({ host }) => host.apparmor && { ...host.apparmor, prune: host.prune },
 

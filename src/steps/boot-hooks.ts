@@ -53,7 +53,6 @@ export type BootHooksPayload =
  */
 export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload> = {
   id: 'hooks-boot',
-  title: 'hooks at every boot',
   leaves: HOOKS_LEFT,
   settles: ['daemon-reload'],
 

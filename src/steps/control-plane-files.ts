@@ -32,7 +32,6 @@ export type ControlPlaneFilesPayload =
  */
 export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, ControlPlaneFilesPayload> = {
   id: 'control-plane-files',
-  title: 'files of the API server',
 
   desired({ kubernetes }) {
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;

@@ -61,7 +61,6 @@ export interface DirectoryPayload {
  */
 export const directories: Step<DirectoriesDesired, readonly DirectoryActual[], DirectoryPayload> = {
   id: 'directories',
-  title: 'directories',
   owned: true,
 
   desired({ host }) {

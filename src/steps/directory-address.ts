@@ -33,7 +33,6 @@ export function directoryAddressStep(
 ): Step<DomainMembership, AddressActual, AddressPayload> {
   return {
     id: 'directory-address',
-    title: 'address in the domain',
     leaves: 'the address of this machine in the DNS of the domain: delete it there',
 
     desired(model, facts) {

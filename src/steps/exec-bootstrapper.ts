@@ -34,7 +34,6 @@ export interface ExecBootstrapperPayload {
  */
 export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperActual, ExecBootstrapperPayload> = {
   id: 'exec-bootstrapper',
-  title: 'bootstrapper of the document',
   leaves({ notes }) {
     const command = member(notes.get(RUN), 'reset');
     const isUndone = Array.isArray(command) && command.length > 0;

@@ -24,7 +24,6 @@ const PAUSE_MS = 2_000;
  */
 export const execReadiness: Step<ExecReadinessDesired, ExecReadinessActual, ExecReadinessDesired> = {
   id: 'exec-readiness',
-  title: 'proof that the node works',
 
   desired({ kubernetes }, facts) {
     if (kubernetes?.exec === undefined) return undefined;

@@ -21,14 +21,12 @@ type FoundFiles = ReadonlyMap<string, Found>;
  */
 export function fileStep(step: {
   readonly id: StepId;
-  readonly title: string;
   readonly settles?: readonly FollowUp[];
   files(model: Model): readonly OwnFile[] | undefined;
 }): Step<readonly OwnFile[], FoundFiles, OwnFile> {
-  const { id, title, settles } = step;
+  const { id, settles } = step;
   return {
     id,
-    title,
     owned: true,
     ...(settles === undefined ? {} : { settles }),
     desired: (model) => step.files(model),

@@ -68,7 +68,6 @@ export interface FilePayload {
  */
 export const files: Step<FilesDesired, FilesActual, FilePayload> = {
   id: 'files',
-  title: 'files',
   owned: true,
 
   desired(model) {

@@ -14,7 +14,6 @@ export type GroupsActual = readonly GroupModel[];
  */
 export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
   id: 'groups',
-  title: 'groups',
 
   desired({ host }) {
     const wanted = new Map(host.groups.map((group) => [group.name, group]));

@@ -42,15 +42,11 @@ export interface HooksPayload extends HooksDesired {
 }
 
 /** Before anything else is changed. */
-export const earlyHooks = hooksStep('hooks-early', 'early hooks', 'early');
+export const earlyHooks = hooksStep('hooks-early', 'early');
 /** After the files under /run/kubeadm are laid; may edit them. */
-export const beforeBootstrapHooks = hooksStep(
-  'hooks-before-bootstrap',
-  'hooks before the bootstrap',
-  'beforeBootstrap',
-);
+export const beforeBootstrapHooks = hooksStep('hooks-before-bootstrap', 'beforeBootstrap');
 /** After proven success only: the pipeline never comes here after a failure. */
-export const afterBootstrapHooks = hooksStep('hooks-after-bootstrap', 'hooks after the bootstrap', 'afterBootstrap');
+export const afterBootstrapHooks = hooksStep('hooks-after-bootstrap', 'afterBootstrap');
 
 /** Entries that the shell would not understand: each is read by itself, as the driver does it. */
 async function syntaxObstacles(host: QueryHost, { phase, group }: HooksDesired): Promise<readonly UnmetRequirement[]> {
@@ -82,12 +78,11 @@ async function syntaxObstacles(host: QueryHost, { phase, group }: HooksDesired):
  * ran without `set -e`, or without a function that it calls, could pass a check that fails. Commands that were changed in
  * between start the group from its first entry, too. The commands are never arguments, and their standard input is empty.
  */
-function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesired, HooksActual, HooksPayload> {
+function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual, HooksPayload> {
   const script = hookScript(id);
   const changeId = `${id}/run`;
   return {
     id,
-    title,
     runsHooks: true,
     leaves: HOOKS_LEFT,
 

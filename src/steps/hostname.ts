@@ -30,7 +30,6 @@ export type HostnamePayload = HostnameDesired & { readonly part: 'file' | 'runni
 /** The name of the machine: now, at the next boot, and safe from cloud-init. Always the instance's own (`node`). */
 export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = {
   id: 'hostname',
-  title: 'host name',
 
   desired(model) {
     const name = model.host.hostname;

@@ -40,7 +40,6 @@ type HostsPayload =
  */
 export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
   id: 'hosts',
-  title: 'hosts file',
 
   desired({ host }, facts) {
     if (host.hosts === undefined) return undefined;

@@ -69,7 +69,6 @@ export type ImagesPayload =
  */
 export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
   id: 'images',
-  title: 'container images',
   leaves: IMAGES_LEFT,
   needs: ['containerd'],
 

@@ -34,7 +34,6 @@ export type KernelModulesPayload =
  */
 export const kernelModules: Step<readonly string[], KernelModulesActual, KernelModulesPayload> = {
   id: 'kernel-modules',
-  title: 'kernel modules',
   owned: true,
 
   desired(model) {

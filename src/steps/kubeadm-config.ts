@@ -62,7 +62,6 @@ export interface KubeadmConfigPayload {
  */
 export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, KubeadmConfigPayload> = {
   id: 'kubeadm-config',
-  title: 'kubeadm configuration',
 
   desired(model, facts) {
     const { kubernetes, containerd } = model;

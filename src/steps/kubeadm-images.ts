@@ -47,7 +47,6 @@ interface Wanted {
  */
 export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, KubeadmImagesDesired> = {
   id: 'kubeadm-images',
-  title: 'images that kubeadm needs',
   leaves: IMAGES_LEFT,
 
   desired(model, facts) {

@@ -45,7 +45,6 @@ const RESET = 'kubeadm-reset/reset';
  */
 export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, KubeadmResetPayload> = {
   id: 'kubeadm-reset',
-  title: 'clean up after an earlier attempt',
 
   desired(model, facts) {
     const { kubernetes } = model;

@@ -65,7 +65,6 @@ export type KubeadmPayload =
  */
 export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   id: 'kubeadm',
-  title: 'kubeadm',
   leaves: () => [
     'the Node object in the cluster: kubectl delete node removes it',
     'the network of the pods (/etc/cni/net.d, interfaces, packet filter rules): it is of its plug-in and of kube-proxy',

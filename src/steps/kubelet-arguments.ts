@@ -21,7 +21,6 @@ const CHANGE = 'kubelet-arguments/restart';
  */
 export const kubeletArguments: Step<Record<string, never>, KubeletArgumentsActual, string | undefined> = {
   id: 'kubelet-arguments',
-  title: "the kubelet's arguments",
 
   desired(model) {
     const { kubernetes } = model;

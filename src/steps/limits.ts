@@ -8,7 +8,6 @@ import { fileStep } from './file-step.ts';
  */
 export const limits = fileStep({
   id: 'limits',
-  title: 'limits of processes',
   settles: ['daemon-reload'],
 
   files({ host: { limits } }) {

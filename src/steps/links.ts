@@ -27,7 +27,6 @@ interface LinksDesired {
 /** Symbolic links of the document. What they lead to need not be there. */
 export const links: Step<LinksDesired, readonly LinkActual[], LinkPayload> = {
   id: 'links',
-  title: 'links',
   owned: true,
 
   desired({ host }) {

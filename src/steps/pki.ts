@@ -27,7 +27,6 @@ export interface PkiPayload {
  */
 export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
   id: 'pki',
-  title: 'cluster certificates and keys',
 
   desired(model) {
     const { kubernetes } = model;

@@ -32,7 +32,6 @@ export interface ReadinessActual {
  */
 export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired> = {
   id: 'readiness',
-  title: 'proof that the node works',
 
   desired(model, facts) {
     const { kubernetes } = model;

@@ -33,7 +33,6 @@ export interface RegistryProof {
  */
 export const registries: Step<RegistriesDesired, RegistriesActual, RegistryProof> = {
   id: 'registries',
-  title: 'image registries',
   leaves: IMAGES_LEFT,
   needs: ['containerd'],
 

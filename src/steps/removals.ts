@@ -52,7 +52,6 @@ export interface RemovalPayload {
  */
 export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
   id: 'removals',
-  title: 'removals',
   settles: ['daemon-reload', 'update-ca-certificates'],
 
   desired: (model, { os }) => ({ model, osId: os.id }),

@@ -9,7 +9,6 @@ export const OF_DOCUMENT = /^(?:reload|restart):.*\.[a-z]+$/;
  */
 export const restarts: Step<boolean, undefined, never> = {
   id: 'restarts',
-  title: 'restarts',
   settlesFor: (_desired, owed) => [...owed].filter((followUp) => OF_DOCUMENT.test(followUp)),
 
   desired: ({ host }) =>

@@ -41,7 +41,6 @@ type SelinuxPayload =
 /** SELinux on a machine that has it enabled: to enable it takes a boot that relabels all files, which is an image's. */
 export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
   id: 'selinux',
-  title: 'SELinux',
   leaves({ changes, notes }) {
     const paths = member(notes.get(CONTEXTS_CHANGE), 'paths');
     const values = member(notes.get(BOOLEANS_CHANGE), 'values');

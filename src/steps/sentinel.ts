@@ -40,7 +40,6 @@ const DIRECTORY_MODE = 0o755;
  */
 export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = {
   id: 'sentinel',
-  title: 'bootstrap sentinel',
   settles: ['daemon-reload'],
 
   desired(model) {

@@ -38,7 +38,6 @@ export type ServiceAct = 'start' | 'stop' | 'enable' | 'disable' | 'mask' | 'unm
  */
 export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePayload> = {
   id: 'services',
-  title: 'services',
   owned: true,
   settles: ['daemon-reload'],
   settlesFor: (desired) => desired.services.map(restartOf),

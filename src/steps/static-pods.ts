@@ -26,7 +26,6 @@ export interface StaticPodPayload {
  */
 export const staticPods: Step<StaticPodsDesired, StaticPodsActual, StaticPodPayload> = {
   id: 'static-pods',
-  title: 'static pods of the document',
 
   desired({ kubernetes }, facts) {
     // Without kubeadm, the step kubeadm refuses before this one is asked for anything.

@@ -16,8 +16,6 @@ export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   /** The same word in plan, journal, status, timeline and docs. */
   readonly id: StepId;
-  /** One line for people: "kernel settings". */
-  readonly title: string;
   /**
    * True for a step that turns the machine into a node, and not just prepares it: the journal knows the bootstrap by it,
    * and its failure may be worth another attempt (`pipeline/attempts.ts`). One of them at most has something to do.

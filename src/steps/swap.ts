@@ -72,7 +72,6 @@ export type SwapPayload =
  */
 export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
   id: 'swap',
-  title: 'swap',
   settles: ['daemon-reload'],
 
   desired(model, facts) {

@@ -43,7 +43,6 @@ export type SysctlPayload =
  */
 export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
   id: 'sysctl',
-  title: 'kernel settings',
   owned: true,
 
   desired(model) {

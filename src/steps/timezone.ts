@@ -25,7 +25,6 @@ type TimezonePayload = { readonly zone: string; readonly path: typeof LOCALTIME 
  */
 export const timezone: Step<string, TimezoneActual, TimezonePayload> = {
   id: 'timezone',
-  title: 'time zone',
 
   desired: (model) => model.host.timezone,
 

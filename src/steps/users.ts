@@ -25,7 +25,6 @@ export interface UsersDesired {
  */
 export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
   id: 'users',
-  title: 'users',
 
   desired({ host }) {
     return host.users.length === 0 ? undefined : { users: host.users, afterHooks: host.hooks.early !== undefined };

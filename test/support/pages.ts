@@ -1,14 +1,13 @@
-import { stepTitles } from '../../src/pipeline/titles.ts';
+import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { PageContent } from '../../src/reporting/page/content.ts';
 import type { RunStatus } from '../../src/reporting/status.ts';
 import { summaryOf } from '../../src/reporting/summary.ts';
 import { FAILURE, statusAfter } from '../unit/reporting/runs.ts';
 
-const TITLES = stepTitles();
 const BASE = {
   agentVersion: '0.1.0',
   madeAt: new Date('2026-11-20T10:05:00Z'),
-  titleOf: (step: string) => TITLES.get(step) ?? step,
+  titleOf: stepTitle,
 };
 
 const TIMELINE: RunStatus['timeline'] = [

@@ -56,7 +56,6 @@ type Network = () => Promise<DirectoryNetwork>;
 export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
   return {
     id: 'active-directory',
-    title: 'Active Directory',
     leaves({ notes }) {
       const note = notes.get(JOIN);
       const [computer, domain] = [text(member(note, 'computer')), text(member(note, 'domain'))];

@@ -60,7 +60,6 @@ export type ArchivesPayload =
  */
 export const archives: Step<Model, ArchivesActual, ArchivesPayload> = {
   id: 'archives',
-  title: 'archives',
   owned: true,
 
   desired: (model) => (model.host.archives.length === 0 ? undefined : model),

@@ -45,7 +45,6 @@ export function certificateAuthoritiesStep(
 ): Step<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> {
   return {
     id: 'certificate-authorities',
-    title: 'certificate authorities',
     owned: true,
     settles: ['update-ca-certificates'],
     settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),

@@ -36,7 +36,6 @@ export function containerdStep(
 ): Step<ContainerdDesired, ContainerdActual, ContainerdPayload> {
   return {
     id: 'containerd',
-    title: 'container runtime',
     needs: ['containerd'],
     settles: ['daemon-reload', 'restart:containerd'],
 

@@ -44,7 +44,6 @@ export type LoginsPayload =
  */
 export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> = {
   id: 'directory-logins',
-  title: 'logins of the domain',
   leaves: 'what sssd remembers of the domain (/var/lib/sss): sss_cache --everything makes it stale',
   settles: [RESTART],
 

@@ -48,7 +48,6 @@ export const hardening = hardeningStep(USUAL_PACE);
 export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActual, HardeningPayload> {
   return {
     id: 'hardening',
-    title: 'hardening',
     settles: ['restart:kubelet'],
 
     desired(model, facts) {

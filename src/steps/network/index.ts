@@ -29,7 +29,6 @@ export interface NetworkActual {
  */
 export const network: Step<Prunable<NetworkModel>, NetworkActual, NetworkChange> = {
   id: 'network',
-  title: 'network',
 
   desired: ({ host }) => host.network && { ...host.network, prune: host.prune },
 

@@ -51,7 +51,6 @@ export type ProxyPayload =
  */
 export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
   id: 'proxy',
-  title: 'proxy',
   settles: ['daemon-reload', 'restart:kubelet'],
   settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
 

@@ -50,7 +50,6 @@ export interface DiskPayload {
  */
 export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
   id: 'disks',
-  title: 'disks',
   leaves: 'the partitions, with the sizes that they have now: a reset never wipes a disk',
 
   desired({ host }) {

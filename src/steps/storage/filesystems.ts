@@ -72,7 +72,6 @@ export interface FilesystemPayload {
  */
 export const filesystems: Step<FilesystemsDesired, FilesystemsActual, FilesystemPayload> = {
   id: 'filesystems',
-  title: 'file systems',
   leaves: 'the file systems, with all that is in them and the sizes that they have now: a reset never wipes a disk',
   desired({ host }) {
     const { filesystems, disks } = host.storage;

@@ -45,7 +45,6 @@ export interface MountsActual {
  */
 export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
   id: 'mounts',
-  title: 'mounts',
   settles: ['daemon-reload', 'restart:containerd.service', 'restart:kubelet.service'],
 
   desired({ host }, facts) {

@@ -29,7 +29,6 @@ export interface ClockActual {
  */
 export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
   id: 'clock',
-  title: 'clock',
 
   desired({ host }) {
     if (host.time?.synchronized === undefined || !host.time.enabled) return undefined;

@@ -22,7 +22,6 @@ export type TimePayload =
  */
 export const time: Step<TimeModel, TimeActual, TimePayload> = {
   id: 'time',
-  title: 'time service',
   settlesFor: () => TIME_CLIENTS.flatMap(({ services }) => services.map(restartOf)),
 
   desired(model) {

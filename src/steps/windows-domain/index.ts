@@ -57,7 +57,6 @@ export interface WindowsDomainSurroundings {
 export function windowsDomainStep(surroundings: WindowsDomainSurroundings): WindowsDomainStep {
   return {
     id: 'active-directory',
-    title: 'Active Directory',
     desired: windowsMembershipOf,
     preflight: async (_host, desired) => windowsObstacles(desired),
     inspect,

@@ -33,7 +33,6 @@ function windowsCertificateAuthoritiesStep(
 ): Step<readonly CertificateAuthorityModel[], readonly Trusted[], WindowsAuthoritiesPayload> {
   return {
     id: 'certificate-authorities',
-    title: 'certificate authorities',
 
     desired(model) {
       const entries = model.host.certificateAuthorities;

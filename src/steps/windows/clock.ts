@@ -28,7 +28,6 @@ interface Reading {
  */
 export const windowsClock: Step<WindowsClockDesired, boolean, WindowsClockDesired> = {
   id: 'clock',
-  title: 'clock',
 
   desired({ host }) {
     if (host.time?.synchronized === undefined || !host.time.enabled) return undefined;

@@ -32,32 +32,19 @@ export interface WindowsHooksPayload {
 
 const LINES_KEPT = 10;
 
-export const windowsEarlyHooks = windowsHooksStep('hooks-early', 'early hooks', 'early');
-export const windowsBeforeBootstrapHooks = windowsHooksStep(
-  'hooks-before-bootstrap',
-  'hooks before the bootstrap',
-  'beforeBootstrap',
-);
-export const windowsAfterBootstrapHooks = windowsHooksStep(
-  'hooks-after-bootstrap',
-  'hooks after the bootstrap',
-  'afterBootstrap',
-);
+export const windowsEarlyHooks = windowsHooksStep('hooks-early', 'early');
+export const windowsBeforeBootstrapHooks = windowsHooksStep('hooks-before-bootstrap', 'beforeBootstrap');
+export const windowsAfterBootstrapHooks = windowsHooksStep('hooks-after-bootstrap', 'afterBootstrap');
 
 /**
  * A group of commands for PowerShell or cmd, run once on an instance, in one shell. A group that was killed, or that failed,
  * runs again from its first entry: neither shell can write down its state, and an entry that runs without the
  * $ErrorActionPreference or the functions of those before it could pass a check that fails.
  */
-function windowsHooksStep(
-  id: StepId,
-  title: string,
-  phase: HookPhase,
-): Step<HookGroup, WindowsHooksActual, WindowsHooksPayload> {
+function windowsHooksStep(id: StepId, phase: HookPhase): Step<HookGroup, WindowsHooksActual, WindowsHooksPayload> {
   const changeId = `${id}/run`;
   return {
     id,
-    title,
     runsHooks: true,
 
     desired(model) {

@@ -16,7 +16,6 @@ const TIMEOUT_MS = 60_000;
 /** The name of the computer. Windows takes it at its next start: before, no domain and no kubelet would have it right. */
 export const windowsHostname: Step<string, WindowsHostnameActual, string> = {
   id: 'hostname',
-  title: 'host name',
 
   desired(model) {
     return model.host.hostname;

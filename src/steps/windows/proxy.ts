@@ -54,7 +54,6 @@ export type WindowsProxyPayload =
  */
 export const windowsProxy: Step<WindowsProxyDesired, WindowsProxyActual, WindowsProxyPayload> = {
   id: 'proxy',
-  title: 'proxy',
   settles: ['restart:containerd', 'restart:kubelet'],
 
   desired(model, facts) {

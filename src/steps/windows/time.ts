@@ -26,7 +26,6 @@ const TIMEOUT_MS = 60_000;
  */
 export const windowsTime: Step<TimeModel, WindowsTimeActual, WindowsTimePayload> = {
   id: 'time',
-  title: 'time service',
   settles: [`restart:${SERVICE}`],
 
   desired(model) {

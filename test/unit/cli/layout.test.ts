@@ -103,7 +103,7 @@ const REPORTS: Readonly<Record<string, (width: number) => string>> = {
         positions: true,
         width,
         paint: (_, text) => `\u001b[31m${text}\u001b[39m`,
-        titles: new Map(),
+        order: [],
       },
     ),
 };

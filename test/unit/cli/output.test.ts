@@ -117,7 +117,7 @@ test(
   attack(TERMINALS, 'escape sequences in the output of a child', () => {
     return eachHostile((hostile) =>
       printed('stderr', () => {
-        const progress = openProgress(process.stderr, { titles: new Map(), isShared: true });
+        const progress = openProgress(process.stderr, { isShared: true });
         progress.onOutput('hook', hostile);
         progress.close();
       }),

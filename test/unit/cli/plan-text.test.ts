@@ -9,11 +9,7 @@ const VIEW: PlanView = {
   positions: false,
   width: undefined,
   paint: (_, text) => text,
-  titles: new Map([
-    ['hooks-early', 'early hooks'],
-    ['files', 'files'],
-    ['containerd', 'container runtime'],
-  ]),
+  order: ['hooks-early', 'files', 'containerd'],
 };
 
 function change(id: string, action: PlannedChange['action'], more: Partial<PlannedChange> = {}): PlannedChange {

@@ -13,7 +13,6 @@ import { fakeSteps, madeUp, runBench } from './fake-steps.ts';
 function writing(id: string, path: string, content: string, more: Partial<Change> = {}): Step & { looked: number } {
   const step: Step & { looked: number } = {
     id: madeUp(id),
-    title: `the ${id}`,
     looked: 0,
     desired: () => ({}),
     async inspect(host) {
@@ -54,7 +53,7 @@ describe('what the steps put in place', () => {
     const error = await failureOf(runAll(steps, options), 'swap', 'StepUndone');
     assert.equal(
       error.message,
-      'The result of the step "the swap" (swap) did not last until the end of the run: the step "the files" (files) changed /etc/fstab after it.',
+      'The result of the step "swap" (swap) did not last until the end of the run: the step "files" (files) changed /etc/fstab after it.',
     );
     assert.deepEqual(error.evidence, [
       { source: 'swap/file', text: 'to do again: update it' },
@@ -98,14 +97,13 @@ describe('what the steps put in place', () => {
     assert.ok(hooks !== undefined);
     const a = writing('a', '/etc/a', 'a', { ineffective: 'SwapNotDisabled' });
     const error = await failureOf(runAll([a, hooks], bench(host)), 'a', 'SwapNotDisabled');
-    assert.match(error.message, /did not last .* Since then the run performed "the hooks" \(hooks\)\.$/);
+    assert.match(error.message, /did not last .* Since then the run performed "hooks" \(hooks\)\.$/);
   });
 
   test('of a service: the step that stopped it is named', async () => {
     const host = memoryHost({ services: { containerd: { active: true } } });
     const wanting = (id: string, active: boolean): Step => ({
       id: madeUp(id),
-      title: `the ${id}`,
       desired: () => ({}),
       inspect: async (asked) => (await asked.service('containerd.service')).active,
       plan: (_desired, is) =>
@@ -115,7 +113,7 @@ describe('what the steps put in place', () => {
     await host.services.stop('containerd');
     const work = runAll([wanting('containerd', true), wanting('services', false)], bench(host));
     const error = await failureOf(work, 'containerd', 'StepUndone');
-    assert.match(error.message, /"the services" \(services\) changed containerd after it/);
+    assert.match(error.message, /"services" \(services\) changed containerd after it/);
   });
 
   test('belongs to the machine: an image bake does not miss it', async () => {

@@ -24,7 +24,6 @@ export interface FakeStep
   extends Partial<
     Pick<
       Step,
-      | 'title'
       | 'settles'
       | 'deadlineMs'
       | 'preflight'
@@ -61,7 +60,6 @@ function fakeStep(wish: FakeStep): Step {
   const { id, changes = [], inspect, followUp, unasked, desired, ...rest } = wish;
   const applied = new Set<string>();
   return {
-    title: `the ${id}`,
     ...rest,
     id: madeUp(id),
     desired: (_model, facts) => (unasked === true ? undefined : (desired?.(facts) ?? {})),

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { STEP_IDS, type StepId } from '@machineadm/document/step-ids.ts';
+import { STEP_IDS, type StepId, stepTitle } from '@machineadm/document/step-ids.ts';
 import { publishedStepIds } from '../../../scripts/generate/tables.ts';
 import { ALL_STEPS, PIPELINE, pipelineFor, stepsFor } from '../../../src/pipeline/pipeline.ts';
-import { stepTitles } from '../../../src/pipeline/titles.ts';
 import type { FollowUp } from '../../../src/steps/step.ts';
 
 const PUBLISHED = readFileSync(resolve(import.meta.dirname, '../../fixtures/step-ids.txt'), 'utf8');
@@ -30,10 +29,7 @@ describe('the pipeline', () => {
   test('names each step once', () => {
     const ids = ALL_STEPS.map((step) => step.id);
     assert.deepEqual([...new Set(ids)], ids);
-    for (const { id, title } of ALL_STEPS) {
-      assert.match(id, /^[a-z][a-z-]*$/);
-      assert.notEqual(title, '');
-    }
+    for (const id of ids) assert.match(id, /^[a-z][a-z-]*$/);
   });
 
   test('of Windows has the name before the domain, and proves the node before the sentinel', () => {
@@ -49,10 +45,10 @@ describe('the pipeline', () => {
     assert.deepEqual(stepsFor('base', 'windows'), pipelineFor('windows').host);
   });
 
-  test('has all titles', () => {
-    const ids = [...ALL_STEPS, ...stepsFor('all', 'windows')].map((step) => step.id);
-    assert.equal(stepTitles().size, new Set(ids).size);
-    assert.equal(stepTitles().get('sysctl'), 'kernel settings');
+  test('has a title for each step, and shows the id of one that it does not know', () => {
+    for (const id of STEP_IDS) assert.notEqual(stepTitle(id).trim(), '', id);
+    assert.equal(stepTitle('sysctl'), 'kernel settings');
+    assert.equal(stepTitle('step-of-a-later-version'), 'step-of-a-later-version');
   });
 
   test('is for an image what it is for the host', () => {

@@ -29,7 +29,7 @@ class Machine {
   steps(applied: string[]) {
     const machine = this;
     const [join, after] = fakeSteps(
-      { id: 'join', title: 'membership', changes: [{ id: 'join/domain', needsReboot: true, repeatable: false }] },
+      { id: 'join', changes: [{ id: 'join/domain', needsReboot: true, repeatable: false }] },
       { id: 'after', changes: [{ id: 'after/1' }] },
     );
     assert.ok(join !== undefined && after !== undefined);

@@ -253,10 +253,10 @@ describe('a change', () => {
   });
 
   test('that does not hold when read back is StepNotEffective, and is named', async () => {
-    const steps = fakeSteps({ id: 'a', title: 'kernel settings', changes: [{ id: 'a/1', futile: true }] });
+    const steps = fakeSteps({ id: 'sysctl', changes: [{ id: 'sysctl/1', futile: true }] });
     const error = await machineadmErrorOf(steps, runBench(), 'StepNotEffective');
     assert.match(error.message, /"kernel settings"/);
-    assert.deepEqual(error.evidence, [{ source: 'a/1', text: 'still to do: do a/1' }]);
+    assert.deepEqual(error.evidence, [{ source: 'sysctl/1', text: 'still to do: do sysctl/1' }]);
     assert.equal(error.exit, 'HostStepFailed');
   });
 
@@ -367,7 +367,7 @@ describe('a run that is told to stop', () => {
     retryable: true,
   });
   const stepThat = (apply: (execution: { signal: AbortSignal }) => Promise<void>) =>
-    fakeSteps({ id: 'h', title: 'early hooks', changes: [{ id: 'h/run', repeatable: false, apply }] }, { id: 'later' });
+    fakeSteps({ id: 'h', changes: [{ id: 'h/run', repeatable: false, apply }] }, { id: 'later' });
 
   test('before a step begins does not begin it', async () => {
     const bench = runBench({ signal: AbortSignal.abort(interrupted) });
@@ -385,7 +385,7 @@ describe('a run that is told to stop', () => {
       throw new MachineadmError({ reason: 'HookFailed', summary: 'the shell was killed', remedy: '-' });
     };
     const error = await machineadmErrorOf(stepThat(apply), runBench({ signal: stop.signal }), 'Interrupted');
-    assert.equal(error.message, 'the run was ended by SIGTERM (in the step "early hooks")');
+    assert.equal(error.message, 'the run was ended by SIGTERM (in the step "h")');
     assert.deepEqual([error.exit, error.retryable, error.remedy], ['Interrupted', true, 'Run it again.']);
     assert.deepEqual(error.evidence, [{ source: 'h', text: 'the shell was killed' }]);
   });
@@ -426,10 +426,9 @@ describe('the deadline of a step', () => {
   test('passed is DeadlinePassed, naming the step and the time', async () => {
     using clock = fakeClock({ deadlines: true });
     const steps = fakeSteps({
-      id: 'k',
-      title: 'kubeadm',
+      id: 'kubeadm',
       deadlineMs: () => 30,
-      changes: [{ id: 'k/1', apply: listening }],
+      changes: [{ id: 'kubeadm/1', apply: listening }],
     });
     const error = await clock.until(machineadmErrorOf(steps, runBench(), 'DeadlinePassed'));
     assert.equal(error.message, 'the step "kubeadm" did not end within 30 ms');
