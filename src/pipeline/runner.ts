@@ -175,7 +175,9 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   }
   if (made.length > 0) {
     const left = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
-    if (left.length > 0) throw notEffective(step, left, await within(whyNotEffective(step, desired, host, left)));
+    // What did not take effect is reported without a known cause, too.
+    const why = async () => await step.whyNotEffective?.(host, desired, left).catch(() => undefined);
+    if (left.length > 0) throw notEffective(step, left, await within(why()));
   }
   if (record.reboot === 'done') journal.append({ is: 'reboot', step: step.id, now: 'Served' });
   if (made.length === 0) return;
@@ -295,16 +297,6 @@ function stopError(reason: unknown, step: Step, deadlineMs: number | undefined, 
     retryable: true,
     cause,
   });
-}
-
-async function whyNotEffective(
-  step: Step,
-  desired: unknown,
-  host: Host,
-  left: readonly Change[],
-): Promise<Explanation | undefined> {
-  // A change that did not take effect must be reported, even without a known cause.
-  return await step.whyNotEffective?.(host, desired, left).catch(() => undefined);
 }
 
 function notEffective(step: Step, left: readonly Change[], why: Explanation | undefined): MachineadmError {

@@ -22,8 +22,8 @@ const bodyOf = (url: string): Buffer => (url.endsWith('.tar.gz') ? ARCHIVE : PRO
 function documentOf(page: string): string {
   const text = readFileSync(join(RECIPES, page), 'utf8');
   const [, block = ''] = /^```yaml\n([\s\S]*?)^```$/m.exec(text) ?? [];
-  return block.replace(/(url: (\S+)\n\s+sha256: )0{64}/g, (_, before: string, url: string) => {
-    return `${before}${createHash('sha256').update(bodyOf(url)).digest('hex')}`;
+  return block.replace(/(url: (\S+)\n\s+sha256: )"0{64}"/g, (_, before: string, url: string) => {
+    return `${before}"${createHash('sha256').update(bodyOf(url)).digest('hex')}"`;
   });
 }
 

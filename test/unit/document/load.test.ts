@@ -215,7 +215,7 @@ describe('the form a document comes in', () => {
     const cut = gzipSync(bytes).subarray(0, 60);
     await assert.rejects(loadDocument([{ name: 'd', bytes: cut }], { agentVersion: '0.1.0' }), {
       reason: 'DocumentInvalid',
-      message: /gzip data is damaged or cut off/,
+      message: /gzip data is damaged or truncated/,
     });
   });
 });

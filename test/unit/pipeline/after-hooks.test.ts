@@ -69,7 +69,7 @@ describe('hooks that install what Kubernetes needs', () => {
       [EARLY, { id: 'files' }, lacking('bootstrap', () => BARE, { bootstraps: true })],
       BARE,
     );
-    assertMissing(failure, 'bootstrap', /^kubeadm is not installed \(after the the early\)$/);
+    assertMissing(failure, 'bootstrap', /^kubeadm is not installed \(after the early\)$/);
     assert.deepEqual(story, [
       'early started',
       'early Succeeded [early/run]',

@@ -54,7 +54,7 @@ export class KnownValues {
     return this.#work;
   }
 
-  /** Occurrences in `bytes` (UTF-8), unordered; they may overlap. */
+  /** Where in `bytes` (UTF-8) values are, in order; occurrences that overlap are one. */
   find(bytes: Uint8Array): Span[] {
     this.#prepare();
     this.#work = 0;
@@ -66,7 +66,7 @@ export class KnownValues {
       search.in(identity(bytes), 0);
       this.#work += search.work;
     }
-    return spans;
+    return merged(spans);
   }
 
   /** New values are merged with parts of similar size, so that adding values one by one does not rebuild everything. */
@@ -81,6 +81,16 @@ export class KnownValues {
     }
     this.#parts.push(searchedOf(values));
   }
+}
+
+function merged(spans: readonly Span[]): Span[] {
+  const disjoint: Span[] = [];
+  for (const span of spans.toSorted((a, b) => a.start - b.start)) {
+    const last = disjoint.at(-1);
+    if (last === undefined || span.start >= last.end) disjoint.push(span);
+    else disjoint[disjoint.length - 1] = { start: last.start, end: Math.max(last.end, span.end) };
+  }
+  return disjoint;
 }
 
 function searchedOf(values: readonly string[]): Searched {
