@@ -6,7 +6,7 @@
  *   npm run mutate -- --since-landed             the same since the commit that landed last
  *   npm run mutate -- --all --sample 250         as many of the whole project, the same each time (--seed)
  *
- * Each mutant is loaded in place of its module, in memory, by the unit tests that import it, the nearest first. On Linux as
+ * Each mutant is loaded in place of its module, in memory, by the unit tests that run its place, the nearest first. On Linux as
  * root they run in a mount namespace of their own, where the root file system is read-only and /tmp empty: a mutant may
  * delete other files than its original. Exit status 1 when fewer than 85 % are killed; with --certain only when that cannot be the luck of the
  * sample. docs/mutation-tests.md tells more; `--generate` writes the result of a run there.

@@ -775,6 +775,8 @@ export const PUBLIC_FIELDS: readonly string[] = [
   'secrets.*.awsSecretsManager.secretId',
   'secrets.*.awsSecretsManager.key',
   'secrets.*.awsParameter.name',
+  // Names of members of an archive.
+  'host.files[].unpack.*',
   'host.sysctl.*',
   'host.storage.*.device.serial',
   'host.storage.*.device.label',

@@ -109,7 +109,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       await front.fail(undefined);
       const without = await flushed('--within', SHORT);
       assert.equal(without.status, 20);
-      assert.match(without.stdout, /the secret .* cannot be had/);
+      assert.match(without.stdout, /the secret .* cannot be read/);
       const withDocument = await flushed('-d', '/tmp/reported.yaml');
       assert.equal(withDocument.status, 0, withDocument.stdout + withDocument.stderr);
       assert.equal(receiver.taken.length, 2);
@@ -123,7 +123,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(told().length, 1);
       assert.match(
         `${told()[0]?.data.message}`,
-        /sink Webhook \(http:\/\/127\.0\.0\.1:9\/hook\) has not taken 2 events/,
+        /sink Webhook \(http:\/\/127\.0\.0\.1:9\/hook\) did not accept 2 events/,
       );
       await flushed('--within', SHORT);
       assert.equal(told().length, 1);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
@@ -79,8 +80,10 @@ async function provision(model: Model): Promise<{ readonly states: readonly stri
 }
 
 inThrowAwayMachine(import.meta.filename, () => {
-  beforeEach(() => {
+  beforeEach(async () => {
     for (const path of [TRACE, '/var/lib/machineadm', '/etc/rancher']) rmSync(path, { recursive: true, force: true });
+    // The host keeps directories open until the end of a turn of the event loop (src/host/linux/directories.ts).
+    await nextTurn();
     mkdirSync('/run/secrets', { recursive: true });
     writeFileSync('/run/secrets/k3s-token', `${TOKEN}\n`, { mode: 0o600 });
     standIn('/usr/local/sbin/systemctl');
