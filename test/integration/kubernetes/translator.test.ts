@@ -445,7 +445,7 @@ for (const version of ['v1beta2', 'v1beta1'] as const) {
       const before = (await server.ask('GET', TRANSLATOR_SECRET)) as StoredSecret;
       await server.ask('DELETE', TRANSLATOR_SECRET);
       // Due at once: it is renewed after two thirds of a lifetime that begins five minutes in the past.
-      const third = await translator.start('three', '--certificate-lifetime=120', '--certificate-overlap=8');
+      const third = await translator.start('three', '--certificate-lifetime=120', '--certificate-overlap=20');
       await until('it leads', async () => (await metric(third, 'machineadm_translator_leader')) === 1);
       await trusted();
       const isRotated = () => third.log.some(({ message }) => message === 'certificate rotated');
