@@ -97,6 +97,8 @@ export function withSecret({ line: text, secret, length }: SecretLine): {
 
 /** Lines of nodes that a diagnosis needs as they are. */
 export const PLAIN_LINES: readonly string[] = [
+  // kubernetes/kubernetes cmd/kubeadm/app/cmd/init.go, placeholderToken
+  'kubeadm join 10.0.0.10:6443 --token <value withheld> --discovery-token-ca-cert-hash sha256:0011',
   'hostnamectl --no-ask-password set-hostname cp-0',
   'kubeadm join 10.0.0.1:6443 --discovery-token-ca-cert-hash sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef',
   'E1122 09:33:26.123456 1234 kubelet.go:2412] "Error getting node" err="node \\"node-1\\" not found"',
