@@ -39,7 +39,7 @@ const LEAST_SCORE = 0.85;
 /** The nearest two test files that run its place kill most mutants; what they leave alive is shown to the next four, and so on. */
 const PARTS = [2, 6, 12, 24];
 /** So many of those that import its module, the nearest first, are looked at for whether they run its place. */
-const MOST_CANDIDATES = 100;
+const MOST_CANDIDATES = 40;
 const SPARE_MS = 30_000;
 const LONGEST_MS = 600_000;
 
