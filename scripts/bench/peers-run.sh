@@ -17,5 +17,5 @@ exec unshare --mount --net --uts --ipc --pid --fork --kill-child sh -euc '
   mount -t tmpfs -o mode=1777 tmpfs /mnt/root/tmp
   ip link set lo up 2>/dev/null || true
   exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-    chroot /mnt/root bash -c "\"\$@\" >/in/output 2>&1 </dev/null || exit; times" bash "$@"
+    chroot /mnt/root bash --norc -c "\"\$@\" >/in/output 2>&1 </dev/null || exit; times" bash "$@"
 ' sh "$@"

@@ -52,7 +52,8 @@ export function startUps(binary: string, directory: string, runs: number): Reado
       // A variable like NODE_EXTRA_CA_CERTS would make the binary start itself again (src/seal.ts).
       const script = '"$@" >/dev/null 2>&1 </dev/null; times';
       const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-      const { stdout } = spawnSync('bash', ['-c', script, 'bash', ...command], { encoding: 'utf8', env });
+      // bash takes a socket for its input, as Node makes it, for a login over the network, and would read ~/.bashrc.
+      const { stdout } = spawnSync('bash', ['--norc', '-c', script, 'bash', ...command], { encoding: 'utf8', env });
       all.get(name)?.push(childSeconds(stdout));
     }
   }
