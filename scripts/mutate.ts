@@ -18,7 +18,6 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-
 import { type ChangedLines, changedLines, landedLast } from './mutate/changed-lines.ts';
 import { Coverage } from './mutate/coverage.ts';
 import { type Mutant, mutantsOf, mutated } from './mutate/mutants.ts';
