@@ -69,7 +69,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
 
   async inspect(host, { model }, record) {
     const { found, obstacles } = await findAbsent(host, model.host.absent);
-    // Loaded here: it brings the schema library, which what only names the steps does without.
+    // Loaded here: it brings the schema library, which commands that read no document do without.
     const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
     const claims = claimsOf(model).filter(({ step }) => step !== 'removals');
     const dropped = await unclaimed(host, droppedFrom(model, record.owned), claims);

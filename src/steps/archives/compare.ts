@@ -90,7 +90,7 @@ export async function claimObstacles(
   model: Model,
   manifests: ReadonlyMap<ArchiveModel, readonly ManifestEntry[]>,
 ): Promise<readonly UnmetRequirement[]> {
-  // Loaded here: it brings the schema library, which what only names the steps does without.
+  // Loaded here: it brings the schema library, which commands that read no document do without.
   const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
   const ours = [...manifests].flatMap(([archive, entries]) =>
     entries.flatMap((entry): readonly Claim[] => {
