@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 /** Everything a binary is made from. */
 const INPUT_FILES = ['scripts/build.ts', 'package.json', 'package-lock.json'];
-const INPUT_DIRECTORIES = ['src', 'packages', 'contract/schema', 'scripts/build'];
+const INPUT_DIRECTORIES = ['src', 'packages', 'contract/schema', 'contract/fields', 'scripts/build'];
 
 /** A digest over names and contents of all inputs and the given words; equal digests make equal binaries. */
 export function inputsDigest(root: string, ...words: readonly string[]): string {

@@ -23,7 +23,7 @@ export function addDocumentCommands(program: Command, done: (status: number) => 
 
   program
     .command('explain')
-    .description('explain a field of the document: purpose, type, default and example')
+    .description('explain a field of the document: type, default, values, what it changes on the machine')
     .argument('[field]', 'its path, such as kubernetes.join or reporting.sinks.Webhook', '')
     .option('--recursive', 'list the names of all fields below it')
     .addHelpText('after', '\nExample:\n  machineadm explain host.files')

@@ -5,10 +5,12 @@ import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import {
   isUnknownField,
   lastName,
+  limitsOf,
   type SchemaField,
   SchemaFields,
   type SchemaPart,
 } from '@machineadm/document/schema-fields.ts';
+import v1alpha1 from '../../contract/fields/v1alpha1.json' with { type: 'json' };
 import { wrapped } from './layout.ts';
 import { printText } from './output.ts';
 import { wrapWidthOf } from './terminal.ts';
@@ -17,11 +19,26 @@ export interface ExplainOptions {
   readonly recursive?: true;
 }
 
+/** What the reference says of a field beside its schema; `npm run generate` writes it together with the pages. */
+export interface FieldFacts {
+  /** Each value with its meaning. */
+  readonly values?: readonly (readonly [value: string, meaning: string])[];
+  /** What it changes on the machine; absent: what the field that it is in changes. */
+  readonly changes?: string;
+  readonly platform?: string;
+  /** The fields or flags of kubeadm, and the versions of kubeadm that have them. */
+  readonly kubeadm?: { readonly names: readonly string[]; readonly versions: string };
+  /** The first version of machineadm that reads the field. */
+  readonly since: string;
+}
+
+const FACTS = v1alpha1 as unknown as Readonly<Record<string, FieldFacts>>;
+
 const INDENT = 4;
 const DEFAULT_WIDTH = 80;
 const WIDEST = 100;
 
-/** `machineadm explain PATH`: what a field of the document is for, as `kubectl explain` tells it; from the schema alone. */
+/** `machineadm explain PATH`: what the reference says of a field of the document, in the form of `kubectl explain`. */
 export async function explain(path: string, { recursive }: ExplainOptions): Promise<number> {
   const version = DOCUMENT_VERSIONS.at(-1);
   const schema: SchemaPart | undefined = jsonSchema(version?.apiVersion);
@@ -47,15 +64,43 @@ async function page(fields: SchemaFields, field: SchemaField): Promise<readonly 
   const { part } = field;
   const below = fields.fieldsOf(field);
   const kinds = fields.kindsOf(field);
+  const { values, platform, kubeadm, since } = factsOf(field.path) ?? {};
+  const allowed = values?.map(([value, meaning]) => `${value}: ${meaning}`) ?? [
+    part.enum?.join(', ') ?? limitsOf(part) ?? '',
+  ];
   return [
     ...(field.path === '' ? [] : [`FIELD:      ${signature(field)}`, '']),
     ...section('DESCRIPTION', paragraph(part.description ?? '', INDENT)),
     ...section('DEFAULT', part.default === undefined ? [] : await yaml(part.default)),
-    ...section('ALLOWED', part.enum === undefined ? [] : paragraph(part.enum.map(String).join(', '), INDENT)),
+    ...section('ALLOWED', texts(allowed)),
+    ...section('CHANGES', texts([changesOf(field.path)])),
+    ...section('PLATFORM', texts([platform ?? ''])),
+    ...section('KUBEADM', texts([...(kubeadm?.names ?? []), kubeadm?.versions ?? ''])),
     ...section('EXAMPLE', await examples(field)),
+    ...section('SINCE', texts([since ?? ''])),
     ...section('FIELDS', below.flatMap(summary)),
     ...section('ONE OF', kinds.flatMap(summary)),
   ];
+}
+
+/** The path of a field as the reference has it: without the keys of maps. */
+function factsPath(path: string): string {
+  const below = (known: string, name: string) => (known === '' ? name : `${known}.${name}`);
+  return path.split('.').reduce((known, name) => (below(known, name) in FACTS ? below(known, name) : known), '');
+}
+
+function factsOf(path: string): FieldFacts | undefined {
+  return FACTS[factsPath(path)];
+}
+
+/** Of the field itself, or else of the nearest field that it is in, with its path. */
+function changesOf(path: string): string {
+  const own = factsPath(path);
+  for (let at = own; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('.')))) {
+    const changes = FACTS[at]?.changes;
+    if (changes !== undefined) return at === own ? changes : `${changes} (${at})`;
+  }
+  return '';
 }
 
 /** The name of a field with its type: `join <object>`. */
@@ -100,6 +145,10 @@ async function yaml(value: unknown): Promise<readonly string[]> {
     .trimEnd()
     .split('\n')
     .map((line) => `${' '.repeat(INDENT)}${line}`);
+}
+
+function texts(list: readonly string[]): readonly string[] {
+  return list.flatMap((text) => paragraph(text, INDENT));
 }
 
 /** Text in lines as wide as the terminal, within reason; 80 columns in a pipe. */

@@ -186,3 +186,10 @@ function join(path: string, name: string): string {
 export function lastName(path: string): string {
   return path.slice(path.lastIndexOf('.') + 1);
 }
+
+/** `1 to 65535`; undefined: any number, or no number. */
+export function limitsOf({ minimum, maximum }: SchemaPart): string | undefined {
+  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `at least ${minimum}`;
+  return maximum === undefined ? undefined : `at most ${maximum}`;
+}

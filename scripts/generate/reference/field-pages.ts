@@ -1,7 +1,8 @@
 import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import { isUnknownField, type SchemaField, SchemaFields } from '@machineadm/document/schema-fields.ts';
+import { isUnknownField, limitsOf, type SchemaField, SchemaFields } from '@machineadm/document/schema-fields.ts';
 import { stringify } from 'yaml';
+import type { FieldFacts } from '../../../src/cli/explain.ts';
 import { documentSchema } from '../document-schema/index.ts';
 import { PAGES, valueMeanings } from '../editor-schema.ts';
 import { type KubeadmField, KubeadmFields } from './kubeadm-fields.ts';
@@ -24,6 +25,7 @@ export interface FieldReference extends PlacedField {
 const FOLDER = 'docs/reference/fields';
 /** `PATH VERSION` a line, sorted. */
 export const FIELD_RECORD = 'test/fixtures/fields.txt';
+const FIELD_FACTS = `contract/fields/${DOCUMENT_VERSIONS.at(-1)?.apiVersion.split('/')[1]}.json`;
 
 /** Sections with many fields have a page for each of their larger parts. */
 const SPLIT: readonly string[] = ['host', 'kubernetes', 'reporting'];
@@ -66,10 +68,12 @@ export function fieldReferences(recorded: string, version: string): readonly Fie
  */
 export function fieldPages(recorded: string, version: string): ReadonlyMap<string, string> {
   const references = fieldReferences(recorded, version);
+  const facts = Object.fromEntries(references.map((one) => [one.field.path, factsOf(one)]));
   const sizes = Map.groupBy(references, partOf);
   const pages = Map.groupBy(references, (one) => pageOf(one, sizes.get(partOf(one))?.length ?? 0));
   const files = new Map([...pages].map(([name, list]) => [`${FOLDER}/${name}.md`, page(name, list)]));
   files.set(`${FOLDER}/README.md`, overview(pages));
+  files.set(FIELD_FACTS, `${JSON.stringify(facts, undefined, 2)}\n`);
   files.set(
     FIELD_RECORD,
     references
@@ -149,9 +153,36 @@ function page(name: string, list: readonly FieldReference[]): string {
   ].join('\n');
 }
 
+function factsOf(reference: FieldReference): FieldFacts {
+  const { part, since } = reference;
+  const { enum: values = [], enumDescriptions = [] } = listedIn(part) ?? {};
+  const meanings = values.map((value, index) => [String(value), enumDescriptions[index] ?? ''] as const);
+  const platform = platformText(reference);
+  const kubeadm = kubeadmFacts(reference);
+  return {
+    ...(meanings.some(([, meaning]) => meaning !== '') && { values: meanings }),
+    ...(part.changes !== undefined && { changes: part.changes }),
+    ...(platform !== undefined && { platform }),
+    ...(kubeadm !== undefined && { kubeadm }),
+    since,
+  };
+}
+
 function entry(reference: FieldReference): readonly string[] {
-  const { field, part, since } = reference;
+  const { field, part } = reference;
+  const { changes, platform, kubeadm, since } = factsOf(reference);
   const { row, block = [] } = example(field);
+  const limits = limitsOf(part);
+  const rows = {
+    Type: `\`${field.type.replaceAll('|', '\\|')}\`${limits === undefined ? '' : `, ${limits}`}${field.required ? ', required' : ''}`,
+    Default: part.default === undefined ? part.absent && cell(part.absent) : code(part.default),
+    Values: valuesText(part),
+    Changes: changes && cell(changes),
+    Platform: platform && cell(platform),
+    kubeadm: kubeadm && [...kubeadm.names.map((name) => `\`${name}\``), kubeadm.versions].join('<br>'),
+    Example: row,
+    Since: since,
+  };
   return [
     `## \`${field.path}\``,
     '',
@@ -159,38 +190,24 @@ function entry(reference: FieldReference): readonly string[] {
     '',
     '| | |',
     '|---|---|',
-    `| Type | \`${field.type.replaceAll('|', '\\|')}\`${limits(part)}${field.required ? ', required' : ''} |`,
-    ...(part.default === undefined ? [] : [`| Default | ${code(part.default)} |`]),
-    ...(part.absent === undefined ? [] : [`| Default | ${cell(part.absent)} |`]),
-    ...valueRows(part),
-    ...(part.changes === undefined ? [] : [`| Changes | ${cell(part.changes)} |`]),
-    ...platformRow(reference),
-    ...kubeadmRow(reference),
-    ...(row === undefined ? [] : [row]),
-    `| Since | ${since} |`,
+    ...Object.entries(rows).flatMap(([name, text]) => (text === undefined ? [] : [`| ${name} | ${text} |`])),
     '',
     ...block,
   ];
 }
 
-function limits({ minimum, maximum }: ReferencePart): string {
-  if (minimum !== undefined && maximum !== undefined) return `, ${minimum} to ${maximum}`;
-  if (minimum !== undefined) return `, at least ${minimum}`;
-  return maximum === undefined ? '' : `, at most ${maximum}`;
-}
-
 /** Controls have a page of their own. */
 const MOST_VALUES = 30;
 
-function valueRows(part: ReferencePart): readonly string[] {
+function valuesText(part: ReferencePart): string | undefined {
   const { enum: values, enumDescriptions } = listedIn(part) ?? {};
-  if (values === undefined) return [];
-  if (values.length > MOST_VALUES) return ['| Values | see [the list](../../hardening-controls.md) |'];
+  if (values === undefined) return undefined;
+  if (values.length > MOST_VALUES) return 'see [the list](../../hardening-controls.md)';
   const shown = values.map((value, index) => {
     const meaning = enumDescriptions?.[index];
     return meaning === undefined || meaning === '' ? code(value) : `${code(value)}: ${cell(meaning)}`;
   });
-  return [`| Values | ${shown.join('<br>')} |`];
+  return shown.join('<br>');
 }
 
 /** The part with the enumeration: the field, the entries of a list or one of its alternatives. */
@@ -200,19 +217,19 @@ function listedIn(part: ReferencePart): ReferencePart | undefined {
   return inside.map(listedIn).find((one) => one !== undefined);
 }
 
-function platformRow({ platforms: { only, why }, isPlatformOfParent }: FieldReference): readonly string[] {
-  if (only === undefined) return [];
+function platformText({ platforms: { only, why }, isPlatformOfParent }: FieldReference): string | undefined {
+  if (only === undefined) return undefined;
   const [name, other] = only === 'linux' ? ['Linux', 'Windows'] : ['Windows', 'Linux'];
-  return [`| Platform | ${name} only${isPlatformOfParent || why === undefined ? '' : ` (${other}: ${cell(why)})`} |`];
+  return `${name} only${isPlatformOfParent || why === undefined ? '' : ` (${other}: ${why})`}`;
 }
 
-function kubeadmRow({ kubeadm }: FieldReference): readonly string[] {
-  if (kubeadm === undefined) return [];
+function kubeadmFacts({ kubeadm }: FieldReference): FieldFacts['kubeadm'] {
+  if (kubeadm === undefined) return undefined;
   const { names, since, until } = kubeadm;
   const isOpen = until === NEWEST_KNOWN_MINOR;
-  const window =
+  const versions =
     since === OLDEST_MINOR && isOpen ? 'every version' : isOpen ? `1.${since} and later` : `1.${since} to 1.${until}`;
-  return [`| kubeadm | ${names.map((name) => `\`${name}\``).join('<br>')}<br>${window} |`];
+  return { names, versions };
 }
 
 /** Longer examples are blocks. */
@@ -227,7 +244,7 @@ function example({ path, part }: SchemaField): { readonly row?: string; readonly
     { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: false },
   );
   const line = text.trim().replace(/^\{(.*)\}$/s, '$1');
-  if (line.length <= LONGEST_INLINE && !line.includes('\n')) return { row: `| Example | ${code(line)} |` };
+  if (line.length <= LONGEST_INLINE && !line.includes('\n')) return { row: code(line) };
   return { block: ['```text', stringify({ [lastName(path)]: value }, { lineWidth: 0 }).trimEnd(), '```', ''] };
 }
 

@@ -322,6 +322,24 @@ reporting:
     assert.match(unknown.stderr, /no field "fles" below host.*\nDid you mean "files"\?/);
   });
 
+  test('explain shows what the reference shows of a field', async () => {
+    const sysctl = (await commandLine('explain', 'host.sysctl')).stdout;
+    assert.match(sysctl, /^CHANGES:\n {4}`\/etc\/sysctl\.d\/99-zz-machineadm\.conf`, and the parameters/m);
+    assert.match(sysctl, /^PLATFORM:\n {4}Linux only \(Windows: these are settings of the Linux kernel\)\n$/m);
+    assert.match(sysctl, /^SINCE:\n {4}0\.1\.0\n$/m);
+    const domain = (await commandLine('explain', 'kubernetes.cluster.dnsDomain')).stdout;
+    assert.match(domain, /^KUBEADM:\n {4}ClusterConfiguration\.networking\.dnsDomain\n {4}every version\n$/m);
+    // What the field that it is in changes, with the path of that field.
+    assert.match(domain, /^CHANGES:\n(?: {4}.*\n)+ {4}.*\(kubernetes\.cluster\)\n$/m);
+    const timeout = (await commandLine('explain', 'kubernetes.timeouts.etcd')).stdout;
+    assert.match(timeout, /^KUBEADM:\n(?: {4}.*\n)+ {4}1\.32 and later\n$/m);
+    const swap = (await commandLine('explain', 'host.swap')).stdout;
+    assert.match(swap, /^ALLOWED:\n {4}Disabled: \S.*\n {4}Unmanaged: \S/m);
+    // The key of a map is no part of the path in the reference.
+    assert.match((await commandLine('explain', 'secrets.token.file')).stdout, /^SINCE:\n {4}0\.1\.0\n$/m);
+    assert.match((await commandLine('explain', 'host.files.unpack.stripComponents')).stdout, /^ALLOWED:\n {4}\S/m);
+  });
+
   test('version tells of itself without reading a document', async () => {
     const told = JSON.parse((await commandLine('version', '-o', 'json')).stdout);
     assert.deepEqual(Object.keys(told), ['apiVersion', 'kind', 'version', 'commit', 'node', 'documentVersions']);
