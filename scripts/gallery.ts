@@ -6,9 +6,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { exampleDocument } from '@machineadm/document/index.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { withChecksum } from '../src/host/files/checksum.ts';
 import { ownProcess } from '../src/host/processes/identity.ts';
-import type { RunStatus } from '../src/reporting/status.ts';
 import { FAILED } from '../test/support/pages.ts';
 import { Terminal } from '../test/support/terminal.ts';
 import { PALETTES, terminalSvg } from './gallery/terminal-svg.ts';

@@ -19,14 +19,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { RemoteSinkModel } from '@machineadm/document/model.ts';
 import { Secret } from '@machineadm/document/secret.ts';
+import { type ReportEvent, reportEvent } from '@machineadm/status/event.ts';
+import { advance, begin } from '@machineadm/status/run-state.ts';
 import { openHost } from '../../src/host/index.ts';
 import { sinkContext } from '../../src/reporting/delivery/context.ts';
 import { type Due, RETRY_WINDOW_MS, untilTaken } from '../../src/reporting/delivery/retry-window.ts';
 import { deliverSink } from '../../src/reporting/delivery/sink-delivery.ts';
-import { type ReportEvent, reportEvent } from '../../src/reporting/event.ts';
 import { remoteSinkOf } from '../../src/reporting/remote/registry.ts';
 import { systemClock } from '../../src/reporting/reporter.ts';
-import { advance, begin } from '../../src/reporting/run-state.ts';
 import { Spool } from '../../src/reporting/spool/spool.ts';
 import type { Heard, Listening } from './fleet-receiver.ts';
 

@@ -1,5 +1,5 @@
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import * as z from 'zod';
-import type { ReportEvent } from '../../src/reporting/event.ts';
 import type { SameFields } from './same-fields.ts';
 import { condition, failure, instant, milliseconds, optionalText, step } from './status-schema.ts';
 

@@ -1,6 +1,6 @@
+import type { RunStatus } from '@machineadm/status/status.ts';
+import type { RunSummary } from '@machineadm/status/summary.ts';
 import * as z from 'zod';
-import type { RunStatus } from '../../src/reporting/status.ts';
-import type { RunSummary } from '../../src/reporting/summary.ts';
 import type { SameFields } from './same-fields.ts';
 
 /**

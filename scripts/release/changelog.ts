@@ -17,7 +17,7 @@ const SECTIONS: readonly (readonly [heading: string, holds: (commit: Commit) => 
   ['Kubernetes', touches('src/kubernetes/', 'packages/hardening/', 'packages/kubeadm/')],
   ['Steps on the machine', touches('src/steps/', 'src/host/', 'src/pipeline/', 'packages/archives/')],
   ['Diagnosis', touches('src/diagnosis/', 'packages/failures/')],
-  ['Reports', touches('src/reporting/')],
+  ['Reports', touches('src/reporting/', 'packages/status/')],
   ['Conversion', touches('src/convert/', 'packages/convert/')],
   ['User data and downloads', touches('src/carriers/', 'packages/user-data/', 'src/trust/')],
   ['Commands', touches('src/cli/', 'src/')],

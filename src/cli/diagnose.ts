@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
-import { formatCauses, nextCommand } from '../reporting/progress.ts';
+import { formatCauses, nextCommand } from '@machineadm/status/progress.ts';
 import { type OutputFormat, printData, printReport } from './output.ts';
 
 export interface DiagnoseOptions {

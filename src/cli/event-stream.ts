@@ -1,5 +1,5 @@
 import { redactDeep } from '@machineadm/document/redaction.ts';
-import type { RunEvent } from '../reporting/status.ts';
+import type { RunEvent } from '@machineadm/status/status.ts';
 import { OUTPUT_API_VERSION } from './output.ts';
 
 /** An event of a run as one line of JSON (`RunEvent`) on stdout, redacted. */

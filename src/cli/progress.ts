@@ -1,8 +1,8 @@
 import { oneLine } from '@machineadm/document/printable.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
-import { formatChecklist, SPIN_MS } from '../reporting/checklist.ts';
-import { formatEvent, type Style } from '../reporting/progress.ts';
-import type { RunEvent, RunStatus } from '../reporting/status.ts';
+import { formatChecklist, SPIN_MS } from '@machineadm/status/checklist.ts';
+import { formatEvent, type Style } from '@machineadm/status/progress.ts';
+import type { RunEvent, RunStatus } from '@machineadm/status/status.ts';
 import { widthOf } from './layout.ts';
 import { isQuiet, isVerbose, usesColor } from './terminal.ts';
 

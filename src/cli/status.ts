@@ -1,11 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
-import { formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
-import type { RunStatus } from '../reporting/status.ts';
-import { eventsBetween } from '../reporting/status-events.ts';
+import { formatStatus, formatSummary, type Style } from '@machineadm/status/progress.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
+import { eventsBetween } from '@machineadm/status/status-events.ts';
+import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import { type Reported, readReported, readStatus, remedyForDetails, waitForStatus } from '../reporting/status-file.ts';
-import { formatTimeline } from '../reporting/timeline-chart.ts';
 import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
 import { printEvent, printLine } from './event-stream.ts';

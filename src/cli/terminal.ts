@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { colorWanted } from '../reporting/progress.ts';
+import { colorWanted } from '@machineadm/status/progress.ts';
 
 export const COLOR_MODES = ['auto', 'always', 'never'] as const;
 export type ColorMode = (typeof COLOR_MODES)[number];

@@ -4,6 +4,7 @@ import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { type RunFacts, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { collect, transcriptLines } from '../diagnosis/collect.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
@@ -11,7 +12,6 @@ import type { QueryHost } from '../host/seam/host.ts';
 import { stepRecord } from '../pipeline/journal.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
-import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { failureOfNode, lookAtNodeWithin } from '../steps/node-health.ts';
 

@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import { reportEvent } from '@machineadm/status/event.ts';
+import { advance, begin } from '@machineadm/status/run-state.ts';
+import type { RunEvent } from '@machineadm/status/status.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
 import { ownProcess } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
@@ -11,11 +14,8 @@ import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';
 import { sendToLocalSink } from '../reporting/delivery/local.ts';
 import { attempt } from '../reporting/delivery/sink-delivery.ts';
-import { reportEvent } from '../reporting/event.ts';
 import { isRemote, remoteSinkOf } from '../reporting/remote/registry.ts';
 import { systemClock } from '../reporting/reporter.ts';
-import { advance, begin } from '../reporting/run-state.ts';
-import type { RunEvent } from '../reporting/status.ts';
 
 /** The result of a test event for one sink. */
 export interface SinkTest {

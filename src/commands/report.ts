@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import type { RunStatus, SinkReport } from '@machineadm/status/status.ts';
 import { acquireLock, type Lock } from '../host/files/lock.ts';
 import { LOCK_PATH } from '../host/files/paths.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
@@ -15,7 +16,6 @@ import { isLocal, isRemote } from '../reporting/remote/registry.ts';
 import { systemClock } from '../reporting/reporter.ts';
 import { type SinkPlan, STAGED_SECRETS } from '../reporting/spool/serialized-plan.ts';
 import { Spool } from '../reporting/spool/spool.ts';
-import type { RunStatus, SinkReport } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { STATUS_PATHS, writeStatus } from '../reporting/status-writer.ts';
 

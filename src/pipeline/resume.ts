@@ -1,5 +1,5 @@
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
-import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import type { JournalState } from './journal.ts';
 import { refuseUnlessRoot } from './preflight.ts';

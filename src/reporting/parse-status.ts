@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
+import { isStatus, isSummary } from '@machineadm/status/shapes.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
+import type { RunSummary } from '@machineadm/status/summary.ts';
 import { withoutChecksum } from '../host/files/checksum.ts';
-import { isStatus, isSummary } from './shapes.ts';
-import type { RunStatus } from './status.ts';
-import type { RunSummary } from './summary.ts';
 
 /** Parses a status document. Unknown fields are accepted; the fields that every reader needs are checked. */
 export function parseStatus(text: string, path: string): RunStatus {

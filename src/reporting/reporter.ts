@@ -1,6 +1,5 @@
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
-import { reportEvent } from './event.ts';
-import type { Outbox } from './outbox.ts';
+import { reportEvent } from '@machineadm/status/event.ts';
 import {
   type AttemptEnd,
   advance,
@@ -11,10 +10,11 @@ import {
   type RunSubject,
   type StepEnd,
   type Transition,
-} from './run-state.ts';
+} from '@machineadm/status/run-state.ts';
+import type { Phase, RunEvent, RunStatus, TimelineEntry } from '@machineadm/status/status.ts';
+import type { Outbox } from './outbox.ts';
 import type { Sink } from './sink.ts';
 import { SinkQueue } from './sink-queue.ts';
-import type { Phase, RunEvent, RunStatus, TimelineEntry } from './status.ts';
 import { STATUS_PATHS, type StatusPaths, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
+import type { RunEvent } from '@machineadm/status/status.ts';
 import { TimedOut, withTimeout } from '../host/processes/timeout.ts';
 import type { Sink } from './sink.ts';
-import type { RunEvent } from './status.ts';
 
 export interface SinkQueueOptions {
   readonly sink: Sink;

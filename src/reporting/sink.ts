@@ -1,4 +1,4 @@
-import type { RunEvent } from './status.ts';
+import type { RunEvent } from '@machineadm/status/status.ts';
 
 /**
  * A destination of reports. The caller enforces a deadline for each call; a sink that throws or hangs is reported

@@ -2,16 +2,16 @@ import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { concludingCondition, setCondition } from '@machineadm/status/conditions.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
+import { type RunSummary, summaryPath } from '@machineadm/status/summary.ts';
 import { FileError } from '../host/files/file-error.ts';
 import { localPath } from '../host/files/paths.ts';
 import { DirectoryWatcher, statNow } from '../host/files/watch.ts';
 import { readText } from '../host/linux/read.ts';
 import { bootId, isProcessAlive } from '../host/processes/identity.ts';
-import { concludingCondition, setCondition } from './conditions.ts';
 import { parseStatus, parseSummary, unreadable } from './parse-status.ts';
-import type { RunStatus } from './status.ts';
 import { STATUS_GROUP, STATUS_PATHS, type StatusPaths } from './status-writer.ts';
-import { type RunSummary, summaryPath } from './summary.ts';
 
 /** Queries that tell an active run from a killed one. */
 export interface Liveness {

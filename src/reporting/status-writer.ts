@@ -1,9 +1,9 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
+import { summaryOf, summaryPath } from '@machineadm/status/summary.ts';
 import { withChecksum } from '../host/files/checksum.ts';
 import { localGroupId } from '../host/linux/accounts.ts';
 import type { Host } from '../host/seam/host.ts';
-import type { RunStatus } from './status.ts';
-import { summaryOf, summaryPath } from './summary.ts';
 
 /** The paths of a status and its summary. */
 export interface StatusPaths {

@@ -1,8 +1,5 @@
+import type { TimelineEntry } from '@machineadm/status/status.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { TimelineEntry } from './status.ts';
-
-/** The names of the spans before a run. */
-export const BOOT_SPANS: ReadonlySet<string> = new Set(['boot', 'kernel', 'initrd', 'userspace']);
 
 /**
  * The spans before this process: kernel, initrd and user space. Times are milliseconds since the kernel's boot, from

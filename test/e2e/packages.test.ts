@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { billOfMaterialsFile, nativeTarget } from '../../scripts/build/runtime.ts';
 import { packageInto } from '../../scripts/package.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
-import type { RunStatus } from '../../src/reporting/status.ts';
 import { initDocument, merge, newSeeds, toYaml } from '../support/documents.ts';
 import { ALL_CASES, Fleet, labUnavailable, type Node, SENTINEL } from '../support/lab.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { stringify } from 'yaml';
-import type { RunStatus } from '../../src/reporting/status.ts';
 import { type AgentRun, agent } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { stringify } from 'yaml';
-import type { RunStatus } from '../../src/reporting/status.ts';
 import { agent, statusOf } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 

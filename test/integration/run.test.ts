@@ -5,12 +5,12 @@ import { basename } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Condition, RunStatus } from '@machineadm/status/status.ts';
 import { stringify } from 'yaml';
 import { openQueryHost } from '../../src/host/index.ts';
 import { dropKeptDirectories } from '../../src/host/linux/directories.ts';
 import { openJournal, peekJournal } from '../../src/pipeline/run-journal.ts';
 import { parseStatus } from '../../src/reporting/parse-status.ts';
-import type { Condition, RunStatus } from '../../src/reporting/status.ts';
 import { type Agent, type AgentRun, agent, startAgent, statusOf } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 

@@ -4,10 +4,10 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunSummary } from '@machineadm/status/summary.ts';
 import { stringify } from 'yaml';
 import { withoutChecksum } from '../../src/host/files/checksum.ts';
 import { makeDirectories } from '../../src/host/files/place.ts';
-import type { RunSummary } from '../../src/reporting/summary.ts';
 import { type AgentOptions, agent, startAgent } from '../support/agent.ts';
 import { endBackground } from '../support/background.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';

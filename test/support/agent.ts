@@ -2,7 +2,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import type { RunStatus } from '../../src/reporting/status.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 
 /** What Node runs: the sources, or what `npm test` made of them (`scripts/test.ts`), which starts sooner. */
 export const MAIN = process.env.AGENT_UNDER_TEST ?? resolve(import.meta.dirname, '../../src/main.ts');

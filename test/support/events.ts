@@ -1,6 +1,6 @@
 import type { Failure } from '@machineadm/document/errors.ts';
-import { type ReportEvent, reportEvent } from '../../src/reporting/event.ts';
-import { advance, begin, type Moment, type Transition } from '../../src/reporting/run-state.ts';
+import { type ReportEvent, reportEvent } from '@machineadm/status/event.ts';
+import { advance, begin, type Moment, type Transition } from '@machineadm/status/run-state.ts';
 
 const SWAP_ON: Failure = {
   reason: 'SwapEnabled',

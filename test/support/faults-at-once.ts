@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import type { SinkReport } from '../../src/reporting/status.ts';
+import type { SinkReport } from '@machineadm/status/status.ts';
 import {
   assertUndisturbed,
   deliverersSettled,

@@ -3,11 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Outcome, RunStatus } from '@machineadm/status/status.ts';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { cloneMachine, destroyMachines, type MachineOptions, startMachine } from '../../scripts/lab/fleet.ts';
 import { acquire } from '../../scripts/lab/lock.ts';
 import type { Init, Machine } from '../../scripts/lab/machine.ts';
-import type { Outcome, RunStatus } from '../../src/reporting/status.ts';
 import { type DocumentTree, type NodeSite, toYaml } from './documents.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');

@@ -1,7 +1,7 @@
 import { stepTitle } from '@machineadm/document/step-ids.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
+import { summaryOf } from '@machineadm/status/summary.ts';
 import type { PageContent } from '../../src/reporting/page/content.ts';
-import type { RunStatus } from '../../src/reporting/status.ts';
-import { summaryOf } from '../../src/reporting/summary.ts';
 import { FAILURE, statusAfter } from '../unit/reporting/runs.ts';
 
 const BASE = {

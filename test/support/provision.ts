@@ -1,5 +1,5 @@
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { run } from '../../src/pipeline/run.ts';
-import type { RunStatus } from '../../src/reporting/status.ts';
 
 /**
  * The whole of `machineadm provision`, in this process: for tests that run it by the dozen in a throw-away machine. What

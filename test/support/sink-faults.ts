@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunStatus, SinkReport } from '@machineadm/status/status.ts';
 import { stringify } from 'yaml';
-import type { RunStatus, SinkReport } from '../../src/reporting/status.ts';
 import { type AgentRun, agent, statusOf } from './agent.ts';
 
 const STATE = '/var/lib/machineadm';

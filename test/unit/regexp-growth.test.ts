@@ -72,7 +72,7 @@ describe('no regular expression over what others wrote takes more than linear ti
       const composed = await composedBy(async () => {
         const { CATALOGUE, NOISE } = await import('@machineadm/failures/catalogue.ts');
         await import('@machineadm/failures/observed-line.ts');
-        await import('../../src/reporting/progress.ts');
+        await import('@machineadm/status/progress.ts');
         const { redact } = await import('@machineadm/document/redaction.ts');
         redact('password=hunter2');
         return [...CATALOGUE, ...NOISE].map(({ pattern }) => pattern);

@@ -1,3 +1,8 @@
+import { formatChecklist } from '@machineadm/status/checklist.ts';
+import { eventLine, SIZE_CLASSES, truncateEvent } from '@machineadm/status/event.ts';
+import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
+import { summaryOf } from '@machineadm/status/summary.ts';
+import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import { linesOf } from '../../../src/host/files/append-log.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { readTransaction, TRANSACTION } from '../../../src/kubernetes/api-server/transaction.ts';
@@ -5,14 +10,9 @@ import { HARDENING_RECORD, readRecord } from '../../../src/kubernetes/hardening/
 import { type JournalState, readJournal, stepRecord, withNotes } from '../../../src/pipeline/journal.ts';
 import { parsePrepared, usableNotes } from '../../../src/pipeline/prepared.ts';
 import { journalForInstance } from '../../../src/pipeline/run-journal.ts';
-import { formatChecklist } from '../../../src/reporting/checklist.ts';
-import { eventLine, SIZE_CLASSES, truncateEvent } from '../../../src/reporting/event.ts';
 import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
-import { formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
 import { deserializePlan, serializePlan } from '../../../src/reporting/spool/serialized-plan.ts';
 import { isExpired, Spool } from '../../../src/reporting/spool/spool.ts';
-import { summaryOf } from '../../../src/reporting/summary.ts';
-import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';
 import { parseKeptHooks } from '../../../src/steps/boot-hooks.ts';
 import { memoryHost } from '../../../test/support/memory-host.ts';
 import {

@@ -1,13 +1,13 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
+import type { Moment } from '@machineadm/status/run-state.ts';
+import type { SinkReport } from '@machineadm/status/status.ts';
 import type { Host } from '../../host/seam/host.ts';
-import type { ReportEvent } from '../event.ts';
 import { remoteSinkOf } from '../remote/registry.ts';
-import type { Moment } from '../run-state.ts';
 import { deserializePlan, type NetworkModel, type SinkPlan } from '../spool/serialized-plan.ts';
 import type { Spool } from '../spool/spool.ts';
-import type { SinkReport } from '../status.ts';
 import { sinkContext } from './context.ts';
 import type { Due } from './retry-window.ts';
 import { deliverSink, type SinkOutcome } from './sink-delivery.ts';

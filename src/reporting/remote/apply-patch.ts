@@ -1,4 +1,4 @@
-import type { ReportCondition, ReportEvent } from '../event.ts';
+import type { ReportCondition, ReportEvent } from '@machineadm/status/event.ts';
 
 /** A patch of server-side apply; JSON is YAML. */
 export interface ApplyPatch {

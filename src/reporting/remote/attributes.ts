@@ -1,4 +1,4 @@
-import type { ReportEvent } from '../event.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 
 /**
  * Attributes that subscriptions can filter by without reading the event: SNS, SQS and Pub/Sub have them beside the

@@ -1,7 +1,7 @@
 import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
+import { eventLine, type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
 import { type AwsRequest, awsDomain } from '../../host/cloud/aws-signature.ts';
-import { eventLine, type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '../event.ts';
 import { attributesOf } from './attributes.ts';
 import { type Exchange, jsonOf } from './http-exchange.ts';
 import { type DeliveryResult, retryAfter, retryAfterMs } from './remote-sink.ts';

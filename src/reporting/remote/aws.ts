@@ -1,4 +1,5 @@
 import type { AWSSinkModel } from '@machineadm/document/model.ts';
+import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import {
   type AwsCredentials,
   type AwsRequest,
@@ -8,7 +9,6 @@ import {
 } from '../../host/cloud/aws-signature.ts';
 import { MetadataService } from '../../host/cloud/metadata-service.ts';
 import type { HttpClient } from '../../host/http/client.ts';
-import { SIZE_CLASSES } from '../event.ts';
 import { MESSAGE_BYTES, putObject, resultOfAws, sendMessage, storedAt, targetsBucket } from './aws-requests.ts';
 import { type Exchange, exchange } from './http-exchange.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';

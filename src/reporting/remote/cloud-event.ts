@@ -1,4 +1,4 @@
-import type { ReportEvent } from '../event.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 
 /** CloudEvents 1.0, JSON format, structured mode (cloudevents/spec json-format.md). */
 export interface CloudEvent {

@@ -1,6 +1,6 @@
 import type { ExecSinkModel } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { SIZE_CLASSES } from '../event.ts';
+import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import type { DeliveryResult, RemoteSink } from './remote-sink.ts';
 
 /** sysexits.h EX_TEMPFAIL: "the user is invited to try again later". */

@@ -1,6 +1,6 @@
 import type { GCPSinkModel } from '@machineadm/document/model.ts';
+import { type ReportEvent, SIZE_CLASSES } from '@machineadm/status/event.ts';
 import { MetadataService } from '../../host/cloud/metadata-service.ts';
-import { type ReportEvent, SIZE_CLASSES } from '../event.ts';
 import { attributesOf } from './attributes.ts';
 import { exchange, jsonOf } from './http-exchange.ts';
 import { type RemoteSink, resultOfStatus } from './remote-sink.ts';

@@ -1,6 +1,6 @@
 import { redact } from '@machineadm/document/redaction.ts';
+import { eventLine, type ReportEvent } from '@machineadm/status/event.ts';
 import type { CommandResult } from '../../host/seam/host.ts';
-import { eventLine, type ReportEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
+import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { trustedRoots } from '../../host/http/trusted-roots.ts';
-import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 
 /** max_payload is 1 MiB by default; the server's actual value is used, too. Some KiB are for the headers. */

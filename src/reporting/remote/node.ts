@@ -1,11 +1,11 @@
 import type { NodeSinkModel } from '@machineadm/document/model.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import { askApiServer } from '../../host/cluster/api-server.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import { nodeNameOfCertificate } from '../../host/cluster/kubelet.ts';
 import { openQueryHost } from '../../host/index.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { SIZE_CLASSES } from '../event.ts';
 import { nodePatch } from './apply-patch.ts';
 import { applyResult } from './apply-result.ts';
 import type { RemoteSink } from './remote-sink.ts';

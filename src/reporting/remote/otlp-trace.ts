@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ReportEvent } from '../event.ts';
-import { BOOT_SPANS } from '../timeline.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
+import { BOOT_SPANS } from '@machineadm/status/timeline-chart.ts';
 
 /** opentelemetry/proto/trace/v1/trace.proto in the JSON encoding of OTLP: ids in hex, 64-bit numbers as strings. */
 export interface Trace {

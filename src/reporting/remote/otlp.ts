@@ -1,5 +1,5 @@
 import type { OTLPSinkModel } from '@machineadm/document/model.ts';
-import { SIZE_CLASSES } from '../event.ts';
+import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import { type Exchange, exchange, jsonOf } from './http-exchange.ts';
 import { traceOf } from './otlp-trace.ts';
 import { type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';

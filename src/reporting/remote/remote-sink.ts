@@ -1,9 +1,9 @@
 import type { SinkTlsModel } from '@machineadm/document/model.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
+import type { Moment } from '@machineadm/status/run-state.ts';
 import type { HttpClient } from '../../host/http/client.ts';
 import type { Host } from '../../host/seam/host.ts';
-import type { ReportEvent } from '../event.ts';
-import type { Moment } from '../run-state.ts';
 
 /**
  * A sink of the deliverer: a service, or a program. It gets one event at a time, in order. Events to be retried are

@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
+import { formatEvent, formatFailure } from '@machineadm/status/progress.ts';
+import type { RunEvent } from '@machineadm/status/status.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { formatEvent, formatFailure } from '../progress.ts';
 import type { Sink } from '../sink.ts';
-import type { RunEvent } from '../status.ts';
 
 /** A kind of journal entry. Its id never changes: users select, alert on and translate entries by it. */
 export interface MessageId {

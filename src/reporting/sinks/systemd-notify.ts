@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
+import { formatEvent } from '@machineadm/status/progress.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { formatEvent } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { isRecord } from '@machineadm/document/shape.ts';
+import { type ReportEvent, truncateEvent } from '@machineadm/status/event.ts';
+import { isEvent } from '@machineadm/status/shapes.ts';
 import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { type ReportEvent, truncateEvent } from '../event.ts';
-import { isEvent } from '../shapes.ts';
 
 /** Where events wait: on disk or, if that cannot be written, in memory. */
 const SPOOL_ROOTS: readonly string[] = ['/var/lib/machineadm/spool', '/run/machineadm/spool'];

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import { pauseMs } from '../delivery/pause.ts';
 import { attempt, type SinkDelivery } from '../delivery/sink-delivery.ts';
-import type { ReportEvent } from '../event.ts';
 
 export interface LatestDeliveryOptions extends Pick<SinkDelivery, 'sink' | 'timeoutMs' | 'context' | 'signal'> {
   readonly name: string;

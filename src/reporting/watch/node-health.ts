@@ -1,5 +1,5 @@
-import type { ReportCondition } from '../event.ts';
-import type { Moment } from '../run-state.ts';
+import type { ReportCondition } from '@machineadm/status/event.ts';
+import type { Moment } from '@machineadm/status/run-state.ts';
 
 /** The result of one check of the node. */
 export interface Observation {

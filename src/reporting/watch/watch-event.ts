@@ -1,7 +1,7 @@
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
-import type { ReportCondition, ReportEvent } from '../event.ts';
-import type { Moment } from '../run-state.ts';
+import type { ReportCondition, ReportEvent } from '@machineadm/status/event.ts';
+import type { Moment } from '@machineadm/status/run-state.ts';
 
 /** The watcher and its subject: the same in every event of a watch. */
 export type WatchIdentity = Pick<ReportEvent, 'runId' | 'agent' | 'machine' | 'host' | 'document'>;

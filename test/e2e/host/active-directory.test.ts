@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'n
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { stringify } from 'yaml';
-import type { RunStatus } from '../../../src/reporting/status.ts';
 import { readBlob } from '../../../src/steps/active-directory/blob.ts';
 import { statusOf } from '../../support/agent.ts';
 import { inNamespaces } from '../../support/namespace.ts';

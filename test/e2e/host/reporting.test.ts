@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ReportEvent } from '../../../src/reporting/event.ts';
-import type { RunStatus } from '../../../src/reporting/status.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { DOCUMENT, Fleet, labUnavailable, type Node } from '../../support/lab.ts';
 
 const MINUTE = 60_000;

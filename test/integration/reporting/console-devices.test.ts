@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunStatus } from '../../../src/reporting/status.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { assertUndisturbed, provisionWith, shell } from '../../support/sink-faults.ts';
 

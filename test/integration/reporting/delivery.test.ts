@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ReportEvent } from '../../../src/reporting/event.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import { agent, startAgent, statusOf } from '../../support/agent.ts';
 import { describeFaults } from '../../support/faults-at-once.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';

@@ -1,4 +1,4 @@
-import type { ReportEvent } from '../../../src/reporting/event.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import { againstContract } from '../event-contract.ts';
 
 /** What a receiver took, in the order in which it took it: each time, also the same again. */

@@ -3,6 +3,9 @@ import { describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
+import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
+import { summaryOf } from '@machineadm/status/summary.ts';
+import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import type { Command } from 'commander';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
 import { doctorReport } from '../../../src/cli/doctor.ts';
@@ -11,9 +14,6 @@ import { fitted, fittedHelp, widthOf, wrapped } from '../../../src/cli/layout.ts
 import { formatPlan } from '../../../src/cli/plan-text.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import type { Finding } from '../../../src/diagnosis/checks/finding.ts';
-import { formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
-import { summaryOf } from '../../../src/reporting/summary.ts';
-import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';
 import { FAILED } from '../../support/pages.ts';
 
 const WIDTHS = [60, 80, 120, 200];

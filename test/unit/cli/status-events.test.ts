@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { formatStatus } from '@machineadm/status/progress.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
+import { eventsBetween } from '@machineadm/status/status-events.ts';
+import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import { withRunningStep } from '../../../src/cli/status.ts';
-import { formatStatus } from '../../../src/reporting/progress.ts';
-import type { RunStatus } from '../../../src/reporting/status.ts';
-import { eventsBetween } from '../../../src/reporting/status-events.ts';
-import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';
 import { statusAfter } from '../reporting/runs.ts';
 
 const STARTED = '2026-01-02T03:04:05.000Z';

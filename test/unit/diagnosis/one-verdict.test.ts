@@ -4,9 +4,9 @@ import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
 import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import type { ObservedLine } from '@machineadm/failures/classify.ts';
 import { failureOf, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
+import { formatFailure } from '@machineadm/status/progress.ts';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
-import { formatFailure } from '../../../src/reporting/progress.ts';
 import { capturedTranscripts } from './transcripts.ts';
 
 /** The error with which a run meets such a failure of kubeadm. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type ChecklistView, formatChecklist, SPIN_MS } from '../../../src/reporting/checklist.ts';
+import { type ChecklistView, formatChecklist, SPIN_MS } from '@machineadm/status/checklist.ts';
 import { BEGAN, statusAfter } from './runs.ts';
 
 const VIEW: ChecklistView = { color: false, columns: 80, rows: 24, unicode: true };

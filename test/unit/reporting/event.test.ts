@@ -8,8 +8,8 @@ import {
   SIZE_CLASSES,
   sizeOf,
   truncateEvent,
-} from '../../../src/reporting/event.ts';
-import type { RunStatus } from '../../../src/reporting/status.ts';
+} from '@machineadm/status/event.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { watchEvent } from '../../../src/reporting/watch/watch-event.ts';
 import { againstContract } from '../../support/event-contract.ts';
 import { at, FAILURE, statusAfter } from './runs.ts';

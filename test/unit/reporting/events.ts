@@ -1,4 +1,4 @@
-import { type ReportEvent, reportEvent } from '../../../src/reporting/event.ts';
+import { type ReportEvent, reportEvent } from '@machineadm/status/event.ts';
 import { at, statusAfter } from './runs.ts';
 
 /** An event of a run that began, with these fields in place of its own. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
+import type { RunEvent, RunStatus } from '@machineadm/status/status.ts';
 import type { NewFile } from '../../../src/host/seam/host.ts';
 import { openReporter, type Reporter } from '../../../src/reporting/reporter.ts';
 import type { Sink } from '../../../src/reporting/sink.ts';
-import type { RunEvent, RunStatus } from '../../../src/reporting/status.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
 import { FAILURE, IDENTITY } from './runs.ts';

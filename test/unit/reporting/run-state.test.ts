@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { advance, type Conclusion } from '../../../src/reporting/run-state.ts';
-import type { Condition, RunStatus } from '../../../src/reporting/status.ts';
+import { advance, type Conclusion } from '@machineadm/status/run-state.ts';
+import type { Condition, RunStatus } from '@machineadm/status/status.ts';
 import { at, FAILURE, statusAfter } from './runs.ts';
 
 function condition(

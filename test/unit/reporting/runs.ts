@@ -1,6 +1,6 @@
 import type { Failure } from '@machineadm/document/errors.ts';
-import { advance, begin, type Moment, type Transition } from '../../../src/reporting/run-state.ts';
-import type { RunStatus } from '../../../src/reporting/status.ts';
+import { advance, begin, type Moment, type Transition } from '@machineadm/status/run-state.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
 
 export const BEGAN = Date.parse('2026-11-20T10:00:00Z');
 

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
+import { summaryOf, summaryPath } from '@machineadm/status/summary.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { FileError } from '../../../src/host/files/file-error.ts';
 import { readText as readFromDisk } from '../../../src/host/linux/read.ts';
 import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
-import type { RunStatus } from '../../../src/reporting/status.ts';
 import {
   type Liveness,
   type Reported,
@@ -18,7 +19,6 @@ import {
   remedyForDetails,
   waitForStatus,
 } from '../../../src/reporting/status-file.ts';
-import { summaryOf, summaryPath } from '../../../src/reporting/summary.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { FAILURE, IDENTITY, statusAfter } from './runs.ts';
 

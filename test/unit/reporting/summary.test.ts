@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import { formatSummary } from '@machineadm/status/progress.ts';
+import type { RunStatus } from '@machineadm/status/status.ts';
+import { summaryOf } from '@machineadm/status/summary.ts';
 import { summarySchema } from '../../../scripts/generate/status-schema.ts';
-import { formatSummary } from '../../../src/reporting/progress.ts';
-import type { RunStatus } from '../../../src/reporting/status.ts';
-import { summaryOf } from '../../../src/reporting/summary.ts';
 import { FAILURE, statusAfter } from './runs.ts';
 
 const FAILED = statusAfter(

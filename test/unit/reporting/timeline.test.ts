@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import { bootEntries, bootTimeline, processStartMs } from '../../../src/reporting/timeline.ts';
-import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
 describe('what happened before machineadm', () => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import type { RunStatus } from '@machineadm/status/status.ts';
 import { Command, Option } from 'commander';
 import { manPage } from '../../../scripts/generate/man-page.ts';
 import { statusSchema } from '../../../scripts/generate/status-schema.ts';
 import { outdatedFiles } from '../../../scripts/generate.ts';
-import type { RunStatus } from '../../../src/reporting/status.ts';
 
 test('the generated files are those the sources make (else: npm run generate)', () => {
   assert.deepEqual([...outdatedFiles(resolve(import.meta.dirname, '../../..')).keys()], []);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ExecSinkModel, LocalSinkModel } from '@machineadm/document/model.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import { type Delivery, deliverAll } from '../../../../src/reporting/delivery/deliver.ts';
-import type { ReportEvent } from '../../../../src/reporting/event.ts';
 import { type SinkPlan, serializePlan } from '../../../../src/reporting/spool/serialized-plan.ts';
 import { Spool } from '../../../../src/reporting/spool/spool.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

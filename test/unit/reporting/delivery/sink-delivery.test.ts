@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import { deliverSink, type SinkDelivery } from '../../../../src/reporting/delivery/sink-delivery.ts';
-import type { ReportEvent } from '../../../../src/reporting/event.ts';
 import type { DeliveryResult, RemoteSink } from '../../../../src/reporting/remote/remote-sink.ts';
 import { Spool } from '../../../../src/reporting/spool/spool.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AWSSinkModel } from '@machineadm/document/model.ts';
+import { sizeOf } from '@machineadm/status/event.ts';
 import { MetadataService } from '../../../../src/host/cloud/metadata-service.ts';
-import { sizeOf } from '../../../../src/reporting/event.ts';
 import { awsSink } from '../../../../src/reporting/remote/aws.ts';
 import type { AwsRole } from '../../../support/aws-server.ts';
 import { deliver } from '../../../support/deliver.ts';

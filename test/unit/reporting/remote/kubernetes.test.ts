@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesSinkModel } from '@machineadm/document/model.ts';
-import { reportEvent } from '../../../../src/reporting/event.ts';
+import { reportEvent } from '@machineadm/status/event.ts';
 import { kubernetesSink } from '../../../../src/reporting/remote/kubernetes.ts';
 import { type Authority, kubeconfig, newAuthority, startApiServer } from '../../../support/api-server.ts';
 import { deliveryContext, literal } from '../../../support/delivery.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { NodeSinkModel } from '@machineadm/document/model.ts';
-import { reportEvent } from '../../../../src/reporting/event.ts';
+import { reportEvent } from '@machineadm/status/event.ts';
 import { nodeSink } from '../../../../src/reporting/remote/node.ts';
 import { kubeconfig, newAuthority } from '../../../support/api-server.ts';
 import { deliveryContext } from '../../../support/delivery.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { RunEvent } from '@machineadm/status/status.ts';
 import type { Command } from '../../../../src/host/seam/host.ts';
 import { journalEntry, journalSink, MESSAGE_IDS } from '../../../../src/reporting/sinks/journal.ts';
-import type { RunEvent } from '../../../../src/reporting/status.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 import { FAILURE, statusAfter } from '../runs.ts';
 

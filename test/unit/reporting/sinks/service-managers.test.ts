@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { RunEvent } from '@machineadm/status/status.ts';
 import type { Command } from '../../../../src/host/seam/host.ts';
 import { WRITE_EVENT } from '../../../../src/host/windows/system-scripts.ts';
 import { MESSAGE_IDS } from '../../../../src/reporting/sinks/journal.ts';
 import { systemdNotifySink } from '../../../../src/reporting/sinks/systemd-notify.ts';
 import { windowsEntry, windowsEventLogSink } from '../../../../src/reporting/sinks/windows-event-log.ts';
-import type { RunEvent } from '../../../../src/reporting/status.ts';
 import { FAILURE, statusAfter } from '../runs.ts';
 
 const signal = new AbortController().signal;

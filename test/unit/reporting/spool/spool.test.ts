@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ReportEvent } from '../../../../src/reporting/event.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import { isExpired, SPOOL_LIMITS, Spool } from '../../../../src/reporting/spool/spool.ts';
 import { errno, memoryHost } from '../../../support/memory-host.ts';
 import { reported } from '../events.ts';

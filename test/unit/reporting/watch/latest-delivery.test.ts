@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ReportEvent } from '../../../../src/reporting/event.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { DeliveryResult, RemoteSink } from '../../../../src/reporting/remote/remote-sink.ts';
 import { LatestDelivery } from '../../../../src/reporting/watch/latest-delivery.ts';
 import { watchEvent } from '../../../../src/reporting/watch/watch-event.ts';

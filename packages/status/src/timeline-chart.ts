@@ -1,6 +1,8 @@
 import { formatDuration } from '@machineadm/document/units.ts';
 import type { RunStatus, TimelineEntry } from './status.ts';
-import { BOOT_SPANS } from './timeline.ts';
+
+/** The names of the spans before a run. */
+export const BOOT_SPANS: ReadonlySet<string> = new Set(['boot', 'kernel', 'initrd', 'userspace']);
 
 const WIDEST = 100;
 const LONGEST_NAME = 24;
