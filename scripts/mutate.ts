@@ -1,7 +1,7 @@
 /**
  * Changes the sources a little, one change at a time, and sees whether a unit test notices:
  *
- *   npm run mutate -- src/steps/swap.ts          all mutants of named files or directories
+ *   npm run mutate -- src/steps/swap.ts          all mutants of named files, of a part of one (:12-30), or of directories
  *   npm run mutate -- --since HEAD~1             mutants of the lines that were changed since then
  *   npm run mutate -- --since-landed             the same since the commit that landed last
  *   npm run mutate -- --all --sample 250         as many of the whole project, the same each time (--seed)
@@ -18,7 +18,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type ChangedLines, changedLines, landedLast } from './mutate/changed-lines.ts';
+import { changedLines, landedLast } from './mutate/changed-lines.ts';
 import { Coverage } from './mutate/coverage.ts';
 import { type Mutant, mutantsOf, mutated } from './mutate/mutants.ts';
 import {
@@ -31,6 +31,7 @@ import {
 } from './mutate/report.ts';
 import { sampleOf } from './mutate/sample.ts';
 import { TestsByImport } from './mutate/tests-by-import.ts';
+import { refusedByTypes } from './mutate/types.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const SOURCES = '{src,packages/*/src}/**/*.ts';
@@ -173,33 +174,37 @@ async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome 
   return isWhole ? { mutant, status: isRun ? 'Survived' : 'NoCoverage', by: '' } : undefined;
 }
 
-/** Compiles, so that what is no program is not taken for killed. */
-function isProgram(mutant: Mutant, text: string): boolean {
+/** Can be read: where one cannot, the compiler says nothing about the types of the others. */
+function isProgram(mutant: Mutant): boolean {
   try {
-    mutantsOf(mutant.file, mutated(text, mutant));
+    mutantsOf(mutant.file, mutated(readFileSync(join(root, mutant.file), 'utf8'), mutant));
     return true;
   } catch {
     return false;
   }
 }
 
-function sourcesBelow(places: readonly string[]): readonly string[] {
+/** The lines of the files and directories that were named, `src/a.ts:12-30` for some of a file. */
+function placesNamed(places: readonly string[]): ReadonlyMap<string, LineFilter> {
   const all = globSync(SOURCES, { cwd: root }).sort();
-  const wanted = places.map((place) => relative(root, resolve(place)));
-  for (const place of wanted) {
-    if (!all.some((file) => isBelow(file, place))) throw new Error(`there is no source file at ${place}`);
+  const found = new Map<string, LineFilter>();
+  for (const place of places) {
+    const [, path = '', first, last = first] = /^(.*?)(?::(\d+)(?:-(\d+))?)?$/.exec(place) ?? [];
+    const wanted = relative(root, resolve(path));
+    const files = all.filter((file) => file === wanted || file.startsWith(`${wanted}/`));
+    if (files.length === 0) throw new Error(`there is no source file at ${path}`);
+    const isWanted: LineFilter = (line) => first === undefined || (line >= Number(first) && line <= Number(last));
+    for (const file of files) found.set(file, isWanted);
   }
-  return all.filter((file) => wanted.some((place) => isBelow(file, place)));
+  return found;
 }
 
-function isBelow(file: string, place: string): boolean {
-  return file === place || file.startsWith(`${place}/`);
-}
+type LineFilter = (line: number) => boolean;
 
-function candidates(files: readonly string[], changed?: ChangedLines): readonly Mutant[] {
-  return files
-    .flatMap((file) => mutantsOf(file, readFileSync(join(root, file), 'utf8')))
-    .filter(({ file, line }) => changed === undefined || changed.get(file)?.has(line) === true);
+function candidates(places: ReadonlyMap<string, LineFilter>): readonly Mutant[] {
+  return [...places].flatMap(([file, isWanted]) =>
+    mutantsOf(file, readFileSync(join(root, file), 'utf8')).filter(({ line }) => isWanted(line)),
+  );
 }
 
 async function main(): Promise<number> {
@@ -236,25 +241,31 @@ async function main(): Promise<number> {
     console.log(`mutants: ${changed}, so none was made`);
     return tell(true);
   }
-  const files =
-    changed === undefined ? sourcesBelow(values.all ? ['src', 'packages'] : positionals) : [...changed.keys()];
-  const possible = candidates(files, changed);
+  const places =
+    changed === undefined
+      ? placesNamed(values.all ? ['src', 'packages'] : positionals)
+      : new Map([...changed].map(([file, lines]): [string, LineFilter] => [file, (line) => lines.has(line)]));
+  const possible = candidates(places);
   const size = values.sample === undefined ? possible.length : Number(values.sample);
-  const chosen = sampleOf(possible, size, Number(values.seed));
-  console.log(`mutants: ${chosen.length} of ${possible.length} in ${files.length} files`);
+  const drawn = sampleOf(possible, size, Number(values.seed));
+  if (values['within-seconds'] !== undefined) deadline = performance.now() + Number(values['within-seconds']) * 1_000;
+  const programs = drawn.filter(isProgram);
+  const refused = await refusedByTypes(root, programs);
+  const chosen = programs.filter((mutant) => !refused.has(mutant));
+  console.log(
+    `mutants: ${drawn.length} of ${possible.length} in ${places.size} files; the compiler refuses ${drawn.length - chosen.length}`,
+  );
 
   const tests = new TestsByImport(root);
-  if (values['within-seconds'] !== undefined) deadline = performance.now() + Number(values['within-seconds']) * 1_000;
   const outcomes: Outcome[] = [];
   const waiting = [...chosen];
   const worker = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      const text = readFileSync(join(root, mutant.file), 'utf8');
-      if (!isProgram(mutant, text)) continue;
       const outcome = await judge(mutant, tests.of(mutant.file));
       if (outcome === undefined) continue;
       outcomes.push(outcome);
       const { file, line, mutator, start, end: to, replacement } = mutant;
+      const text = readFileSync(join(root, file), 'utf8');
       const change = `${text.slice(start, to).split('\n')[0]} -> ${replacement || 'nothing'}`;
       console.log(
         `${outcome.status.padEnd(10)} ${file}:${line} ${mutator}: ${change}${outcome.by && ` (${outcome.by})`}`,
@@ -271,7 +282,7 @@ async function main(): Promise<number> {
   await Promise.all(Array.from({ length: availableParallelism() }, untilTimeIsUp));
   if (outcomes.length < chosen.length)
     console.log(
-      `mutants: ${outcomes.length} of these ${chosen.length} were judged: the others are no programs, their tests fail here, or the time was over`,
+      `mutants: ${outcomes.length} of these ${chosen.length} were judged: the tests of the others fail here, or the time was over`,
     );
   if (outcomes.length === 0) return tell(true);
   console.log(`\n${mutationTable(outcomes)}`);

@@ -109,8 +109,12 @@ function changesOf(node: Node, parent: Node | undefined, text: string): readonly
     }
     case 'BlockStatement': {
       const body: unknown = Reflect.get(node, 'body');
-      const isOfFunction = /Function|IfStatement|ForOf|TryStatement|CatchClause/.test(parent?.type ?? '');
-      return isOfFunction && Array.isArray(body) && body.length > 0 ? [change(node, '{}', 'BlockStatement')] : [];
+      const isOfSome = /Function|IfStatement|ForOf|TryStatement|CatchClause/.test(parent?.type ?? '');
+      // Without an `else` it would be the same mutant as `false` for the condition.
+      const isOnlyBranch = parent?.type === 'IfStatement' && child(parent, 'alternate') === undefined;
+      return isOfSome && !isOnlyBranch && Array.isArray(body) && body.length > 0
+        ? [change(node, '{}', 'BlockStatement')]
+        : [];
     }
     case 'CallExpression':
       return call(node);

@@ -8,7 +8,7 @@ export class TestsByImport {
   readonly #importers = new Map<string, Set<string>>();
 
   constructor(root: string) {
-    for (const file of globSync('{src,packages/*/src,test/unit,test/support}/**/*.ts', { cwd: root })) {
+    for (const file of globSync('{src,packages/*/src,scripts,test/unit,test/support}/**/*.ts', { cwd: root })) {
       for (const { specifier, kind } of importsOf(readFileSync(join(root, file), 'utf8'))) {
         const target = kind === 'type' ? undefined : resolveImport(file, specifier);
         if (target !== undefined) this.#importers.set(target, (this.#importers.get(target) ?? new Set()).add(file));
@@ -25,7 +25,11 @@ export class TestsByImport {
       for (const importer of this.#importers.get(at) ?? [])
         if (!distance.has(importer)) distance.set(importer, steps + 1);
     }
-    const rank = (test: string): number => (basename(test) === `${name}.test.ts` ? 0 : (distance.get(test) ?? 0));
+    const rank = (test: string): number => {
+      const own = basename(test);
+      // The generated files say of each field and reason what its source says, however far away their test is.
+      return own === `${name}.test.ts` ? 0 : own === 'generate.test.ts' ? 1.5 : (distance.get(test) ?? 0);
+    };
     return [...distance.keys()]
       .filter((one) => one.startsWith('test/unit/') && one.endsWith('.test.ts'))
       .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));

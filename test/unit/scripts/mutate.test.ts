@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempDisposableSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempDisposableSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
@@ -9,6 +9,7 @@ import { type Mutant, mutantsOf, mutated } from '../../../scripts/mutate/mutants
 import { isCertainlyBelow, mutationTable, type Outcome, scoreOf, withLastRun } from '../../../scripts/mutate/report.ts';
 import { sampleOf } from '../../../scripts/mutate/sample.ts';
 import { TestsByImport } from '../../../scripts/mutate/tests-by-import.ts';
+import { refusedByTypes } from '../../../scripts/mutate/types.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -36,11 +37,11 @@ function outcomes(killed: number, survived: number): readonly Outcome[] {
 describe('the mutants of a source', () => {
   const table: readonly (readonly [string, readonly string[]])[] = [
     [
-      'if (a < 1) b();',
+      'if (a < 1) { b(); }',
       [
-        'ConditionalExpression: if (true) b();',
-        'ConditionalExpression: if (false) b();',
-        'EqualityOperator: if (a <= 1) b();',
+        'ConditionalExpression: if (true) { b(); }',
+        'ConditionalExpression: if (false) { b(); }',
+        'EqualityOperator: if (a <= 1) { b(); }',
       ],
     ],
     [
@@ -76,6 +77,62 @@ describe('the mutants of a source', () => {
       mutantsOf('src/a.ts', 'const a = 1;\n\nconst b = a === 1;\n').map(({ line }) => line),
       [3],
     );
+  });
+});
+
+describe('the mutants that the compiler refuses', () => {
+  test('are those with an error that the unchanged source has not, unless it only says that something is unused', async () => {
+    using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-types-test-'));
+    const project = directory.path;
+    mkdirSync(join(project, 'src'));
+    mkdirSync(join(project, 'node_modules'));
+    symlinkSync(join(root, 'node_modules/typescript'), join(project, 'node_modules/typescript'));
+    writeFileSync(join(project, 'package.json'), '{"type":"module"}');
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      types: [],
+      lib: ['es2024'],
+      target: 'es2024',
+      noUnusedLocals: true,
+    };
+    writeFileSync(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { ...compilerOptions, module: 'nodenext', allowImportingTsExtensions: true } }),
+    );
+    writeFileSync(
+      join(project, 'src/port.ts'),
+      [
+        "import { same } from './same.ts';",
+        "export type Kind = 'tcp' | 'udp';",
+        'export class Port { readonly #number = 1; get number() { return this.#number; } }',
+        "export function kindOf(name: string | undefined): Kind { if (name === undefined) return 'udp'; return name.length > 3 ? 'tcp' : 'udp'; }",
+        'export const other = same(new Port());',
+        "export function words(list: readonly string[]): string { const joined = list.join(','); return list.length > 1 ? joined : ''; }",
+      ].join('\n'),
+    );
+    // Of the copy its class is another one than of the original.
+    writeFileSync(
+      join(project, 'src/same.ts'),
+      "import type { Port } from './port.ts';\nexport function same(port: Port): Port { return port; }\n",
+    );
+    const mutants = mutantsOf('src/port.ts', readFileSync(join(project, 'src/port.ts'), 'utf8'));
+    const refused = await refusedByTypes(project, mutants);
+    const describeOne = ({ line, mutator, replacement }: Mutant): string => `${line} ${mutator} ${replacement}`;
+    assert.deepEqual([...refused].map(describeOne), [
+      '3 BlockStatement {}',
+      '4 BlockStatement {}',
+      // What follows would have a name that never is.
+      '4 ConditionalExpression true',
+      '4 ConditionalExpression false',
+      '4 EqualityOperator !==',
+      "4 StringLiteral ''",
+      "4 StringLiteral ''",
+      "4 StringLiteral ''",
+      '6 BlockStatement {}',
+    ]);
+    // Unused is no error: `false` for the condition leaves `joined` without a reader.
+    assert.ok(mutants.some((one) => describeOne(one) === '6 ConditionalExpression false' && !refused.has(one)));
   });
 });
 
@@ -189,6 +246,11 @@ describe('npm run mutate', () => {
   test('says so and passes where the history is not there', () => {
     const { status, stdout } = mutate('--since', 'no-such-commit');
     assert.deepEqual([status, stdout], [0, 'mutants: there is no commit no-such-commit here, so none was made\n']);
+  });
+
+  test('takes lines of a file, and judges none that the compiler refuses', () => {
+    const { status, stdout } = mutate('packages/translator/src/admission/review.ts:1-2');
+    assert.deepEqual([status, stdout], [0, 'mutants: 0 of 0 in 1 files; the compiler refuses 0\n']);
   });
 
   test('refuses a place without sources', () => {
