@@ -21,7 +21,7 @@ export async function auditHardeningCommand({ document, profile, output }: Audit
 
 const SEVERITIES = { pass: 'passed', fail: 'failed', exception: 'warning', 'not-applicable': 'skipped' } as const;
 
-/** What proves that a control holds is in the data: for people it would be most of the report. */
+/** What proves that a control holds is printed as data only: it would be most of the report for people. */
 function findingOf({ id, state, title, evidence, reason }: AuditedControl): Finding {
   const proof = evidence.map((one) => `${one.source}: ${one.text}`).join('\n');
   const excepted = state === 'exception' ? `excepted: ${reason}` : reason;

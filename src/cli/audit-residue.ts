@@ -6,7 +6,10 @@ import { buildInfo } from './build-info.ts';
 import { type CheckFormat, printCheckReport } from './findings.ts';
 import type { DocumentOptions } from './options.ts';
 
-/** `machineadm audit --residue`: where other tools left the secrets of the document; with `--scrub` they are overwritten. */
+/**
+ * `machineadm audit --residue`: finds the secrets of the document that other tools left on the machine; `--scrub`
+ * overwrites them.
+ */
 export async function auditResidueCommand(
   options: Omit<DocumentOptions, 'output'> & { readonly output: CheckFormat; readonly scrub?: true },
 ): Promise<number> {

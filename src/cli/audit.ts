@@ -1,7 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { AuditOptions } from './options.ts';
 
-/** `machineadm audit`: benchmarks, or with `--residue` secrets that other tools left behind. Read-only but for `--scrub`. */
+/**
+ * `machineadm audit`: compares with a benchmark or, with `--residue`, looks for secrets that other tools left. Only
+ * `--scrub` changes anything.
+ */
 export async function audit(options: AuditOptions): Promise<number> {
   const { residue, scrub, profile } = options;
   if (residue === true && profile !== undefined)

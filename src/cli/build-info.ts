@@ -1,18 +1,20 @@
 import manifest from '../../package.json' with { type: 'json' };
 
-/** Written in by the build (`scripts/build/bundle.ts`); not there when the sources run as they are. */
+/** The build replaces this name (`scripts/build/bundle.ts`). It is undefined when the sources run without a build. */
 declare const MACHINEADM_BUILD: { readonly commit: string };
 
 export interface BuildInfo {
-  /** Of package.json, a semantic version. */
+  /** The version in package.json: a semantic version. */
   readonly version: string;
-  /** The git commit it was built from, `-dirty` when the sources differed from it; `unknown` when not built from git. */
+  /**
+   * The git commit that was built; with `-dirty` where the sources differed from it, `unknown` where there was no git.
+   */
   readonly commit: string;
   /** The version of the embedded Node, without the leading v. */
   readonly node: string;
 }
 
-/** What this program is, as `version` prints it and reports carry it. */
+/** The version, commit and Node of this program: `version` prints them, and reports carry them. */
 export function buildInfo(): BuildInfo {
   return {
     version: manifest.version,

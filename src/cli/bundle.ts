@@ -15,7 +15,7 @@ export interface BundleOptions {
 
 const FILE_NAME = 'machineadm-bundle.tar.gz';
 
-/** `machineadm bundle`: what a bug report needs, without secrets, in one file that only its owner may read. */
+/** `machineadm bundle`: collects what a bug report needs, without secrets, in one file that only its owner may read. */
 export async function bundle(options: BundleOptions): Promise<number> {
   const { output, outputFile, outputDir } = options;
   if (outputFile !== undefined && outputDir !== undefined) {

@@ -1,18 +1,18 @@
 import type { Command } from 'commander';
 
-/** The commands that do something: those without commands below them. */
+/** The commands that do something: those without subcommands. */
 export function leavesOf(command: Command): readonly Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 }
 
-/** The command that a command line names, as far as there is such a command, and the words behind it. */
+/** The deepest command that the words name, and the words after it. */
 export function commandIn(command: Command, words: readonly string[]): readonly [Command, readonly string[]] {
   const [word, ...rest] = words;
   const named = command.commands.find((one) => one.name() === word);
   return named === undefined ? [command, words] : commandIn(named, rest);
 }
 
-/** Which help to read. */
+/** The sentence that says which help to read. */
 export function helpHint(command: Command): string {
   return `See '${nameOf(command)} --help'.`;
 }

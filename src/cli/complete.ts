@@ -3,12 +3,12 @@ import { type Argument, type Command, Help, type Option } from 'commander';
 import { type Candidate, candidatesOf, type ValueKind, valueKindOf } from './completion-values.ts';
 import { printText } from './output.ts';
 
-/** What a shell offers at a TAB. */
+/** What a shell offers when TAB is pressed. */
 export interface Completions {
   readonly candidates: readonly Candidate[];
   /**
-   * The last line of the answer. `files` and `directories`: the shell adds its own, which knows how to quote them. `partial`: a
-   * candidate may be continued, so no blank follows it.
+   * The last line of the answer. `files` and `directories`: the shell adds its own names, because it knows how to quote
+   * them. `partial`: a candidate can be continued, so the shell adds no blank.
    */
   readonly directive: 'none' | 'partial' | 'files' | 'directories';
 }
@@ -26,7 +26,7 @@ export async function complete(words: readonly string[], current: string, progra
   return exitCode('Success');
 }
 
-/** The same as data. */
+/** The completions as data, before they are printed. */
 export async function completionsFor(
   words: readonly string[],
   current: string,
@@ -51,16 +51,16 @@ export async function completionsFor(
   return { ...found, candidates: [...matching([...named, ...options], current), ...found.candidates] };
 }
 
-/** What the words before the cursor say. */
+/** What the words before the cursor mean. */
 interface Line {
   readonly command: Command;
-  /** Arguments of the command that are there already. */
+  /** The arguments that were given already. */
   readonly positions: number;
   readonly given: ReadonlySet<Option>;
-  /** The option whose value is at the cursor. */
+  /** The option whose value is being typed. */
   readonly pending: Option | undefined;
   readonly documents: readonly string[];
-  /** Behind `--` there are arguments only. */
+  /** Whether `--` was given: only arguments follow it. */
   readonly isOptionsEnd: boolean;
 }
 
@@ -105,18 +105,18 @@ function read(words: readonly string[], program: Command): Line {
   return { command, positions, given, pending, documents, isOptionsEnd };
 }
 
-/** Hidden ones, too: the names that options had before take the same values. */
+/** Hidden options too: former names of an option take the same values. */
 function optionNamed({ options }: Command, name: string): Option | undefined {
   return options.find(({ short, long }) => short === name || long === name);
 }
 
-/** Options that may still be given: those for several values remain. */
+/** The options that can still be given. One that takes several values can be repeated. */
 function optionsLeft({ command, given }: Line, current: string): readonly Candidate[] {
   return new Help()
     .visibleOptions(command)
     .filter((option) => !given.has(option) || (option.parseArg !== undefined && option.argChoices === undefined))
     .flatMap(({ short, long, description }) => [
-      // Short names are offered to whom asks for them: the long ones tell what they are.
+      // Short names are offered only after a single dash: the long names explain themselves.
       ...(current === '-' && short !== undefined ? [{ value: short, description }] : []),
       ...(long === undefined || long === null ? [] : [{ value: long, description }]),
     ]);
@@ -127,19 +127,21 @@ function argumentAt({ registeredArguments }: Command, position: number): Argumen
   return registeredArguments[position] ?? (last?.variadic === true ? last : undefined);
 }
 
-/** What the value of an option or argument may be. */
+/** The possible values of an option or argument. */
 async function values(kind: ValueKind | undefined, typed: string, { documents }: Line): Promise<Completions> {
   if (kind === undefined) return { candidates: [], directive: 'none' };
   const candidates = matching(await candidatesOf(kind, { typed, documents }), typed);
   if (kind.kind === 'directory') return { candidates, directive: 'directories' };
   if (kind.kind === 'file' || kind.kind === 'document') return { candidates, directive: 'files' };
-  // `jsonpath=` is followed by a path.
+  // `jsonpath=` is only the beginning of a value: the path follows.
   const isPartial =
     kind.kind === 'field' || kind.kind === 'code' || candidates.every(({ value }) => value.endsWith('='));
   return { candidates, directive: candidates.length > 0 && isPartial ? 'partial' : 'none' };
 }
 
-/** Of a name that a document brought nothing is offered that a shell would interpret. */
+/**
+ * The candidates that begin with what was typed. Names from a document are left out where a shell would interpret them.
+ */
 function matching(candidates: readonly Candidate[], typed: string): readonly Candidate[] {
   return candidates.filter(({ value }) => value.startsWith(typed) && /^[\w.,:/@+=-]+$/.test(value));
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Shell } from './completion.ts';
 
-/** Completion: its scripts, and the command that they ask. */
+/** The command that prints completion scripts, and the hidden command that these scripts call. */
 export function addCompletionCommands(program: Command, done: (status: number) => void): void {
   program
     .command('completion')

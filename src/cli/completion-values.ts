@@ -1,24 +1,24 @@
 import { HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
 import { Argument, type Option } from 'commander';
 
-/** One word that a shell may offer, and what it means. */
+/** One word that a shell can offer, with its meaning. */
 export interface Candidate {
   readonly value: string;
   readonly description: string;
 }
 
-/** What an option or an argument takes. */
+/** The kinds of values that options and arguments take. */
 export type ValueKind =
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
   /** A path of a field of the document: `host.files`. */
   | { readonly kind: 'field' }
-  /** A code of `convert`, or several with commas. */
+  /** A decision code of `convert`; several are separated by commas. */
   | { readonly kind: 'code' }
-  /** A version of Kubernetes: that of the document on the line. */
+  /** A version of Kubernetes; the documents on the command line are asked for theirs. */
   | { readonly kind: 'version' }
   | { readonly kind: 'document' | 'file' | 'directory' | 'free' };
 
-/** By what stands in the angle brackets of the help, so that `--key <file>` says it once for the reader and the shell. */
+/** The kind by the placeholder in the help: `--key <file>` tells both the reader and the shell what to expect. */
 const KINDS: Readonly<Record<string, ValueKind>> = {
   source: { kind: 'document' },
   document: { kind: 'document' },
@@ -34,7 +34,7 @@ const KINDS: Readonly<Record<string, ValueKind>> = {
   version: { kind: 'version' },
   benchmark: { kind: 'choice', choices: HARDENING_PROFILES },
   platform: { kind: 'choice', choices: ['linux-amd64', 'linux-arm64', 'windows-amd64'] },
-  // Nothing is known that could be offered.
+  // Any text: there is nothing to offer.
   digest: { kind: 'free' },
   duration: { kind: 'free' },
   hash: { kind: 'free' },
@@ -47,7 +47,7 @@ const KINDS: Readonly<Record<string, ValueKind>> = {
   word: { kind: 'free' },
 };
 
-/** Throws where a name in angle brackets is in no table: a new option says what it takes. */
+/** Throws for a placeholder that is not in the table, so a new option has to say what it takes. */
 export function valueKindOf(taker: Option | Argument): ValueKind {
   if (taker.argChoices !== undefined) return { kind: 'choice', choices: taker.argChoices };
   const name = taker instanceof Argument ? taker.name() : (/[<[]([^\]>.]+)/.exec(taker.flags)?.[1] ?? '');
@@ -56,7 +56,7 @@ export function valueKindOf(taker: Option | Argument): ValueKind {
   return kind;
 }
 
-/** What is known of the line. */
+/** What the command line contains so far. */
 export interface Typed {
   readonly typed: string;
   readonly documents: readonly string[];
@@ -77,7 +77,9 @@ export async function candidatesOf(kind: ValueKind, { typed, documents }: Typed)
   }
 }
 
-/** The fields below what is typed up to its last dot; one with fields of its own is followed by a dot in another line. */
+/**
+ * The fields below the last dot of what was typed. A field with fields of its own is also offered with a dot behind it.
+ */
 async function fields(typed: string): Promise<readonly Candidate[]> {
   const [{ jsonSchema }, { SchemaFields, isUnknownField }] = await Promise.all([
     import('@machineadm/document/json-schema.ts'),
@@ -94,7 +96,7 @@ async function fields(typed: string): Promise<readonly Candidate[]> {
   }));
 }
 
-/** Codes are accepted by a person one by one, so those that are typed already are not offered again. */
+/** People accept codes one by one, so those already typed are not offered again. */
 async function codes(typed: string): Promise<readonly Candidate[]> {
   const { CODES } = await import('@machineadm/convert/codes.ts');
   const before = typed.slice(0, typed.lastIndexOf(',') + 1);
@@ -104,7 +106,7 @@ async function codes(typed: string): Promise<readonly Candidate[]> {
     .map(([code, { meaning }]) => ({ value: before + code, description: meaning }));
 }
 
-/** Of the documents on the line; one with mistakes has none. */
+/** The versions in the documents on the command line; a document with mistakes gives none. */
 async function versions(documents: readonly string[]): Promise<readonly Candidate[]> {
   const sources = documents.filter((source) => source !== '-');
   if (sources.length === 0) return [];

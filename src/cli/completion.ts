@@ -4,7 +4,10 @@ import { printText } from './output.ts';
 
 export type Shell = keyof typeof COMPLETION_SCRIPTS;
 
-/** `machineadm completion`: a script that asks `machineadm __complete` at each TAB, and knows nothing else. */
+/**
+ * `machineadm completion`: prints a script that calls `machineadm __complete` at each TAB and has no knowledge of its
+ * own.
+ */
 export async function completion(shell: Shell): Promise<number> {
   printText(COMPLETION_SCRIPTS[shell]);
   return exitCode('Success');

@@ -12,7 +12,7 @@ import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
 import { printData, printObject, printText } from './output.ts';
 
-/** `machineadm config show`: the merged document; with `--origin`, the source, line and column of each field. */
+/** `machineadm config show`: prints the merged document; `--origin` adds the source, line and column of each field. */
 export async function configShow(options: DocumentOptions & { readonly origin?: true }): Promise<number> {
   const { tree, replaced } = await openDocument(options.document, buildInfo().version);
   const document = toPlain(tree);

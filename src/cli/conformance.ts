@@ -9,21 +9,24 @@ export interface ConformanceOptions extends ConformanceScope {
   readonly output: CheckFormat;
 }
 
-/** How each verdict ends the command. */
+/** The exit code and reason for each verdict. */
 const ENDS: Readonly<Record<Verdict, { readonly exit: ExitName; readonly reason?: Reason; readonly text: string }>> = {
   kept: { exit: 'Success', text: 'keeps' },
   broken: { exit: 'DifferencesFound', reason: 'ContractBroken', text: 'does not keep' },
   notProven: { exit: 'NotProven', reason: 'ContractNotProven', text: 'is not proven to keep' },
 };
 
-/** `machineadm conformance`: a line for each clause of the contract. 20 where a MUST is broken, 22 where one is not proven. */
+/**
+ * `machineadm conformance`: prints a line for each clause of the contract. Exits with 20 where a MUST is broken and
+ * with 22 where one could not be checked.
+ */
 export async function conformanceCommand({ output, ...scope }: ConformanceOptions): Promise<number> {
   const report = await conformance(scope);
   const { exit, reason } = ENDS[report.verdict];
   return await printCheckReport(output, checkReportOf(report, exit, reason));
 }
 
-/** The report for each of its readers. */
+/** The report in the form that all checks share. */
 export function checkReportOf(report: ConformanceReport, exit: ExitName, reason?: Reason): CheckReport {
   const { contract, profile, os } = report;
   return {
@@ -45,7 +48,7 @@ function summaryOf({ contract, profile, verdict, os, clauses }: ConformanceRepor
   return `${`${os.id} ${os.version}`.trim()} ${text} contract ${contract} (profile ${profile})${named}`;
 }
 
-/** A SHOULD only warns, as it changes no exit status. */
+/** A broken SHOULD is a warning: it does not change the exit code. */
 function findingsOf({ clauses }: ConformanceReport): readonly Finding[] {
   return clauses.map((clause) => {
     const { id, level, title, state, text } = clause;

@@ -3,7 +3,7 @@ import type { ConvertCommandOptions } from './convert.ts';
 import { addInputs, formerly, several } from './options.ts';
 import { addCarrierOptions, formats } from './wrap-options.ts';
 
-/** The command `convert` and its options. */
+/** Adds `convert` and its options. */
 export function addConvert(program: Command, done: (status: number) => void): void {
   const command = program
     .command('convert')

@@ -27,7 +27,7 @@ export interface ConvertCommandOptions extends CarrierOptions {
   readonly accept?: readonly string[];
   readonly strict?: true;
   readonly outputDir?: string;
-  /** Write user data of this format instead of documents. */
+  /** Writes user data of this format instead of documents. */
   readonly wrap?: CarrierName;
   readonly report: 'text' | 'json';
 }
@@ -39,8 +39,8 @@ const SUFFIXES: Readonly<Record<Role, string>> = {
 };
 
 /**
- * `machineadm convert`: documents to standard output or into a directory, what was decided to standard error. Nothing is
- * written while an error stands or a decision is not accepted.
+ * `machineadm convert`: prints documents to standard output or writes them into a directory, and prints its decisions
+ * to standard error. Nothing is written while there is an error or a decision that is not accepted.
  */
 export async function convertCommand(options: ConvertCommandOptions): Promise<number> {
   const accepted = acceptedCodes(options.accept ?? []);
@@ -64,7 +64,7 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
   const open = decisions.filter((decision) => isOpen(decision, accepted, options.strict === true));
   if (decisions.length > 0) {
     if (options.report !== 'json') printNotice(redact(textOf(decisions)));
-    // A line of JSON stays one, however narrow the terminal is.
+    // A JSON line is never wrapped, however narrow the terminal is.
     else if (!isQuiet()) process.stderr.write(`${printable(redact(jsonLines(decisions)))}\n`);
   }
   if (open.length > 0) {
@@ -132,7 +132,7 @@ function isOpen({ code, severity }: Decision, accepted: ReadonlySet<string>, str
 
 const ORDER: readonly Decision['severity'][] = ['note', 'warning', 'decision', 'error'];
 
-/** By code, the worst last: what it means once, then every place. */
+/** The decisions grouped by code, the most severe last: each meaning once, then its places. */
 function textOf(decisions: readonly Decision[]): string {
   const codes = [...new Set(decisions.map(({ code }) => code))];
   return codes
@@ -164,7 +164,7 @@ function conclusion(open: readonly Decision[]): string {
   ].join('\n');
 }
 
-/** The carrier of each document, or its Secret. One goes to standard output; several are several files. */
+/** Writes the user data of each document, or its Secret. One result goes to standard output; several go to files. */
 async function writeUserData(
   documents: readonly ConvertedDocument[],
   format: CarrierName,
@@ -184,7 +184,10 @@ async function writeUserData(
   else await writeTexts(documents, texts, options.secret === undefined ? format : 'secret.json', options.outputDir);
 }
 
-/** Each as `NAME[.ROLE].EXTENSION`, for root alone: most hold secrets, and all say how a machine is made. */
+/**
+ * Writes each text to `NAME[.ROLE].EXTENSION`, readable by root only: most contain secrets, and all describe how a
+ * machine is set up.
+ */
 async function writeTexts(
   documents: readonly ConvertedDocument[],
   texts: readonly string[],

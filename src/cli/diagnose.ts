@@ -11,8 +11,8 @@ export interface DiagnoseOptions {
 }
 
 /**
- * `machineadm diagnose`: names why a bootstrap failed, on this machine or from saved logs. The verdict is the data, so
- * the exit status says only whether there is one.
+ * `machineadm diagnose`: finds why a bootstrap failed, on this machine or in saved logs. The verdict is the result, so
+ * the exit code only says whether there is one.
  */
 export async function diagnose(options: DiagnoseOptions): Promise<number> {
   const exitStatus = parseExitStatus(options.kubeadmExitCode);
@@ -34,7 +34,7 @@ const CLEANUPS: Readonly<Record<Verdict['cleanup'], string | undefined>> = {
     'remove what this one left, the etcd member too: machineadm provision does so by itself, else kubeadm reset -f and etcdctl member remove',
 };
 
-/** The verdict for people: the cause, the lines that prove it, what to do and the command to try next. */
+/** The verdict for people: the cause, the lines that prove it, the remedy, and the command to try next. */
 export function formatVerdict(verdict: Verdict): string {
   if (verdict.outcome === 'success') {
     return ['success: the bootstrap completed', ...evidenceLines(verdict)].join('\n');

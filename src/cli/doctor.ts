@@ -17,7 +17,10 @@ const GROUPS: readonly string[] = [
   'control plane',
 ];
 
-/** `machineadm doctor`: whether a bootstrap can succeed here, or a node works. 20 when something stands in the way. */
+/**
+ * `machineadm doctor`: checks whether a bootstrap can succeed here, or whether the node works. Exits with 20 where
+ * something is wrong.
+ */
 export async function doctor(options: DoctorOptions): Promise<number> {
   return await printCheckReport(
     options.output,
@@ -25,7 +28,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   );
 }
 
-/** The report for each of its readers. */
+/** The report in the form that all checks share. */
 export function doctorReport(report: Awaited<ReturnType<typeof examine>>): CheckReport {
   const { findings, failed, warnings } = report;
   const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`;

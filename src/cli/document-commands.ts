@@ -8,7 +8,7 @@ import type { RenderOptions } from './render-kubeadm.ts';
 import type { SchemaOptions } from './schema.ts';
 import { addWrap } from './wrap-options.ts';
 
-/** The commands about documents: they need no root, no network, and not the machine that a document is for. */
+/** The commands that work on documents. They need no root rights, no network, and can run on any machine. */
 export function addDocumentCommands(program: Command, done: (status: number) => void): void {
   program
     .command('example')
@@ -101,7 +101,7 @@ export function addDocumentCommands(program: Command, done: (status: number) => 
   addWrap(program, done);
 }
 
-/** The results that have a schema, those with an apiVersion of their own too. */
+/** The names of all results that have a schema, including those with an apiVersion of their own. */
 function schemaKinds(): readonly string[] {
   return ['MachineBootstrap', 'BootstrapStatus', 'BootstrapSummary', 'BootstrapEvent', ...OUTPUT_KINDS];
 }

@@ -13,18 +13,21 @@ import { loadTrust } from '../trust/store.ts';
 import { verifyFiles } from '../trust/verify.ts';
 import { printNotice } from './output.ts';
 
-/** What `wrap --fetch` is told of the download. */
+/** The options of `wrap --fetch`. */
 export interface DownloadOptions {
-  /** Locations, in the order in which they are asked; none: machineadm is in the image. */
+  /** The places to download from, in the order to try them. None: machineadm is in the image. */
   readonly fetch?: readonly string[];
-  /** Path of a release's manifest.json. */
+  /** The path of a release's manifest.json. */
   readonly releaseManifest?: string;
-  /** Without a manifest: the version. */
+  /** The version, where there is no manifest. */
   readonly release?: string;
-  /** Paths of public keys: the manifest is verified by them here, and without one the machine verifies by them. */
+  /**
+   * Paths of public keys. With a manifest, they verify it here; without one, the machine verifies the download with
+   * them.
+   */
   readonly key?: readonly string[];
   readonly ca?: string;
-  /** `LOCATION=FILE` each. */
+  /** Each is `LOCATION=FILE`. */
   readonly authorization?: readonly string[];
 }
 
@@ -93,7 +96,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   authorization: '--authorization',
 };
 
-/** Reads a manifest, and verifies it by the signed list beside it where there are keys to do so. */
+/** Reads a manifest. Where keys are given, it is first verified with the signed list beside it. */
 async function manifestAt(path: string, keys: readonly string[]): Promise<ReleaseManifest> {
   if (keys.length === 0) {
     printNotice(`warning: the signature of ${path} is not checked: name a key with --key`);
@@ -104,7 +107,7 @@ async function manifestAt(path: string, keys: readonly string[]): Promise<Releas
   return parseManifest(new TextEncoder().encode(await textOf(path)));
 }
 
-/** The version, and for each architecture of Linux the digests of its archives and of the program inside. */
+/** The version and, for each architecture of Linux, the digests of the archives and of the program in them. */
 function pinsOf({ version, artefacts }: ReleaseManifest): Pick<DownloadScript, 'version' | 'digests'> {
   const digests: Partial<Record<'amd64' | 'arm64', DownloadDigests>> = {};
   for (const architecture of ['amd64', 'arm64'] as const) {
@@ -121,7 +124,7 @@ function pinsOf({ version, artefacts }: ReleaseManifest): Pick<DownloadScript, '
   return { version, digests };
 }
 
-/** The version, and the digests of Windows' archive and of the program inside. */
+/** The version, and the digests of the archive for Windows and of the program in it. */
 function pinsOfWindows({ version, artefacts }: ReleaseManifest): { version: string; digests: DownloadDigests } {
   const archive = artefacts.find(
     ({ os, architecture, compression }) => os === 'windows' && architecture === 'amd64' && compression === 'gzip',

@@ -2,12 +2,12 @@ import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import { OUTPUT_API_VERSION } from './output.ts';
 
-/** An event of a run as one line of JSON (`RunEvent`) on stdout, redacted. */
+/** Prints one event of a run as a line of JSON (`RunEvent`), redacted. */
 export function printEvent(event: RunEvent): void {
   printLine({ apiVersion: OUTPUT_API_VERSION, kind: 'RunEvent', ...recordOf(event) });
 }
 
-/** The status that ends a stream, on one line. */
+/** Prints the status that ends a stream, on one line. */
 export function printLine(value: object): void {
   process.stdout.write(`${JSON.stringify(redactDeep(value))}\n`);
 }

@@ -1,4 +1,4 @@
-/** Behind the help of the program. */
+/** Printed after the program's help. */
 export const EXAMPLES = `
 Examples:
   machineadm example --role Worker > bootstrap.yaml    a document to start from

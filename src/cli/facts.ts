@@ -2,7 +2,9 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { inventory } from '../commands/doctor.ts';
 import { type OutputFormat, printData, printReport } from './output.ts';
 
-/** `machineadm facts`: what is known of the machine, and what variables of a document can use here. */
+/**
+ * `machineadm facts`: prints what is known about the machine, and the values that variables of a document have here.
+ */
 export async function facts({ output }: { readonly output: OutputFormat }): Promise<number> {
   const found = await inventory();
   if (output !== 'text') await printData(output, 'Facts', found);

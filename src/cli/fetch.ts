@@ -15,7 +15,7 @@ export interface FetchOptions {
   readonly sha256?: string;
   readonly key?: readonly string[];
   readonly trustDirectory: string;
-  /** Where it is remembered what was verified. */
+  /** The directory that remembers what was verified. */
   readonly memory?: string;
   readonly ca?: readonly string[];
   readonly authorization?: readonly string[];
@@ -24,7 +24,7 @@ export interface FetchOptions {
   readonly output: OutputFormat;
 }
 
-/** `machineadm fetch`: nothing that was not verified is ever under its name. */
+/** `machineadm fetch`: downloads and verifies files. A file gets its name only after it was verified. */
 export async function fetchCommand(names: readonly string[], options: FetchOptions): Promise<number> {
   const { release, outputDir: to, output } = options;
   if (to === undefined) throw usage('--output-dir is missing: where the files go');

@@ -6,25 +6,25 @@ import type { Finding } from '../diagnosis/checks/finding.ts';
 import { type OutputFormat, printData, printReport, printText } from './output.ts';
 import type { OutputKind } from './output-kinds.ts';
 
-/** The formats of the commands that check something. */
+/** The output formats of the commands that check something. */
 export type CheckFormat = OutputFormat | 'junit';
 
-/** What a command that checks something has to say, for each of its readers. */
+/** The report of a command that checks something, for people and programs. */
 export interface CheckReport {
   readonly kind: OutputKind;
-  /** What was checked: the name of the test suite. */
+  /** What was checked; in JUnit the name of the test suite. */
   readonly name: string;
   readonly findings: readonly Finding[];
-  /** What else the kind has in JSON, beside its findings. */
+  /** The fields that the kind has in JSON beside its findings. */
   readonly data: object;
-  /** The line for people that ends the report. */
+  /** The last line of the report for people. */
   readonly summary: string;
-  /** The titles of the findings in the order in which people read them, as a tree; absent: a line for each finding by itself. */
+  /** The titles of the findings in their order, printed as a tree. Absent: each finding is a line of its own. */
   readonly groups?: readonly string[];
   readonly exit: ExitName;
 }
 
-/** Prints a report in the format that was asked for. Gives the exit status. */
+/** Prints a report in the chosen format and returns the exit code. */
 export async function printCheckReport(output: CheckFormat, report: CheckReport): Promise<number> {
   const { kind, name, findings, data } = report;
   if (output === 'junit') printText(redact(formatJunit(name, findings)));
@@ -40,10 +40,10 @@ const MARKS: Readonly<Record<Finding['severity'], string>> = {
   warning: 'warn',
   failed: 'FAIL',
 };
-/** What is wrong comes last, where the eye is. */
+/** Problems are printed last, where people look first. */
 const ORDER: readonly Finding['severity'][] = ['passed', 'skipped', 'undecided'];
 
-/** For people: what was found, its place and its remedy below what is wrong, and the summary. */
+/** The report for people: each finding with its place and remedy, problems last, then the summary. */
 export function formatFindings({
   findings,
   summary,
@@ -76,7 +76,10 @@ function linesOf({ severity, text, reason, remedy, field, position }: Finding, h
   ];
 }
 
-/** JUnit has failures, errors and skipped cases; a warning fails no pipeline, and is reported as skipped with its text. */
+/**
+ * JUnit knows failures, errors and skipped cases. A warning must not fail a pipeline, so it is a skipped case with a
+ * text.
+ */
 const ELEMENTS = {
   passed: undefined,
   warning: 'skipped',
@@ -85,7 +88,7 @@ const ELEMENTS = {
   skipped: 'skipped',
 } as const;
 
-/** JUnit XML, as CI systems read it. */
+/** The findings as JUnit XML, for CI systems. */
 export function formatJunit(name: string, findings: readonly Finding[]): string {
   const cases = findings.map(({ id, title, severity, text, remedy }) => {
     const head = `    <testcase classname="${escaped(name)}" name="${escaped(`${id} ${title}`.trim())}"`;
@@ -107,7 +110,7 @@ export function formatJunit(name: string, findings: readonly Finding[]): string 
   ].join('\n');
 }
 
-/** Text in an attribute or an element: nothing in it drives a terminal, or is a character that XML 1.0 does not have. */
+/** Text for an attribute or element, without control characters and without characters that XML 1.0 forbids. */
 function escaped(text: string): string {
   return printable(text)
     .replace(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '\uFFFD')

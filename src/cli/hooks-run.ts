@@ -5,8 +5,8 @@ import { runBootHooks } from '../commands/boot-hooks.ts';
 import { printNotice } from './output.ts';
 
 /**
- * `machineadm hooks run early`: run by a unit at every boot, so what it prints is in the journal and its exit status is
- * the state of the unit. Nothing to run is no error.
+ * `machineadm hooks run early`: a unit runs it at every boot, so its output is in the journal and its exit code is the
+ * state of the unit. It is no error if there is nothing to run.
  */
 export async function hooksRun(): Promise<number> {
   const stop = new AbortController();

@@ -6,8 +6,8 @@ import type { DocumentOptions } from './options.ts';
 import { printData, printNotice, printText } from './output.ts';
 
 /**
- * `machineadm images list`: what a document needs, one image a line, so that a mirror or an archive can be filled. Pure:
- * it works anywhere, without kubeadm and without a network.
+ * `machineadm images list`: prints the images that a document needs, one on a line, to fill a mirror or an archive. It
+ * works anywhere, without kubeadm and without a network.
  */
 export async function imagesList({ document, output }: DocumentOptions): Promise<number> {
   const { model } = await openDocument(document, buildInfo().version);

@@ -2,9 +2,8 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 
 /**
  * kubectl's JSONPath templates (kubernetes.io/docs/reference/kubectl/jsonpath): text with expressions in braces, of
- * fields, indexes, slices of all (`[*]`), `..name`, filters by one comparison, and `range … end`. Values that are not
- * there are left out, as with kubectl; objects are printed as JSON.
- * Throws `UsageInvalid` for what it does not know.
+ * fields, indexes, slices of all (`[*]`), `..name`, filters by one comparison, and `range … end`. As with kubectl,
+ * missing values are left out and objects are printed as JSON. Throws `UsageInvalid` for other syntax.
  */
 export function evaluateJsonPath(template: string, data: unknown): string {
   const pieces = parse(/[{}]/.test(template) ? template : `{${template}}`);
@@ -63,7 +62,7 @@ function formatValue(value: unknown): string {
 const STEP =
   /^(?:\.\.([\w-]+)|\.?\[\s*(?:'([^']*)'|"([^"]*)"|(-?\d+)|(\*)|\?\(\s*@([^=!<>\s]*)\s*(?:(==|!=)\s*(?:'([^']*)'|"([^"]*)"|([\w.-]+)))?\s*\))\s*\]|\.(\*)|\.?((?:[\w-]|\\.)+))/;
 
-/** The values that a path leads to. */
+/** The values at a path. */
 function select(path: string, root: unknown, here: unknown): readonly unknown[] {
   let values: readonly unknown[] = [path.startsWith('$') ? root : here];
   let rest = path.replace(/^[$@]/, '');

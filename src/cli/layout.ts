@@ -1,11 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** What a line begins with: its indentation, the rails of a tree, and a mark such as `+` or `FAIL`. */
+/** The beginning of a line: its indentation, the lines of a tree, and a mark such as `+` or `FAIL`. */
 const LEAD = /^[ │├└─]*(?:(?:[-+~>↻!·]|ok {2}|warn|FAIL|[?-] {3}) )?/;
-/** How far the later lines of a sentence stand in. */
+/** The indentation of continued lines. */
 const HANG = 2;
 
-/** Text in lines of at most `width` columns; undefined, as for a pipe: as it is. */
+/** Text wrapped to at most `width` columns. undefined, as for a pipe: the text is not changed. */
 export function fitted(text: string, width: number | undefined): string {
   return width === undefined
     ? text
@@ -16,9 +16,8 @@ export function fitted(text: string, width: number | undefined): string {
 }
 
 /**
- * One line as several of at most `width` columns, broken at blanks. A word that is longer, such as a path or an address, stays
- * whole: it is there to be copied.
- *
+ * One line wrapped to at most `width` columns at its blanks. A longer word, such as a path or an address, stays whole
+ * so that it can be copied.
  * @param hang how far the later ones stand in; default: under the text behind a mark, else a little more than the first
  */
 export function wrapped(line: string, width: number | undefined, hang?: number): readonly string[] {
@@ -39,8 +38,8 @@ export function wrapped(line: string, width: number | undefined, hang?: number):
 }
 
 /**
- * Help in lines of at most `width` columns. Commands to copy are continued with a backslash; what stands behind one as its
- * explanation comes below it where there is no room.
+ * Help wrapped to at most `width` columns. Commands are continued with a backslash, so they can be copied; an
+ * explanation behind a command moves below it where there is no room.
  */
 export function fittedHelp(text: string, width: number | undefined): string {
   if (width === undefined) return text;
@@ -58,12 +57,12 @@ export function fittedHelp(text: string, width: number | undefined): string {
     .join('\n');
 }
 
-/** The columns that text takes: without the sequences of its colours. */
+/** The columns that a text takes on a terminal, without its colour sequences. */
 export function widthOf(text: string): number {
   return stripVTControlCharacters(text).length;
 }
 
-/** The later lines below a lead: its tree goes on, its mark does not. */
+/** The beginning of continued lines: the lines of the tree go on, the mark does not. */
 function railsOf(lead: string): string {
   const rails = lead.replace(/[├│]/g, '|').replace(/[^|]/g, ' ').replaceAll('|', '│');
   return lead.trim() === '' ? rails + ' '.repeat(HANG) : rails;

@@ -1,4 +1,4 @@
-/** What connections may take to be closed in good order. */
+/** How long connections may take to close. */
 const CLOSING_MS = 1_000;
 
 /**

@@ -21,7 +21,7 @@ import type { StatusOptions } from './status.ts';
 
 const CONFORMANCE_PROFILES = ['host', 'kubernetes', 'windows'];
 
-/** The commands that look at this machine and change nothing. */
+/** Adds the commands that look at this machine and change nothing. */
 export function addMachineCommands(program: Command, done: (status: number) => void): void {
   program
     .command('status')

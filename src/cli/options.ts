@@ -13,13 +13,13 @@ export interface AuditOptions {
   readonly scrub?: true;
 }
 
-/** Options of every command that takes a document. */
+/** The options of every command that takes a document. */
 export interface DocumentOptions {
   readonly document: readonly string[];
   readonly output: OutputFormat;
 }
 
-/** An option that stores its value under a name of its own: several flags can share one. */
+/** An option that stores its value under another name than its flag, so that several flags can share one value. */
 class NamedOption extends Option {
   readonly #property: string;
 
@@ -33,25 +33,25 @@ class NamedOption extends Option {
   }
 }
 
-/** An option whose value is stored under another name than its flag. */
+/** Makes an option whose value is stored under another name than its flag. */
 export function optionFor(property: string, flags: string, description: string): Option {
   return new NamedOption(flags, description, property);
 }
 
-/** The flags that an option had in earlier versions: accepted, and not in the help. */
+/** The flags that an option had in earlier versions. They still work and are not in the help. */
 export function formerly(flags: string, property: string): Option {
   return new NamedOption(flags, '', property).hideHelp();
 }
 
-/** What a command reads: as arguments, with `-f` as in kubectl, or with the flags that `-f` had before. */
+/** What a command reads: arguments, `-f` as in kubectl, or the flags that `-f` had before. */
 export interface Inputs {
-  /** The property of the options that holds the sources, in the order given. */
+  /** The property of the options that lists the sources in the order given. */
   readonly property: string;
-  /** What one of them is, in usage and messages. */
+  /** What one of them is called in the usage and in messages. */
   readonly noun: string;
   readonly description: string;
   readonly former?: string;
-  /** Absent: the command can do without. */
+  /** Absent: the command also works without one. */
   readonly required?: true;
 }
 
@@ -67,7 +67,9 @@ export function addDocuments(command: Command, required?: 'required'): Command {
   return addInputs(command, required === undefined ? DOCUMENTS : { ...DOCUMENTS, required: true });
 }
 
-/** Lets a command take inputs. They are in its options under `property`, which is absent where none is given. */
+/**
+ * Lets a command take inputs. They are listed in its options under `property`, which is absent where none was given.
+ */
 export function addInputs(command: Command, { property, noun, description, former, required }: Inputs): Command {
   command
     .argument(`[${noun}...]`, description)
@@ -91,7 +93,7 @@ export function several(value: string, earlier: readonly string[] | undefined): 
   return [...(earlier ?? []), value];
 }
 
-/** Known to every command that resolves the secrets of a document; see `heedInsecureDocument`. */
+/** Every command that resolves the secrets of a document has this option; see `heedInsecureDocument`. */
 export function insecureDocumentOption(): Option {
   return new Option(
     '--insecure-document',
@@ -106,7 +108,7 @@ export async function heedInsecureDocument(_program: Command, command: Command):
 }
 
 /**
- * `-o`: a format, in every command that prints data.
+ * `-o`: the output format, in every command that prints data.
  * @param more formats that this command has beside those of all
  */
 export function outputOption(...more: readonly string[]): Option {
@@ -122,12 +124,12 @@ export function timeoutOption(what: string): Option {
   return new Option('--timeout <duration>', `give up when ${what} took this long, such as 90s or 10m`);
 }
 
-/** `--json-stream`: a run for programs, as it happens. */
+/** `--json-stream`: prints the events of a run as JSON while it goes. */
 export function jsonStreamOption(): Option {
   return new Option('--json-stream', 'print each event of the run as a line of JSON on stdout, the status last');
 }
 
-/** Sinks beside those of the document. */
+/** `--sink`: sinks beside those of the document. */
 export function sinkOption(): Option {
   return new Option(
     '--sink <sink>',
@@ -135,7 +137,7 @@ export function sinkOption(): Option {
   ).argParser(several);
 }
 
-/** The flag, and the one that user data of earlier versions has. */
+/** The flag, and the name it had in earlier user data. */
 const INVOKER_FLAGS: readonly string[] = ['--invoker', '--exit-codes'];
 
 export function addInvoker(command: Command): Command {
@@ -153,7 +155,10 @@ export function addInvoker(command: Command): Command {
     .addOption(formerly('--exit-codes <invoker>', 'exitCodes').choices(invokers));
 }
 
-/** Whose exit codes a command line asks for, even one that is wrong: a 2 would be read as the wish for a reboot. */
+/**
+ * The tool whose exit codes a command line asks for, even a wrong command line: a plain 2 would be read as a request to
+ * reboot.
+ */
 export function conventionIn(argv: readonly string[]): ExitConvention {
   const named = argv.flatMap((word, index) => {
     if (INVOKER_FLAGS.includes(word)) return [argv[index + 1] ?? ''];
@@ -162,7 +167,7 @@ export function conventionIn(argv: readonly string[]): ExitConvention {
   return named.find(isExitConvention) ?? 'machineadm';
 }
 
-/** What every command takes, in its help under a heading of its own. */
+/** Adds the options that every command has, under a heading of their own in the help. */
 export function addCommonOptions(command: Command): void {
   const common = [
     new Option('-v, --verbose', 'print more: the places of changes in the document, stack traces of errors'),
@@ -173,7 +178,7 @@ export function addCommonOptions(command: Command): void {
   for (const option of common) command.addOption(option.helpGroup('Common options:'));
 }
 
-/** Applies what `addCommonOptions` added; runs before every command. */
+/** Applies the options of `addCommonOptions`. Runs before every command. */
 export function heedCommonOptions(_program: Command, command: Command): void {
   const { verbose, quiet, color } = command.opts<{ verbose?: true; quiet?: true; color?: ColorMode | false }>();
   setTerminal({

@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander';
 
-/** `text` for people; the others are views of one and the same data. */
+/** `text` is for people; all other formats show the same data. */
 export type OutputFormat = 'text' | DataFormat;
 export type DataFormat = 'json' | 'yaml' | 'name' | `jsonpath=${string}`;
 
-/** The value of `-o`. */
+/** Reads the value of `-o`. */
 export function parseOutputFormat(value: string): OutputFormat {
   const format = formatOf(value);
   if (format !== undefined) return format;
@@ -20,7 +20,7 @@ function formatOf(value: string): OutputFormat | undefined {
   return path === undefined ? undefined : `jsonpath=${path}`;
 }
 
-/** The format that a command line asks for, even one that is wrong: its error is told in it. */
+/** The format that a command line asks for, even a wrong command line: its error is printed in that format. */
 export function formatIn(argv: readonly string[]): OutputFormat {
   const values = argv.flatMap((word, index) => {
     if (word === '-o' || word === '--output') return [argv[index + 1] ?? ''];

@@ -1,4 +1,4 @@
-/** What a result can be; `machineadm schema --kind` prints the JSON Schema of each, and contract/output has it. */
+/** The kinds of results. `machineadm schema --kind` prints the JSON Schema of each, and contract/output has it. */
 export const OUTPUT_KINDS = [
   'Bundle',
   'ConformanceReport',

@@ -22,7 +22,7 @@ import verification from '../../contract/output/Verification.json' with { type: 
 import version from '../../contract/output/Version.json' with { type: 'json' };
 import type { OutputKind } from './output-kinds.ts';
 
-/** The published JSON Schemas of results, which `npm run generate` writes. */
+/** The published JSON Schemas of results, written by `npm run generate`. */
 export const OUTPUT_SCHEMAS: Readonly<Record<OutputKind, object>> = {
   Bundle: bundle,
   ConformanceReport: conformanceReport,

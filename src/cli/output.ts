@@ -11,30 +11,33 @@ import { isQuiet, isVerbose, wrapWidthOf } from './terminal.ts';
 
 export type { DataFormat, OutputFormat } from './output-format.ts';
 
-/** What every result begins with, but for those that have an apiVersion of their own, such as the status. */
+/** The apiVersion of all results but those that have one of their own, such as the status. */
 export const OUTPUT_API_VERSION = 'machineadm.dev/v1';
 
-/** Data for the caller: the only thing that goes to stdout. */
+/** Prints data to standard output; nothing else is printed there. */
 export function printText(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
-/** A report for people: what it quotes of programs and files must not drive their terminal. */
+/**
+ * Prints a report for people. Control characters in quoted programs and files are removed, so that they cannot drive
+ * the terminal.
+ */
 export function printReport(text: string): void {
   printPaintedReport(printable(text));
 }
 
-/** The same for a text that has our own colours in it, and whose quotations are clean already. */
+/** Like `printReport`, for a text with our own colours whose quotations are already cleaned. */
 export function printPaintedReport(text: string): void {
   printText(fitted(text, wrapWidthOf(process.stdout)));
 }
 
-/** A result as data, in the envelope that all results share: `apiVersion`, `kind`, then its fields. Redacted. */
+/** Prints a result as data, redacted, in the envelope that all results share: `apiVersion`, `kind`, then the fields. */
 export async function printData(format: DataFormat, kind: OutputKind, fields: object): Promise<void> {
   await printObject(format, { apiVersion: OUTPUT_API_VERSION, kind, ...fields });
 }
 
-/** An object that has its own `apiVersion` and `kind`. Redacted. */
+/** Prints an object that has its own `apiVersion` and `kind`, redacted. */
 export async function printObject(format: DataFormat, value: object): Promise<void> {
   const data = redactDeep(value);
   if (format === 'json') process.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
@@ -44,12 +47,12 @@ export async function printObject(format: DataFormat, value: object): Promise<vo
   } else if (format === 'name') printText(printable(namesOf(data).join('\n')));
   else {
     const text = evaluateJsonPath(format.slice('jsonpath='.length), JSON.parse(JSON.stringify(data)));
-    // As kubectl prints it: without a newline that the template does not have.
+    // As in kubectl, no newline is added to the text of a template.
     process.stdout.write(printable(text));
   }
 }
 
-/** `kind/name` as kubectl prints it; of a list, its items. */
+/** `kind/name` as kubectl prints it; for a list, one line for each item. */
 function namesOf(data: object): readonly string[] {
   const { kind, changes, checks, images, machine, metadata } = data as Readonly<Record<string, unknown>>;
   const listed = [
@@ -72,12 +75,15 @@ function nameOf(part: unknown, key: string): readonly string[] {
   return typeof value === 'string' ? [value] : [];
 }
 
-/** Messages for people beside the data: what they quote of servers, programs and files must not drive their terminal. */
+/**
+ * Prints a message for people to standard error. Control characters of what it quotes are removed, so that they cannot
+ * drive the terminal.
+ */
 export function printNotice(text: string): void {
   if (!isQuiet()) printMessage(printable(text));
 }
 
-/** A message that `--quiet` keeps, with our own colours in it. */
+/** Prints a message with our own colours that `--quiet` does not hide. */
 export function printMessage(text: string): void {
   process.stderr.write(`${fitted(text.replace(/\n$/, ''), wrapWidthOf(process.stderr))}\n`);
 }
@@ -103,7 +109,7 @@ export async function printError(error: unknown, format: OutputFormat, hint?: st
   return exitCode(error.exit);
 }
 
-/** Reports a command line that was refused before its command ran. Gives the exit status. */
+/** Reports a command line that was refused before its command ran. Returns the exit code. */
 export async function printUsageError(message: string, format: OutputFormat, hint: string): Promise<number> {
   if (format !== 'text') {
     await printFailure(format, {
@@ -117,7 +123,10 @@ export async function printUsageError(message: string, format: OutputFormat, hin
   return exitCode('Usage');
 }
 
-/** The envelope of an error; a path of JSONPath or a name leads nowhere in it, so these get JSON. */
+/**
+ * The envelope of an error. It has no names or paths that a JSONPath or `-o name` could print, so these formats get
+ * JSON.
+ */
 async function printFailure(format: DataFormat, error: object, found: readonly Diagnostic[] = []): Promise<void> {
   const records =
     found.length === 0 ? undefined : (await import('@machineadm/document/diagnostics.ts')).diagnosticRecord;

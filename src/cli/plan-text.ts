@@ -6,15 +6,15 @@ import { wrapped } from './layout.ts';
 import type { Paint } from './terminal.ts';
 
 export interface PlanView {
-  /** Diffs of files, and the commands of hooks. */
+  /** Whether diffs of files and the commands of hooks are shown. */
   readonly diff: boolean;
   readonly ids: boolean;
-  /** Where the document asks for each change. */
+  /** Whether each change is shown with the place in the document that asks for it. */
   readonly positions: boolean;
-  /** Columns to wrap at; undefined: not at all, for pipes. */
+  /** The columns to wrap at. undefined: no wrapping, for pipes. */
   readonly width: number | undefined;
   readonly paint: Paint;
-  /** The steps by id, in the order of a run. */
+  /** The ids of the steps in the order of a run. */
   readonly order: readonly string[];
 }
 
@@ -23,7 +23,9 @@ type Action = PlannedChange['action'];
 const MARKS: Readonly<Record<Action, string>> = { add: '+', change: '~', remove: '-', run: '>', restart: '↻' };
 const COLORS = { add: 'green', change: 'yellow', remove: 'red', run: 'cyan', restart: 'magenta' } as const;
 
-/** A plan for people: by step what is added, changed, removed, run and restarted, then what stands in the way, and the sum. */
+/**
+ * A plan for people: what each step adds, changes, removes, runs and restarts; then what is missing; then the totals.
+ */
 export function formatPlan(plan: PlanWithProblems, replaced: readonly ReplacedPart[], view: PlanView): string {
   const { changes, remarks, problems } = plan;
   const steps = [...new Set([...changes, ...remarks].map(({ step }) => step))].toSorted(
@@ -69,7 +71,7 @@ function commandLines(commands: readonly string[] | undefined): readonly string[
   );
 }
 
-/** Never cut and never wrapped: what is shown is what is written. */
+/** A diff is never shortened or wrapped: it shows exactly what is written. */
 function diffLines(diff: string | undefined, paint: Paint): readonly string[] {
   if (diff === undefined) return [];
   return printable(diff)

@@ -18,8 +18,8 @@ export interface PlanCommandOptions extends DocumentOptions {
 }
 
 /**
- * `machineadm plan`: what a run would change, and what it lacks. It is handed a host that can only be asked. Commands of
- * hooks are where people write secrets: they are shown with --diff only.
+ * `machineadm plan`: shows what a run would change, and what is missing for it. Its host can only answer questions.
+ * Commands of hooks often contain secrets, so only `--diff` shows them.
  */
 export async function plan(options: PlanCommandOptions): Promise<number> {
   const scope = options.prepare === true ? 'base' : 'all';

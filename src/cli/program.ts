@@ -16,12 +16,12 @@ import { wrapWidthOf } from './terminal.ts';
 import { addTrustCommands } from './trust-commands.ts';
 import { addUnitCommands } from './unit-commands.ts';
 
-/** Of a pipe. */
+/** The width in a pipe. */
 const HELP_WIDTH = 80;
-/** Of what is explained, beside the names. */
+/** The least width of the explanations beside the names. */
 const NARROWEST_COLUMN = 20;
 
-/** Runs the command line and gives the exit status. Never throws. */
+/** Runs the command line and returns the exit code. Never throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
   const outcome: { status: number } = { status: exitCode('Success') };
   const program = createProgram((status) => {
@@ -30,7 +30,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   try {
     const words = argv.slice(2);
     requireKnownCommand(program, words);
-    // Commander's own `help` knows the commands of the first level only.
+    // Commander's own `help` knows only the commands of the first level.
     const asked = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
     await program.parseAsync(asked, { from: 'user' });
     return outcome.status;
@@ -47,7 +47,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 }
 
 /**
- * The command line as commander holds it: also the source of the man page and of shell completion.
+ * The commands and options as commander holds them; the man page and the shell completion are made from this too.
  * @param done called with the exit status of the command that ran
  */
 export function createProgram(done: (status: number) => void): Command {
@@ -58,7 +58,7 @@ export function createProgram(done: (status: number) => void): Command {
     .version(buildInfo().version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .exitOverride()
-    // `runProgram` prints errors, in the format that was asked for.
+    // `runProgram` prints the errors, in the format that was asked for.
     .configureOutput({
       outputError: () => {},
       writeOut: (text) => printText(fittedHelp(text, wrapWidthOf(process.stdout))),
@@ -99,7 +99,7 @@ export function createProgram(done: (status: number) => void): Command {
   return program;
 }
 
-/** Commander prints the help of the program for `--help` behind a word that it does not know; so this comes before. */
+/** Commander would print the program's help for `--help` after an unknown word, so this check comes first. */
 function requireKnownCommand(program: Command, words: readonly string[]): void {
   const [command, [word]] = commandIn(program, words[0] === 'help' ? words.slice(1) : words);
   if (command.commands.length === 0 || word === undefined || word.startsWith('-') || word === 'help') return;

@@ -6,24 +6,24 @@ import type { RunEvent, RunStatus } from '@machineadm/status/status.ts';
 import { widthOf } from './layout.ts';
 import { isQuiet, isVerbose, usesColor } from './terminal.ts';
 
-/** The progress of a run on standard error. */
+/** Shows the progress of a run on standard error. */
 export interface Progress {
   onEvent(event: RunEvent): void;
-  /** A line of a child's output, redacted. */
+  /** A line that a child process printed, redacted. */
   onOutput(source: string, line: string): void;
   close(): void;
 }
 
 export interface ProgressOptions {
-  /** A line for each event on a terminal, too, where there is a checklist. */
+  /** Prints a line for each event also on a terminal, in addition to the checklist. */
   readonly withEvents?: boolean;
-  /** Something else writes to the terminal as the run goes: nothing is rewritten. */
+  /** Something else also writes to the terminal during the run, so no line is rewritten. */
   readonly isShared?: boolean;
-  /** What the run prints at its end says it all: the checklist is taken away then. */
+  /** The text at the end of the run says everything, so the checklist is removed then. */
   readonly isFollowed?: boolean;
 }
 
-/** Lines of a checklist beside lines for all events. */
+/** The rows of the checklist when lines for all events are printed as well. */
 const FEW_ROWS = 4;
 
 /**
@@ -55,7 +55,7 @@ function liveProgress(stream: NodeJS.WriteStream, style: Style, { withEvents, is
   let status: RunStatus | undefined;
   let output: string | undefined;
   let drawn: readonly string[] = [];
-  /** The sequence that takes the list away. A terminal that became narrower has wrapped its lines meanwhile. */
+  /** The sequence that erases the list. A terminal that became narrower has wrapped its lines in the meantime. */
   const erasure = (): string => {
     const columns = Math.max(1, stream.columns ?? 80);
     const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0);
@@ -67,7 +67,7 @@ function liveProgress(stream: NodeJS.WriteStream, style: Style, { withEvents, is
         ? []
         : formatChecklist(status, Date.now(), {
             ...style,
-            // A line that fills the last column wraps on some terminals.
+            // One column is left free: some terminals wrap a line that fills the last column.
             columns: Math.max(20, (stream.columns ?? 80) - 1),
             rows: withEvents === true ? FEW_ROWS : Math.max(FEW_ROWS, (stream.rows ?? 24) - 1),
             unicode,
@@ -84,7 +84,7 @@ function liveProgress(stream: NodeJS.WriteStream, style: Style, { withEvents, is
     onEvent(event) {
       if (event.status.step !== status?.step) output = undefined;
       status = event.status;
-      // What is printed at the end has the warnings.
+      // Warnings are also printed at the end of the run.
       const isPrinted = withEvents === true || (event.kind === 'warning' && isFollowed !== true);
       const text = isPrinted ? formatEvent(event, style) : undefined;
       draw(text === undefined ? '' : `${text}\n`);
@@ -104,13 +104,16 @@ function liveProgress(stream: NodeJS.WriteStream, style: Style, { withEvents, is
   };
 }
 
-/** Whether lines can be rewritten, and somebody is there to see it. */
+/** Whether lines can be rewritten, and a person is there to see it. */
 function rewrites(stream: NodeJS.WriteStream): boolean {
   const { TERM, CI } = process.env;
   return stream.isTTY === true && TERM !== 'dumb' && (CI === undefined || CI === '' || CI === 'false');
 }
 
-/** Whether the terminal shows more than ASCII: by its locale, and the console of Linux has no such font. */
+/**
+ * Whether the terminal can show more than ASCII: its locale says so, and it is not the Linux console, whose font
+ * cannot.
+ */
 function isUnicode({ LC_ALL, LC_CTYPE, LANG, TERM }: NodeJS.ProcessEnv): boolean {
   if (process.platform === 'win32') return true;
   return (

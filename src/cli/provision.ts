@@ -13,10 +13,10 @@ import { printMessage, printNotice, printObject, printPaintedReport } from './ou
 import { openProgress } from './progress.ts';
 import { usesColor } from './terminal.ts';
 
-/** What a timer of Node can count to: about 24 days. */
+/** The longest time of a timer in Node: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** What `provision` takes beside a document. */
+/** The options of `provision` beside the document. */
 export interface ProvisionOptions {
   readonly resume?: true;
   readonly jsonStream?: true;
@@ -26,7 +26,9 @@ export interface ProvisionOptions {
   readonly exitCodes?: ExitConvention;
 }
 
-/** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */
+/**
+ * `machineadm provision` and `prepare`: one run. Its progress goes to standard error, its result to standard output.
+ */
 export async function provision(
   command: 'provision' | 'prepare',
   {
@@ -86,7 +88,7 @@ export async function provision(
   } finally {
     clearTimeout(timer);
     progress.close();
-    // A document that never came to its end must not keep the process.
+    // Standard input that never ends must not keep the process alive.
     if (stop.signal.aborted && document.includes('-')) process.stdin.destroy();
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);
@@ -94,7 +96,9 @@ export async function provision(
   }
 }
 
-/** Why a run that a unit starts at every boot has nothing to do; undefined where it has, and by hand. */
+/**
+ * Why a run has nothing to do when a unit starts it at every boot. undefined: there is work, or a person started it.
+ */
 async function nothingToDo(
   document: readonly string[],
   { resume, boot }: { readonly resume: true | undefined; readonly boot: true | undefined },

@@ -11,7 +11,10 @@ export interface RenderOptions extends DocumentOptions {
   readonly kubeadmVersion?: string;
 }
 
-/** `machineadm render kubeadm`: pure; works anywhere, for any kubeadm. */
+/**
+ * `machineadm render kubeadm`: prints kubeadm's configuration for any version. It reads only the document and works on
+ * any machine.
+ */
 export async function renderKubeadmCommand(options: RenderOptions): Promise<number> {
   const { model, unresolved } = await openDocument(options.document, buildInfo().version);
   const { kubernetes, containerd, host } = model;
@@ -64,7 +67,7 @@ export async function renderKubeadmCommand(options: RenderOptions): Promise<numb
         .split('\n')
         .map((line) => `#   ${line}`),
     );
-  // Arguments, variables and settings of other programs hold secrets, too, though no field says so.
+  // Arguments, variables and settings of other programs can contain secrets too, although no field says so.
   printText(redact(`${notes.join('\n')}\n${text}`));
   return exitCode('Success');
 }

@@ -13,7 +13,7 @@ import {
 import type { ReportFlushOptions } from './report.ts';
 import type { WatchOptions } from './report-watch.ts';
 
-/** `machineadm report …`: what is sent to remote sinks. */
+/** `machineadm report …`: commands about what is sent to remote sinks. */
 export function addReportCommands(program: Command, concluded: (status: number) => void): void {
   const done = (status: number): void => {
     concluded(status);

@@ -15,10 +15,10 @@ export interface WatchOptions {
   readonly bootIdFile: string;
 }
 
-/** Oftener than this the looking would be what the node does. */
+/** With a shorter interval, watching would itself be load on the node. */
 const SHORTEST_INTERVAL_MS = 1_000;
 
-/** `machineadm report watch`: a line on standard output for each change, until SIGTERM or Ctrl-C. */
+/** `machineadm report watch`: prints a line for each change until SIGTERM or Ctrl-C. */
 export async function reportWatch(options: WatchOptions): Promise<number> {
   const intervalMs = durationOf('--interval', options.interval, SHORTEST_INTERVAL_MS);
   const repeatMs = durationOf('--repeat', options.repeat, SHORTEST_INTERVAL_MS);

@@ -15,7 +15,7 @@ export interface ReportFlushOptions {
   readonly linger: string;
 }
 
-/** `machineadm report flush`. */
+/** `machineadm report flush`: delivers the reports that are waiting. */
 export async function reportFlush(options: ReportFlushOptions): Promise<number> {
   const withinMs = durationOf('--timeout', options.timeout);
   const lingerMs = durationOf('--linger', options.linger);
@@ -46,7 +46,7 @@ export async function reportFlush(options: ReportFlushOptions): Promise<number> 
   return exitCode(reports.every(isSettled) ? 'Success' : 'DifferencesFound');
 }
 
-/** `machineadm report test`. */
+/** `machineadm report test`: sends a test report to each sink. */
 export async function reportTest(options: DocumentOptions & { readonly sink?: readonly string[] }): Promise<number> {
   const { document: sources, sink: sinks = [] } = options;
   const tests = await untilSignal((signal) => testSinks({ sources, sinks, agentVersion: buildInfo().version, signal }));
@@ -65,7 +65,7 @@ export async function reportTest(options: DocumentOptions & { readonly sink?: re
   return exitCode(tests.every(({ result }) => result === 'Taken') ? 'Success' : 'DifferencesFound');
 }
 
-/** A signal ends the trying; what waits goes on waiting. */
+/** A signal ends the attempt; reports that wait keep waiting. */
 async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();

@@ -11,7 +11,7 @@ export interface ResetOptions {
   readonly output: OutputFormat;
 }
 
-/** `machineadm reset`: shows what will go, asks on a terminal, and takes it away. */
+/** `machineadm reset`: shows what will be removed, asks for confirmation on a terminal, and removes it. */
 export async function resetCommand(options: ResetOptions): Promise<number> {
   const stop = new AbortController();
   const onSignal = (signal: NodeJS.Signals) => stop.abort(interrupted(signal));
@@ -38,7 +38,7 @@ export async function resetCommand(options: ResetOptions): Promise<number> {
   }
 }
 
-/** Nothing is deleted without a word: `--yes`, or an answer on the terminal. */
+/** Nothing is deleted without `--yes` or a confirmation on the terminal. */
 async function mayProceed(plan: ResetPlan, options: ResetOptions): Promise<boolean> {
   const actions = describeReset(plan);
   if (options.dryRun === true) {

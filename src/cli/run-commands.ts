@@ -14,7 +14,7 @@ import type { PlanCommandOptions } from './plan.ts';
 import type { ProvisionOptions } from './provision.ts';
 import type { ResetOptions } from './reset.ts';
 
-/** The commands that change this machine, and the one that shows what they would change. */
+/** Adds the commands that change this machine, and `plan`, which shows what they would change. */
 export function addRunCommands(program: Command, done: (status: number) => void): void {
   const plan = program
     .command('plan')
@@ -85,7 +85,7 @@ export function addRunCommands(program: Command, done: (status: number) => void)
     .action(async (options: ResetOptions) => done(await (await import('./reset.ts')).resetCommand(options)));
 }
 
-/** How a run is watched, and for how long. */
+/** Adds the options that say how a run is watched, and for how long. */
 function addWatching(command: Command): void {
   command.addOption(jsonStreamOption()).addOption(timeoutOption('the whole run'));
 }

@@ -10,7 +10,7 @@ export interface SchemaOptions {
   readonly kind?: string;
 }
 
-/** `machineadm schema`: the JSON Schema of the document, or of a result. */
+/** `machineadm schema`: prints the JSON Schema of the document or of a result. */
 export async function schema({ kind }: SchemaOptions): Promise<number> {
   const schemas: Readonly<Record<string, object>> = {
     ...OUTPUT_SCHEMAS,

@@ -13,7 +13,7 @@ import { type OutputFormat, printData, printNotice, printObject, printPaintedRep
 import { openProgress } from './progress.ts';
 import { isQuiet, usesColor, wrapWidthOf } from './terminal.ts';
 
-/** Of a pipe. */
+/** The width in a pipe. */
 const WIDE = 100;
 
 export interface StatusOptions {
@@ -25,8 +25,9 @@ export interface StatusOptions {
 }
 
 /**
- * `machineadm status`: how the run goes or ended. With `--wait` it ends when the run does, with the run's exit status;
- * 13 when that did not happen in time. A user who may not read the status gets its summary, with the same exit status.
+ * `machineadm status`: shows how the run goes or how it ended. With `--wait` it ends together with the run, with the
+ * run's exit code, or with 13 when the time is over. A user who may not read the status gets its summary, with the same
+ * exit code.
  */
 export async function status(options: StatusOptions): Promise<number> {
   const timeoutMs = durationOf('--timeout', options.timeout);
@@ -49,11 +50,11 @@ export async function status(options: StatusOptions): Promise<number> {
     : exitCode('DeadlinePassed');
 }
 
-/** Waits for the end of the run, and for its beginning where there is none yet; then a person is told so. */
+/** Waits for the end of the run. Where no run has begun yet, it says so to a person and waits for that too. */
 async function wait(timeoutMs: number, options: StatusOptions): Promise<Reported | undefined> {
   if ((await readReported()) === undefined)
     printNotice(`no run has begun on this machine; waiting up to ${options.timeout} for one`);
-  // On a terminal the wait shows how the run goes; in a pipe only who asks for the events gets them.
+  // On a terminal the progress is shown while waiting; in a pipe only with `--follow`.
   const isShown = options.follow === true || (process.stderr.isTTY === true && !isQuiet());
   const progress = isShown
     ? openProgress(process.stderr, {
@@ -67,7 +68,7 @@ async function wait(timeoutMs: number, options: StatusOptions): Promise<Reported
     return await waitForStatus({
       timeoutMs,
       onChange(status) {
-        // A summary has no steps: who may read no more waits in silence.
+        // A summary has no steps, so for users who may read no more the wait is silent.
         if (status.kind !== 'BootstrapStatus') return;
         for (const event of eventsBetween(last, status)) {
           progress?.onEvent(event);
@@ -81,7 +82,7 @@ async function wait(timeoutMs: number, options: StatusOptions): Promise<Reported
   }
 }
 
-/** `machineadm timeline`: where the time went. */
+/** `machineadm timeline`: shows how long each part of the run took. */
 export async function timeline({ output }: { readonly output: OutputFormat }): Promise<number> {
   const found = await readStatus();
   if (found === undefined) throw noRun();
@@ -93,7 +94,7 @@ export async function timeline({ output }: { readonly output: OutputFormat }): P
   return exitCode('Success');
 }
 
-/** The timeline with the step that runs now, which is not in the status before it ended. */
+/** The timeline including the step that runs now; the status has a step only after it ended. */
 export function withRunningStep(status: RunStatus, nowMs: number): RunStatus['timeline'] {
   const { timeline, steps, phase } = status;
   const running = phase === 'Concluded' ? undefined : steps.find(({ state }) => state === 'Running');

@@ -4,7 +4,7 @@ import type { FetchOptions } from './fetch.ts';
 import { addInputs, formerly, outputOption, several, timeoutOption } from './options.ts';
 import type { VerifyOptions } from './verify.ts';
 
-/** `fetch` and `verify`: how releases, documents and archives of images reach a machine and are verified. */
+/** Adds `fetch` and `verify`: how releases, documents and image archives reach a machine and are verified. */
 export function addTrustCommands(program: Command, done: (status: number) => void): void {
   const key = () =>
     new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to trust; repeat for several').argParser(several);

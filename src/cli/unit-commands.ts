@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** Commands that only the units of the packages run: not in the help. */
+/** Adds the commands that only units of the packages run. They are not in the help. */
 export function addUnitCommands(program: Command, done: (status: number) => void): void {
   const sentinel = program
     .command('sentinel', { hidden: true })

@@ -5,7 +5,7 @@ import { commandIn, helpHint } from './command-tree.ts';
 import { printUsageError } from './output.ts';
 import type { OutputFormat } from './output-format.ts';
 
-/** What people who know kubectl, kubeadm, terraform and cloud-init type, and the words for it here. */
+/** Commands of kubectl, kubeadm, terraform and cloud-init, with the command that does the same here. */
 export const FOREIGN_COMMANDS: Readonly<Record<string, string>> = {
   apply: 'provision',
   bootstrap: 'provision',
@@ -60,7 +60,7 @@ export const FOREIGN_COMMANDS: Readonly<Record<string, string>> = {
   view: 'config show',
 };
 
-/** The same of options; one that the command does not have is no answer. */
+/** The same for options. The suggestion is given only where the command has that option. */
 export const FOREIGN_OPTIONS: Readonly<Record<string, string>> = {
   '--config': '--filename',
   '--file': '--filename',
@@ -87,14 +87,14 @@ export const FOREIGN_OPTIONS: Readonly<Record<string, string>> = {
   '--deadline': '--timeout',
 };
 
-/** Refuses a command line that no command takes, with the word that was meant where it can be told. Gives the exit status. */
+/** Refuses an unknown command line and suggests the word that was probably meant. Returns the exit code. */
 export async function refuseUsage(
   error: CommanderError,
   program: Command,
   words: readonly string[],
   format: OutputFormat,
 ): Promise<number> {
-  // Its help was printed: a command without the word that it needs.
+  // Commander printed the help of a command that lacks its subcommand.
   if (error.code === 'commander.help' && format === 'text') return exitCode('Usage');
   const message = error.code === 'commander.help' ? 'a command is missing' : error.message.replace(/^error: /, '');
   const [command] = commandIn(program, words[0] === 'help' ? words.slice(1) : words);
@@ -127,7 +127,7 @@ function meantBy(message: string, command: Command, isRoot: boolean): string | u
   return choices === undefined ? undefined : nearestName(word, choices.split(', '));
 }
 
-/** The word that a message of commander quotes as not understood. */
+/** The word that commander's message quotes as unknown. */
 function unknownIn(message: string): string {
   return /(?:unknown (?:command|option)|argument) '(.*?)'/.exec(message)?.[1] ?? '';
 }

@@ -12,8 +12,9 @@ import type { DocumentOptions } from './options.ts';
 import { printData, printReport } from './output.ts';
 
 /**
- * `machineadm validate`: every mistake of a document; of one without mistakes, what it may say but will hurt, and what
- * only its machine can judge. That is the data, so it goes to standard output. Only mistakes change the exit status.
+ * `machineadm validate`: lists every mistake of a document; for a document without mistakes, what is allowed but
+ * harmful, and what only its machine can decide. The list is the result, so it goes to standard output. Only mistakes
+ * change the exit code.
  */
 export async function validate({ document, output }: DocumentOptions): Promise<number> {
   try {

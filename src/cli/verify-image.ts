@@ -7,7 +7,7 @@ import type { DocumentOptions } from './options.ts';
 
 const REASON: Reason = 'ImageNotReady';
 
-/** `machineadm prepare --verify`: what is not as an image must be. Changes nothing. */
+/** `machineadm prepare --verify`: lists what an image lacks. Changes nothing. */
 export async function verifyImageCommand({ document, output }: DocumentOptions): Promise<number> {
   const { changes, findings } = await verifyImage(await openDocument(document, buildInfo().version));
   const ready = findings.length === 0;
@@ -19,7 +19,7 @@ export async function verifyImageCommand({ document, output }: DocumentOptions):
       ready,
       ...(ready ? {} : { reason: REASON }),
       changes,
-      // Under their first names, too.
+      // The fields also appear under the names they had first.
       findings: findings.map((finding) => ({ ...finding, what: finding.id, why: finding.text })),
     },
     summary: ready ? 'the image is ready' : `the image is not ready: ${findings.length} to correct [${REASON}]`,

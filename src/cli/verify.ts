@@ -15,7 +15,7 @@ export interface VerifyOptions {
   readonly output: OutputFormat;
 }
 
-/** `machineadm verify`: proves files and changes nothing. */
+/** `machineadm verify`: verifies files and changes nothing. */
 export async function verifyCommand(paths: readonly string[], options: VerifyOptions): Promise<number> {
   const { sha256, signature, bundle, list, release } = options;
   const proof: Proof = {

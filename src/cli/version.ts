@@ -2,10 +2,10 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { buildInfo } from './build-info.ts';
 import { type OutputFormat, printData, printText } from './output.ts';
 
-/** The apiVersions it reads, as `document/versions` registers them; a test keeps the two equal. */
+/** The apiVersions that can be read, as `document/versions` registers them; a test keeps the two equal. */
 export const DOCUMENT_API_VERSIONS: readonly string[] = ['machineadm.dev/v1alpha1'];
 
-/** `machineadm version`. Loads nothing of the document: start-up is a feature. */
+/** `machineadm version`. It does not load the document's modules, so that it starts fast. */
 export async function version({ output }: { readonly output: OutputFormat }): Promise<number> {
   const { version: agent, commit, node } = buildInfo();
   if (output !== 'text')

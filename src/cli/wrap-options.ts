@@ -5,12 +5,12 @@ import { type Command, Option } from 'commander';
 import { addDocuments, formerly, several } from './options.ts';
 import type { WrapCommandOptions } from './wrap.ts';
 
-/** What `--format` takes, and `convert --wrap`. */
+/** The values of `--format` and of `convert --wrap`. */
 export function formats(): readonly string[] {
   return Object.keys(CARRIERS);
 }
 
-/** How a carrier is made: what `wrap` and `convert --wrap` have in common. */
+/** Adds the options that `wrap` and `convert --wrap` share. */
 export function addCarrierOptions(command: Command): Command {
   return command
     .addOption(
@@ -50,7 +50,7 @@ export function addCarrierOptions(command: Command): Command {
     );
 }
 
-/** The command `wrap` and its options. */
+/** Adds `wrap` and its options. */
 export function addWrap(program: Command, done: (status: number) => void): void {
   const command = program
     .command('wrap')

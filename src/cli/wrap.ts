@@ -29,7 +29,7 @@ export interface CarrierOptions extends DownloadOptions {
   readonly provider?: ProfileName;
   readonly binary?: string;
   readonly ignitionVersion?: IgnitionVersion;
-  /** Of the Secret to write; undefined = the user data as it is. */
+  /** The name of the Secret to write. undefined: the user data is written as it is. */
   readonly secret?: string;
 }
 
@@ -39,7 +39,10 @@ export interface WrapCommandOptions extends CarrierOptions {
   readonly outputFile?: string;
 }
 
-/** `machineadm wrap`: the user data to standard output or into a file, its size and what it gives away to standard error. */
+/**
+ * `machineadm wrap`: writes the user data to standard output or a file, and to standard error its size and what it
+ * reveals.
+ */
 export async function wrapCommand(options: WrapCommandOptions): Promise<number> {
   const read = [];
   for (const source of options.document) read.push(...(await readInputText(source)));
@@ -50,7 +53,7 @@ export async function wrapCommand(options: WrapCommandOptions): Promise<number> 
   return exitCode('Success');
 }
 
-/** A document that was made here, in its carrier. Throws what `carried` throws. */
+/** Wraps a document that was made here. Throws what `carried` throws. */
 export async function carry(document: string, format: CarrierName, options: CarrierOptions): Promise<string> {
   const loaded = await judged([{ name: 'document', bytes: new TextEncoder().encode(document) }]);
   return await carried(document, loaded, format, options);
@@ -62,7 +65,7 @@ async function judged(sources: readonly DocumentSource[]): Promise<LoadedDocumen
   return result.document;
 }
 
-/** The text of one source stays as it is, comments and all; several become one document. */
+/** The text of a single source keeps its comments; several sources are merged into one document. */
 async function textOf(sources: readonly DocumentSource[], loaded: LoadedDocument): Promise<string> {
   const [only, ...others] = sources;
   if (only !== undefined && others.length === 0) return await decodeSource(only.name, only.bytes);
@@ -71,8 +74,8 @@ async function textOf(sources: readonly DocumentSource[], loaded: LoadedDocument
 }
 
 /**
- * One document in its carrier, or in the Secret that holds it; tells what there is to know about it on standard error.
- * Throws what `wrapDocument` throws, and `UsageInvalid` for a Secret of a format that Cluster API does not know.
+ * Wraps one document, or writes the Secret that holds it, and prints notes about it to standard error. Throws what
+ * `wrapDocument` throws, and `UsageInvalid` for a Secret of a format that Cluster API does not know.
  */
 async function carried(
   text: string,
