@@ -17,7 +17,7 @@ import { staticPodLines } from './static-pod-lines.ts';
 import { killedAgainAndAgain, unitLines } from './unit-lines.ts';
 import { windowsEventLines, windowsLogLines } from './windows-logs.ts';
 
-/** What the collectors must know to look at this run, and not at what was before it. */
+/** Which part of the machine's logs and states belongs to this run. */
 export interface CollectContext {
   /** Where the run began, in the journal or by the clock (milliseconds since the epoch). */
   readonly since: { readonly cursor: string } | { readonly realTimeMs: number };
@@ -28,7 +28,7 @@ export interface CollectContext {
   readonly endpoint?: string;
   /** Default `linux`. */
   readonly platform?: Facts['platform'];
-  /** What all collectors together may take; default 10 s. */
+  /** The time limit of all collectors together; 10 s by default. */
   readonly deadlineMs?: number;
   /** Milliseconds since the epoch; for tests. */
   readonly now?: () => number;
@@ -40,7 +40,7 @@ const KERNEL_LINES = 500;
 const CONTAINERS = 8;
 const CONTAINER_LINES = 60;
 const LOG_TAIL_BYTES = 64 * 1024;
-/** How a program of Go says why it ends (runtime/panic.go, runtime/cgo); its stacks come after it, and are long. */
+/** How a Go program reports its fatal error (runtime/panic.go, runtime/cgo); long stack traces follow. */
 const LAST_WORDS = / [FP] (panic: |fatal error: |runtime(\/cgo)?: |SIG[A-Z]+: )/;
 const MOST_LAST_WORDS = 4;
 
@@ -105,7 +105,7 @@ function collectorsOfLinux(
   ];
 }
 
-/** Windows has no journal and no units; disks and memory are not asked for. */
+/** Windows has no journal and no units. Disks and memory are not checked there. */
 function collectorsOfWindows(host: QueryHost, context: CollectContext, now: () => number): readonly Collector[] {
   const since = sinceMs(context.since);
   return [
@@ -117,14 +117,14 @@ function collectorsOfWindows(host: QueryHost, context: CollectContext, now: () =
   ];
 }
 
-/** The output that an error carries, and the evidence that a status holds, as lines of whoever printed them. */
+/** The lines in an error's evidence or in a status, each with the program that printed it. */
 export function transcriptLines(transcript: readonly Evidence[]): readonly ObservedLine[] {
   return transcript.flatMap((part) =>
     part.text.split('\n').map((text): ObservedLine => ({ source: sourceOf(part.source), origin: part.source, text })),
   );
 }
 
-/** Who printed what stands under an origin; whatever ran kubeadm speaks for kubeadm. */
+/** The program that printed the lines of an origin. Whatever started kubeadm counts as kubeadm. */
 function sourceOf(origin: string): LineSource {
   if (/^(journal of )?kubelet$/.test(origin)) return 'kubelet';
   if (/^(journal of )?containerd$/.test(origin)) return 'containerd';
@@ -132,7 +132,7 @@ function sourceOf(origin: string): LineSource {
   return origin.startsWith('log of container ') ? 'container' : 'kubeadm';
 }
 
-/** What is wrong with the machine now. What is in order explains nothing. */
+/** The problems that checks find on the machine now. Passed checks explain nothing. */
 async function facts(look: () => Promise<readonly Finding[]>): Promise<readonly ObservedLine[]> {
   const checks = await look();
   return checks
@@ -146,7 +146,7 @@ async function endpointOf(host: QueryHost, context: CollectContext, now: () => n
   return context.role === undefined || endpoint === undefined ? [] : await checkEndpoint(host, endpoint, now);
 }
 
-/** containerd's unit explains nothing where another runtime serves. */
+/** The state of containerd's unit explains nothing where another runtime is used. */
 function servicesOf({ criSocket }: CollectContext): readonly string[] {
   return criSocket.includes('containerd') ? ['kubelet.service', 'containerd.service'] : ['kubelet.service'];
 }
@@ -160,7 +160,7 @@ function sinceMs(since: CollectContext['since']): number {
   return 'cursor' in since ? 0 : since.realTimeMs;
 }
 
-/** Where the lines are on a machine without a journal. */
+/** Reads the lines where a machine without a journal keeps them. */
 type RecordedElsewhere = (source: 'kubelet' | 'containerd' | 'kernel') => Promise<readonly ObservedLine[]>;
 
 async function journal(

@@ -6,7 +6,10 @@ import { TellingLines } from '@machineadm/failures/telling-lines.ts';
 import { type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import { readPieces } from '../host/files/input-file.ts';
 
-/** A log of up to this is judged as a whole; of a longer one, the lines that can tell something. */
+/**
+ * A log up to this size is analysed whole. Of a longer one, only lines that can match an entry of the catalogue are
+ * kept.
+ */
 const MOST_WHOLE_BYTES = 2 * 1024 * 1024;
 
 /**
@@ -25,7 +28,7 @@ export async function diagnoseLogs(paths: readonly string[], exitStatus?: number
   return verdict({ lines, exitStatus });
 }
 
-/** `-` is standard input, as everywhere. */
+/** `-` is standard input. */
 function readLog(path: string): readonly ObservedLine[] {
   const telling = new TellingLines(path);
   const whole: Uint8Array[] = [];

@@ -6,7 +6,7 @@ import { type CollectContext, collect, transcriptLines } from './collect.ts';
 
 export type { CollectContext } from './collect.ts';
 
-/** What is known of the run that failed. */
+/** What is known about the failed run. */
 export type DiagnosisContext = CollectContext;
 
 /**

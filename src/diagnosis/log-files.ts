@@ -19,7 +19,7 @@ export async function logFileLines(
   sinceMs: number,
   nowMs: number,
 ): Promise<readonly ObservedLine[]> {
-  // A clock of syslog has whole seconds.
+  // Times in syslog have whole seconds.
   const from = Math.floor(sinceMs / 1000) * 1000;
   let isRecent = from <= 0;
   const lines = (await serviceLog(host, source, LINES)).filter((text) => {
@@ -48,6 +48,6 @@ export function timeOfLine(text: string, nowMs: number): number | undefined {
   const year = new Date(nowMs).getFullYear();
   const inYear = (one: number): number =>
     new Date(one, index, Number(day), Number(hour), Number(minute), Number(second)).getTime();
-  // A December that is read in January; a day of grace for clocks.
+  // A line of December that is read in January. One day of difference between clocks is tolerated.
   return inYear(year) > nowMs + 86_400_000 ? inYear(year - 1) : inYear(year);
 }

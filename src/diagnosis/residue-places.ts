@@ -1,10 +1,10 @@
-/** A place where a tool that runs before us, or beside us, leaves what it was given. */
+/** A place where a tool that runs before or beside machineadm keeps the data it was given. */
 export interface ResiduePlace {
-  /** A file, or a directory with all that is below it. Symbolic links are not followed. */
+  /** A file, or a directory with everything below it. Symbolic links are not followed. */
   readonly path: string;
-  /** Whose it is. */
+  /** The tool that it belongs to. */
   readonly tool: string;
-  /** Why values in it are not overwritten, and what to do instead; undefined = they may be. */
+  /** Why values there are not overwritten, and what to do instead. undefined: they can be overwritten. */
   readonly keep?: string;
 }
 

@@ -2,13 +2,13 @@ import { gzipSync, inflateRawSync } from 'node:zlib';
 import type { Span } from '@machineadm/document/redaction/automaton.ts';
 import { KnownValues, SHORTEST_SEARCHED } from '@machineadm/document/redaction/known-values.ts';
 
-/** A secret to look for: its name for people, and its value. */
+/** A secret to search for: the name shown to people, and its value. */
 export interface SoughtSecret {
   readonly name: string;
   readonly value: string;
 }
 
-/** How a value was written where it was found; the outermost wrapping is named. */
+/** The form in which a value was found. Of nested forms, the outermost is named. */
 export type ResidueForm = 'plain' | 'base64' | 'gzip';
 
 export interface ResidueFinding {
@@ -18,17 +18,17 @@ export interface ResidueFinding {
 
 export interface Search {
   readonly findings: readonly ResidueFinding[];
-  /** The same bytes, as many, with every value overwritten; undefined when nothing was found. */
+  /** Bytes of the same length with every value overwritten; undefined when nothing was found. */
   readonly scrubbed: Uint8Array | undefined;
-  /** Names of secrets that are still in `scrubbed`: inside something that cannot be packed again as small as it was. */
+  /** The names of secrets that remain in `scrubbed`, because their container cannot be packed again to its old size. */
   readonly left: readonly string[];
 }
 
-/** What is looked for: all values at once, and each by itself to name what was found. */
+/** The values to search for: all in one expression, and each alone to name what was found. */
 interface Sought {
   readonly all: KnownValues;
   readonly each: readonly { readonly name: string; readonly known: KnownValues }[];
-  /** Enough of a neighbouring piece to find the longest value in it, encoded. */
+  /** How many bytes of the neighbouring piece are needed to find the longest value in its longest form. */
   readonly overlap: number;
 }
 
@@ -37,10 +37,10 @@ const UNPACKED_LIMIT = 64 * 1024 * 1024;
 /** Checksum and length. */
 const GZIP_TRAILER_BYTES = 8;
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b, 0x08]);
-/** Letters only: a value that stood unquoted in YAML or JSON leaves a string there, and base64 stays base64. */
+/** Only letters: a value that stood unquoted in YAML or JSON stays a string, and base64 stays base64. */
 const FILLER = 'redacted';
 
-/** Whether a value is long enough to be looked for. */
+/** Whether a value is long enough to be searched for. */
 export function isSearchable(value: string): boolean {
   return value.trim().length >= SHORTEST_SEARCHED;
 }
@@ -61,7 +61,7 @@ export function searchBytes(bytes: Uint8Array, secrets: readonly SoughtSecret[])
   return { findings: [...found.values()], scrubbed: work, left: [...left] };
 }
 
-/** Base64 of base64 of text in which every letter is an escape: longer forms are not looked for across pieces. */
+/** Base64 of base64 of text in which every letter is an escape. Longer forms are not found across pieces. */
 const LONGEST_GROWTH = 16;
 
 function soughtOf(secrets: readonly SoughtSecret[]): Sought {
@@ -75,7 +75,7 @@ function soughtOf(secrets: readonly SoughtSecret[]): Sought {
   return { all, each, overlap: Math.min(longest * LONGEST_GROWTH + 4096, PIECE_BYTES / 2) };
 }
 
-/** Overwrites in place. True when something was changed. */
+/** Overwrites values in place. Returns whether something changed. */
 function scrub(
   bytes: Buffer,
   sought: Sought,
@@ -86,13 +86,13 @@ function scrub(
   const inside = depth === 0 ? undefined : form;
   const repacked = depth < DEEPEST && scrubGzip(bytes, sought, inside ?? 'gzip', depth, told);
   const spans = findIn(bytes, sought);
-  // This is written again, so that the text around a value can still be decoded.
+  // The text is encoded again, so that what surrounds a value can still be decoded.
   const recoded = depth < DEEPEST && scrubBase64(bytes, spans, sought, inside ?? 'base64', depth, told);
   const overwritten = scrubText(bytes, recoded ? findIn(bytes, sought) : spans, sought, form, told);
   return repacked || recoded || overwritten;
 }
 
-/** What is searched at once: the search keeps where each byte came from. */
+/** The size of a piece that is searched at once, because the search remembers the origin of each byte. */
 const PIECE_BYTES = 1024 * 1024;
 
 function scrubText(
@@ -102,7 +102,7 @@ function scrubText(
   form: ResidueForm,
   told: (finding: ResidueFinding) => void,
 ): boolean {
-  // All are named before the first is overwritten: they may be inside each other.
+  // All values are named before the first is overwritten, because one can contain another.
   for (const { start, end } of spans) {
     const written = bytes.subarray(start, end);
     for (const { name, known } of sought.each) if (known.find(written).length > 0) told({ name, form });
@@ -121,7 +121,10 @@ function findIn(bytes: Buffer, sought: Sought): Span[] {
   }
 }
 
-/** Line breaks and indentation stay: what is around the value keeps its lines. Hexadecimal stays hexadecimal. */
+/**
+ * Line breaks and indentation are kept, so the surrounding text keeps its lines. Hexadecimal digits are replaced by
+ * such digits.
+ */
 function overwriteSpan(bytes: Buffer, { start, end }: Span): void {
   const hexadecimal = /^[0-9a-fA-F]{12,}$/.test(bytes.toString('latin1', start, end));
   for (let at = start; at < end; at += 1) {
@@ -214,7 +217,7 @@ function scrubBase64(
     for (let index = 0; index < run[0].length; index += 1) {
       if (/[A-Za-z0-9+/]/.test(run[0][index] ?? '')) places.push(run.index + index);
     }
-    // A byte before the run may look like a digit of it, as a length does in Python's pickles.
+    // A byte before the text can look like a digit of base64, as the length in Python's pickles does.
     for (let skipped = 0; skipped < 4; skipped += 1) {
       if (scrubDigits(bytes, places.slice(skipped), sought, form, depth, told)) {
         changed = true;

@@ -9,7 +9,7 @@ import { isSearchable, type ResidueForm, type SoughtSecret, searchBytes } from '
 export { openQueryHost, requireLinux } from '../host/index.ts';
 export { overwrite } from '../host/linux/overwrite.ts';
 
-/** A file in which a tool left secrets of the document. Names of secrets, never values. */
+/** A file in which a tool left secrets of the document. It names them and never contains their values. */
 export interface Residue {
   readonly path: string;
   readonly tool: string;
@@ -17,36 +17,36 @@ export interface Residue {
   readonly mode: string;
   readonly uid: number;
   readonly gid: number;
-  /** True: every user and every container with this path can read it. */
+  /** Whether every user, and every container with this path, can read it. */
   readonly worldReadable: boolean;
   readonly secrets: readonly string[];
   readonly forms: readonly ResidueForm[];
-  /** Found: it was only looked for. Kept: something of it is still there, and `why`. */
+  /** Found: nothing was changed. Kept: secrets remain in it, and `why` says the reason. */
   readonly state: 'Found' | 'Scrubbed' | 'Kept';
   readonly why?: string;
 }
 
 export interface ResidueReport {
   readonly residues: readonly Residue[];
-  /** Names of secrets whose values were looked for. */
+  /** The names of the secrets that were searched for. */
   readonly searched: readonly string[];
-  /** Secrets that could not be looked for, and files that could not be looked into. */
+  /** Secrets that could not be searched for, and files that could not be read. */
   readonly skipped: readonly { readonly what: string; readonly why: string }[];
 }
 
 export interface ResidueOptions {
-  /** Overwrites a file with as many other bytes; absent: nothing is changed. */
+  /** Overwrites a file with content of the same length. Absent: nothing is changed. */
   readonly overwrite?: (path: string, present: Uint8Array, wanted: Uint8Array) => Promise<void>;
   readonly places?: readonly ResiduePlace[];
 }
 
-/** Larger files are logs of a machine that has run for long, not what a first boot left. */
+/** Larger files are logs of a machine that has run for long, not data of a first boot. */
 const FILE_LIMIT_BYTES = 64 * 1024 * 1024;
 const DEEPEST_DIRECTORY = 12;
 
 /**
- * Searches the places where tools of the first boot leave what they were given for the values of these secrets. Asks the
- * machine only, but for `overwrite`. What cannot be read is told as skipped.
+ * Searches the places where first-boot tools keep their input for the values of these secrets. Only `overwrite` changes
+ * anything. Files that cannot be read are reported as skipped.
  */
 export async function auditResidue(
   host: QueryHost,

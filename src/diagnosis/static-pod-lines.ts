@@ -2,7 +2,7 @@ import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import type { CriContainer } from '../host/cri/queries.ts';
 import { describeExit } from '../host/services/unit-facts.ts';
 
-/** kubeadm's static pods, in the order in which they need each other: the first that ends explains the others. */
+/** kubeadm's static pods in the order in which they depend on each other: the first that fails explains the others. */
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 
 /** Without an API server, controller manager and scheduler end for want of their lease; the API server waits for etcd so. */

@@ -7,7 +7,7 @@ import { unitTrouble } from '../host/services/unit-trouble.ts';
 
 const ORIGIN = 'service manager';
 
-/** Killed once, it may have recovered; this often is no accident. */
+/** After one kill a service may have recovered; this many are no accident. */
 const LEAST_KILLS = 2;
 
 /**

@@ -23,7 +23,7 @@ const LINES = 2000;
 const LEVELS = [1, 2, 3];
 const EVENTS = 100;
 
-/** What the kubelet and containerd left in their files since a moment. What cannot be read counts as empty. */
+/** The lines of the kubelet's and containerd's log files since a moment. A file that cannot be read counts as empty. */
 export async function windowsLogLines(
   host: QueryHost,
   sinceMs: number,
@@ -62,13 +62,13 @@ export async function windowsEventLines(
     const message = /<Message>([^<]*)<\/Message>/.exec(event)?.[1];
     if (provider === undefined || id === undefined) return [];
     const said = message === undefined ? dataOf(event) : unescapeXml(message);
-    // What systemd is to Linux: it starts services and tells how they ended.
+    // The counterpart of systemd: it starts services and reports how they ended.
     const source = provider === 'Service Control Manager' ? 'systemd' : 'kernel';
     return [{ source, origin: `Event Log, ${provider}`, text: `event ${id}: ${said.replace(/\s+/g, ' ').trim()}` }];
   });
 }
 
-/** What an event has where its provider's texts are not installed. */
+/** The data of an event whose provider's texts are not installed. */
 function dataOf(event: string): string {
   return [...event.matchAll(/<Data\b[^<>]*>([^<]*)<\/Data>/g)].map(([, value = '']) => unescapeXml(value)).join(' ');
 }
@@ -82,7 +82,7 @@ function unescapeXml(text: string): string {
     .replaceAll('&amp;', '&');
 }
 
-/** Lines since a moment; one without a time belongs to the one before it. */
+/** The lines since a moment. A line without a time belongs to the line before it. */
 function recent(lines: readonly string[], sinceMs: number, nowMs: number): readonly string[] {
   const from = Math.floor(sinceMs / 1000) * 1000;
   let isRecent = from <= 0;

@@ -12,8 +12,8 @@ export interface BundleFile {
 const TOP = 'machineadm-bundle';
 
 /**
- * A gzipped tar of these files and a manifest of their digests, all below one directory. The same files make the same
- * bytes: sorted names, no owner, no time.
+ * A gzipped tar of these files and a manifest with their digests, all in one directory. The same files always give the
+ * same bytes: names are sorted, owners and times are left out.
  */
 export function packBundle(files: readonly BundleFile[], manifest: Readonly<Record<string, unknown>>): Uint8Array {
   const sorted = files

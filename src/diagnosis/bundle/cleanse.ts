@@ -4,15 +4,18 @@ import { parseDocument } from 'yaml';
 
 const REMOVED = '[redacted]';
 
-/** What a file is, which says where in it secrets are whatever they look like. */
+/** The kind of a file, which tells where it can contain secrets. */
 export type Kind = 'text' | 'manifest' | 'kubeconfig' | 'containerd';
 
-/** A certificate key by itself in a line, as kubeadm prints it under "Using certificate key:". A digest names its algorithm. */
+/**
+ * A certificate key alone on its line, as kubeadm prints it under "Using certificate key:". Digests begin with their
+ * algorithm, so they do not match.
+ */
 const LONE_KEY = /(^|[\s\]:] ?)[0-9a-f]{64}$/gm;
 
 /**
- * Text without secrets: known ones, what looks like one, and in files whose structure is known everything that may be one.
- * Whoever reads a bundle may be anybody, so a file that cannot be read as what it is loses its content.
+ * Removes secrets from text: known values, what looks like a secret, and in structured files every place that can hold
+ * one. Anybody may read a bundle, so a structured file that cannot be parsed loses its content.
  */
 export function cleanse(text: string, kind: Kind = 'text'): string {
   return redact(withoutSecretPlaces(text, kind)).replace(LONE_KEY, `$1${REMOVED}`);
@@ -31,7 +34,7 @@ function withoutSecretPlaces(text: string, kind: Kind): string {
   }
 }
 
-/** YAML or JSON, parsed and written again: comments are dropped. */
+/** Parses YAML or JSON and writes it again; comments are lost. */
 function rewritten(text: string, change: (value: unknown) => unknown): string {
   const document = parseDocument(text, { logLevel: 'silent' });
   if (document.errors.length > 0) {
@@ -42,7 +45,10 @@ function rewritten(text: string, change: (value: unknown) => unknown): string {
   return `${JSON.stringify(change(document.toJS({ maxAliasCount: 100 })), undefined, 2)}\n`;
 }
 
-/** Values of environment variables and of HTTP headers, which Kubernetes writes as `{name, value}`; annotations. */
+/**
+ * Removes the values of environment variables and HTTP headers, which Kubernetes writes as `{name, value}`, and of
+ * annotations.
+ */
 function withoutValues(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutValues);
   if (!isRecord(value)) return value;
@@ -55,7 +61,7 @@ function withoutValues(value: unknown): unknown {
   );
 }
 
-/** Of users only which files they name; of clusters everything. */
+/** Of users, only the paths of files are kept; of clusters, everything. */
 function withoutUsers(value: unknown): unknown {
   if (!isRecord(value)) return REMOVED;
   const users = Array.isArray(value.users) ? value.users : [];
@@ -67,7 +73,7 @@ function withoutUsers(value: unknown): unknown {
   };
 }
 
-/** No string but paths of files. */
+/** Keeps no strings but paths of files. */
 function withoutStrings(value: unknown): unknown {
   if (typeof value === 'string') return /^\/[\w./-]+$/.test(value) ? value : REMOVED;
   if (Array.isArray(value)) return value.map(withoutStrings);
@@ -75,13 +81,13 @@ function withoutStrings(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutStrings(item)]));
 }
 
-/** A quote that is not closed stands for itself: what a header names must be seen of a broken file, too. */
+/** An unclosed quote matches as a plain character, so that the name of a table is also found in a broken file. */
 const TABLE = /^\s*\[{1,2}((?:[^\]"]|"(?:[^"]*"|(?![^"]*")))*)\]/;
 const SECRET_TABLE = /(?:^|[."'])(?:headers?|auths?|credentials?)["']?\s*$/i;
 const ASSIGNMENT = /^\s*[\w."'-]+\s*=\s*/;
 const INLINE_TABLE = /((?:^|[\s{,])["']?(?:headers?|auths?|credentials?)["']?\s*=\s*)\{.*/is;
 
-/** containerd's configuration, which must stay readable when it is broken: by its lines. */
+/** containerd's configuration is cleansed line by line, so that a broken one stays readable. */
 function withoutSecretTables(text: string): string {
   let secret = false;
   return text

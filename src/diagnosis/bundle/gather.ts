@@ -3,12 +3,12 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import type { BundleFile } from './archive.ts';
 import { cleanse, type Kind } from './cleanse.ts';
 
-/** The end of a log tells most; the start of a configuration does. */
+/** The limit for one file. Of a longer log the end is kept, of a longer configuration the beginning. */
 const MOST_BYTES = 1024 * 1024;
 const JOURNAL_LINES = '4000';
 const LIMIT_MS = 10_000;
 
-/** All configurations that are taken, and what they are. Never a key, never a Secret's file. */
+/** The configurations that are collected, with their kinds. Keys and files of Secrets are never among them. */
 const CONFIGURATIONS: Readonly<Record<string, Kind>> = {
   '/etc/containerd/config.toml': 'containerd',
   '/etc/default/kubelet': 'text',
@@ -33,7 +33,9 @@ const CONFIGURATIONS: Readonly<Record<string, Kind>> = {
 const UNITS = ['kubelet.service', 'containerd.service', 'machineadm.service'];
 const CERTIFICATE_DIRECTORIES = ['/etc/kubernetes/pki', '/etc/kubernetes/pki/etcd'];
 
-/** What is gathered of the machine itself, cleansed and bounded. What is not there is left out. Queries only. */
+/**
+ * Collects files of the machine, without secrets and limited in size. Missing files are left out. Uses queries only.
+ */
 export async function gatherFiles(host: QueryHost): Promise<readonly BundleFile[]> {
   const parts = await Promise.all([
     ...Object.entries(CONFIGURATIONS).map(([path, kind]) => configuration(host, path, kind)),
@@ -50,19 +52,19 @@ export async function gatherFiles(host: QueryHost): Promise<readonly BundleFile[
 
 async function configuration(host: QueryHost, path: string, kind: Kind): Promise<readonly BundleFile[]> {
   const bytes = await host.readRange(path, 0, MOST_BYTES).catch(() => undefined);
-  // Files of /proc have no length, which a read by range cannot know.
+  // Files in /proc report no size, so they cannot be read by range.
   const text = bytes === undefined ? undefined : bytes.length > 0 ? decode(bytes) : await host.readText(path);
   return text === undefined ? [] : [{ path: `files${path}`, content: cleanse(text, kind) }];
 }
 
 async function manifests(host: QueryHost): Promise<readonly BundleFile[]> {
   const directory = '/etc/kubernetes/manifests';
-  // As the kubelet reads them, whatever they are called (k/k pkg/kubelet/config/file.go).
+  // All names that the kubelet reads as manifests (k/k pkg/kubelet/config/file.go).
   const names = ((await host.list(directory)) ?? []).filter((name) => !name.startsWith('.'));
   return (await Promise.all(names.map((name) => configuration(host, `${directory}/${name}`, 'manifest')))).flat();
 }
 
-/** Of each certificate what it says; keys are not opened, and no PEM is kept. */
+/** The readable fields of each certificate. Keys are not opened, and no PEM text is kept. */
 async function certificates(host: QueryHost): Promise<readonly BundleFile[]> {
   const lines: string[] = [];
   for (const directory of CERTIFICATE_DIRECTORIES) {
@@ -96,7 +98,7 @@ async function log(host: QueryHost, path: string): Promise<readonly BundleFile[]
 
 const POD_LOGS = '/var/log/pods';
 const MOST_POD_LOG_BYTES = 64 * 1024;
-/** Static pods of the control plane: of other pods nobody knows what they say. */
+/** Only logs of the control plane's static pods: other pods may log anything. */
 const COMPONENT = /^kube-system_(etcd|kube-apiserver|kube-controller-manager|kube-scheduler)-/;
 
 async function podLogs(host: QueryHost): Promise<readonly BundleFile[]> {

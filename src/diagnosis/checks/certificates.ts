@@ -3,7 +3,10 @@ import { pemBlocks } from '@machineadm/document/pem.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
 
-/** Each certificate of a kubeadm node, and the CA that must have signed it (k/k cmd/kubeadm/app/phases/certs/certlist.go). */
+/**
+ * Each certificate of a kubeadm node and the CA that must have signed it (k/k
+ * cmd/kubeadm/app/phases/certs/certlist.go).
+ */
 const CERTIFICATES: readonly (readonly [string, string | undefined])[] = [
   ['ca.crt', undefined],
   ['front-proxy-ca.crt', undefined],

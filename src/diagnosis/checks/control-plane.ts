@@ -25,11 +25,11 @@ export async function checkControlPlane(host: QueryHost): Promise<readonly Findi
   return checks;
 }
 
-/** The API server of this machine asks etcd there; a packet filter may let it listen and drop what comes for it. */
+/** The API server connects to etcd there. A packet filter can drop connections although etcd listens. */
 async function etcdPortCheck(host: QueryHost): Promise<readonly Finding[]> {
   if (!(await listeningPorts(host)).has(ETCD.port)) return [];
   const failure = await probeTcp(ETCD.name, ETCD.port, TIMEOUT_MS);
-  // Refused: it stopped listening in the meantime.
+  // Refused: etcd stopped listening in the meantime.
   if (failure === undefined || failure === 'ECONNREFUSED') return [];
   return [
     {
@@ -43,7 +43,7 @@ async function etcdPortCheck(host: QueryHost): Promise<readonly Finding[]> {
   ];
 }
 
-/** Where the API server of this machine is reached, by its manifest; undefined: it has none. */
+/** The address of this machine's API server, from its manifest; undefined: there is no manifest. */
 export async function ownApiServer(host: QueryHost): Promise<Endpoint | undefined> {
   const manifest = await host.readText('/etc/kubernetes/manifests/kube-apiserver.yaml');
   if (manifest === undefined) return undefined;
@@ -53,7 +53,7 @@ export async function ownApiServer(host: QueryHost): Promise<Endpoint | undefine
   };
 }
 
-/** `healthy`, or what is wrong. */
+/** `healthy`, or a description of the problem. */
 export function askApiServer(endpoint: Endpoint): Promise<string> {
   return ask(`https://${hostAndPort(endpoint)}/livez`);
 }
@@ -71,7 +71,7 @@ function judge(id: string, name: string, answer: string): Finding {
       };
 }
 
-/** The certificate is not judged: this asks whether something lives, and believes nothing that it says. */
+/** The certificate is not verified: only whether something answers matters here, and no answer is trusted. */
 async function ask(url: string): Promise<string> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
@@ -81,7 +81,7 @@ async function ask(url: string): Promise<string> {
       partial: true,
       signal,
     });
-    // 401 and 403 come from a server that lives and does not let strangers ask.
+    // 401 and 403 come from a running server that refuses anonymous requests.
     return [200, 401, 403].includes(status) ? 'healthy' : `it answers ${status}`;
   } catch (error) {
     if (signal.aborted) return `no answer within ${TIMEOUT_MS / 1000} s`;

@@ -3,7 +3,7 @@ import { errorCode, probeTcp, resolveName } from '../../host/network/reachabilit
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
 
-/** Where an API server is looked for. */
+/** The address of an API server. */
 export interface Endpoint {
   readonly name: string;
   readonly port: number;
@@ -23,7 +23,10 @@ export function hostAndPort({ name, port }: Endpoint): string {
 
 const CA_PATH = '/etc/kubernetes/pki/ca.crt';
 const STEP_MS = 4000;
-/** From here on certificates and tokens are refused in practice: kubeadm makes certificates valid from five minutes ago on. */
+/**
+ * A larger difference makes certificates and tokens fail: kubeadm's certificates are valid from five minutes before
+ * they are made.
+ */
 const GREATEST_SKEW_S = 300;
 
 /**
@@ -82,10 +85,13 @@ function unreachable(shown: string, code: string): Finding {
   };
 }
 
-/** A list of checks is short; more is none of an API server. */
+/** A list of health checks is short; a longer answer is not from an API server. */
 const LONGEST_BODY = 64 * 1024;
 
-/** TLS and one request. Without a CA on the disk the certificate is not judged, as a joining machine cannot yet. */
+/**
+ * Makes a TLS connection and one request. Without a CA on the disk the certificate is not verified: a machine that
+ * joins cannot do so yet.
+ */
 async function greet(
   host: QueryHost,
   endpoint: Endpoint,
@@ -103,14 +109,14 @@ async function greet(
   ];
 }
 
-/** What an API server answers without credentials, or the code of the error. */
+/** The API server's answer to an anonymous request, or the code of the error. */
 async function ask(endpoint: Endpoint, path: string, ca: string | undefined): Promise<SingleAnswer | string> {
   const signal = AbortSignal.timeout(STEP_MS);
   try {
     return await requestOnce(new URL(path, `https://${hostAndPort(endpoint)}`), {
       ...(ca === undefined ? { rejectUnauthorized: false } : { ca }),
       largest: LONGEST_BODY,
-      // The status is an answer already.
+      // The status code alone is an answer.
       partial: true,
       signal,
     });
@@ -119,7 +125,7 @@ async function ask(endpoint: Endpoint, path: string, ca: string | undefined): Pr
   }
 }
 
-/** A member on this machine that does not start may be what takes the quorum from the others. */
+/** An etcd member of this machine that does not start can be the reason why the quorum is lost. */
 async function hasOwnEtcd(host: QueryHost): Promise<boolean> {
   return (await host.stat('/etc/kubernetes/manifests/etcd.yaml')) !== undefined;
 }
@@ -187,7 +193,7 @@ function refusedByTls(shown: string, code: string): Finding {
   }
 }
 
-/** The HTTP date has whole seconds; a request takes some time as well. */
+/** The HTTP date has whole seconds, and the request itself takes time. */
 function clockCheck(date: string | undefined, now: number): readonly Finding[] {
   const there = Date.parse(date ?? '');
   if (Number.isNaN(there)) return [];

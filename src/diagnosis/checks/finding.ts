@@ -9,26 +9,29 @@ import { runChecks } from '../../host/processes/checks.ts';
  */
 export type Severity = 'passed' | 'warning' | 'failed' | 'undecided' | 'skipped';
 
-/** What one check found. Holds no secret. */
+/** The result of one check. Contains no secrets. */
 export interface Finding {
-  /** Stable: `disk/var/lib/etcd`, `IMG-03`, `document/SysctlUnknown`. */
+  /** A stable id: `disk/var/lib/etcd`, `IMG-03`, `document/SysctlUnknown`. */
   readonly id: string;
-  /** What was checked, or the group in which a report shows it. */
+  /** What was checked, or the group under which a report shows it. */
   readonly title: string;
   readonly severity: Severity;
-  /** What was found, in words that the catalogue knows (`catalogue/machine-facts.ts`) where it explains a failure. */
+  /**
+   * What was found. Where it explains a failure, it has the words that the catalogue matches
+   * (`catalogue/machine-facts.ts`).
+   */
   readonly text: string;
   readonly reason?: Reason;
   readonly remedy?: string;
-  /** The field of the document that it is about, and its place. */
+  /** The field of the document that the finding is about, and its place. */
   readonly field?: string;
   readonly position?: Place;
 }
 
-/** All checks of some kind. Never throws for what is wrong with the machine. */
+/** One group of checks. Problems of the machine are findings; they are never thrown. */
 export type Look = () => Promise<readonly Finding[]>;
 
-/** Takes all looks at the machine at once: one that throws or is late is told as skipped. */
+/** Runs all groups of checks at the same time. A group that throws or exceeds the limit is reported as skipped. */
 export async function lookAround(looks: Readonly<Record<string, Look>>, limitMs: number): Promise<readonly Finding[]> {
   const skipped = (id: string, error: unknown): Finding => {
     return { id, title: 'machine', severity: 'skipped', text: `${id}: ${errorMessage(error)}` };

@@ -3,7 +3,7 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import { unitLines } from '../unit-lines.ts';
 import type { Finding } from './finding.ts';
 
-/** The kubelet's unit on a machine that is a node. */
+/** Checks the kubelet's unit on a node. */
 export async function checkKubelet(host: QueryHost, now: number): Promise<readonly Finding[]> {
   const base = { id: 'node/kubelet', title: 'node' } as const;
   const lines = await unitLines(host, 'kubelet.service', now);

@@ -9,30 +9,31 @@ const CONTROL_PLANE_CPUS = 2;
 const CONTROL_PLANE_MIB = 1700;
 const MIB = 1024 * 1024;
 
-/** Where kubelet, containerd and etcd keep what grows. */
+/** A directory in which the kubelet, containerd or etcd store growing data. */
 interface Growing {
   readonly path: string;
-  /** With less free space than this the program that writes there fails. */
+  /** With less free space the program that writes there fails. */
   readonly leastMiB: number;
   /** Below this share of free space the kubelet evicts pods (k/k pkg/kubelet/eviction/defaults_linux.go); 0: it does not look. */
   readonly evictionPercent: number;
   readonly of: readonly MachineUse[];
 }
 
-/** What a machine is, or is to become. */
+/** What the machine is, or what it is to become. */
 export type MachineUse = 'host' | 'worker' | 'controlPlane';
 const NODES: readonly MachineUse[] = ['worker', 'controlPlane'];
 
 /** What the kubelet keeps free by evicting pods (k/k pkg/kubelet/eviction/defaults_linux.go), and twice that on larger machines. */
 const EVICTION_MIB = 100;
-/** Of a machine that runs no kubelet, the share of its memory below which programs begin to fail. */
+/** On a machine without a kubelet: the share of free memory below which programs begin to fail. */
 const SHARE_OF_HOST = 0.02;
 const SHARE_OF_NODE = 0.2;
 
 const GROWING: readonly Growing[] = [
   { path: '/var/lib/kubelet', leastMiB: 32, evictionPercent: 10, of: NODES },
   { path: '/var/lib/containerd', leastMiB: 32, evictionPercent: 15, of: NODES },
-  // A segment of the write-ahead log is allocated whole, 64 MB (etcd server/storage/wal SegmentSizeBytes), and the next one ahead.
+  // etcd allocates each segment of its write-ahead log whole, 64 MB (etcd server/storage/wal SegmentSizeBytes), and the
+  // next one in advance.
   { path: '/var/lib/etcd', leastMiB: 128, evictionPercent: 0, of: ['controlPlane'] },
   { path: '/var/log', leastMiB: 16, evictionPercent: 0, of: ['host', ...NODES] },
 ];
@@ -70,7 +71,7 @@ async function spaceOf(host: QueryHost, path: string): Promise<Space | undefined
   for (let at = path; ; at = at.slice(0, at.lastIndexOf('/')) || '/') {
     const args = ['-n', '-r', '-b', '-o', 'TARGET,SIZE,AVAIL,OPTIONS', '--target', at];
     const { status, stdout } = await host.query({ program: 'findmnt', args, timeoutMs: 5000 });
-    // The last line is the file system on top.
+    // The last line is the file system that is mounted on top.
     const fields = stdout.trim().split('\n').at(-1)?.split(' ') ?? [];
     const [target, size, free, options] = fields;
     if (status === 0 && target !== undefined && Number(size) > 0) {
@@ -134,7 +135,7 @@ export async function checkCapacity(
   const available = Math.floor(kib('MemAvailable') / 1024);
   const figures = `${available} MiB of ${total} MiB available`;
   const isControlPlane = use === 'controlPlane';
-  // A small machine has less left than a large one when all is well.
+  // A small machine has less free memory than a large one even when nothing is wrong.
   const scarce = use === 'host' ? total * SHARE_OF_HOST : Math.min(2 * EVICTION_MIB, total * SHARE_OF_NODE);
   const memory: Finding =
     isControlPlane && total < CONTROL_PLANE_MIB
@@ -170,7 +171,7 @@ export async function checkCapacity(
   return Number.isNaN(total) ? [processors] : [memory, processors];
 }
 
-/** Swap that is on. `willBeDisabled`: the document turns it off. */
+/** Checks whether swap is on. `willBeDisabled`: the document turns it off. */
 export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promise<readonly Finding[]> {
   const devices = ((await host.readText('/proc/swaps')) ?? '')
     .split('\n')

@@ -4,7 +4,10 @@ import type { Finding } from './finding.ts';
 /** RFC 1123 subdomain, as a Node's name must be (k/k staging/src/k8s.io/apimachinery/pkg/util/validation). */
 const NODE_NAME = /^[a-z0-9](?:-*[a-z0-9])*(?:\.[a-z0-9](?:-*[a-z0-9])*)*$/;
 
-/** Whether the host name can name a Node, and resolves. `willBeSet`: the document sets it, so it need not resolve yet. */
+/**
+ * Checks that the host name can be the name of a Node and that it resolves. `willBeSet`: the document sets it, so it
+ * need not resolve yet.
+ */
 export async function checkHostname(host: QueryHost, name: string, willBeSet: boolean): Promise<readonly Finding[]> {
   const base = { id: 'hostname', title: 'network' } as const;
   if (!NODE_NAME.test(name.toLowerCase()) || name.length > 253) {

@@ -14,7 +14,7 @@ const CONTROL_PLANE_PORTS: readonly (readonly [number, string])[] = [
   [2381, 'etcd'],
 ];
 
-/** The ports that the node's programs will listen on. A machine that is a node already has them taken by those. */
+/** Checks the ports on which a node's programs listen. On a node these programs already use them. */
 export async function checkPorts(
   host: QueryHost,
   isControlPlane: boolean,

@@ -3,8 +3,8 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
 
 /**
- * The container runtime behind a socket (`unix:///run/containerd/containerd.sock`), over CRI, and the images that it has
- * of those wanted. `willBeConfigured`: the document configures containerd, so that what it lacks now says little.
+ * Checks the container runtime behind a socket (`unix:///run/containerd/containerd.sock`) over CRI, and which of the
+ * wanted images it has. `willBeConfigured`: the document configures containerd, so what is missing now means little.
  */
 export async function checkRuntime(
   host: QueryHost,

@@ -2,27 +2,33 @@ import type { Version } from '@machineadm/document/program-version.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
 import type { UnitFiles } from './unit-files.ts';
 
-/** Version of contract/CONTRACT.md that the suite checks. It grows with every change of a clause. */
+/** The version of contract/CONTRACT.md that is checked. It grows with every change of a clause. */
 export const CONTRACT_VERSION = '1.2';
 
-/** RFC 2119: a machine that breaks a MUST does not keep the contract; a SHOULD costs what its clause says. */
+/**
+ * As in RFC 2119. A machine that breaks a MUST does not fulfil the contract; the clause says what a broken SHOULD
+ * costs.
+ */
 export type Level = 'MUST' | 'SHOULD';
 
-/** What a machine or an image is to become, which decides the clauses that apply. */
+/** What a machine or image is to become. It decides which clauses apply. */
 export type Profile = 'host' | 'kubernetes' | 'windows';
 
-/** Programs whose version a clause asks for. */
+/** The programs whose versions clauses depend on. */
 export type VersionedProgram = 'kubeadm' | 'kubelet' | 'containerd';
 
-/** What the clauses are checked on: the running machine, or the files of an image that nobody booted. */
+/** What is checked: the running machine, or the files of an image that was never booted. */
 export interface Subject {
   readonly tree: RootTree;
   readonly profile: Profile;
-  /** The tree is the root of a running machine: /proc, /run and /sys are its own. */
+  /** Whether the tree is the root of a running machine, so that /proc, /run and /sys are its own. */
   readonly isRunning: boolean;
-  /** Absolute path of machineadm in the tree; undefined: it is not installed there. */
+  /** The absolute path of machineadm in the tree; undefined: not installed. */
   readonly program: string | undefined;
-  /** What a program may be: one version where that is certain, several where its file names several, none where none. */
+  /**
+   * The possible versions of a program: one where it is certain, several where the files suggest several, none where
+   * nothing tells.
+   */
   readonly versions: (program: VersionedProgram) => readonly Version[];
   readonly units: UnitFiles;
 }
@@ -35,9 +41,9 @@ export type ClauseResult =
   | { readonly state: 'kept' | 'notProven' | 'notApplicable'; readonly text: string }
   | { readonly state: 'broken'; readonly text: string; readonly remedy: string };
 
-/** A clause of the contract that a machine or an image can be checked for. */
+/** A clause of the contract that can be checked on a machine or an image. */
 export interface Clause {
-  /** As contract/CONTRACT.md names it: never given to another clause. */
+  /** The id in contract/CONTRACT.md. It is never used for another clause. */
   readonly id: string;
   readonly level: Level;
   readonly title: string;
@@ -52,12 +58,12 @@ export function broken(text: string, remedy: string): ClauseResult {
   return { state: 'broken', text, remedy };
 }
 
-/** The clause applies and could not be decided; why. */
+/** The result of a clause that applies and could not be decided, with the reason. */
 export function notProven(text: string): ClauseResult {
   return { state: 'notProven', text };
 }
 
-/** The clause does not apply here; why. */
+/** The result of a clause that does not apply, with the reason. */
 export function notApplicable(text: string): ClauseResult {
   return { state: 'notApplicable', text };
 }

@@ -11,7 +11,7 @@ const GLIBC = [2, 28] as const;
 /** systemd NEWS: UnsetEnvironment=, without which UNIT-03 and UNIT-06 have no effect, came with 235. */
 const SYSTEMD = 235;
 
-/** Programs of every run: util-linux and coreutils. */
+/** Programs that every run needs: util-linux and coreutils. */
 const EVERY_RUN = ['findmnt', 'lsblk', 'mount', 'umount', 'sync', 'sh'];
 
 /**
@@ -58,7 +58,7 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
     id: 'IMG-02',
     level: 'MUST',
     title: 'glibc 2.28, libstdc++.so.6 and libgcc_s.so.1, each or newer',
-    // Without them the loader starts no instruction of this program, and says which one it misses.
+    // Without these libraries the program cannot be started at all; the loader names the missing one.
     check: ({ tree, isRunning }) => (isRunning ? kept('this program was loaded') : libraries(tree)),
   },
   {
@@ -95,13 +95,13 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
     check({ tree, program }) {
       if (program === undefined) return notProven('machineadm is not installed here');
       const remedy = 'Install the program as root into /usr/local/bin, /usr/bin or /opt/bin.';
-      // The directories that the name leads through, and those of the file that a link stands for.
+      // The directories of the path and, where it is a link, those of the file that it leads to.
       const paths = [program, tree.stat(program)?.path ?? program];
       for (const start of paths) {
         for (let path = start; ; path = dirname(path)) {
           const stat = tree.lstat(path);
           if (stat === undefined) return notProven(`${path} cannot be read`);
-          // A directory with the sticky bit keeps others from replacing what is not theirs; it is still no place for this.
+          // The sticky bit protects the files of others, but such a directory is still no place for a program of root.
           if (stat.uid !== 0 || (stat.type !== 'symlink' && (stat.mode & 0o022) !== 0)) {
             const mode = (stat.mode & 0o7777).toString(8).padStart(4, '0');
             return broken(`${path} has the mode ${mode} and belongs to user ${stat.uid}`, remedy);
@@ -217,7 +217,7 @@ function libraries(tree: RootTree): ClauseResult {
   return missing.length === 0 ? kept(version) : broken(`missing: ${missing.join(', ')}`, remedy);
 }
 
-/** From the library that systemd's programs share: its name has the version and the revision of the package. */
+/** From the shared library of systemd's programs, whose name contains the version and revision of the package. */
 function installedSystemd(tree: RootTree): number | undefined {
   const names = [...libraryDirectories(tree), '/usr/lib', '/lib'].flatMap((directory) =>
     tree.list(`${directory}/systemd`),

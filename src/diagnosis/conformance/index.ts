@@ -18,18 +18,18 @@ export const CLAUSES: readonly Clause[] = [
   ...RUN_CLAUSES,
 ];
 
-/** The clauses of a profile: a Windows node shares none with Linux. */
+/** The clauses of a profile. Windows and Linux nodes have no clause in common. */
 export function clausesOf(profile: Profile): readonly Clause[] {
   return profile === 'windows' ? WINDOWS_CLAUSES : CLAUSES;
 }
 
-/** How a subject keeps one clause. */
+/** The result of one clause, with its id and level. */
 export type Judgement = ClauseResult & { readonly id: string; readonly level: Level; readonly title: string };
 
-/** `notProven`: no MUST is broken, and one that applies could not be decided. */
+/** `notProven`: no MUST is broken, and at least one that applies could not be decided. */
 export type Verdict = 'kept' | 'broken' | 'notProven';
 
-/** Checks every clause. A check that throws is reported as not proven: nothing is hidden. */
+/** Checks every clause. A check that throws is reported as not proven, so that nothing is hidden. */
 export async function judge(
   subject: Subject,
   clauses: readonly Clause[] = clausesOf(subject.profile),
@@ -45,13 +45,13 @@ export async function judge(
   );
 }
 
-/** Only a MUST decides: a SHOULD that is broken costs what its clause says. */
+/** Only MUST clauses decide the verdict. */
 export function verdictOf(judgements: readonly Judgement[]): Verdict {
   const states = judgements.filter(({ level }) => level === 'MUST').map(({ state }) => state);
   return states.includes('broken') ? 'broken' : states.includes('notProven') ? 'notProven' : 'kept';
 }
 
-/** What a root is judged as, where nobody says it: Windows by its kernel, a node by any program of Kubernetes. */
+/** The profile of a root where none was chosen: Windows by its kernel, a node by any program of Kubernetes. */
 export function profileOf({ tree }: Pick<Subject, 'tree'>): Profile {
   if (tree.stat('/Windows/System32') !== undefined) return 'windows';
   const isNode = [tree.which('kubeadm'), tree.which('kubelet')].some((path) => path !== undefined);

@@ -3,7 +3,7 @@ import type { Subject } from './clause.ts';
 
 const MODULES = '/lib/modules';
 
-/** The kernels that the clauses are about: the running one, or all that the image can boot. */
+/** The kernels that matter: the running one, or all that the image can boot. */
 export function kernelsOf({ tree, isRunning }: Subject): readonly string[] {
   if (isRunning) {
     const release = tree.readText('/proc/sys/kernel/osrelease')?.trim();
@@ -24,7 +24,7 @@ export function kernelVersion(release: string): readonly [number, number] | unde
   return major === undefined || minor === undefined ? undefined : [Number(major), Number(minor)];
 }
 
-/** Why a kernel cannot load a module; undefined where it can, or has it built in. */
+/** Why a kernel cannot load a module; undefined where it can, or where the module is built in. */
 export function whyWithoutModule({ tree, isRunning }: Subject, release: string, module: string): string | undefined {
   const loaded =
     isRunning &&
@@ -40,7 +40,7 @@ export function whyWithoutModule({ tree, isRunning }: Subject, release: string, 
   return disabled === undefined ? undefined : `${disabled} keeps ${module} from being loaded`;
 }
 
-/** modules.dep has a module before the colon, and what it needs after it. */
+/** In modules.dep the module stands before the colon, and what it needs after it. */
 function firstColumn(text: string): string {
   return text
     .split('\n')

@@ -3,7 +3,7 @@ import { parse } from 'smol-toml';
 import { unescapeOctal } from '../../host/files/paths.ts';
 import type { Subject } from './clause.ts';
 
-/** What becomes of what is written at a path. */
+/** Whether data written at a path survives a reboot. */
 export interface Durability {
   /** `lasting`: on a disk; `volatile`: gone with the next boot; `readOnly`: nothing can be written. */
   readonly state: 'lasting' | 'volatile' | 'readOnly' | 'unknown';
@@ -25,7 +25,7 @@ const NEVER_WRITTEN = ['squashfs', 'erofs', 'iso9660', 'cramfs'];
 const BOOT_LOADERS = ['/boot/grub/grub.cfg', '/boot/grub2/grub.cfg', '/etc/kernel/cmdline', '/usr/lib/kernel/cmdline'];
 const LOADER_ENTRIES = ['/boot/loader/entries', '/efi/loader/entries', '/usr/lib/bootc/kargs.d'];
 
-/** What becomes of what is written at `path` on the running machine, or on one that boots from this image. */
+/** Whether data written at `path` survives a reboot, on the running machine or on one that boots from this image. */
 export function durabilityOf(subject: Subject, path: string): Durability {
   if (subject.isRunning)
     return mountedDurability(subject, mountsOf(subject.tree.readText('/proc/self/mountinfo')), path);
@@ -72,7 +72,7 @@ function mountedDurability(subject: Subject, mounts: readonly Mount[], path: str
   }
   const upper = options.find((option) => option.startsWith('upperdir='))?.slice('upperdir='.length);
   if (upper === undefined) return { state: 'readOnly', text: `${what} has no upper directory` };
-  // The upper directory is named as whoever mounted it saw it: an initramfs, or the host of a container.
+  // The upper directory is a path on the system that made the mount: an initramfs, or the host of a container.
   if (subject.isRunning && subject.tree.stat(upper) === undefined) {
     return { state: 'unknown', text: `${what}: its upper directory ${upper} cannot be seen from here` };
   }
@@ -83,7 +83,7 @@ function mountedDurability(subject: Subject, mounts: readonly Mount[], path: str
     : { state: below.state, text: `${what}, whose upper directory is on ${below.text}` };
 }
 
-/** The mount that a path is on: the longest, and of several at one place the last. */
+/** The mount that contains a path: the one with the longest target, and the last of several at the same target. */
 function mountOf(mounts: readonly Mount[], path: string): Mount | undefined {
   const isAbove = (at: string): boolean => at === '/' || path === at || path.startsWith(`${at}/`);
   return mounts
@@ -139,7 +139,7 @@ function configuredMounts({ tree, units }: Subject): readonly Mount[] {
   return [...fstab, ...mounts];
 }
 
-/** What puts a memory file system over a path at boot, and is no mount in fstab. */
+/** What mounts a memory file system over a path at boot without an entry in fstab. */
 function madeVolatileAtBoot({ tree }: Subject, path: string, kernel: readonly string[]): Durability | undefined {
   const inMemory = (source: string): Durability => ({ state: 'volatile', text: `${source} keeps ${path} in memory` });
   const value = (name: string): string | undefined =>
