@@ -7,7 +7,8 @@ import { destroyMachines, freeAddresses, listMachines, startMachine } from '../l
 import { GATEWAY } from '../lab/host-changes.ts';
 import type { Machine } from '../lab/machine.ts';
 
-const HERE = join(import.meta.dirname, 'lab');
+/** Sources of the documents of its machines. */
+export const SOURCES = join(import.meta.dirname, 'lab');
 /** Where the machines have their document: three sources, merged in the order of their names. */
 const DOCUMENT = '/etc/machineadm/bootstrap.d';
 
@@ -152,7 +153,7 @@ export async function labQuickstart(binary: string, { workers, keep, kubernetes 
         '10-node.yaml',
         joining.caCertHash === undefined ? '20-control-plane.yaml' : '20-worker.yaml',
       ]) {
-        await machine.copyIn(join(HERE, file), `${DOCUMENT}/${file}`);
+        await machine.copyIn(join(SOURCES, file), `${DOCUMENT}/${file}`);
       }
       await machine.write(
         `${DOCUMENT}/30-machine.yaml`,
@@ -188,7 +189,7 @@ export async function labQuickstart(binary: string, { workers, keep, kubernetes 
 
 /** Not our word for it: what the API server says, and a pod that the cluster runs. */
 async function askPod(controlPlane: Machine): Promise<boolean> {
-  await controlPlane.copyIn(join(HERE, 'pod.yaml'), '/root/pod.yaml');
+  await controlPlane.copyIn(join(SOURCES, 'pod.yaml'), '/root/pod.yaml');
   const steps = [
     ['kubectl', 'get', 'nodes', '-o', 'wide'],
     ['kubectl', 'wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=5m'],
@@ -211,7 +212,7 @@ function waitFor(command: string): string[] {
 }
 
 /** `sha256:` and the digest of the public key of the cluster's CA, as kubeadm prints it. */
-async function caCertHash(controlPlane: Machine): Promise<string> {
+export async function caCertHash(controlPlane: Machine): Promise<string> {
   const pem = await controlPlane.shell('cat /etc/kubernetes/pki/ca.crt');
   const publicKey = new X509Certificate(pem).publicKey.export({ type: 'spki', format: 'der' });
   return `sha256:${createHash('sha256').update(publicKey).digest('hex')}`;

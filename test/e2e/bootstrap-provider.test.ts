@@ -6,8 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { buildLayer } from '../../scripts/lab/artefacts.ts';
-import { MACHINE, NAMESPACE, providerObjects, shownCommands } from '../support/bootstrap-provider.ts';
-import { goldenUserData } from '../support/capi.ts';
+import { MACHINE, NAMESPACE, providerObjects, shownCommands, userDataOfWorker } from '../support/bootstrap-provider.ts';
 import { initDocument, newSeeds } from '../support/documents.ts';
 import { AGENT, ALL_CASES, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../support/lab.ts';
 
@@ -101,28 +100,6 @@ describe('beside the kubeadm bootstrap provider', { skip, timeout: 20 * MINUTE }
     }
   }
 
-  /** What the provider makes of the worker of the examples in this cluster, for a kubeadm of this age. */
-  function userDataOfProvider(): string {
-    const discovery = {
-      apiServerEndpoint: `${management.machine.ip}:6443`,
-      caCertHashes: [seeds.caHash],
-      token: seeds.token,
-    };
-    const changes: readonly (readonly [RegExp, string])[] = [
-      // kubeadm 1.20 takes no credential plug-in in a discovery file: discovery by token, as the provider makes it by default.
-      [/^- {3}path: \/etc\/kubernetes\/discovery\.conf\n(?: .*\n)*/m, ''],
-      [/^( +)file:\n +kubeConfigPath: .*$/m, `$1bootstrapToken: ${JSON.stringify(discovery)}`],
-      // The kernel of a nested machine has no configuration that kubeadm could read.
-      [/^( +)- HTTPProxyCIDR$/m, '$&\n$1- SystemVerification'],
-    ];
-    let userData = goldenUserData('02-worker-registry-mirrors', 'join-worker');
-    for (const [from, to] of changes) {
-      assert.match(userData, from);
-      userData = userData.replace(from, to);
-    }
-    return userData;
-  }
-
   let untouched: ReadonlyMap<string, string>;
 
   test('the commands of the page make a second Secret, and touch nothing else', { timeout: 5 * MINUTE }, async () => {
@@ -130,7 +107,8 @@ describe('beside the kubeadm bootstrap provider', { skip, timeout: 20 * MINUTE }
     await create(definition('bootstrap.cluster.x-k8s.io', 'KubeadmConfig', 'kubeadmconfigs'));
     await shell('kubectl wait --for=condition=Established --timeout=50s crd --all');
     await shell(`kubectl create namespace ${NAMESPACE}`);
-    const { config, machine, secret } = providerObjects(userDataOfProvider(), VERSION);
+    const userData = userDataOfWorker(`${management.machine.ip}:6443`, seeds.caHash, seeds.token);
+    const { config, machine, secret } = providerObjects(userData, VERSION);
     const { metadata } = await create(config);
     await create(machine);
     await create(secret(metadata.uid));

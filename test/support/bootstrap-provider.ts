@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { goldenUserData } from './capi.ts';
 
 const PAGE = join(import.meta.dirname, '../../docs/bootstrap-provider.md');
 
@@ -58,4 +59,26 @@ export function providerObjects(userData: string, version: string) {
       },
     }),
   } as const;
+}
+
+/**
+ * What the provider makes of the worker of the examples, to join a cluster of kubeadm 1.20.
+ * @param endpoint host and port of the API server
+ * @param caHash `sha256:` and the digest of its authority's public key
+ */
+export function userDataOfWorker(endpoint: string, caHash: string, token: string): string {
+  const discovery = { apiServerEndpoint: endpoint, caCertHashes: [caHash], token };
+  const changes: readonly (readonly [RegExp, string])[] = [
+    // kubeadm 1.20 takes no credential plug-in in a discovery file: discovery by token, as the provider makes it by default.
+    [/^- {3}path: \/etc\/kubernetes\/discovery\.conf\n(?: .*\n)*/m, ''],
+    [/^( +)file:\n +kubeConfigPath: .*$/m, `$1bootstrapToken: ${JSON.stringify(discovery)}`],
+    // The kernel of a nested machine has no configuration that kubeadm could read.
+    [/^( +)- HTTPProxyCIDR$/m, '$&\n$1- SystemVerification'],
+  ];
+  let userData = goldenUserData('02-worker-registry-mirrors', 'join-worker');
+  for (const [from, to] of changes) {
+    assert.match(userData, from);
+    userData = userData.replace(from, to);
+  }
+  return userData;
 }

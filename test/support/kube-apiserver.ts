@@ -109,14 +109,20 @@ export async function startKubeApiServer(): Promise<KubeApiServer> {
       const { status } = await ask(url, ca, ADMIN, 'GET', '/readyz');
       return status === 200;
     });
-    return server(url, readFileSync(certificate, 'utf8'), stop);
+    return apiServerAt(url, readFileSync(certificate, 'utf8'), ADMIN, stop);
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-function server(url: string, certificateAuthority: string, stop: () => Promise<void>): KubeApiServer {
+/** An API server that runs; with the token of an administrator, and what ends it. */
+export function apiServerAt(
+  url: string,
+  certificateAuthority: string,
+  adminToken: string,
+  stop: () => Promise<void>,
+): KubeApiServer {
   const known = (token: string): ApiCredential => ({
     server: new URL(url),
     serverName: undefined,
@@ -126,9 +132,9 @@ function server(url: string, certificateAuthority: string, stop: () => Promise<v
   return {
     url,
     certificateAuthority,
-    admin: known(ADMIN),
+    admin: known(adminToken),
     node: (name) => known(nodeToken(name)),
-    async ask(method, path, body, credential = known(ADMIN)) {
+    async ask(method, path, body, credential = known(adminToken)) {
       const json = body === undefined ? undefined : JSON.stringify(body);
       const token = credential.token?.reveal() ?? '';
       const answer = await ask(url, certificateAuthority, token, method, path, 'application/json', json);
@@ -141,7 +147,7 @@ function server(url: string, certificateAuthority: string, stop: () => Promise<v
     },
     async until(path) {
       await until(`${path} is served`, undefined, async () => {
-        return (await ask(url, certificateAuthority, ADMIN, 'GET', path)).status === 200;
+        return (await ask(url, certificateAuthority, adminToken, 'GET', path)).status === 200;
       });
     },
     [Symbol.asyncDispose]: stop,
@@ -174,12 +180,14 @@ function nodeToken(name: string): string {
 }
 
 async function until(what: string, log: string | undefined, holds: () => Promise<boolean>): Promise<void> {
-  for (let left = 60; left > 0; left -= 1) {
+  for (let left = 360; left > 0; left -= 1) {
     // Not there yet: no connection.
     if (await holds().catch(() => false)) return;
     await pause(500);
   }
-  throw new Error(`${what}: not within 30 s\n${log === undefined ? '' : readFileSync(log, 'utf8').slice(-3000)}`);
+  throw new Error(
+    `${what}: not within three minutes\n${log === undefined ? '' : readFileSync(log, 'utf8').slice(-3000)}`,
+  );
 }
 
 async function freePorts(count: number): Promise<readonly number[]> {

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { buildCluster, buildLayer, type ClusterArtefacts } from '../../scripts/lab/artefacts.ts';
+import { caCertHash, machineSource, SOURCES } from '../../scripts/quickstart/lab.ts';
+import { buildTranslator } from '../../scripts/translator.ts';
+import { userDataOfWorker } from '../support/bootstrap-provider.ts';
+import { installClusterApi } from '../support/capi-definitions.ts';
+import {
+  type CreatedMachine,
+  Machines,
+  NAMESPACE,
+  type Reported,
+  userDataOf,
+  type WithConditions,
+} from '../support/capi-machines.ts';
+import { newSeeds } from '../support/documents.ts';
+import { apiServerAt, type KubeApiServer } from '../support/kube-apiserver.ts';
+import { AGENT, Fleet, labUnavailable, type Node, SENTINEL, told } from '../support/lab.ts';
+import { until } from '../support/translator.ts';
+
+const MINUTE = 60_000;
+const ROOT = resolve(import.meta.dirname, '../..');
+const SEED = '/var/lib/cloud/seed/nocloud';
+const VERSION = 'v1.20.2';
+const SYSTEM = 'machineadm-system';
+const MANAGEMENT = { name: 'e2e-tr1', ip: '10.99.0.141', podSubnet: '10.244.0.0/24' };
+const WORKER = { name: 'e2e-tr2', ip: '10.99.0.142', podSubnet: '10.244.1.0/24' };
+const progress = (line: string) => console.error(line);
+
+/**
+ * The whole path of docs/cluster-api.md: the translator's image and its manifests in a cluster, with its Deployment, Service
+ * and webhook. The cluster that manages is also the one that is joined.
+ */
+describe('a machine of Cluster API, by the bootstrap translator', {
+  skip: labUnavailable() ?? false,
+  timeout: 40 * MINUTE,
+}, () => {
+  const { token } = newSeeds();
+  let fleet: Fleet;
+  let artefacts: ClusterArtefacts;
+  let management: Node;
+  let server: KubeApiServer;
+  let machine: CreatedMachine;
+  let scratch = '';
+  let built: readonly string[] = [];
+
+  const shell = async (commands: string): Promise<string> => {
+    const command = ['sh', '-euc', `export KUBECONFIG=/etc/kubernetes/admin.conf\n${commands}`];
+    const run = await management.machine.exec(command, { timeoutMs: 5 * MINUTE });
+    assert.equal(run.status, 0, told(run));
+    return run.stdout;
+  };
+
+  before(
+    async () => {
+      fleet = await Fleet.open();
+      scratch = mkdtempSync(join(tmpdir(), 'machineadm-translator-e2e-'));
+      artefacts = await buildCluster('debian', progress);
+      [built] = await Promise.all([buildTranslator(ROOT, join(scratch, 'dist'), false), provisionManagement()]);
+      server = await apiServer();
+      await installClusterApi(server, 'v1beta2', NAMESPACE);
+    },
+    { timeout: 35 * MINUTE },
+  );
+  after(async () => {
+    await fleet?.close();
+    if (scratch !== '') rmSync(scratch, { recursive: true });
+  });
+
+  /** The control plane of the quick start: a pod network, and kube-proxy, which leads to the translator's Service. */
+  async function provisionManagement(): Promise<void> {
+    management = await fleet.start({ ...MANAGEMENT, lower: artefacts.lower });
+    const sources = '/etc/machineadm/bootstrap.d';
+    for (const name of ['10-node.yaml', '20-control-plane.yaml']) {
+      await management.machine.copyIn(join(SOURCES, name), `${sources}/${name}`);
+    }
+    const own = stringify(machineSource(MANAGEMENT, [MANAGEMENT], artefacts, { token }));
+    await management.machine.write(`${sources}/30-machine.yaml`, own, '600');
+    const run = await management.agent(['provision', '-d', sources]);
+    assert.equal(run.exitCode, 0, told(run));
+  }
+
+  /** The API server of the control plane, for an administrator. */
+  async function apiServer(): Promise<KubeApiServer> {
+    const account = 'kubectl -n kube-system get serviceaccount admin -o';
+    const secret = await shell(`kubectl -n kube-system create serviceaccount admin >&2
+      kubectl create clusterrolebinding admin --clusterrole=cluster-admin --serviceaccount=kube-system:admin >&2
+      until name=$(${account} 'jsonpath={.secrets[0].name}') && [ -n "$name" ]; do sleep 1; done
+      kubectl -n kube-system get secret "$name" -o 'jsonpath={.data.token}'`);
+    const authority = await management.machine.shell('cat /etc/kubernetes/pki/ca.crt');
+    const admin = Buffer.from(secret, 'base64').toString();
+    return apiServerAt(`https://${MANAGEMENT.ip}:6443`, authority, admin, async () => undefined);
+  }
+
+  const conditionOf = async (path: string, type: string): Promise<Reported | undefined> => {
+    const { status } = (await server.ask('GET', path)) as WithConditions;
+    return status?.conditions?.find((one) => one.type === `machineadm.dev/${type}`);
+  };
+
+  test('its image and its manifests give two replicas that are ready', { timeout: 10 * MINUTE }, async () => {
+    const image = built.find((name) => name.endsWith('.tar')) ?? assert.fail('no image');
+    for (const name of [image, 'components.yaml']) {
+      await management.machine.copyIn(join(scratch, 'dist', name), `/root/${name}`);
+    }
+    await shell(`ctr -n k8s.io images import /root/${image}`);
+    const profiles = stringify({ profiles: { default: { report: { server: `https://${MANAGEMENT.ip}:6443` } } } });
+    await management.machine.write('/root/profiles.yaml', profiles);
+    // With reports of machines, as docs/cluster-api.md says. Kubernetes 1.20 has an older PodDisruptionBudget, and no
+    // matchConditions: the translator checks the type of a Secret itself.
+    await shell(`cd /root
+      kubectl create namespace ${SYSTEM}
+      kubectl -n ${SYSTEM} create configmap machineadm-translator-profiles --from-file=profiles.yaml
+      kubectl -n ${NAMESPACE} create rolebinding machineadm-translator-reports \\
+        --clusterrole=machineadm-translator-reports --serviceaccount=${SYSTEM}:machineadm-translator
+      sed -e 's|policy/v1$|policy/v1beta1|' -e 's|^\\( *\\)- --profiles=.*|&\\n\\1- --report-namespace=${NAMESPACE}|' components.yaml |
+        kubectl apply --validate=false -f -
+      kubectl -n ${SYSTEM} rollout status deployment/machineadm-translator --timeout=4m`);
+    const ready = `kubectl -n ${SYSTEM} get deployment machineadm-translator -o 'jsonpath={.status.readyReplicas}'`;
+    assert.equal(await shell(ready), '2');
+  });
+
+  test('the Secret of the provider becomes user data that runs machineadm', { timeout: 5 * MINUTE }, async () => {
+    const machines = new Machines(server, 'v1beta2');
+    await machines.createCluster();
+    machine = await machines.create({
+      name: WORKER.name,
+      owner: 'MachineDeployment',
+      labels: { 'machineadm.dev/bootstrap': 'enabled' },
+      version: VERSION,
+    });
+    const hash = await caCertHash(management.machine);
+    const userData = userDataOfWorker(`${MANAGEMENT.ip}:6443`, hash, token);
+    let secret = await machine.createSecret('cloud-config', userData, '?dryRun=All');
+    // The API server learns of a new webhook, and kube-proxy of its replicas, a moment after they are there.
+    await until('the API server asks the translator', async () => {
+      secret = await machine.createSecret('cloud-config', userData, '?dryRun=All');
+      return secret.metadata.annotations?.['machineadm.dev/translated'] !== undefined;
+    });
+    secret = await machine.createSecret('cloud-config', userData);
+    assert.notEqual(userDataOf(secret), userData);
+    assert.match(userDataOf(secret), /machineadm provision /);
+    await until('the KubeadmConfig says so', async () => {
+      return (await conditionOf(machine.configPath, 'BootstrapTranslated'))?.status === 'True';
+    });
+  });
+
+  test('the machine boots from it by cloud-init, becomes a node, and both objects have its condition', {
+    timeout: 20 * MINUTE,
+  }, async () => {
+    // What an infrastructure provider does: Machine -> Secret -> user data.
+    const stored = await server.ask('GET', `/api/v1/namespaces/${NAMESPACE}/secrets/${machine.name}`);
+    const userData = userDataOf(stored as Parameters<typeof userDataOf>[0]);
+    const image = join(scratch, 'image');
+    mkdirSync(join(image, dirname(AGENT)), { recursive: true });
+    copyFileSync(join(ROOT, 'dist/machineadm'), join(image, AGENT));
+    // image-builder bakes this into every image (images/capi/ansible/roles/node/tasks/main.yml), the provider never says it.
+    mkdirSync(join(image, 'etc/sysctl.d'), { recursive: true });
+    writeFileSync(join(image, 'etc/sysctl.d/99-sysctl-kubernetes.conf'), 'net.ipv4.ip_forward = 1\n');
+    const node = await fleet.start({
+      ...WORKER,
+      lower: [image, await buildLayer('cloud-init', progress)],
+      files: {
+        [`${SEED}/user-data`]: userData,
+        [`${SEED}/meta-data`]: stringify({ 'instance-id': `iid-${WORKER.name}`, 'local-hostname': WORKER.name }),
+      },
+      withoutAgent: true,
+    });
+    const waited = await node.machine.exec(['cloud-init', 'status', '--wait', '--long'], { timeoutMs: 12 * MINUTE });
+    assert.match(waited.stdout, /^status: done$/m, await node.read('/var/log/cloud-init-output.log'));
+    const { outcome, machine: reported } = await node.status();
+    assert.deepEqual([outcome, reported.name, reported.uid], ['Succeeded', machine.name, machine.uid]);
+    assert.equal(await node.read(SENTINEL), 'success\n');
+
+    // What the user data of the provider says of the node.
+    const { metadata, spec } = JSON.parse(await shell(`kubectl get node ${WORKER.name} -o json`));
+    assert.equal(metadata.labels['node.corp.example/pool'], 'batch');
+    assert.ok(spec.taints.some(({ key }: { key: string }) => key === 'dedicated'));
+
+    for (const path of [machine.path, machine.configPath]) {
+      await until(`${path} has the condition of its machine`, async () => {
+        return (await conditionOf(path, 'BootstrapSucceeded'))?.status === 'True';
+      });
+    }
+    const restarts = `kubectl -n ${SYSTEM} get pods -o 'jsonpath={.items[*].status.containerStatuses[*].restartCount}'`;
+    assert.equal(await shell(restarts), '0 0', 'neither replica was restarted');
+  });
+});
