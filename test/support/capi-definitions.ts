@@ -8,7 +8,7 @@ const text = { type: 'string' } as const;
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const;
 
 /** metav1.Condition, as v1beta2 has it in `status.conditions` and v1beta1 in `status.v1beta2.conditions`. */
-const CONDITIONS = {
+export const CONDITIONS = {
   type: 'array',
   maxItems: 32,
   'x-kubernetes-list-type': 'map',

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { afterHooksCondition, bootstrapCondition } from '@machineadm/status/conditions.ts';
+import type { Failure } from '@machineadm/status/status.ts';
 import { conditionsToApply, REPORTED_TYPES, reportedConditions } from '@machineadm/translator/reports/conditions.ts';
+import { Ajv } from 'ajv';
+import { CONDITIONS } from '../../support/capi-definitions.ts';
 
 const GOOD = { type: REPORTED_TYPES[0], status: 'False', reason: 'SwapEnabled', message: 'Swap is on.' } as const;
 const NOW = new Date('2026-11-23T01:02:03.456Z');
@@ -62,5 +66,37 @@ describe('conditionsToApply', () => {
       { ...changed, lastTransitionTime: '2026-11-23T01:02:03Z' },
     ]);
     assert.deepEqual(conditionsToApply([GOOD], [], NOW), [{ ...GOOD, lastTransitionTime: '2026-11-23T01:02:03Z' }]);
+  });
+});
+
+describe('conditions of a run, on the Machine', () => {
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+  const isValid = new Ajv({ strict: false, formats: { 'date-time': time, int64: true } }).compile(CONDITIONS);
+  const failure = (retryable: Failure['retryable']): Failure => ({
+    reason: 'SwapEnabled',
+    summary: 'Swap is on.',
+    remedy: 'y'.repeat(5000),
+    evidence: [],
+    step: 'swap',
+    retryable,
+  });
+
+  test('follow the definitions of v1beta2, and are False only where the machine will not recover by itself', () => {
+    for (const [expected, reported] of [
+      ['True', bootstrapCondition('Succeeded', undefined)],
+      ['False', bootstrapCondition('Failed', failure(false))],
+      ['Unknown', bootstrapCondition('Failed', failure(true))],
+      ['Unknown', bootstrapCondition('Interrupted', failure(false))],
+      ['Unknown', bootstrapCondition('RebootRequired', undefined)],
+      ['False', afterHooksCondition('Failed', failure(true))],
+      ['Unknown', afterHooksCondition('Interrupted', undefined)],
+    ] as const) {
+      const applied = conditionsToApply(reportedConditions({ 'conditions.json': JSON.stringify([reported]) }), [], NOW);
+      assert.deepEqual(
+        applied?.map(({ type, status, reason }) => [type, status, reason]),
+        [[reported.type, expected, reported.reason]],
+      );
+      assert.ok(isValid(applied), JSON.stringify(isValid.errors));
+    }
   });
 });
