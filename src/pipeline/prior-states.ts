@@ -9,7 +9,7 @@ import {
 } from '@machineadm/document/ownership/paths.ts';
 import type { Host, NewFile } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
-import { createFingerprints, forgetCopies, sha256Of } from '../steps/prior-state/copies.ts';
+import { createFingerprints, type Fingerprint, forgetCopies, sha256Of } from '../steps/prior-state/copies.ts';
 import { keepContents, markOf, modeAndOwner, type PriorState, stateOf, UNKNOWN } from '../steps/prior-state/state.ts';
 import type { RunJournal } from './run-journal.ts';
 
@@ -31,12 +31,26 @@ export interface PriorStates {
   content(path: string, made: NewFile | undefined): Promise<void>;
   /** Notes what a change is about to do. */
   mark(of: Resource, made: string): void;
+  /** Whether a directory is there. One that was is looked at again only after a change that may have removed it. */
+  isThere(directory: string): Promise<boolean>;
+  /** Directories may be gone now. */
+  forgetDirectories(): void;
   /** Makes a change whose result is known only after it, and notes the result. */
   around<Result>(resources: readonly Resource[], change: () => Result | Promise<Result>): Promise<Result>;
 }
 
 /** @param host the machine itself, not the host that records */
 export function priorStates(host: Host, step: string, journal: RunJournal): PriorStates {
+  let keyed: Promise<Fingerprint> | undefined;
+  const fingerprints = (): Promise<Fingerprint> => {
+    keyed ??= createFingerprints(host);
+    return keyed;
+  };
+  const directories = new Set<string>();
+  const isThere = async (path: string): Promise<boolean> => {
+    if (!directories.has(path) && (await host.stat(path)) !== undefined) directories.add(path);
+    return directories.has(path);
+  };
   const mark = (of: Resource, made: string): void => {
     if (!isRecorded(of)) return;
     const known = journal.state().after.get(of) ?? [];
@@ -46,14 +60,16 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
   };
   const states: PriorStates = {
     mark,
+    isThere,
+    forgetDirectories: () => directories.clear(),
 
     async before(resources) {
       const { before } = journal.state();
       // Copies without a record are those of another machine, or of a run that was killed before its first change.
       if (before.size === 0) await forgetCopies(host);
-      const fresh = (await expanded(host, resources)).filter((of) => !before.has(of));
+      const fresh = (await expanded(host, resources, isThere)).filter((of) => !before.has(of));
       if (fresh.length === 0) return;
-      const fingerprint = fresh.some(hasContent) ? await createFingerprints(host) : (sha256: string) => sha256;
+      const fingerprint = fresh.some(hasContent) ? await fingerprints() : (sha256: string) => sha256;
       const found: (readonly [Resource, PriorState])[] = [];
       for (const of of fresh) {
         found.push([of, await keepContents(host, of, await stateOf(host, of, fingerprint), fingerprint)]);
@@ -67,22 +83,24 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
     async content(path, made) {
       if (!isRecorded(`path:${path}`)) return;
       const { content = '', mode = 0, uid = 0, gid = 0 } = made ?? {};
-      const fingerprint = (await createFingerprints(host))(sha256Of(content));
+      const fingerprint = (await fingerprints())(sha256Of(content));
       mark(`path:${path}`, made === undefined ? 'absent' : `${fingerprint} ${modeAndOwner({ mode, uid, gid })}`);
     },
 
     async around(resources, change) {
       await states.before(resources);
       // What a command may do to a service is for it to know.
-      const marked = (await expanded(host, resources)).filter(isRecorded);
+      const marked = (await expanded(host, resources, isThere)).filter(isRecorded);
       for (const of of marked) mark(of, UNKNOWN);
+      journal.write();
       try {
         return await change();
       } finally {
-        const fingerprint = marked.some(hasContent) ? await createFingerprints(host) : (sha256: string) => sha256;
+        const fingerprint = marked.some(hasContent) ? await fingerprints() : (sha256: string) => sha256;
         const trees = await expanded(
           host,
           resources.filter((of) => of.startsWith('tree:')),
+          isThere,
         );
         const made = trees.filter((of) => !journal.state().before.has(of));
         for (const of of made) journal.append({ is: 'before', v: 2, step, of, was: null });
@@ -106,12 +124,16 @@ function isRecorded(resource: Resource): boolean {
 }
 
 /** Directories above a path that will be made for it come first, and whole trees as their paths. */
-async function expanded(host: Host, resources: readonly Resource[]): Promise<readonly Resource[]> {
+async function expanded(
+  host: Host,
+  resources: readonly Resource[],
+  isThere: PriorStates['isThere'],
+): Promise<readonly Resource[]> {
   const all = new Set<Resource>();
   const add = async (path: string): Promise<void> => {
     if (all.has(`path:${path}`) || !isRecorded(`path:${path}`)) return;
     const parent = dirname(path);
-    if (parent !== path && (await host.stat(parent)) === undefined) await add(parent);
+    if (parent !== path && !(await isThere(parent))) await add(parent);
     all.add(`path:${path}`);
   };
   const addTree = async (path: string): Promise<void> => {

@@ -3,7 +3,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import { isCriticalPath, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, ServiceManager } from '../host/seam/host.ts';
 import { type Change, type OwnedPlace, owing, type Step, stampOf } from '../steps/step.ts';
-import { priorStates } from './prior-states.ts';
+import { type PriorStates, priorStates } from './prior-states.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
@@ -12,33 +12,34 @@ const NOT_OWNED = ['/run/', `${STATE_DIRECTORY}/`];
 
 type Maker = Pick<Step, 'id' | 'owned'> & Pick<OwnedPlace, 'owes'>;
 
-/** Records what is at all paths that the changes of a step write (`Change.writes`), with one flush. */
-export async function recordWrites(
-  host: Host,
-  step: string,
-  journal: RunJournal,
-  changes: readonly Change[],
-): Promise<void> {
+/** Records what is at all paths that the changes of a step write (`Change.writes`), with one write and one flush. */
+export async function recordWrites(prior: PriorStates, changes: readonly Change[]): Promise<void> {
   const paths = changes.flatMap(({ writes = [] }) => writes);
-  if (paths.length > 0) await priorStates(host, step, journal).before(paths.map((path) => `path:${path}` as const));
+  if (paths.length > 0) await prior.before(paths.map((path) => `path:${path}` as const));
 }
 
 /**
  * The same host, which records how everything is before a step changes it: what it writes by itself, and what a command
  * says that it changes (`Command.changes`). `machineadm reset` restores that. `trace` records every change, including repeated ones.
  *
+ * @param prior of the step, for all its changes
  * @param maker `owned`: what it makes where nothing was is removed once no document asks for it; `owes`: what must follow then
  */
-export function recordingHost(host: Host, maker: Maker, journal: RunJournal, trace?: RunTrace): Host {
+export function recordingHost(
+  host: Host,
+  maker: Maker,
+  journal: RunJournal,
+  trace?: RunTrace,
+  prior: PriorStates = priorStates(host, maker.id, journal),
+): Host {
   const step = maker.id;
-  const prior = priorStates(host, step, journal);
   const owes = maker.owes === undefined ? {} : { owes: maker.owes };
   type Place = Omit<OwnedPlace, 'step'>;
   const own = (path: string, place: Place): void => journal.append({ is: 'owned', step, path, ...place, ...owes });
   const isOwned = (path: string): boolean => journal.state().owned.has(path);
   const ownParents = async (path: string): Promise<void> => {
     for (let above = dirname(path); !isOwned(above) && !isCriticalPath(above); above = dirname(above)) {
-      if ((await host.stat(above)) !== undefined) return;
+      if (await prior.isThere(above)) return;
       own(above, { type: 'directory' });
     }
   };
@@ -69,6 +70,8 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
   const remove = async (path: string, unlink: () => Promise<void>): Promise<void> => {
     await change('path', path);
     await prior.content(path, undefined);
+    prior.forgetDirectories();
+    journal.write();
     await unlink();
     if (isOwned(path)) journal.append({ is: 'released', step, path });
   };
@@ -82,6 +85,7 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
           return await prior.around([`path:${path}`], () => host.writeFile(file));
         }
         await prior.content(path, { ...file, content });
+        journal.write();
         await host.writeFile(file);
       });
     },
@@ -95,7 +99,10 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
       trace?.touch(step, path);
       // One that is there stays as it is.
       if ((await host.stat(path)) === undefined) await prior.before([`path:${path}`]);
-      await make(path, { type: 'directory' }, () => host.makeDirectory(path, mode));
+      await make(path, { type: 'directory' }, async () => {
+        journal.write();
+        await host.makeDirectory(path, mode);
+      });
     },
     async removeFile(path) {
       await remove(path, () => host.removeFile(path));
@@ -114,6 +121,8 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
     },
     async run(command) {
       const { changes = [] } = command;
+      prior.forgetDirectories();
+      journal.write();
       return changes.length === 0 ? await host.run(command) : await prior.around(changes, () => host.run(command));
     },
     async sync(path) {
@@ -124,6 +133,7 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
     services: recordedServices(host.services, async (verb, name) => {
       await change('service', name);
       prior.mark(`service:${name}`, verb);
+      journal.write();
     }),
   };
 }

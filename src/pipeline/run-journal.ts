@@ -20,7 +20,8 @@ const LAZY: ReadonlySet<JournalRecord['is']> = new Set(['before', 'after', 'owne
 
 /**
  * The journal of the current run: records are durable before `append` returns, except for those of resources (`LAZY`).
- * There are thousands of those, and they become durable with `flush`, or with the next record of another kind.
+ * There are thousands of those. They are in the file, where they survive a kill, from the next `write` on, and durable with
+ * `flush`; a record of another kind takes all before it along.
  */
 export interface RunJournal {
   /** The current state; what it knows of resources keeps growing. */
@@ -28,6 +29,8 @@ export interface RunJournal {
   record(step: string): StepRecord;
   owed(): ReadonlySet<FollowUp>;
   append(record: JournalRecord): void;
+  /** Before each change of the machine: what was said of it is then in the file. */
+  write(): void;
   flush(): void;
   close(): void;
 }
@@ -81,17 +84,34 @@ export async function openJournal(
   }
   const log: AppendLog = openAppendLog(path);
   let state = withNotes(journalForInstance(readJournal(path, log.lines), identity), prepared);
+  let unwritten: string[] = [];
+  const write = (): void => {
+    if (unwritten.length === 0) return;
+    // What could not be written comes with what is written next.
+    log.appendLazily(unwritten.join('\n'));
+    unwritten = [];
+  };
   return {
     state: () => state,
     record: (step) => stepRecord(state, step),
     owed: () => state.owed,
     append(record) {
-      if (LAZY.has(record.is)) log.appendLazily(lineOf(record));
-      else log.append(lineOf(record));
+      if (LAZY.has(record.is)) unwritten.push(lineOf(record));
+      else {
+        log.append([...unwritten, lineOf(record)].join('\n'));
+        unwritten = [];
+      }
       state = afterRecord(state, record);
     },
-    flush: () => log.flush(),
-    close: () => log.close(),
+    write,
+    flush() {
+      write();
+      log.flush();
+    },
+    close() {
+      write();
+      log.close();
+    },
   };
 }
 

@@ -10,6 +10,7 @@ import { groupAdjacent, mapWithLimit } from './concurrency.ts';
 import { desiredOf } from './desired.ts';
 import { performFollowUp } from './follow-ups.ts';
 import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
+import { priorStates } from './prior-states.ts';
 import { makerOf, recordingHost, recordWrites } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
@@ -131,8 +132,9 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     throw rebootWasFutile(step, futile);
   }
   const waits = waitsOf(step, options);
-  const recording = (change?: Change) => recordingHost(host, makerOf(model, step, change), journal, trace);
-  await within(recordWrites(host, step.id, journal, changes));
+  const prior = priorStates(host, step.id, journal);
+  const recording = (change?: Change) => recordingHost(host, makerOf(model, step, change), journal, trace, prior);
+  await within(recordWrites(prior, changes));
   const changing = recording();
   const make = async (change: Change): Promise<void> => {
     if (change.owes !== undefined && change.owes.length > 0) {

@@ -1,4 +1,4 @@
-import { redact, redactDeep } from '@machineadm/document/redaction.ts';
+import { RedactedParts, redact } from '@machineadm/document/redaction.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import {
   type AttemptEnd,
@@ -90,6 +90,7 @@ class RunReporter implements Reporter {
   readonly #options: ReporterOptions;
   readonly #clock: () => Moment;
   readonly #writer: StatusWriter;
+  readonly #redacted = new RedactedParts();
   readonly #sinks: SinkQueue[] = [];
   #deadlineMs = CLOSING_MS;
   #outbox: Outbox | undefined;
@@ -106,7 +107,7 @@ class RunReporter implements Reporter {
       paths: options.paths ?? STATUS_PATHS,
       onTrouble: (message) => this.warn(message),
     });
-    this.#status = redactDeep(begin(options.identity, this.#clock()));
+    this.#status = this.#redacted.redact(begin(options.identity, this.#clock()));
   }
 
   get status(): RunStatus {
@@ -232,7 +233,7 @@ class RunReporter implements Reporter {
   }
 
   #advance(transition: Transition): void {
-    this.#status = redactDeep(advance(this.#status, transition, this.#clock()));
+    this.#status = this.#redacted.redact(advance(this.#status, transition, this.#clock()));
     this.#writer.write(this.#status);
   }
 

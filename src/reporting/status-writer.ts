@@ -27,14 +27,14 @@ type Writing = Pick<Host, 'writeFile' | 'readText'>;
  * Writes a status and then its summary, each by rename: a summary is never newer than its status. Throws `FileError`.
  */
 export async function writeStatus(host: Writing, path: string, status: RunStatus): Promise<void> {
-  await writeWhole(host, path, status);
-  await writeSummary(host, path, status);
+  await writeWhole(host, path, contentOf(status));
+  await writeSummary(host, path, contentOf(summaryOf(status)));
 }
 
 /** Readable by root and the members of `STATUS_GROUP`. */
-async function writeWhole(host: Writing, path: string, status: RunStatus): Promise<void> {
+async function writeWhole(host: Writing, path: string, content: string): Promise<void> {
   const gid = (await localGroupId(host, STATUS_GROUP).catch(() => undefined)) ?? 0;
-  const file = { path, content: contentOf(status), mode: 0o640, directoryMode: 0o755 };
+  const file = { path, content, mode: 0o640, directoryMode: 0o755 };
   try {
     await host.writeFile({ ...file, gid });
   } catch (error) {
@@ -45,8 +45,7 @@ async function writeWhole(host: Writing, path: string, status: RunStatus): Promi
 }
 
 /** Readable by all users. */
-async function writeSummary(host: Writing, path: string, status: RunStatus): Promise<void> {
-  const content = contentOf(summaryOf(status));
+async function writeSummary(host: Writing, path: string, content: string): Promise<void> {
   await host.writeFile({ path: summaryPath(path), content, mode: 0o644, directoryMode: 0o755 });
 }
 
@@ -67,15 +66,22 @@ export interface StatusWriterOptions {
   readonly onTrouble: (message: string) => void;
 }
 
+/** The shortest time between two writes, in milliseconds: readers look every second, and a quick step is not worth four files. */
+const PACE_MS = 100;
+
 /**
- * Keeps the status and its summary up to date. Writes are sequential, and while one is active only the newest status is
- * kept for the next, so that a slow disk delays nothing. A path that cannot be written is reported once, and retried.
+ * Keeps the status and its summary up to date. Writes are sequential, and until the next only the newest status is kept,
+ * so that neither a slow disk nor many steps delay anything. A path that cannot be written is reported once, and retried.
  */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #broken = new Set<string>();
   #next: RunStatus | undefined;
   #writing: Promise<void> | undefined;
+  /** How many wait for the newest status to be written. */
+  #waiting = 0;
+  /** Ends the pause between two writes. */
+  #goOn: () => void = () => {};
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
@@ -89,7 +95,10 @@ export class StatusWriter {
 
   /** Resolves when the files contain the newest status, or could not be written. Never rejects. */
   async settled(): Promise<void> {
+    this.#waiting += 1;
+    this.#goOn();
     while (this.#writing !== undefined) await this.#writing;
+    this.#waiting -= 1;
   }
 
   /** Like `settled`, and the copy on disk survives a power cut. */
@@ -106,12 +115,25 @@ export class StatusWriter {
     await Promise.resolve();
     for (let status = this.#take(); status !== undefined; status = this.#take()) {
       const { host, paths } = this.#options;
+      const [whole, summary] = [contentOf(status), contentOf(summaryOf(status))];
       for (const path of [paths.current, paths.copy]) {
-        await this.#put(path, () => writeWhole(host, path, status));
-        if (!this.#broken.has(path)) await this.#put(summaryPath(path), () => writeSummary(host, path, status));
+        await this.#put(path, () => writeWhole(host, path, whole));
+        if (!this.#broken.has(path)) await this.#put(summaryPath(path), () => writeSummary(host, path, summary));
       }
+      await this.#pause();
     }
     this.#writing = undefined;
+  }
+
+  async #pause(): Promise<void> {
+    if (this.#waiting > 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, PACE_MS).unref();
+      this.#goOn = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   #take(): RunStatus | undefined {

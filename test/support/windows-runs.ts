@@ -102,6 +102,7 @@ export class WindowsRuns {
         this.records.push(record);
         state = afterRecord(state, record);
       },
+      write() {},
       flush() {},
       close() {},
     };

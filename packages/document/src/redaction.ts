@@ -29,15 +29,33 @@ export function publish(word: string): void {
   redactor.publish(word);
 }
 
-/** Applies `redact` to every string inside a JSON-like value. */
-export function redactDeep<T>(value: T): T;
-export function redactDeep(value: unknown): unknown {
+/**
+ * Applies `redact` to every string inside a JSON-like value.
+ *
+ * @param clean what an earlier call returned, which is not searched again and comes back as it is
+ */
+export function redactDeep<T>(value: T, clean?: WeakSet<object>): T;
+export function redactDeep(value: unknown, clean?: WeakSet<object>): unknown {
   if (typeof value === 'string') return redact(value);
   if (value instanceof Secret) return REDACTED;
   if (value instanceof Verbatim) return redact(value.text) === value.text ? value : REDACTED;
-  if (Array.isArray(value)) return value.map((item: unknown) => redactDeep(item));
-  if (value !== null && typeof value === 'object') {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactDeep(item)]));
+  if (value === null || typeof value !== 'object' || clean?.has(value) === true) return value;
+  const redacted: object = Array.isArray(value)
+    ? value.map((item: unknown) => redactDeep(item, clean))
+    : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactDeep(item, clean)]));
+  clean?.add(redacted);
+  return redacted;
+}
+
+/** The parts of a value that changes little by little: each is searched once, and again when another secret is known. */
+export class RedactedParts {
+  #clean = new WeakSet<object>();
+  #secrets = 0;
+
+  /** As `redactDeep`, for a value that holds parts of what an earlier call returned. Nobody may change these. */
+  redact<T>(value: T): T {
+    if (this.#secrets !== redactor.secrets) this.#clean = new WeakSet();
+    this.#secrets = redactor.secrets;
+    return redactDeep(value, this.#clean);
   }
-  return value;
 }

@@ -242,6 +242,7 @@ class Life {
         lines.push(withChecksum(JSON.stringify(record)));
         state = afterRecord(state, record);
       },
+      write() {},
       flush() {},
       close() {},
     };

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, hash, randomBytes } from 'node:crypto';
 import { PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 
@@ -54,9 +54,10 @@ export async function forgetCopies(host: Host, kept: readonly string[] = []): Pr
 
 /** Lower-case hex SHA-256 of a content that is at hand. */
 export function sha256Of(content: Uint8Array | string): string {
-  return createHash('sha256').update(content).digest('hex');
+  return hash('sha256', content);
 }
 
 function keyed(key: Uint8Array): Fingerprint {
-  return (sha256) => createHmac('sha256', key).update(sha256).digest('hex').slice(0, 32);
+  const secret = createSecretKey(key);
+  return (sha256) => createHmac('sha256', secret).update(sha256).digest('hex').slice(0, 32);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { format, inspect } from 'node:util';
-import { redact, redactDeep } from '@machineadm/document/redaction.ts';
+import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 
 const VALUE = 'hunter2 "quoted"/+\nsecond line of it';
@@ -38,6 +38,16 @@ describe('a secret', () => {
       c: 1,
     });
   });
+});
+
+test('a part that was searched is searched again only when another secret is known', () => {
+  const parts = new RedactedParts();
+  const first = parts.redact({ steps: [{ id: 'a', changes: ['said: mellon-mellon'] }], phase: 'Host' });
+  const second = parts.redact({ ...first, phase: 'Kubernetes', warnings: ['token zyxwvu.0123456789abcdef'] });
+  assert.equal(second.steps, first.steps);
+  assert.deepEqual(second.warnings, ['token [redacted]']);
+  new Secret('mellon-mellon').reveal();
+  assert.deepEqual(parts.redact(second).steps, [{ id: 'a', changes: ['said: [redacted]'] }]);
 });
 
 test('what is shaped like a credential is removed though nobody registered it', () => {

@@ -113,6 +113,7 @@ export function memoryJournal(...earlier: readonly JournalRecord[]): MemoryJourn
       records.push(record);
       state = afterRecord(state, record);
     },
+    write() {},
     flush() {},
     close() {},
   };

@@ -16,8 +16,11 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { openQueryHost } from '../../../src/host/index.ts';
+import type { NewFile } from '../../../src/host/seam/host.ts';
 import type { JournalState } from '../../../src/pipeline/journal.ts';
+import { recordingHost } from '../../../src/pipeline/recording-host.ts';
 import { journalForInstance, openJournal, peekJournal } from '../../../src/pipeline/run-journal.ts';
+import { memoryHost } from '../../support/memory-host.ts';
 import { begun, bootstrapped, done, ended, identity, type lines, MACHINE_A, MACHINE_B, started } from './records.ts';
 
 describe('the journal on disk', () => {
@@ -68,6 +71,43 @@ describe('the journal on disk', () => {
     assert.equal(next.state().open?.run, '1');
     assert.deepEqual([...next.record('h').interrupted], ['h/run']);
     next.close();
+  });
+
+  test('holds what is said of a change when the change is made, with one write for each', async () => {
+    const journal = await openJournal(host, identity(), path);
+    const counted = { writes: 0, ...journal, write: () => void ((counted.writes += 1), journal.write()) };
+    const machine = memoryHost({ files: { '/etc/there': 'before' } });
+    const seen: string[] = [];
+    const look = async (name: string) => {
+      const peeked = await peekJournal(host, path);
+      const of = `path:${name}` as const;
+      seen.push(`${name} ${peeked?.before.has(of)} ${peeked?.after.get(of)?.length} ${peeked?.owned.get(name)?.type}`);
+    };
+    const watched = {
+      ...machine,
+      writeFile: async (file: NewFile) => {
+        if (!file.path.startsWith('/var/lib/machineadm/')) await look(file.path);
+        await machine.writeFile(file);
+      },
+      makeDirectory: async (name: string) => void (await look(name)),
+      removeFile: async (name: string) => void (await look(name)),
+    };
+    const recorded = recordingHost(watched, { id: 'files', owned: true }, counted);
+    await recorded.writeFile({ path: '/opt/new/one', content: '1', mode: 0o600 });
+    await recorded.writeFile({ path: '/opt/new/two', content: '2', mode: 0o600 });
+    await recorded.makeDirectory('/srv/new', 0o755);
+    await recorded.removeFile('/etc/there');
+    assert.deepEqual(seen, [
+      '/opt/new/one true 1 file',
+      '/opt/new/two true 1 file',
+      '/srv/new true undefined directory',
+      '/etc/there true 1 undefined',
+    ]);
+    assert.equal(counted.writes, 4);
+    const known = () => peekJournal(host, path).then((state) => state?.owned.get('/opt/new/two'));
+    journal.append(ended('1'));
+    assert.equal((await known())?.type === 'file' && 'stamp' in ((await known()) ?? {}), true, 'a later record takes it along');
+    journal.close();
   });
 
   test('is read without being touched', async () => {

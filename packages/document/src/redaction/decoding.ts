@@ -58,6 +58,19 @@ const SQUEEZED_OUT = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte <= 0x20 || byte === 0x7f || QUOTING.includes(byte) ? 1 : 0,
 );
 
+/** The bytes that `squeeze` leaves, without their origin. */
+export function squeezedBytes(bytes: Uint8Array): Uint8Array {
+  const kept = new Uint8Array(bytes.length);
+  let length = 0;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index] ?? 0;
+    if (SQUEEZED_OUT[byte] !== 0) continue;
+    kept[length] = byte;
+    length += 1;
+  }
+  return kept.subarray(0, length);
+}
+
 /** Without blanks, line breaks, quotes and backslashes: the rest is independent of folding, indentation and quoting. */
 export function squeeze(source: Decoded): Decoded {
   const collected = new Collector(source);

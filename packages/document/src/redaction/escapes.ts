@@ -16,13 +16,17 @@ interface Spelling {
   readonly length: number;
 }
 
+export function mayHoldEscapes(bytes: Uint8Array): boolean {
+  return [BACKSLASH, PERCENT, AMPERSAND].some((byte) => bytes.includes(byte));
+}
+
 /**
  * Decodes one layer of escapes: backslashes (with `\uXXXX` of Go and Python, `\xXX`, octal), percent-encoding and XML
  * entities. undefined without any.
  */
 export function withoutEscapes(source: Decoded): Decoded | undefined {
   const { bytes } = source;
-  if (![BACKSLASH, PERCENT, AMPERSAND].some((byte) => bytes.includes(byte))) return undefined;
+  if (!mayHoldEscapes(bytes)) return undefined;
   const collected = new Collector(source);
   let changed = false;
   for (let index = 0; index < bytes.length; ) {

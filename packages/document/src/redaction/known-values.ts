@@ -1,7 +1,7 @@
 import type { Span } from './automaton.ts';
-import { type Decoded, identity, squeeze } from './decoding.ts';
+import { type Decoded, identity, squeeze, squeezedBytes } from './decoding.ts';
 import { DIGIT_CODES, type DigitCode, decodeDigits, digitRuns, type Run } from './digits.ts';
-import { withoutEscapes } from './escapes.ts';
+import { mayHoldEscapes, withoutEscapes } from './escapes.ts';
 import { GRAM, ValueFinder } from './value-finder.ts';
 
 /** Shorter values are not searched for: they would blank out ordinary words. */
@@ -47,6 +47,10 @@ export class KnownValues {
     if (value.length < SHORTEST_SEARCHED || this.#values.has(value)) return;
     this.#values.add(value);
     this.#unsearched.push(value);
+  }
+
+  get size(): number {
+    return this.#values.size;
   }
 
   /** Bytes read by the last search, which tests compare with the length of the text. */
@@ -132,7 +136,9 @@ function utf16(text: string): Uint8Array {
   return bytes;
 }
 
+/** Of most values no escape is decoded, and then their bytes need not be traced to their origin. */
 function canonicalOf(bytes: Uint8Array): Uint8Array {
+  if (!mayHoldEscapes(bytes)) return squeezedBytes(bytes);
   return squeeze(layersOf(identity(bytes)).at(-1) ?? identity(bytes)).bytes;
 }
 

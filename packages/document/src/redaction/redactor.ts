@@ -25,6 +25,11 @@ export class Redactor {
     this.#public.add(word);
   }
 
+  /** The number of registered values. */
+  get secrets(): number {
+    return this.#known.size;
+  }
+
   /** Occurrences of known values in bytes. */
   find(bytes: Uint8Array): readonly Span[] {
     return this.#known.find(bytes);
