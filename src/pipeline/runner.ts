@@ -9,8 +9,8 @@ import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from 
 import { groupAdjacent, mapWithLimit } from './concurrency.ts';
 import { desiredOf } from './desired.ts';
 import { performFollowUp } from './follow-ups.ts';
-import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
 import { priorStates } from './prior-states.ts';
+import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
 import { makerOf, recordingHost, recordWrites } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';

@@ -19,7 +19,7 @@ import { openQueryHost } from '../../../src/host/index.ts';
 import type { NewFile } from '../../../src/host/seam/host.ts';
 import type { JournalState } from '../../../src/pipeline/journal.ts';
 import { recordingHost } from '../../../src/pipeline/recording-host.ts';
-import { journalForInstance, openJournal, peekJournal } from '../../../src/pipeline/run-journal.ts';
+import { journalForInstance, openJournal, peekJournal, type RunJournal } from '../../../src/pipeline/run-journal.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { begun, bootstrapped, done, ended, identity, type lines, MACHINE_A, MACHINE_B, started } from './records.ts';
 
@@ -75,7 +75,14 @@ describe('the journal on disk', () => {
 
   test('holds what is said of a change when the change is made, with one write for each', async () => {
     const journal = await openJournal(host, identity(), path);
-    const counted = { writes: 0, ...journal, write: () => void ((counted.writes += 1), journal.write()) };
+    let writes = 0;
+    const counted: RunJournal = {
+      ...journal,
+      write() {
+        writes += 1;
+        journal.write();
+      },
+    };
     const machine = memoryHost({ files: { '/etc/there': 'before' } });
     const seen: string[] = [];
     const look = async (name: string) => {
@@ -103,10 +110,14 @@ describe('the journal on disk', () => {
       '/srv/new true undefined directory',
       '/etc/there true 1 undefined',
     ]);
-    assert.equal(counted.writes, 4);
+    assert.equal(writes, 4);
     const known = () => peekJournal(host, path).then((state) => state?.owned.get('/opt/new/two'));
     journal.append(ended('1'));
-    assert.equal((await known())?.type === 'file' && 'stamp' in ((await known()) ?? {}), true, 'a later record takes it along');
+    assert.equal(
+      (await known())?.type === 'file' && 'stamp' in ((await known()) ?? {}),
+      true,
+      'a later record takes it along',
+    );
     journal.close();
   });
 
