@@ -22,6 +22,7 @@ import { manPage } from './generate/man-page.ts';
 import { outputSchemas } from './generate/output-schemas.ts';
 import { commandsPage } from './generate/reference/commands-page.ts';
 import { FIELD_RECORD, fieldPages } from './generate/reference/field-pages.ts';
+import { kubernetesMinorsPage } from './generate/reference/kubernetes-minors.ts';
 import { objectsPage } from './generate/reference/objects-page.ts';
 import { reasonsPage } from './generate/reference/reasons-page.ts';
 import { typescriptTypes } from './generate/schema-types.ts';
@@ -75,6 +76,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
     ),
   );
   files.set('docs/reference/commands.md', commandsPage(createProgram(() => undefined)));
+  files.set('docs/reference/kubernetes-minors.md', kubernetesMinorsPage());
   files.set('docs/reference/reasons.md', reasonsPage(read(root, 'docs/faults.md') ?? ''));
   const outputs = [...outputSchemas()].map(([file, schema]) => {
     const kind = file.replace(/^.*\/|\.json$/g, '');

@@ -1,6 +1,7 @@
 import { createHash, randomInt, X509Certificate } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
+import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { stringify } from 'yaml';
 import { buildCluster, type ClusterArtefacts } from '../lab/artefacts.ts';
 import { destroyMachines, freeAddresses, listMachines, startMachine } from '../lab/fleet.ts';
@@ -78,8 +79,8 @@ export function machineSource(
   const node = {
     // The only machine of a cluster runs the pods as well.
     ...(others.length === 0 ? { taints: [] } : {}),
-    // The lab has cgroup v1, which a kubelet refuses from 1.35 on unless it is told otherwise (KEP-5573).
-    ...(minor >= 35 ? { kubelet: { config: { failCgroupV1: false } } } : {}),
+    // The lab has cgroup v1.
+    ...(has('cgroupV1', minor) ? {} : { kubelet: { config: { failCgroupV1: false } } }),
   };
   const fromSecret = { secret: 'token' };
   const role =

@@ -167,6 +167,7 @@ export function looksAt(
             kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS.linux,
             model?.images.required ?? [],
             model?.containerd !== undefined,
+            facts.kubelet,
           ),
     certificates: () => checkCertificates(host, now()),
     'control plane': () => checkControlPlane(host),

@@ -1,4 +1,5 @@
 import { QUIET } from '@machineadm/document/foreign-yaml.ts';
+import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import {
   ADMIN_KUBECONFIG,
@@ -34,12 +35,12 @@ export async function staticPodFiles(kubernetes: KubernetesModel, kubeadm: Versi
 }
 
 /**
- * Since 1.29 admin.conf is a member of a group that has no rights before `kubeadm init` has bound them through the API
+ * Beside super-admin.conf, admin.conf is a member of a group that has no rights before `kubeadm init` has bound them through the API
  * (k/k#121305), and a virtual address must be held before the API can be reached. A joining machine gets an admin.conf
  * that works.
  */
 function needsSuperAdmin({ role }: KubernetesModel, kubeadm: Version): boolean {
-  return role === 'InitControlPlane' && (kubeadm.major > 1 || kubeadm.minor >= 29);
+  return role === 'InitControlPlane' && (kubeadm.major > 1 || has('superAdminKubeconfig', kubeadm.minor));
 }
 
 /** The same manifest with super-admin.conf under the volumes of admin.conf; comments and order stay. */

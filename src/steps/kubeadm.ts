@@ -26,7 +26,7 @@ import type { Change, Execution, Step, StepRecord, UnmetRequirement } from './st
 export interface KubeadmDesired {
   readonly kubernetes: KubernetesModel;
   readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
-  readonly programs: Pick<Facts, 'kubeadm' | 'kubelet'>;
+  readonly programs: Pick<Facts, 'kubeadm' | 'kubelet' | 'containerd'>;
   readonly command: KubeadmCommand;
   readonly nodeName: string;
   readonly nodeNameGiven: boolean;
@@ -79,7 +79,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
     return {
       kubernetes,
       cgroupDriver: containerd?.cgroupDriver,
-      programs: { kubeadm: facts.kubeadm, kubelet: facts.kubelet },
+      programs: { kubeadm: facts.kubeadm, kubelet: facts.kubelet, containerd: facts.containerd },
       command: kubernetes.role === 'InitControlPlane' ? 'init' : 'join',
       nodeName: expectedNodeName(kubernetes, model, facts),
       nodeNameGiven: kubernetes.node.name !== undefined,

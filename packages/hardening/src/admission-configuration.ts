@@ -1,24 +1,19 @@
 import type { AdmissionModel } from '@machineadm/document/model.ts';
 import type { Control } from './control.ts';
 
+/** Its apiVersion and kind follow from the plugin and the minor of Kubernetes when the file is written. */
 type Entry = AdmissionModel['config'][number];
 
 /** CIS 1.2.9: some limit for the whole server. */
 const EVENT_RATE_LIMIT: Entry = {
   plugin: 'EventRateLimit',
-  configuration: {
-    apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1',
-    kind: 'Configuration',
-    limits: [{ type: 'Server', qps: 5000, burst: 20000 }],
-  },
+  configuration: { limits: [{ type: 'Server', qps: 5000, burst: 20000 }] },
 };
 
 /** STIG V-254800. Pod networks and kube-proxy are privileged: without the exemption a cluster gets none. */
 const POD_SECURITY: Entry = {
   plugin: 'PodSecurity',
   configuration: {
-    apiVersion: 'pod-security.admission.config.k8s.io/v1',
-    kind: 'PodSecurityConfiguration',
     defaults: {
       enforce: 'baseline',
       'enforce-version': 'latest',

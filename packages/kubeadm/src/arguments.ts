@@ -6,7 +6,7 @@ import type {
 } from '@machineadm/document/model.ts';
 import { sortedByKey } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
-import type { KubeadmTarget } from './version.ts';
+import { type KubeadmTarget, kubeadmWith } from './version.ts';
 
 /**
  * Arguments of a component in the shape of the target's version: a list from v1beta4 on, a map before, which
@@ -25,7 +25,7 @@ export function renderArguments(
     problems.add({
       field,
       problem: `"${name}" is repeated; kubeadm ${target.configVersion} keeps arguments in a map`,
-      remedy: `Give "${name}" once (many arguments take a comma-separated list), or use kubeadm 1.31 or newer.`,
+      remedy: `Give "${name}" once (many arguments take a comma-separated list), or use kubeadm 1.${kubeadmWith('v1beta4')} or newer.`,
     });
   }
   for (const { name, value } of args) map.set(name, value);
@@ -54,7 +54,7 @@ export function renderEnvironment(
     problems.add({
       field,
       problem: `kubeadm ${target.configVersion} cannot set environment variables`,
-      remedy: needsKubeadm(31, field),
+      remedy: needsKubeadm(kubeadmWith('v1beta4'), field),
     });
   }
   return env.map((variable) =>

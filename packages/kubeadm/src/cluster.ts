@@ -1,5 +1,4 @@
-import { ECDSA_P384, ETCD_HTTP_ENDPOINTS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
-import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
+import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type {
   ApiServerModel,
   ClusterModel,
@@ -13,7 +12,7 @@ import { renderArguments, renderEnvironment } from './arguments.ts';
 import { featureGates } from './feature-gates.ts';
 import { type Fields, goDuration, listOrNothing, omitEmpty, omitUndefined, sortedByKey } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
-import type { KubeadmTarget } from './version.ts';
+import { type KubeadmTarget, kubeadmWith } from './version.ts';
 
 /** kubeadm's defaults (k/k cmd/kubeadm/app/constants/constants.go): asking for them asks for nothing. */
 const DEFAULT_CERTIFICATE_VALIDITY_MS = 365 * 24 * 3_600_000;
@@ -57,12 +56,11 @@ export function clusterConfiguration(kubernetes: KubernetesModel, target: Kubead
 /** Arguments, variables and volumes of the API server, in the shape of the target's version. */
 export function apiServerFields(apiServer: ApiServerModel, target: KubeadmTarget, problems: Problems): Fields {
   const field = 'kubernetes.controlPlane.apiServer';
-  // Before, kubeadm adds --authorization-mode, which excludes a configuration (k/k#123654).
-  if (apiServer.authorization?.kind === 'structured' && target.minor < 30) {
+  if (apiServer.authorization?.kind === 'structured' && !has('authorizationFileAlone', target.minor)) {
     problems.add({
       field: `${field}.authorization.structured`,
       problem: 'this kubeadm always sets the authorization modes, too, and the API server refuses both',
-      remedy: needsKubeadm(30, `${field}.authorization.structured`),
+      remedy: needsKubeadm(FEATURES.authorizationFileAlone.since, `${field}.authorization.structured`),
     });
   }
   return component(apiServerComponent(apiServer), field, target, problems);
@@ -75,7 +73,7 @@ function controlPlaneTimeout(kubernetes: KubernetesModel): string | undefined {
 
 /** Two families in kubeadm 1.20 need its gate: without it `only one CIDR allowed for single-stack networking`. */
 function networking(cluster: ClusterModel, target: KubeadmTarget, problems: Problems): Fields | undefined {
-  if (target.minor < 21 && cluster.featureGates.IPv6DualStack !== true) {
+  if (!has('dualStack', target.minor) && cluster.featureGates.IPv6DualStack !== true) {
     for (const [field, subnets] of [
       ['kubernetes.cluster.podSubnets', cluster.podSubnets],
       ['kubernetes.cluster.serviceSubnets', cluster.serviceSubnets],
@@ -102,11 +100,11 @@ function commaSeparated(list: readonly string[]): string | undefined {
 /** Key algorithm and validity, fields of v1beta4. */
 function certificateFields(cluster: ClusterModel, target: KubeadmTarget, problems: Problems): Fields {
   const algorithm = cluster.encryptionAlgorithm;
-  if (algorithm === 'ECDSA-P384' && !includes(ECDSA_P384, target.minor)) {
+  if (algorithm === 'ECDSA-P384' && !has('ecdsaP384', target.minor)) {
     problems.add({
       field: 'kubernetes.cluster.encryptionAlgorithm',
       problem: 'ECDSA-P384 is not known to this version',
-      remedy: `Use kubeadm 1.${ECDSA_P384.since} or newer, or choose another algorithm.`,
+      remedy: `Use kubeadm 1.${FEATURES.ecdsaP384.since} or newer, or choose another algorithm.`,
     });
   }
   if (target.configVersion === 'v1beta4') {
@@ -120,7 +118,7 @@ function certificateFields(cluster: ClusterModel, target: KubeadmTarget, problem
     problems.add({
       field: 'kubernetes.cluster.encryptionAlgorithm',
       problem: `${algorithm} is not known to kubeadm ${target.configVersion}, which makes RSA-2048 or ECDSA-P256 keys`,
-      remedy: 'Use kubeadm 1.31 or newer, or choose another algorithm.',
+      remedy: `Use kubeadm 1.${kubeadmWith('v1beta4')} or newer, or choose another algorithm.`,
     });
   }
   for (const [name, asked, byDefault] of [
@@ -132,7 +130,7 @@ function certificateFields(cluster: ClusterModel, target: KubeadmTarget, problem
     problems.add({
       field,
       problem: `kubeadm ${target.configVersion} always makes certificates valid for ${byDefault / 86_400_000} days`,
-      remedy: needsKubeadm(31, field),
+      remedy: needsKubeadm(kubeadmWith('v1beta4'), field),
     });
   }
   return {};
@@ -157,10 +155,10 @@ function component(model: ComponentModel, field: string, target: KubeadmTarget, 
 function etcd(model: EtcdModel, target: KubeadmTarget, problems: Problems): Fields | undefined {
   if (model.kind === 'external') {
     const { endpoints, httpEndpoints, caFile, certFile, keyFile } = model;
-    if (httpEndpoints.length > 0 && !includes(ETCD_HTTP_ENDPOINTS, target.minor)) {
+    if (httpEndpoints.length > 0 && !has('etcdHTTPEndpoints', target.minor)) {
       const field = 'kubernetes.controlPlane.etcd.external.httpEndpoints';
       const problem = 'this kubeadm knows no endpoints of etcd apart from those of gRPC';
-      problems.add({ field, problem, remedy: needsKubeadm(ETCD_HTTP_ENDPOINTS.since, field) });
+      problems.add({ field, problem, remedy: needsKubeadm(FEATURES.etcdHTTPEndpoints.since, field) });
     }
     const http = listOrNothing(httpEndpoints);
     return { external: omitUndefined({ endpoints: [...endpoints], httpEndpoints: http, caFile, certFile, keyFile }) };

@@ -1,3 +1,4 @@
+import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type {
   DiscoveryKubeconfig,
   DiscoveryUser,
@@ -84,11 +85,11 @@ function userFields(
   if (user.kind === 'none') return undefined;
   if (user.kind === 'token') return { token: secrets(user.token) };
   const { command, args, env, apiVersion, provideClusterInfo } = user;
-  // client-go 1.22: the API version v1 of credential plugins, and interactiveMode (k/k#102890, k/k#99310).
-  if (target.minor < 22 && apiVersion.endsWith('/v1')) {
+  const isNew = has('credentialPluginsV1', target.minor);
+  if (!isNew && apiVersion.endsWith('/v1')) {
     problems.add({
       field: 'kubernetes.join.discovery.file.kubeconfig.user.exec.apiVersion',
-      problem: 'kubeadm before 1.22 knows client.authentication.k8s.io/v1beta1 only',
+      problem: `kubeadm before 1.${FEATURES.credentialPluginsV1.since} knows client.authentication.k8s.io/v1beta1 only`,
       remedy:
         'Set kubernetes.join.discovery.file.kubeconfig.user.exec.apiVersion to client.authentication.k8s.io/v1beta1.',
     });
@@ -99,8 +100,8 @@ function userFields(
       command,
       args: listOrNothing(args),
       env: listOrNothing(env.map(({ name, value }) => ({ name, value }))),
-      // Nobody is there to be asked.
-      interactiveMode: target.minor < 22 ? undefined : 'Never',
+      // It came with v1; nobody is there to be asked (k/k#99310).
+      interactiveMode: isNew ? 'Never' : undefined,
       provideClusterInfo,
     }),
   };

@@ -1,4 +1,4 @@
-import { KUBEADM_GATES } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { kubeadmGate } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type { ClusterModel } from '@machineadm/document/model.ts';
 import type { Problems } from './problems.ts';
@@ -15,7 +15,7 @@ export function featureGates(
 ): Record<string, boolean> {
   const gates: Record<string, boolean> = {};
   for (const [name, enabled] of Object.entries(cluster.featureGates)) {
-    const gate = Object.hasOwn(KUBEADM_GATES, name) ? KUBEADM_GATES[name] : undefined;
+    const gate = kubeadmGate(name);
     if (gate === undefined || includes(gate, target.minor)) {
       gates[name] = enabled;
       continue;

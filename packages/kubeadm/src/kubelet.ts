@@ -1,7 +1,9 @@
+import { typeMeta } from '@machineadm/document/kubernetes-releases/configurations.ts';
+import { NEWEST_KNOWN_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { type Fields, omitUndefined } from './fields.ts';
 
-export const KUBELET_CONFIGURATION = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
+export const KUBELET_CONFIGURATION = typeMeta('KubeletConfiguration', NEWEST_KNOWN_MINOR);
 
 /**
  * The KubeletConfiguration that `kubeadm init` takes beside its own kinds and uploads for the whole cluster; undefined
@@ -19,5 +21,5 @@ export function kubeletConfiguration(
 export function kubeProxyConfiguration({ addons }: KubernetesModel): Fields | undefined {
   const { config, enabled } = addons.proxy;
   if (!enabled || Object.keys(config).length === 0) return undefined;
-  return { apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration', ...config };
+  return { ...typeMeta('KubeProxyConfiguration', NEWEST_KNOWN_MINOR), ...config };
 }

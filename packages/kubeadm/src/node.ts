@@ -1,8 +1,9 @@
+import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { kubeletArguments, renderArguments } from './arguments.ts';
 import { type Fields, goDuration, listOrNothing, omitUndefined } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
-import type { KubeadmTarget } from './version.ts';
+import { type KubeadmTarget, kubeadmWith } from './version.ts';
 
 /** `nodeRegistration` of InitConfiguration and JoinConfiguration. `name` undefined leaves kubeadm's default, the host name. */
 export function nodeRegistration(
@@ -46,7 +47,7 @@ function imagePull(kubernetes: KubernetesModel, target: KubeadmTarget, problems:
     problems.add({
       field,
       problem: 'kubeadm v1beta2 always pulls what is not present',
-      remedy: needsKubeadm(22, field),
+      remedy: needsKubeadm(kubeadmWith('v1beta3'), field),
     });
   }
   if (target.configVersion !== 'v1beta4' && imagePullSerial === false) {
@@ -54,7 +55,7 @@ function imagePull(kubernetes: KubernetesModel, target: KubeadmTarget, problems:
     problems.add({
       field,
       problem: `kubeadm ${target.configVersion} always pulls images one after the other`,
-      remedy: needsKubeadm(31, field),
+      remedy: needsKubeadm(kubeadmWith('v1beta4'), field),
     });
   }
   return {
@@ -71,8 +72,7 @@ export function localAPIEndpoint(kubernetes: KubernetesModel): Fields {
 
 /**
  * `timeouts` of v1beta4. Before, kubeadm had two of them elsewhere: the control plane's in ClusterConfiguration (a join
- * takes it from the cluster) and discovery's beside `discovery`; the others were fixed. `etcdAPICall` exists in 1.31 but is
- * ignored there (k/k#129862).
+ * takes it from the cluster) and discovery's beside `discovery`; the others were fixed.
  */
 export function timeouts(kubernetes: KubernetesModel, target: KubeadmTarget, problems: Problems): Fields | undefined {
   const { controlPlaneMs, kubeletMs, apiMs, etcdMs, tlsBootstrapMs, discoveryMs } = kubernetes.timeouts;
@@ -83,10 +83,10 @@ export function timeouts(kubernetes: KubernetesModel, target: KubeadmTarget, pro
     problems.add({
       field,
       problem: 'this version of kubeadm has a fixed timeout there',
-      remedy: needsKubeadm(name === 'etcd' ? 32 : 31, field),
+      remedy: needsKubeadm(name === 'etcd' ? FEATURES.etcdAPICallTimeout.since : kubeadmWith('v1beta4'), field),
     });
   };
-  if (target.minor < 32) fixed('etcd', etcdMs, kubernetes.role !== 'Worker');
+  if (!has('etcdAPICallTimeout', target.minor)) fixed('etcd', etcdMs, kubernetes.role !== 'Worker');
   if (target.configVersion !== 'v1beta4') {
     fixed('kubelet', kubeletMs, true);
     fixed('api', apiMs, true);

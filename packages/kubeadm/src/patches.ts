@@ -27,7 +27,7 @@ const PATCH_MODE = 0o640;
 
 /**
  * The patches of this run: those of the document, and the kubelet's configuration of a machine that joins. `kubeadm join`
- * ignores a KubeletConfiguration in its file (kubernetes/kubeadm#2008); from 1.25 on it is a patch of the target
+ * ignores a KubeletConfiguration in its file (kubernetes/kubeadm#2008); newer ones take it as a patch of the target
  * `kubeletconfiguration`.
  */
 export function patches(
@@ -65,12 +65,12 @@ function kubeletPatch(
 ): readonly NamedPatch[] {
   const { config } = node.kubelet;
   if (command === 'init' || Object.keys(config).length === 0) return [];
-  if (target.minor < 25) {
+  const window = PATCH_TARGETS.kubeletconfiguration;
+  if (!includes(window, target.minor)) {
     problems.add({
       field: 'kubernetes.node.kubelet.config',
-      problem: `kubeadm join before 1.25 cannot configure the kubelet of one machine (${Object.keys(config).join(', ')})`,
-      remedy:
-        'Use kubernetes.node.kubelet.args, or the configuration of the machine that runs kubeadm init, or kubeadm 1.25 or newer.',
+      problem: `kubeadm join before 1.${window.since} cannot configure the kubelet of one machine (${Object.keys(config).join(', ')})`,
+      remedy: `Use kubernetes.node.kubelet.args, or the configuration of the machine that runs kubeadm init, or kubeadm 1.${window.since} or newer.`,
     });
   }
   return [{ name: KUBELET_PATCH, content: { ...KUBELET_CONFIGURATION, ...config } }];

@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { CRI_V1ALPHA2 } from '@machineadm/document/kubernetes-releases/containerd.ts';
+import { has } from '@machineadm/document/kubernetes-releases/features.ts';
+import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
-import { companionTags, defaultRepository } from '@machineadm/kubeadm/images/releases.ts';
 import { mustRun } from '../process.ts';
 import { type Downloads, ReleaseRefused, ReleaseUnavailable } from './download.ts';
 import { pullImage } from './registry.ts';
@@ -17,10 +19,10 @@ const SIGNER = {
   issuer: 'https://accounts.google.com',
 };
 
-/** What stands beside Kubernetes. A kubelet up to 1.22 speaks CRI v1alpha2, which containerd 2.0 dropped. */
+/** What stands beside Kubernetes. */
 const CNI_PLUGINS = 'v1.8.0';
 const RUNC = 'v1.3.3';
-const containerdFor = (minor: number): string => (minor <= 22 ? '1.7.34' : '2.2.7');
+const containerdFor = (minor: number): string => (minor <= CRI_V1ALPHA2.until ? '1.7.34' : '2.2.7');
 
 /** A release of Kubernetes with what belongs to it. */
 export interface OfficialRelease {
@@ -55,7 +57,7 @@ export function officialRelease(version: string): OfficialRelease {
   const images = {
     ...Object.fromEntries(COMPONENTS.map((name) => [name, `${name}:${version}`])),
     etcd: `etcd:${etcd}`,
-    coredns: `${parsed.minor >= 21 ? 'coredns/coredns' : 'coredns'}:${coredns}`,
+    coredns: `${has('corednsSubdirectory', parsed.minor) ? 'coredns/coredns' : 'coredns'}:${coredns}`,
     pause: `pause:${pause}`,
   };
   return { version, minor: parsed.minor, repository, images };
@@ -92,7 +94,7 @@ export async function fetchRelease(
     progress(`${program} ${version}`);
     const url = `https://dl.k8s.io/release/${version}/bin/linux/amd64/${program}`;
     const file = await published(downloads, url, `${url}.sha256`);
-    if (cosign && minor >= 26) await checkSignature(downloads, url, file);
+    if (cosign && has('signedPrograms', minor)) await checkSignature(downloads, url, file);
     install(file, join(programs, program));
     install(file, join(layer, 'usr/bin', program));
   }

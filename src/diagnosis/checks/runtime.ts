@@ -1,16 +1,20 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
+import { newerContainerd } from '@machineadm/document/kubernetes-releases/containerd.ts';
+import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
 
 /**
  * Checks the container runtime behind a socket (`unix:///run/containerd/containerd.sock`) over CRI, and which of the
  * wanted images it has. `willBeConfigured`: the document configures containerd, so what is missing now means little.
+ * `kubelet`: the one that is installed.
  */
 export async function checkRuntime(
   host: QueryHost,
   socket: string,
   wantedImages: readonly string[],
   willBeConfigured: boolean,
+  kubelet: Version | undefined,
 ): Promise<readonly Finding[]> {
   const base = { title: 'container runtime' } as const;
   const service = await host.service('containerd');
@@ -47,6 +51,7 @@ export async function checkRuntime(
     }
     return [
       { ...base, id: 'runtime/cri', severity: 'passed', text: `${runtimeName} ${runtimeVersion} answers on ${socket}` },
+      ...checkRecommended(runtimeName, runtimeVersion, kubelet),
       ...(await checkImages(host, socket, wantedImages)),
     ];
   } catch (error) {
@@ -62,6 +67,17 @@ export async function checkRuntime(
       },
     ];
   }
+}
+
+/** What containerd's maintainers recommend for the kubelet: an older one works as a rule, so that it is only a warning. */
+function checkRecommended(name: string, version: string, kubelet: Version | undefined): readonly Finding[] {
+  const found = name === 'containerd' ? parseVersion(version) : undefined;
+  const wanted = found && kubelet && newerContainerd(found, kubelet);
+  if (kubelet === undefined || wanted === undefined) return [];
+  const text = `containerd ${version} is older than its maintainers recommend for Kubernetes 1.${kubelet.minor}, which is ${wanted}`;
+  const remedy = `Install containerd ${wanted} or newer.`;
+  const base = { id: 'runtime/version', title: 'container runtime', severity: 'warning' } as const;
+  return [{ ...base, reason: 'ContainerRuntimeUnsupported', text, remedy }];
 }
 
 async function checkImages(host: QueryHost, socket: string, wanted: readonly string[]): Promise<readonly Finding[]> {

@@ -1,6 +1,8 @@
 import { basename } from 'node:path/posix';
+import { OLDEST_CONTAINERD } from '@machineadm/document/kubernetes-releases/containerd.ts';
+import { OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { kubeletRefusal } from '@machineadm/document/kubernetes-releases/version-skew.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import { compareVersions, type Version } from '@machineadm/document/program-version.ts';
 import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven, type Subject } from './clause.ts';
 import { disabledCriPlugin } from './containerd-plugins.ts';
 import { programs } from './image.ts';
@@ -109,7 +111,7 @@ export const KUBERNETES_CLAUSES: readonly Clause[] = [
       if (program === 'crio') return kept(path);
       const versions = subject.versions('containerd');
       const text = versions.map((version) => version.text).join(' or ');
-      const isNew = versions.map(({ major, minor }) => major > 1 || minor >= 6);
+      const isNew = versions.map((version) => compareVersions(version, OLDEST_CONTAINERD) >= 0);
       if (isNew.length === 0 || (isNew.includes(true) && isNew.includes(false))) {
         return notProven(`the file of containerd does not name its version${text === '' ? '' : `: ${text}`}`);
       }
@@ -168,7 +170,8 @@ export function skewOf(ofKubeadm: readonly Version[], ofKubelet: readonly Versio
   if (kubelet === undefined || ofKubelet.length > 1)
     return notProven('the file of the kubelet does not name its version');
   const pair = `kubeadm ${kubeadm.text}, kubelet ${kubelet.text}`;
-  if (kubeadm.major === 1 && kubeadm.minor < 20) return broken(pair, 'Ship Kubernetes 1.20 or newer.');
+  if (kubeadm.major === 1 && kubeadm.minor < OLDEST_MINOR)
+    return broken(pair, `Ship Kubernetes 1.${OLDEST_MINOR} or newer.`);
   // A kubelet may not be newer than the control plane, which kubeadm makes of its own version.
   return kubeletRefusal(kubelet, kubeadm, kubeadm) === undefined ? kept(pair) : broken(pair, remedy);
 }

@@ -1,8 +1,6 @@
+import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import type { QueryHost } from '../seam/host.ts';
-
-/** From 1.35 on the kubelet refuses cgroup v1 by itself (kubernetes/kubernetes#134744). */
-const FIRST_MINOR_WITHOUT_V1 = 35;
 
 /** True where the machine has the unified hierarchy (kernel, Documentation/admin-guide/cgroup-v2.rst). */
 export async function hasCgroupV2(host: Pick<QueryHost, 'stat'>): Promise<boolean> {
@@ -11,7 +9,7 @@ export async function hasCgroupV2(host: Pick<QueryHost, 'stat'>): Promise<boolea
 
 /** Why this kubelet does not run with the machine's cgroups unless it is configured to; undefined where it does. */
 export async function cgroupRefusal(host: Pick<QueryHost, 'stat'>, { major, minor }: Version) {
-  if (major === 1 && minor < FIRST_MINOR_WITHOUT_V1) return undefined;
+  if (major === 1 && has('cgroupV1', minor)) return undefined;
   if ((await host.stat('/sys/fs/cgroup')) === undefined || (await hasCgroupV2(host))) return undefined;
   return {
     reason: 'CgroupV1Unsupported',

@@ -1,5 +1,7 @@
 import { keyProblem } from '@machineadm/document/encryption-key.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { typeMeta } from '@machineadm/document/kubernetes-releases/configurations.ts';
+import { minorOf } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type {
   AdmissionModel,
   ApiServerModel,
@@ -43,9 +45,9 @@ export function apiServerFiles(
   const minor = minorOf(version);
   const { audit, encryptionAtRest, authentication, authorization, admission } = apiServer;
   const files = new Map<string, string>();
-  if (audit !== undefined) files.set(AUDIT_POLICY, auditPolicy(audit));
+  if (audit !== undefined) files.set(AUDIT_POLICY, auditPolicy(audit, minor));
   if (audit?.webhook !== undefined) files.set(AUDIT_WEBHOOK, webhookKubeconfig(audit.webhook, secrets));
-  if (encryptionAtRest !== undefined) files.set(ENCRYPTION_CONFIG, encryption(encryptionAtRest, secrets));
+  if (encryptionAtRest !== undefined) files.set(ENCRYPTION_CONFIG, encryption(encryptionAtRest, secrets, minor));
   if (authentication?.webhook !== undefined) {
     files.set(AUTHENTICATION_WEBHOOK, webhookKubeconfig(authentication.webhook, secrets));
   }
@@ -105,22 +107,14 @@ function withoutKeys(kubernetes: KubernetesModel): KubernetesModel {
   return { ...kubernetes, controlPlane: { ...controlPlane, apiServer } };
 }
 
-function minorOf(version: string): number {
-  const [major = 0, minor = 0] = version.slice(1).split('.').map(Number);
-  return major > 1 ? Number.POSITIVE_INFINITY : minor;
-}
-
-/** audit.k8s.io/v1 since 1.12 (k/k staging/src/k8s.io/apiserver/pkg/apis/audit/v1). */
-function auditPolicy({ policy }: NonNullable<ApiServerModel['audit']>): string {
+function auditPolicy({ policy }: NonNullable<ApiServerModel['audit']>, minor: number): string {
   const { rules, ...rest } = policy;
-  return writeDocument(omitUndefined({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...rest, rules }));
+  return writeDocument(omitUndefined({ ...typeMeta('Policy', minor), ...rest, rules }));
 }
 
-/** apiserver.config.k8s.io/v1 since 1.13. */
-function encryption({ resources, providers }: EncryptionModel, secrets: SecretLookup): string {
+function encryption({ resources, providers }: EncryptionModel, secrets: SecretLookup, minor: number): string {
   return writeDocument({
-    apiVersion: 'apiserver.config.k8s.io/v1',
-    kind: 'EncryptionConfiguration',
+    ...typeMeta('EncryptionConfiguration', minor),
     resources: [{ resources, providers: providers.map((provider) => providerFields(provider, secrets)) }],
   });
 }
@@ -148,13 +142,10 @@ function sound(kind: 'secretbox' | 'aescbc' | 'aesgcm', name: string, value: str
   });
 }
 
-/** v1alpha1 in 1.29 (behind a gate), v1beta1 from 1.30, v1 from 1.34 (KEP-3331). */
 function structuredAuthentication({ jwt, anonymous }: StructuredAuthentication, minor: number): string {
-  const apiVersion = `apiserver.config.k8s.io/${minor >= 34 ? 'v1' : minor >= 30 ? 'v1beta1' : 'v1alpha1'}`;
   return writeDocument(
     omitUndefined({
-      apiVersion,
-      kind: 'AuthenticationConfiguration',
+      ...typeMeta('AuthenticationConfiguration', minor),
       jwt: jwt.map(matchingAnyAudience),
       anonymous:
         anonymous === undefined
@@ -178,11 +169,9 @@ function matchingAnyAudience(jwt: Readonly<Record<string, unknown>>): Fields {
   return several ? { ...jwt, issuer: { ...issuer, audienceMatchPolicy: 'MatchAny' } } : jwt;
 }
 
-/** v1beta1 in 1.30 and 1.31, v1 from 1.32 (KEP-3221). */
 function structuredAuthorization(authorizers: readonly Authorizer[], minor: number): string {
   return writeDocument({
-    apiVersion: `apiserver.config.k8s.io/${minor >= 32 ? 'v1' : 'v1beta1'}`,
-    kind: 'AuthorizationConfiguration',
+    ...typeMeta('AuthorizationConfiguration', minor),
     authorizers: authorizers.map(({ type, name, webhook }) =>
       omitUndefined({ type, name, webhook: authorizerFields(name, webhook) }),
     ),
@@ -204,11 +193,9 @@ function authorizerFields(name: string, webhook: Authorizer['webhook']): Fields 
   });
 }
 
-/** apiserver.config.k8s.io/v1 since 1.17. */
 function admissionConfiguration({ config }: AdmissionModel, minor: number): string {
   return writeDocument({
-    apiVersion: 'apiserver.config.k8s.io/v1',
-    kind: 'AdmissionConfiguration',
+    ...typeMeta('AdmissionConfiguration', minor),
     plugins: config.map(({ plugin, configuration }) => ({
       name: plugin,
       configuration: { ...typeOf(plugin, minor), ...configuration },
@@ -216,12 +203,9 @@ function admissionConfiguration({ config }: AdmissionModel, minor: number): stri
   });
 }
 
-/** k/k staging/src/k8s.io/pod-security-admission/admission/api and plugin/pkg/admission/eventratelimit/apis. */
+/** k/k plugin/pkg/admission/eventratelimit/apis. */
 function typeOf(plugin: string, minor: number): Fields {
-  if (plugin === 'PodSecurity') {
-    const version = minor >= 25 ? 'v1' : minor >= 23 ? 'v1beta1' : 'v1alpha1';
-    return { apiVersion: `pod-security.admission.config.k8s.io/${version}`, kind: 'PodSecurityConfiguration' };
-  }
+  if (plugin === 'PodSecurity') return typeMeta('PodSecurityConfiguration', minor);
   if (plugin === 'EventRateLimit')
     return { apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1', kind: 'Configuration' };
   return {};

@@ -1,7 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { containerdRefusal } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import { kubeadmSkew } from '@machineadm/document/kubernetes-releases/version-skew.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { allowsCgroupV1, kubeletSkew } from '@machineadm/kubeadm/version-skew.ts';
 import { cgroupRefusal } from '../../host/linux/cgroups.ts';
@@ -26,9 +27,9 @@ export async function kubeadmObstacles(
   host: Pick<QueryHost, 'stat' | 'readRange' | 'which'>,
   kubernetes: KubernetesModel,
   cgroupDriver: 'systemd' | 'cgroupfs' | undefined,
-  programs: Pick<Facts, 'kubeadm' | 'kubelet'>,
+  programs: Pick<Facts, 'kubeadm' | 'kubelet' | 'containerd'>,
 ): Promise<readonly KubeadmObstacle[]> {
-  const { kubeadm, kubelet } = programs;
+  const { kubeadm, kubelet, containerd } = programs;
   const minor = /^v\d+\.\d+/.exec(kubernetes.version)?.[0] ?? kubernetes.version;
   const obstacles: KubeadmObstacle[] = [];
   if (kubelet === undefined) {
@@ -61,11 +62,24 @@ export async function kubeadmObstacles(
   }
   if (kubelet !== undefined && skew === undefined) {
     const old = allowsCgroupV1(kubernetes) ? undefined : await cgroupRefusal(host, kubelet);
-    obstacles.push(...[kubeletSkew(kubernetes, kubelet, kubeadm), old].filter((one) => one !== undefined));
+    const runtime = runtimeObstacle(kubernetes, containerd, kubelet);
+    obstacles.push(...[kubeletSkew(kubernetes, kubelet, kubeadm), old, runtime].filter((one) => one !== undefined));
   }
   const inexpressible = notExpressible({ kubernetes, kubeadm, cgroupDriver });
   if (inexpressible !== undefined) obstacles.push(inexpressible);
   return obstacles;
+}
+
+/** A containerd that the kubelet cannot speak with, where it is the runtime. */
+function runtimeObstacle(
+  { node }: KubernetesModel,
+  containerd: Version | undefined,
+  kubelet: Version,
+): KubeadmObstacle | undefined {
+  if (containerd === undefined || !(node.criSocket ?? 'containerd').includes('containerd')) return undefined;
+  const what = containerdRefusal(containerd, kubelet);
+  const remedy = 'Install containerd 1.7, or a newer Kubernetes.';
+  return what === undefined ? undefined : { reason: 'ContainerRuntimeUnsupported', what, remedy };
 }
 
 /** An installed program that did not print its version: why the kernel cannot run it. */

@@ -1,13 +1,14 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { CANDIDATE_SUFFIX } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import type { Host, NewFile } from '../../host/seam/host.ts';
 
 const TIMEOUT_MS = 60_000;
 
-/** `kubeadm config validate` exists since 1.26 (k/k#111341); older versions only check in the run itself. */
+/** Older versions check the configuration in the run itself only. */
 export function canValidate(kubeadm: Version): boolean {
-  return kubeadm.major > 1 || kubeadm.minor >= 26;
+  return kubeadm.major > 1 || has('validateCommand', kubeadm.minor);
 }
 
 /**

@@ -1,5 +1,5 @@
+import { OLDEST_CONTAINERD } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
 import { compareVersions } from '@machineadm/document/program-version.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -12,7 +12,6 @@ import { wrongCertificates } from './registry-certificates.ts';
 import { missingCdiSpecs, missingRuntimes } from './runtimes.ts';
 import { tableAt } from './toml-tree.ts';
 
-const OLDEST: Version = { major: 1, minor: 6, patch: 0, text: '1.6.0' };
 /** In a chroot nothing runs: containerd cannot be started there, so its configuration cannot be proven. */
 const BOOT =
   'Bake on a booted machine, as image-builder and Packer do, or leave containerRuntime and images to provision.';
@@ -26,7 +25,7 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
     if (why === undefined) return [{ reason: 'ContainerRuntimeMissing', what: 'containerd', remedy: INSTALL }];
     return [{ reason: 'ProgramNotExecutable', what: `containerd cannot be executed: ${why}`, remedy: INSTALL }];
   }
-  if (compareVersions(version, OLDEST) < 0) {
+  if (compareVersions(version, OLDEST_CONTAINERD) < 0) {
     const what = `containerd ${version.text} (1.6 or newer is needed: it is the first with CRI v1)`;
     return [{ reason: 'ContainerRuntimeUnsupported', what, remedy: INSTALL }];
   }

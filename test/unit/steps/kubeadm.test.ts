@@ -132,6 +132,20 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(node({ kubeadm: systemVerification, ...told }), {}, v1()), []);
   });
 
+  test('a kubelet up to 1.22 cannot speak with containerd 2, which is told where containerd is the runtime', async () => {
+    const programs = (containerd: string, kubelet = 'v1.22.17') => ({
+      kubeadm: parseVersion(kubelet),
+      kubelet: parseVersion(kubelet),
+      containerd: parseVersion(containerd),
+    });
+    const old = node({ version: 'v1.22.17' });
+    assert.deepEqual(await missing(old, programs('v2.0.4')), ['ContainerRuntimeUnsupported']);
+    assert.deepEqual(await missing(old, programs('1.7.24')), []);
+    assert.deepEqual(await missing(node({ version: 'v1.23.17' }), programs('v2.0.4', 'v1.23.17')), []);
+    const crio = node({ version: 'v1.22.17', node: { criSocket: 'unix:///var/run/crio/crio.sock' } });
+    assert.deepEqual(await missing(crio, programs('v2.0.4')), []);
+  });
+
   test('an unsupported kubeadm is refused', async () => {
     const programs = { kubeadm: parseVersion('v1.19.3'), kubelet: parseVersion('v1.19.3') };
     const reasons = await missing(node({ version: 'v1.19.3' }), programs);

@@ -1,3 +1,5 @@
+import { KUBEADM_GATES } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
@@ -98,16 +100,13 @@ export function withPort(endpoint: string, at: Source, { report }: Conversion): 
     : `${endpoint}:${DEFAULT_PORT}`;
 }
 
-/**
- * KubeadmControlPlane sets it (cluster-api controlplane/kubeadm, DefaultFeatureGates): from 1.31 on, always enabled
- * since 1.36.
- */
+/** KubeadmControlPlane sets it while kubeadm has the gate (cluster-api controlplane/kubeadm, DefaultFeatureGates). */
 const LOCAL_MODE = 'ControlPlaneKubeletLocalMode';
 
 function featureGates(source: Source, target: Target, conversion: Conversion): Record<string, boolean> | undefined {
   const gates: Record<string, boolean> = {};
   for (const [name, value] of source.members()) gates[name] = value.flag() ?? false;
-  const sets = conversion.surroundings.ofControlPlane && target.minor >= 31 && target.minor < 36;
+  const sets = conversion.surroundings.ofControlPlane && includes(KUBEADM_GATES[LOCAL_MODE], target.minor);
   if (sets && gates[LOCAL_MODE] === undefined) {
     gates[LOCAL_MODE] = true;
     conversion.report.add('KubeletLocalMode', source, LOCAL_MODE);

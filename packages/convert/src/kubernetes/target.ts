@@ -1,3 +1,4 @@
+import { CONFIGURATIONS } from '@machineadm/document/kubernetes-releases/configurations.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Placed } from '../report.ts';
 import type { Source } from '../source.ts';
@@ -9,8 +10,8 @@ export interface Target {
   readonly minor: number;
 }
 
-/** v1beta4 of kubeadm's configuration (cluster-api bootstrap/kubeadm/pkg/types/utils.go). */
-export const V1BETA4_MINOR = 31;
+/** v1beta4 of kubeadm's configuration (cluster-api bootstrap/kubeadm/pkg/types/utils.go decides in the same way). */
+export const V1BETA4_MINOR = CONFIGURATIONS.kubeadm.versions[2].since;
 
 /**
  * The version, from the options, the configuration itself, or related objects. Reported if missing: the document needs

@@ -1,3 +1,4 @@
+import { FEATURES } from '@machineadm/document/kubernetes-releases/features.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
@@ -25,7 +26,7 @@ export function convertTimeouts(
     report.add('InputInvalid', at, 'expected a duration, such as "10m0s"');
   };
   const read = (field: string, owner = timeouts): string | undefined => readDuration(owner, field, wrong);
-  const since = (field: string, minor = V1BETA4_MINOR): string | undefined =>
+  const since = (field: string, minor: number = V1BETA4_MINOR): string | undefined =>
     onlySince(minor, read(field), timeouts.get(`${field}Seconds`), target, conversion);
   const controlPlane =
     read('controlPlaneComponentHealthCheck') ?? read('timeoutForControlPlane', cluster.get('apiServer'));
@@ -35,7 +36,7 @@ export function convertTimeouts(
     controlPlane,
     kubelet: since('kubeletHealthCheck'),
     api: since('kubernetesAPICall'),
-    etcd: since('etcdAPICall', 32),
+    etcd: since('etcdAPICall', FEATURES.etcdAPICallTimeout.since),
     tlsBootstrap: isNew ? tlsBootstrap : undefined,
     discovery: isNew ? read('discovery') : (tlsBootstrap ?? since('discovery')),
   });

@@ -4,7 +4,7 @@ import { includes, type MinorWindow } from './minor.ts';
  * The admission plugins that are compiled into the API server, by the minors of 1.x that have them (k/k
  * pkg/kubeapiserver/options/plugins.go and the changelogs). It does not start with a name that it does not know.
  */
-const ADMISSION_PLUGINS: Readonly<Record<string, MinorWindow>> = {
+export const ADMISSION_PLUGINS: Readonly<Record<string, MinorWindow>> = {
   AlwaysAdmit: {},
   AlwaysDeny: {},
   AlwaysPullImages: {},

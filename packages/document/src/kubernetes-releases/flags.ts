@@ -1,7 +1,10 @@
+import { includes, type MinorWindow } from './minor.ts';
+
 /** Components whose flags a document sets. */
 export type Component = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubelet';
 
 interface RemovedFlags {
+  readonly source: string;
   /** The first minor that does not start with them. */
   readonly removed: number;
   readonly components: readonly Component[];
@@ -10,10 +13,10 @@ interface RemovedFlags {
   readonly remedy: string;
 }
 
-/** A component ends with "unknown flag" for a flag that it has no more. Each row with its source; `k/k#` are pull requests. */
-const REMOVED_FLAGS: readonly RemovedFlags[] = [
+/** A component ends with "unknown flag" for a flag that it has no more. */
+export const REMOVED_FLAGS: readonly RemovedFlags[] = [
   {
-    // k/k#106907
+    source: 'k/k#106907',
     removed: 24,
     components: ['kubelet'],
     flags:
@@ -21,35 +24,35 @@ const REMOVED_FLAGS: readonly RemovedFlags[] = [
     remedy: 'remove it: it was for dockershim',
   },
   {
-    // k/k#95856, CHANGELOG-1.24.md
+    source: 'k/k#95856, CHANGELOG-1.24.md',
     removed: 24,
     components: ['kube-apiserver'],
     flags: 'address insecure-bind-address insecure-port port',
     remedy: 'remove it: nothing is served without TLS',
   },
   {
-    // CHANGELOG-1.24.md
+    source: 'CHANGELOG-1.24.md',
     removed: 24,
     components: ['kube-controller-manager'],
     flags: 'address port',
     remedy: 'remove it: nothing is served without TLS',
   },
   {
-    // CHANGELOG-1.25.md
+    source: 'CHANGELOG-1.25.md',
     removed: 25,
     components: ['kube-apiserver'],
     flags: 'service-account-api-audiences',
     remedy: 'write api-audiences',
   },
   {
-    // CHANGELOG-1.25.md
+    source: 'CHANGELOG-1.25.md',
     removed: 25,
     components: ['kube-controller-manager'],
     flags: 'deleting-pods-burst deleting-pods-qps register-retry-count',
     remedy: 'remove it: it had no effect',
   },
   {
-    // k/k#112120, KEP-2845
+    source: 'k/k#112120, KEP-2845',
     removed: 26,
     components: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet'],
     flags:
@@ -57,35 +60,35 @@ const REMOVED_FLAGS: readonly RemovedFlags[] = [
     remedy: 'remove it: components log to stderr',
   },
   {
-    // CHANGELOG-1.26.md
+    source: 'CHANGELOG-1.26.md',
     removed: 26,
     components: ['kube-apiserver'],
     flags: 'master-service-namespace',
     remedy: 'remove it',
   },
   {
-    // CHANGELOG-1.27.md
+    source: 'CHANGELOG-1.27.md',
     removed: 27,
     components: ['kubelet'],
     flags: 'container-runtime master-service-namespace',
     remedy: 'remove it',
   },
   {
-    // CHANGELOG-1.27.md
+    source: 'CHANGELOG-1.27.md',
     removed: 27,
     components: ['kube-controller-manager'],
     flags: 'enable-taint-manager pod-eviction-timeout',
     remedy: 'remove it: pods tolerate a node that is not ready for tolerationSeconds',
   },
   {
-    // k/k#122082, k/k#122363
+    source: 'k/k#122082, k/k#122363',
     removed: 31,
     components: ['kubelet'],
     flags: 'iptables-drop-bit iptables-masquerade-bit keep-terminated-pod-volumes',
     remedy: 'remove it',
   },
   {
-    // k/k#124017, k/k#124948
+    source: 'k/k#124017, k/k#124948',
     removed: 31,
     components: ['kube-controller-manager'],
     flags:
@@ -93,21 +96,21 @@ const REMOVED_FLAGS: readonly RemovedFlags[] = [
     remedy: 'remove it',
   },
   {
-    // k/k#130162
+    source: 'k/k#130162',
     removed: 33,
     components: ['kube-apiserver'],
     flags: 'cloud-config',
     remedy: 'remove it: the external cloud controller manager reads it',
   },
   {
-    // k/k#130161
+    source: 'k/k#130161',
     removed: 34,
     components: ['kubelet'],
     flags: 'cloud-config',
     remedy: 'remove it: the external cloud controller manager reads it',
   },
   {
-    // k/k#133779
+    source: 'k/k#133779',
     removed: 35,
     components: ['kubelet'],
     flags: 'pod-infra-container-image',
@@ -133,14 +136,23 @@ export function removedFlag(
  */
 export const CLOUD_PROVIDERS_REMOVED = { aws: 27, switchedOff: 29, others: 31 } as const;
 
-/**
- * kube-proxy's modes on Linux by minor: userspace ended with 1.25 (k/k#112133), nftables came with 1.29 (KEP-3866), behind
- * the gate NFTablesProxyMode until 1.31. The empty one is the default.
- */
+interface ProxyMode extends MinorWindow {
+  readonly source: string;
+  /** The feature gate that it needs before `onSince`. */
+  readonly gate?: string;
+  readonly onSince?: number;
+}
+
+/** kube-proxy's modes on Linux; the empty one is the default. ipvs is deprecated since 1.35 (k/k#139067). */
 export const PROXY_MODES = {
-  '': {},
-  iptables: {},
-  ipvs: {},
-  userspace: { until: 25 },
-  nftables: { since: 29, gateUntil: 30 },
-} as const;
+  '': { source: 'KEP-3866' },
+  iptables: { source: 'KEP-3866' },
+  ipvs: { source: 'k/k#139067' },
+  userspace: { until: 25, source: 'k/k#112133' },
+  nftables: { since: 29, gate: 'NFTablesProxyMode', onSince: 31, source: 'KEP-3866' },
+} as const satisfies Readonly<Record<string, ProxyMode>>;
+
+/** The names that kube-proxy of a minor knows. */
+export function proxyModes(minor: number): readonly string[] {
+  return Object.entries<ProxyMode>(PROXY_MODES).flatMap(([name, mode]) => (includes(mode, minor) ? [name] : []));
+}

@@ -1,4 +1,4 @@
-import type { MinorWindow } from './minor.ts';
+import { includes, type MinorWindow } from './minor.ts';
 
 export interface KubeadmGate extends MinorWindow {
   /** What kubeadm does once the gate is gone, where it has one. */
@@ -10,7 +10,7 @@ export interface KubeadmGate extends MinorWindow {
  * feature gates" and "removed feature gates" of https://kubernetes.io/docs/reference/setup-tools/kubeadm/kubeadm-init/
  * (for 1.36); RootlessControlPlane: k/k#102158, k/k#134178. NodeLocalCRISocket became GA in 1.36 and is gone with 1.37.
  */
-export const KUBEADM_GATES: Readonly<Record<string, KubeadmGate>> = {
+export const KUBEADM_GATES = {
   ControlPlaneKubeletLocalMode: { since: 31, until: 35, afterwards: true },
   EtcdLearnerMode: { since: 27, until: 32, afterwards: true },
   IPv6DualStack: { until: 23, afterwards: true },
@@ -20,7 +20,18 @@ export const KUBEADM_GATES: Readonly<Record<string, KubeadmGate>> = {
   UnversionedKubeletConfigMap: { since: 22, until: 25, afterwards: true },
   UpgradeAddonsBeforeControlPlane: { since: 28, until: 30, afterwards: false },
   WaitForAllControlPlaneComponents: { since: 30, until: 34, afterwards: true },
-};
+} as const satisfies Readonly<Record<string, KubeadmGate>>;
+
+/** The gate of this name that kubeadm has or had. */
+export function kubeadmGate(name: string): KubeadmGate | undefined {
+  const gates: Readonly<Record<string, KubeadmGate>> = KUBEADM_GATES;
+  return Object.hasOwn(gates, name) ? gates[name] : undefined;
+}
+
+/** The gates that kubeadm of a minor has. */
+export function kubeadmGates(minor: number): readonly string[] {
+  return Object.entries<KubeadmGate>(KUBEADM_GATES).flatMap(([name, gate]) => (includes(gate, minor) ? [name] : []));
+}
 
 /** The newest minor whose gates are known. */
 export const NEWEST_KUBEADM_GATES_MINOR = 36;
@@ -52,9 +63,3 @@ export function acceptsPatches(target: PatchTarget, role: 'InitControlPlane' | '
   const { on } = PATCH_TARGETS[target];
   return on === 'every machine' || role === 'InitControlPlane' || (on === 'control planes' && role !== 'Worker');
 }
-
-/** `etcd.external.httpEndpoints` (k/k#134890). */
-export const ETCD_HTTP_ENDPOINTS = { since: 35 } as const;
-
-/** The key algorithm ECDSA-P384 (k/k#131677). */
-export const ECDSA_P384 = { since: 34 } as const;

@@ -1,4 +1,5 @@
 import type { Version } from '../program-version.ts';
+import { has } from './features.ts';
 
 type Release = Pick<Version, 'major' | 'minor'>;
 
@@ -20,12 +21,9 @@ export function kubeadmSkew(wanted: Version, kubeadm: Version): string | undefin
   return `kubeadm ${kubeadm.text} cannot install Kubernetes ${wanted.text}: it installs its own minor version and the one before`;
 }
 
-/**
- * The oldest minor of a kubelet that a kubeadm takes: three before its own since 1.29, one before until then (k/k
- * cmd/kubeadm/app/constants, MinimumKubeletVersion).
- */
+/** The oldest minor of a kubelet that a kubeadm takes (k/k cmd/kubeadm/app/constants, MinimumKubeletVersion). */
 export function oldestKubelet(kubeadm: Release): number {
-  return kubeadm.minor - (kubeadm.minor >= 29 ? 3 : 1);
+  return kubeadm.minor - (has('olderKubelets', kubeadm.minor) ? 3 : 1);
 }
 
 /**

@@ -1,8 +1,10 @@
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import { has } from '@machineadm/document/kubernetes-releases/features.ts';
+import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
 import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { companionTags, defaultRepository } from './releases.ts';
+import { kubeadmWith } from '../version.ts';
 
 /** An image that a document needs, and its purpose. */
 export interface NeededImage {
@@ -80,13 +82,13 @@ function kubeadmImages(kubernetes: KubernetesModel): readonly NeededImage[] | un
   // These settings belong to the cluster, and a joining machine's document does not contain them.
   const tells = role === 'InitControlPlane';
   const dns = addons.dns.imageRepository ?? repository;
-  // Since 1.21 the project's own repository has coredns one level deeper; a mirror with a single level does not.
-  const dnsPath = dns === own && release.minor >= 21 ? 'coredns/coredns' : 'coredns';
+  const dnsPath = dns === own && has('corednsSubdirectory', release.minor) ? 'coredns/coredns' : 'coredns';
+  // Older ones pull the image of an addon even if its phase is skipped.
+  const disables = release.minor >= kubeadmWith('v1beta4');
   const named = (name: string): NeededImage | undefined => {
     switch (name) {
       case 'coredns': {
-        // Before 1.31 kubeadm pulls it even if the addon is skipped: only v1beta4 can disable it.
-        if (!addons.dns.enabled && release.minor >= 31) return undefined;
+        if (!addons.dns.enabled && disables) return undefined;
         const tag = addons.dns.imageTag ?? tags.coredns;
         return {
           image: `${dns}/${dnsPath}:${tag}`,
@@ -100,7 +102,7 @@ function kubeadmImages(kubernetes: KubernetesModel): readonly NeededImage[] | un
         return { image, for: [name], certain: tells && (known || local.imageTag !== undefined) };
       }
       case 'kube-proxy':
-        if (!addons.proxy.enabled && release.minor >= 31) return undefined;
+        if (!addons.proxy.enabled && disables) return undefined;
         break;
     }
     return { image: `${repository}/${name}:${imageTag(kubernetes.version)}`, for: [name], certain: tells };

@@ -113,18 +113,18 @@ describe('the looks at the machine', () => {
   });
 
   test('see a runtime that is missing, stopped, or does not speak CRI', async () => {
-    assert.deepEqual(brief(await checkRuntime(memoryHost(), 'unix:///x', [], false)), [
+    assert.deepEqual(brief(await checkRuntime(memoryHost(), 'unix:///x', [], false, undefined)), [
       'runtime/service failed ContainerRuntimeMissing',
     ]);
     const stopped = memoryHost({ services: { containerd: { active: false } } });
-    assert.deepEqual(brief(await checkRuntime(stopped, 'unix:///x', [], false)), [
+    assert.deepEqual(brief(await checkRuntime(stopped, 'unix:///x', [], false, undefined)), [
       'runtime/service failed ContainerRuntimeNotRunning',
     ]);
     const dumb = memoryHost({
       services: { containerd: { active: true } },
       cri: { version: () => Promise.reject(new Error('unknown service runtime.v1.RuntimeService')) },
     });
-    assert.deepEqual(brief(await checkRuntime(dumb, 'unix:///x', [], false)), [
+    assert.deepEqual(brief(await checkRuntime(dumb, 'unix:///x', [], false, undefined)), [
       'runtime/cri failed ContainerRuntimeNotReady',
     ]);
   });
@@ -141,9 +141,29 @@ describe('the looks at the machine', () => {
         status: async () => conditions,
       },
     });
-    const found = await checkRuntime(host, 'unix:///x', [], false);
+    const found = await checkRuntime(host, 'unix:///x', [], false, undefined);
     assert.deepEqual(brief(found), ['runtime/cri failed ContainerRuntimeNotReady']);
     assert.equal(found[0]?.text, 'the container runtime is not ready: Broken no snapshotter');
+  });
+
+  test('see a containerd that is older than its maintainers recommend for the kubelet', async () => {
+    const runtime = (runtimeVersion: string, kubelet: string | undefined) => {
+      const cri = { version: async () => ({ runtimeName: 'containerd', runtimeVersion }), status: async () => [] };
+      const host = memoryHost({ services: { containerd: { active: true } }, cri });
+      return checkRuntime(host, 'unix:///x', [], false, kubelet === undefined ? undefined : parseVersion(kubelet));
+    };
+    const old = await runtime('1.6.20~ds1', 'v1.33.1');
+    assert.deepEqual(brief(old), ['runtime/cri passed', 'runtime/version warning ContainerRuntimeUnsupported']);
+    assert.match(old[1]?.text ?? '', /recommend for Kubernetes 1\.33, which is 1\.6\.36$/);
+    assert.match((await runtime('v1.7.30', 'v1.36.0'))[1]?.text ?? '', /which is 2\.2\.0$/);
+    for (const [version, kubelet] of [
+      ['1.6.20~ds1', 'v1.20.2'],
+      ['1.6.36', 'v1.33.1'],
+      ['v2.3.4', 'v1.34.0'],
+      ['1.6.20', undefined],
+    ] as const) {
+      assert.deepEqual(brief(await runtime(version, kubelet)), ['runtime/cri passed'], version);
+    }
   });
 
   test('end in time: a look that hangs or throws is told as skipped', async () => {

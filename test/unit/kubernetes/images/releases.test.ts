@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
-import { companionTags, defaultRepository } from '@machineadm/kubeadm/images/releases.ts';
 
 const release = (text: string) => {
   const version = parseVersion(text);

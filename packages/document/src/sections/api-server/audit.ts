@@ -9,7 +9,7 @@ import {
   API_SERVER,
   checkConnection,
   connectionObject,
-  since,
+  needs,
   toConnection,
   type WebhookConnection,
 } from './connection.ts';
@@ -224,10 +224,12 @@ export function checkAudit(audit: AuditSection, minor: number): Finding[] {
       const message = 'resourceNames need the resources that have them';
       findings.push({ path: [...at, 'resources', place], message, hint: 'add resources' });
     });
-    if (rule.omitManagedFields !== undefined && minor < 23) findings.push(since([...at, 'omitManagedFields'], 23));
+    if (rule.omitManagedFields !== undefined)
+      findings.push(...needs('auditOmitManagedFields', [...at, 'omitManagedFields'], minor));
   });
-  if (policy.omitManagedFields !== undefined && minor < 23)
-    findings.push(since([...path, 'policy', 'omitManagedFields'], 23));
+  if (policy.omitManagedFields !== undefined) {
+    findings.push(...needs('auditOmitManagedFields', [...path, 'policy', 'omitManagedFields'], minor));
+  }
   if (log === undefined && webhook === undefined) {
     const message = 'events would go nowhere: neither log nor webhook is given';
     findings.push({ path, message, hint: 'log: {} writes them to /var/log/kubernetes/audit/audit.log' });

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import { FEATURES, type GatedFeature } from '../../kubernetes-releases/features.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { duration } from '../../versions/v1alpha1/fields.ts';
 import { atLeastOne, is, when, without } from '../conditions.ts';
@@ -8,8 +9,8 @@ import {
   API_SERVER,
   checkConnection,
   connectionObject,
+  needs,
   reviewVersion,
-  since,
   toConnection,
   type WebhookConnection,
 } from './connection.ts';
@@ -105,12 +106,13 @@ export function checkAuthentication(
   if (webhook !== undefined) findings.push(...checkConnection(webhook, [...path, 'webhook']));
   if (structured === undefined) return findings;
   const at = [...path, 'structured'];
-  if (minor < 29) return [...findings, since(at, 29)];
-  if (minor === 29) findings.push(...needsGate(args, at, 'StructuredAuthenticationConfiguration', 30));
+  const tooOld = needs('structuredAuthentication', at, minor);
+  if (tooOld.length > 0) return [...findings, ...tooOld];
+  findings.push(...needsGate(args, at, FEATURES.structuredAuthentication, minor));
   if (structured.anonymous !== undefined) {
     const where = [...at, 'anonymous'];
-    if (minor < 31) findings.push(since(where, 31));
-    else if (minor === 31) findings.push(...needsGate(args, where, 'AnonymousAuthConfigurableEndpoints', 32));
+    findings.push(...needs('anonymousConditions', where, minor));
+    findings.push(...needsGate(args, where, FEATURES.anonymousConditions, minor));
     if (!structured.anonymous.enabled && structured.anonymous.paths !== undefined) {
       findings.push({ path: [...where, 'paths'], message: 'has no effect: anonymous requests are not enabled' });
     }
@@ -131,11 +133,17 @@ export function checkAuthentication(
 }
 
 /** A feature that the minor has, switched off. */
-function needsGate(args: Arguments, path: readonly PathSegment[], gate: string, enabledFrom: number): Finding[] {
+function needsGate(
+  args: Arguments,
+  path: readonly PathSegment[],
+  { gate, since, onSince }: GatedFeature,
+  minor: number,
+): Finding[] {
+  if (minor < since || minor >= onSince) return [];
   const gates = args.find(({ name }) => name === 'feature-gates')?.value.split(',') ?? [];
   if (gates.includes(`${gate}=true`)) return [];
-  const hint = `add the argument feature-gates ${gate}=true, or use Kubernetes 1.${enabledFrom}`;
-  return [{ path, message: `needs the feature gate ${gate} in Kubernetes 1.${enabledFrom - 1}`, hint }];
+  const hint = `add the argument feature-gates ${gate}=true, or use Kubernetes 1.${onSince}`;
+  return [{ path, message: `needs the feature gate ${gate} in Kubernetes 1.${minor}`, hint }];
 }
 
 export function toAuthentication(

@@ -9,8 +9,8 @@ import {
   API_SERVER,
   checkConnection,
   connectionObject,
+  needs,
   reviewVersion,
-  since,
   toConnection,
   type WebhookConnection,
 } from './connection.ts';
@@ -160,7 +160,8 @@ export function checkAuthorization({ modes, webhook, structured }: Authorization
       findings.push({ code: 'Duplicate', path: [...path, 'modes'], message: 'a mode is given twice' });
     return findings;
   }
-  if (minor < 30) return [since([...path, 'structured'], 30)];
+  const tooOld = needs('structuredAuthorization', [...path, 'structured'], minor);
+  if (tooOld.length > 0) return tooOld;
   const findings: Finding[] = [];
   const names = new Set<string>();
   structured.forEach((authorizer, index) => {

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import { FEATURES, has } from '../../kubernetes-releases/features.ts';
+import type { MinorWindow } from '../../kubernetes-releases/minor.ts';
 import type { SecretValue } from '../../secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { secret, url } from '../../versions/v1alpha1/fields.ts';
@@ -87,12 +89,10 @@ export function toConnection(section: ConnectionSection, resolve: ResolveSecret,
   };
 }
 
-/** A field that came later. */
-export function since(path: readonly PathSegment[], minor: number): Finding {
-  return {
-    code: 'UnsupportedVersion',
-    path,
-    message: `needs Kubernetes 1.${minor}`,
-    hint: 'remove it, or raise kubernetes.version',
-  };
+/** A field that came later than this minor. */
+export function needs(feature: keyof typeof FEATURES, path: readonly PathSegment[], minor: number): Finding[] {
+  if (has(feature, minor)) return [];
+  const { since = 0 }: MinorWindow = FEATURES[feature];
+  const message = `needs Kubernetes 1.${since}`;
+  return [{ code: 'UnsupportedVersion', path, message, hint: 'remove it, or raise kubernetes.version' }];
 }

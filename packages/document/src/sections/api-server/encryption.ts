@@ -1,13 +1,14 @@
 import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
 import { keyProblem } from '../../encryption-key.ts';
+import { FEATURES, has } from '../../kubernetes-releases/features.ts';
 import type { SecretValue } from '../../secret.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { duration, secret } from '../../versions/v1alpha1/fields.ts';
 import { all, exactlyOne, must, not, textWithout, writtenSecret } from '../conditions.ts';
 import { choice, field, object } from '../field.ts';
 import { type SecretsSection, writtenValue } from '../secrets.ts';
-import { API_SERVER, since } from './connection.ts';
+import { API_SERVER, needs } from './connection.ts';
 
 const KINDS = ['secretbox', 'aescbc', 'aesgcm', 'kms', 'identity'] as const;
 
@@ -187,12 +188,12 @@ export function checkEncryption(section: EncryptionSection, minor: number, secre
       findings.push({ code: 'Duplicate', path: [...at, 'kms', 'name'], message: `a second KMS "${kms.name}"` });
     kmsNames.add(kms.name);
     const version = kms.version ?? 'v2';
-    if (version === 'v2' && minor < 27) {
+    if (version === 'v2' && !has('kmsV2', minor)) {
       const hint = 'version: v1, or raise kubernetes.version';
-      findings.push({ path: [...at, 'kms'], message: 'KMS v2 needs Kubernetes 1.27', hint });
+      findings.push({ path: [...at, 'kms'], message: `KMS v2 needs Kubernetes 1.${FEATURES.kmsV2.since}`, hint });
     }
-    if (version === 'v1' && minor >= 29) {
-      const message = 'KMS v1 is switched off since Kubernetes 1.29';
+    if (version === 'v1' && !has('kmsV1', minor)) {
+      const message = `KMS v1 is switched off since Kubernetes 1.${FEATURES.kmsV1.until + 1}`;
       findings.push({ path: [...at, 'kms', 'version'], message, hint: 'version: v2' });
     }
   });
@@ -200,7 +201,8 @@ export function checkEncryption(section: EncryptionSection, minor: number, secre
     const at = [...path, 'resources', index];
     const message = resourceProblem(resource);
     if (message !== undefined) findings.push({ path: at, message });
-    else if (resource.includes('*') && minor < 27) findings.push(since(at, 27));
+    else if (resource.includes('*') && !has('encryptWildcards', minor))
+      findings.push(...needs('encryptWildcards', at, minor));
     else if (isCovered(resource, index, section.resources ?? [])) {
       findings.push({ code: 'Duplicate', path: at, message: `${resource} is named twice`, hint: 'keep one of them' });
     }

@@ -15,7 +15,7 @@ import {
   without,
 } from '../conditions.ts';
 import { field, object } from '../field.ts';
-import { since } from './connection.ts';
+import { needs } from './connection.ts';
 
 /** Issuers of JSON Web Tokens, in the words of AuthenticationConfiguration. */
 
@@ -173,10 +173,9 @@ export function checkJwt(
   minor: number,
 ): Finding[] {
   const findings: Finding[] = [];
-  if (minor < 30) {
-    if (issuer.audiences.length > 1) findings.push(since([...path, 'issuer', 'audiences'], 30));
-    if (issuer.discoveryURL !== undefined) findings.push(since([...path, 'issuer', 'discoveryURL'], 30));
-  }
+  const at = [...path, 'issuer'];
+  if (issuer.audiences.length > 1) findings.push(...needs('severalAudiences', [...at, 'audiences'], minor));
+  if (issuer.discoveryURL !== undefined) findings.push(...needs('issuerDiscoveryURL', [...at, 'discoveryURL'], minor));
   if (issuer.discoveryURL?.replace(/\/+$/, '') === issuer.url.replace(/\/+$/, '')) {
     findings.push({ path: [...path, 'issuer', 'discoveryURL'], message: 'must differ from url', hint: 'remove it' });
   }

@@ -5,8 +5,14 @@ import {
   componentGatesOf,
   NEWEST_COMPONENT_GATES_MINOR,
 } from '../../kubernetes-releases/component-gates.ts';
-import { CLOUD_PROVIDERS_REMOVED, type Component, PROXY_MODES, removedFlag } from '../../kubernetes-releases/flags.ts';
-import { includes, minorOf, NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
+import {
+  CLOUD_PROVIDERS_REMOVED,
+  type Component,
+  PROXY_MODES,
+  proxyModes,
+  removedFlag,
+} from '../../kubernetes-releases/flags.ts';
+import { minorOf, NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
 import type { KubernetesSection } from './index.ts';
 
 /** What a component of this minor does not start with: flags and feature gates that it has no more, or not yet. */
@@ -223,23 +229,20 @@ function checkProxyMode(kubernetes: KubernetesSection, minor: number): Finding[]
       path: ['kubernetes', 'bootstrapper', 'kubeadm', 'extraDocuments', index],
     })),
   ];
-  const modes = Object.entries(PROXY_MODES);
+  const modes = proxyModes(minor);
   const gates = gateSettings(kubernetes);
   return configurations.flatMap(({ config, path }): Finding[] => {
     const mode: unknown = config?.mode;
     if (typeof mode !== 'string') return [];
     const place = [...path, 'mode'];
-    const known = modes.find(([name]) => name === mode);
-    if (known === undefined || !includes(known[1], minor)) {
-      const names = modes.filter(([name, window]) => name !== '' && includes(window, minor)).map(([name]) => name);
+    if (!modes.includes(mode)) {
       const message = `kube-proxy 1.${minor} has no mode "${mode}" on Linux`;
-      return [{ path: place, message, hint: `one of ${names.join(', ')}` }];
+      return [{ path: place, message, hint: `one of ${modes.filter((name) => name !== '').join(', ')}` }];
     }
-    const isOn = gates.some(
-      ({ component, name, value }) => component === 'kube-proxy' && name === 'NFTablesProxyMode' && value,
-    );
-    if (mode !== 'nftables' || minor > PROXY_MODES.nftables.gateUntil || isOn) return [];
+    const { gate, onSince } = PROXY_MODES.nftables;
+    const isOn = gates.some(({ component, name, value }) => component === 'kube-proxy' && name === gate && value);
+    if (mode !== 'nftables' || minor >= onSince || isOn) return [];
     const message = `kube-proxy 1.${minor} has the mode nftables only with its feature gate`;
-    return [{ path: place, message, hint: 'add featureGates: {NFTablesProxyMode: true}, or use Kubernetes 1.31' }];
+    return [{ path: place, message, hint: `add featureGates: {${gate}: true}, or use Kubernetes 1.${onSince}` }];
   });
 }

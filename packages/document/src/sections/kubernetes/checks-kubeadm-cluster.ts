@@ -1,9 +1,10 @@
 import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
 import { componentGates } from '../../kubernetes-releases/component-gates.ts';
+import { FEATURES } from '../../kubernetes-releases/features.ts';
 import {
-  ECDSA_P384,
-  ETCD_HTTP_ENDPOINTS,
   KUBEADM_GATES,
+  kubeadmGate,
+  kubeadmGates,
   NEWEST_KUBEADM_GATES_MINOR,
   PATCH_TARGETS,
 } from '../../kubernetes-releases/kubeadm.ts';
@@ -108,8 +109,12 @@ function checkNodeMask(
   const lastOf = (name: string) => args.findLast((argument) => argument.name === name)?.value;
   if (lastOf('allocate-node-cidrs') === 'false') return [];
   const argument = bits === 32 ? 'node-cidr-mask-size-ipv4' : 'node-cidr-mask-size-ipv6';
-  // Before 1.24 it depends on kubeadm's gate IPv6DualStack which of the arguments counts.
-  if (minorOf(kubernetes.version) < 24 && args.some(({ name }) => name.startsWith('node-cidr-mask-size'))) return [];
+  // While kubeadm has the gate IPv6DualStack, it decides which of the arguments counts.
+  if (
+    includes(KUBEADM_GATES.IPv6DualStack, minorOf(kubernetes.version)) &&
+    args.some(({ name }) => name.startsWith('node-cidr-mask-size'))
+  )
+    return [];
   const mask = Number(lastOf(argument) ?? NODE_MASK[bits]);
   const hint = `another subnet, or the argument ${argument} of kubernetes.controlPlane.controllerManager`;
   if (!Number.isInteger(mask))
@@ -202,10 +207,10 @@ function checkTokenGroups({ cluster }: KubernetesSection): Finding[] {
 function checkKubeadmGates({ cluster, version }: KubernetesSection): Finding[] {
   const minor = minorOf(version);
   const names = Object.keys(cluster?.featureGates ?? {});
-  const ofComponents = names.some((name) => !Object.hasOwn(KUBEADM_GATES, name)) ? componentGates() : undefined;
+  const ofComponents = names.some((name) => kubeadmGate(name) === undefined) ? componentGates() : undefined;
   return names.flatMap((name): Finding[] => {
     const place = { code: 'UnsupportedVersion', path: [...CLUSTER, 'featureGates', name], key: name } as const;
-    const gate = Object.hasOwn(KUBEADM_GATES, name) ? KUBEADM_GATES[name] : undefined;
+    const gate = kubeadmGate(name);
     if (gate === undefined) {
       if (minor > NEWEST_KUBEADM_GATES_MINOR) return [];
       return [
@@ -231,8 +236,7 @@ function checkKubeadmGates({ cluster, version }: KubernetesSection): Finding[] {
 const ELSEWHERE = 'write it as the argument feature-gates of the components that have it';
 
 function nearGate(name: string, minor: number): string {
-  const known = Object.entries(KUBEADM_GATES).filter(([, window]) => includes(window, minor));
-  const names = known.map(([gate]) => gate);
+  const names = kubeadmGates(minor);
   const near = nearestName(name, names);
   return near === undefined ? `kubeadm has ${choices(names, name)}` : `did you mean "${near}"?`;
 }
@@ -241,7 +245,7 @@ function nearGate(name: string, minor: number): string {
 export function lintKubeadmGates({ cluster, version, role }: KubernetesSection): Finding[] {
   const minor = minorOf(version);
   if (minor <= NEWEST_KUBEADM_GATES_MINOR || role !== 'InitControlPlane') return [];
-  const unknown = Object.keys(cluster?.featureGates ?? {}).filter((name) => !Object.hasOwn(KUBEADM_GATES, name));
+  const unknown = Object.keys(cluster?.featureGates ?? {}).filter((name) => kubeadmGate(name) === undefined);
   return unknown.map((name) => {
     const message = `whether kubeadm 1.${minor} has this feature gate is not known: it refuses to run if not`;
     return { path: [...CLUSTER, 'featureGates', name], key: name, message, hint: 'see "kubeadm init --help"' };
@@ -260,9 +264,9 @@ function checkNewerFields({ cluster, controlPlane, version }: KubernetesSection)
   const external = ['kubernetes', 'controlPlane', 'etcd', 'external', 'httpEndpoints'];
   const http = controlPlane?.etcd?.external?.httpEndpoints ?? [];
   return [
-    ...(http.length === 0 ? [] : needs(ETCD_HTTP_ENDPOINTS.since, version, external)),
+    ...(http.length === 0 ? [] : needs(FEATURES.etcdHTTPEndpoints.since, version, external)),
     ...(cluster?.encryptionAlgorithm === 'ECDSA-P384'
-      ? needs(ECDSA_P384.since, version, [...CLUSTER, 'encryptionAlgorithm'])
+      ? needs(FEATURES.ecdsaP384.since, version, [...CLUSTER, 'encryptionAlgorithm'])
       : []),
   ];
 }

@@ -1,5 +1,7 @@
 import * as z from 'zod';
+import { typeMeta } from '../../kubernetes-releases/configurations.ts';
 import type { PatchTarget } from '../../kubernetes-releases/kubeadm.ts';
+import { NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
 import { absolutePath } from '../../versions/v1alpha1/fields.ts';
 import { is, must, when } from '../conditions.ts';
 import { choice, field, looseObject, meaning, object } from '../field.ts';
@@ -66,8 +68,8 @@ const patch = object(
 });
 
 const COMPONENT_CONFIGURATIONS: Readonly<Record<string, string>> = {
-  KubeletConfiguration: 'kubelet.config.k8s.io/v1beta1',
-  KubeProxyConfiguration: 'kubeproxy.config.k8s.io/v1alpha1',
+  KubeletConfiguration: typeMeta('KubeletConfiguration', NEWEST_KNOWN_MINOR).apiVersion,
+  KubeProxyConfiguration: typeMeta('KubeProxyConfiguration', NEWEST_KNOWN_MINOR).apiVersion,
 };
 
 /** kubeadm's own kinds are what the rest of the document says: they have no place here. */
