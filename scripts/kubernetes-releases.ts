@@ -38,9 +38,7 @@ export function differences(directory: string, release: Version): string[] {
     ...ofKubeletSkew(source(CONSTANTS), release),
     ...compareNames('kubeadm gate', kubeadmGates(release.minor), kubeadmGatesOf(source), release.minor),
     ...ofComponentGates(componentFeatures(source), release),
-    ...(existsSync(join(directory, notes))
-      ? ofReleaseNotes(source(notes), release)
-      : [`${notes} is missing`]),
+    ...(existsSync(join(directory, notes)) ? ofReleaseNotes(source(notes), release) : [`${notes} is missing`]),
   ];
 }
 
