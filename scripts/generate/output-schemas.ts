@@ -1,310 +1,333 @@
 import * as z from 'zod';
 import { OUTPUT_API_VERSION } from '../../src/cli/output.ts';
 import { OUTPUT_KINDS, type OutputKind } from '../../src/cli/output-kinds.ts';
-import { failure, instant, milliseconds, optionalText, step } from './status-schema.ts';
+import {
+  change,
+  check,
+  count,
+  diagnosis,
+  digest,
+  evidence,
+  finding,
+  findings,
+  flag,
+  optionalText,
+  problem,
+  problems,
+  reason,
+  replaced,
+  text,
+  texts,
+  verifiedFile,
+  version,
+} from './output-parts.ts';
+import { failure, instant, milliseconds, sinkReport, step, timeline } from './status-schema.ts';
 
 /**
- * What `-o json` prints, by kind. Readers must accept fields that they do not know: later agents add some. A test holds the
- * real output of every command against these (test/integration/outputs.test.ts).
+ * What `-o json` prints, by kind, each field with its meaning. Readers must accept fields that they do not know: later agents
+ * add some. A test holds the real output of every command against these (test/integration/outputs.test.ts).
  */
-const text = z.string();
-const texts = z.array(text);
-const count = z.int().min(0);
-const digest = z.string().regex(/^[0-9a-f]{64}$/);
-const reason = z
-  .string()
-  .regex(/^[A-Z][A-Za-z0-9]*$/)
-  .describe('see reasons.md');
-const position = { file: text, line: z.int().min(1), column: z.int().min(1) };
-
-/** One shape for everything that is wrong, or may be: of a document with its place, of a machine without. */
-const problem = z.looseObject({
-  message: text,
-  code: optionalText.describe('for programs: a kind of problem of a document, or a reason'),
-  path: optionalText.describe('the field, such as host.files[2].mode; empty for the whole document'),
-  file: optionalText,
-  line: z.exactOptional(z.int().min(1)),
-  column: z.exactOptional(z.int().min(1)),
-  hint: optionalText.describe('what to do'),
-});
-const problems = z.array(problem);
-
-const evidence = z.array(z.looseObject({ source: text, text }));
-
-const change = z.looseObject({
-  id: text.describe('stable; the same in plan, journal, status and events'),
-  step: text,
-  summary: text,
-  action: z.enum(['add', 'change', 'remove', 'run', 'restart']),
-  scope: z.enum(['base', 'node']).describe('base: part of an image; node: of this machine only'),
-  diff: optionalText.describe('in the unified format'),
-  commands: z.exactOptional(texts).describe('of hooks; with --diff'),
-  knownAfter: optionalText.describe('the step after which the content is known'),
-  reboots: z.exactOptional(z.literal(true)).describe('the machine is rebooted after it'),
-  field: optionalText.describe('of the document, which asks for it'),
-  position: z.exactOptional(z.looseObject(position)),
-});
-
-const replaced = z.array(
-  z.looseObject({
-    ...position,
-    path: text,
-    what: z.enum(['value', 'list', 'section']),
-    removed: z.boolean(),
-    previous: z.looseObject(position),
-  }),
-);
-
-/** What one check found: the same in the report of every command that checks something. */
-const finding = z.looseObject({
-  id: text.describe('stable'),
-  title: text.describe('what was checked, or the group in which a report shows it'),
-  severity: z
-    .enum(['passed', 'warning', 'failed', 'undecided', 'skipped'])
-    .describe('failed and undecided decide the exit code; skipped: not looked at, and the text says why'),
-  text,
-  reason: z.exactOptional(reason),
-  remedy: optionalText,
-  field: optionalText.describe('of the document, which it is about'),
-  position: z.exactOptional(z.looseObject(position)),
-});
-const findings = z.array(finding);
-
-const check = z.looseObject({
-  id: text,
-  group: text,
-  state: z.enum(['ok', 'warning', 'failed', 'skipped']),
-  text,
-  reason: z.exactOptional(reason),
-  remedy: optionalText,
-});
-
-const diagnosis = {
-  outcome: z.enum(['success', 'failure']),
-  reason: text.describe('see reasons.md; Unknown where logs alone name no cause; empty on success'),
-  summary: text,
-  retryable: z.boolean().describe('true where the same command may succeed later with the same input'),
-  cleanup: z.enum(['none', 'reset', 'reset+member']).describe('what must precede another attempt'),
-  phase: text.describe('of kubeadm; empty where it is not known'),
-  evidence: z.array(z.looseObject({ source: text, line: count, text })),
-  causes: texts,
-  symptoms: texts,
-  remedy: text,
-  confidence: z.number().min(0).max(1),
-};
-
-const version = z.looseObject({ major: count, minor: count, patch: count, text });
-
-const verifiedFile = { name: optionalText, path: text, sha256: digest, signedBy: optionalText };
-
 const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
-  Bundle: { path: text, bytes: count },
+  Bundle: { path: text('the bundle that was written'), bytes: count('its size') },
   ConformanceReport: {
-    contract: text,
-    profile: z.enum(['host', 'kubernetes', 'windows']),
+    contract: text('the version of the contract'),
+    profile: z.enum(['host', 'kubernetes', 'windows']).describe('what the machine or image was checked as'),
     verdict: z.enum(['kept', 'broken', 'notProven']).describe('of every MUST that applies'),
-    conforms: z.boolean().describe('true where the verdict is kept'),
-    reason: z.exactOptional(reason),
-    os: z.looseObject({ id: text, version: text }),
-    clauses: z.array(
-      z.looseObject({
-        id: text,
-        level: z.enum(['MUST', 'SHOULD']),
-        title: text,
-        state: z.enum(['kept', 'broken', 'notProven', 'notApplicable']),
-        text,
-        remedy: optionalText,
-      }),
-    ),
-    findings: findings.describe('the clauses in the terms of all checks'),
+    conforms: flag('true if the verdict is kept'),
+    reason: z.exactOptional(reason).describe('of the exit code; see reasons.md'),
+    os: z
+      .looseObject({ id: text('ID of os-release'), version: text('VERSION_ID of os-release') })
+      .describe('the operating system that was checked'),
+    clauses: z
+      .array(
+        z.looseObject({
+          id: text('the id in the contract, such as IMG-01'),
+          level: z.enum(['MUST', 'SHOULD']).describe('the level of RFC 2119'),
+          title: text('the clause'),
+          state: z.enum(['kept', 'broken', 'notProven', 'notApplicable']).describe('the result'),
+          text: text('the evidence'),
+          remedy: optionalText('what to do'),
+        }),
+      )
+      .describe('every clause that was checked'),
+    findings: findings('the clauses in the form of all checks'),
   },
   Diagnosis: diagnosis,
   DoctorReport: {
     verdict: z.exactOptional(z.looseObject(diagnosis)).describe('of the last run, or of the node'),
-    findings,
-    checks: z.array(check).describe('the findings as the first versions had them'),
-    failed: count,
-    warnings: count.describe('how many checks warn'),
+    findings: findings('the results of all checks'),
+    checks: z.array(check).describe('the findings in the form of the first versions'),
+    failed: count('how many checks failed'),
+    warnings: count('how many checks warn'),
   },
   DocumentOrigins: {
-    fields: z.array(z.looseObject({ path: text, value: z.unknown(), origin: text.describe('file:line:column') })),
+    fields: z
+      .array(
+        z.looseObject({
+          path: text('the field'),
+          value: z.unknown().describe('its value, without secrets'),
+          origin: text('file:line:column'),
+        }),
+      )
+      .describe('every field of the merged document'),
     replaced,
   },
   Error: {
-    error: z.looseObject({ reason, summary: text, remedy: optionalText, evidence: z.exactOptional(evidence) }),
-    problems: problems.describe('of the document, where that is what was wrong'),
+    error: z
+      .looseObject({
+        reason,
+        summary: text('what failed, and why'),
+        remedy: optionalText('what to do'),
+        evidence: z.exactOptional(evidence).describe('the lines that prove it'),
+      })
+      .describe('why the command failed'),
+    problems: problems('of the document, if that is the cause'),
   },
   Facts: {
-    facts: z.looseObject({
-      platform: z.enum(['linux', 'windows']),
-      architecture: text,
-      os: z.looseObject({ id: text, version: text }),
-      kernel: text,
-      serviceManager: z.enum(['systemd', 'openrc', 'none', 'windows']),
-      hostname: text,
-      machineId: text,
-      bootId: text,
-      cloudInstanceId: optionalText,
-      nodeAddresses: texts,
-      isRoot: z.boolean(),
-      containerd: z.exactOptional(version),
-      kubeadm: z.exactOptional(version),
-      kubelet: z.exactOptional(version),
-    }),
-    hardware: z.looseObject({
-      system: z.record(z.string(), z.string()).describe('what the firmware says'),
-      cpu: z.looseObject({ model: text, threads: count, isVirtual: z.boolean() }),
-      memory: z.looseObject({ total: count, available: count, swap: count }).describe('bytes'),
-      disks: z.array(z.looseObject({ name: text, model: optionalText, bytes: count })),
-      network: z.array(z.looseObject({ name: text, driver: optionalText, mac: optionalText, mtu: count, state: text })),
-    }),
-    variables: z.looseObject({
-      instanceData: texts.describe("paths of cloud-init's instance data that have a value here"),
-    }),
+    facts: z
+      .looseObject({
+        platform: z.enum(['linux', 'windows']).describe('the operating system'),
+        architecture: text('of the processor, such as x64'),
+        os: z
+          .looseObject({ id: text('ID of os-release'), version: text('VERSION_ID of os-release') })
+          .describe('the distribution'),
+        kernel: text('the release of the kernel'),
+        serviceManager: z.enum(['systemd', 'openrc', 'none', 'windows']).describe('the program that manages services'),
+        hostname: text('the host name'),
+        machineId: text('/etc/machine-id, or the MachineGuid of Windows'),
+        bootId: text('the id of this boot'),
+        cloudInstanceId: optionalText('the instance id that cloud-init recorded'),
+        nodeAddresses: texts('the addresses of interfaces with a default route, which a Node of this machine can have'),
+        isRoot: flag('whether the command ran as root'),
+        containerd: version('containerd'),
+        kubeadm: version('kubeadm'),
+        kubelet: version('the kubelet'),
+      })
+      .describe('the facts that decisions depend on'),
+    hardware: z
+      .looseObject({
+        system: z.record(z.string(), z.string()).describe('vendor, model and versions from the firmware'),
+        cpu: z
+          .looseObject({
+            model: text('the model'),
+            threads: count('logical processors'),
+            isVirtual: flag('whether this is a virtual machine'),
+          })
+          .describe('the processors'),
+        memory: z
+          .looseObject({
+            total: count('all memory'),
+            available: count('available memory'),
+            swap: count('all swap space'),
+          })
+          .describe('bytes'),
+        disks: z
+          .array(
+            z.looseObject({
+              name: text('the device'),
+              model: optionalText('the model'),
+              bytes: count('the size'),
+            }),
+          )
+          .describe('the disks'),
+        network: z
+          .array(
+            z.looseObject({
+              name: text('the interface'),
+              driver: optionalText('the driver'),
+              mac: optionalText('the hardware address'),
+              mtu: count('the largest packet'),
+              state: text('up or down'),
+            }),
+          )
+          .describe('the network interfaces'),
+      })
+      .describe('the hardware, without serial numbers'),
+    variables: z
+      .looseObject({ instanceData: texts("paths of cloud-init's instance data that have a value here") })
+      .describe('sources for the variables of a document'),
   },
   FetchedFiles: {
-    from: text,
-    files: z.array(z.looseObject({ ...verifiedFile, changed: z.boolean() })),
-    signedBy: optionalText,
-    warnings: problems,
+    from: text('the location that served the files'),
+    files: z
+      .array(z.looseObject({ ...verifiedFile, changed: flag('false if the file was already there') }))
+      .describe('the verified files'),
+    signedBy: optionalText('the id of the key that signed the list'),
+    warnings: problems('what does not fail the command, such as an expired key'),
   },
   HardeningAudit: {
-    profiles: texts,
-    node: z.looseObject({ hostname: text, role: optionalText, kubelet: optionalText }),
-    exceptionsOf: z.enum(['document', 'record', 'nobody']),
-    summary: z.looseObject({ pass: count, fail: count, exception: count, notApplicable: count }),
-    controls: z.array(
-      z.looseObject({
-        id: text,
-        state: z.enum(['pass', 'fail', 'exception', 'not-applicable']),
-        level: text,
-        title: text,
-        evidence,
-        reason: optionalText,
-      }),
-    ),
-    findings: findings.describe('the controls in the terms of all checks'),
+    profiles: texts('the profiles that were checked'),
+    node: z
+      .looseObject({
+        hostname: text('the host name'),
+        role: optionalText('control-plane or worker; absent if this is no node'),
+        kubelet: optionalText('the version of the kubelet'),
+      })
+      .describe('the machine'),
+    exceptionsOf: z
+      .enum(['document', 'record', 'nobody'])
+      .describe('where the exceptions come from: the document, the record of the last provision, or nowhere'),
+    summary: z
+      .looseObject({
+        pass: count('controls that pass'),
+        fail: count('controls that fail'),
+        exception: count('controls that are excepted'),
+        notApplicable: count('controls that do not apply'),
+      })
+      .describe('how many controls have each state'),
+    controls: z
+      .array(
+        z.looseObject({
+          id: text('the id of the control'),
+          state: z.enum(['pass', 'fail', 'exception', 'not-applicable']).describe('the result'),
+          level: text('the level or severity in the benchmark'),
+          title: text('the control'),
+          evidence,
+          reason: optionalText('why it is excepted or does not apply'),
+        }),
+      )
+      .describe('every control of the profiles'),
+    findings: findings('the controls in the form of all checks'),
   },
   ImageList: {
-    airGapped: z.boolean(),
-    images: z.array(z.looseObject({ image: text, for: texts, certain: z.boolean() })),
-    unknown: texts,
+    airGapped: flag('true if no image comes from a registry'),
+    images: z
+      .array(
+        z.looseObject({
+          image: text('the name with its tag or digest'),
+          for: texts('what needs it'),
+          certain: flag('false if the kubeadm of the release, or the joined cluster, may name another one'),
+        }),
+      )
+      .describe('the images that the document needs'),
+    unknown: texts('what needs images that are not known'),
   },
   ImageReadiness: {
-    ready: z.boolean(),
-    reason: z.exactOptional(reason),
-    changes: z.array(change).describe('of the document that are not made'),
+    ready: flag('true if nothing is missing and nothing is left'),
+    reason: z.exactOptional(reason).describe('of the exit code; see reasons.md'),
+    changes: z.array(change).describe('changes of the document that are not in effect'),
     findings: z
-      .array(finding.extend({ what: text.describe('its id'), why: text.describe('its text') }))
+      .array(finding.extend({ what: text('its id'), why: text('its text') }))
       .describe('these changes, what should not be in the image, and what is missing'),
   },
   KubeadmConfiguration: {
-    command: z.enum(['init', 'join']),
-    flags: texts,
-    documents: z.array(z.looseObject({ apiVersion: text, kind: text })),
-    files: z.array(z.looseObject({ path: text, content: text })),
-    unresolved: texts.describe('fields that depend on variables that are not known here'),
+    command: z.enum(['init', 'join']).describe('the command of kubeadm'),
+    flags: texts('its arguments'),
+    documents: z
+      .array(
+        z.looseObject({
+          apiVersion: text('such as kubeadm.k8s.io/v1beta4'),
+          kind: text('such as ClusterConfiguration'),
+        }),
+      )
+      .describe('the configuration, with all its other fields and without secrets'),
+    files: z
+      .array(z.looseObject({ path: text('where it is written'), content: text('its content, without secrets') }))
+      .describe('other files for kubeadm'),
+    unresolved: texts('fields that depend on variables that are not known here'),
   },
   Plan: {
-    changes: z.array(change),
+    changes: z.array(change).describe('what provision would change, in order'),
     remarks: z
-      .array(z.looseObject({ step: text, message: text }))
-      .describe('what to know of a step beside its changes: work that is not repeated, or that is not known yet'),
+      .array(z.looseObject({ step: text('the step'), message: text('the remark') }))
+      .describe('other facts about a step: work that is not repeated, or that is not known yet'),
     problems: z
-      .array(problem.extend({ step: text, code: reason }))
+      .array(problem.extend({ step: text('the step that lacks it'), code: reason }))
       .describe('what steps need and do not find: provision refuses to begin'),
-    findings: findings.describe(
-      'all that the preflight found, as doctor tells it: problems, warnings, what could not be checked',
-    ),
+    findings: findings('everything that the preflight found: problems, warnings, what could not be checked'),
     refusal: z
-      .exactOptional(z.looseObject({ reason, summary: text, remedy: text }))
-      .describe('what provision would refuse with, while there are problems'),
-    restarts: texts.describe('services'),
-    reboots: z.boolean(),
-    warnings: problems.describe('of the document'),
+      .exactOptional(z.looseObject({ reason, summary: text('what is refused, and why'), remedy: text('what to do') }))
+      .describe('the error of provision while there are problems'),
+    restarts: texts('services that are restarted'),
+    reboots: flag('whether a change reboots the machine'),
+    warnings: problems('of the document'),
     replaced,
   },
-  ReportFlush: {
-    reports: z.array(
-      z.looseObject({
-        sink: text,
-        type: text,
-        target: text,
-        state: z.enum(['Delivered', 'Pending', 'Refused', 'Lost', 'Unreadable']),
-        pending: count,
-        updatedAt: instant,
-        message: optionalText,
-      }),
-    ),
-  },
+  ReportFlush: { reports: z.array(sinkReport).describe('the remote sinks') },
   ReportTest: {
-    sinks: z.array(
-      z.looseObject({
-        sink: text,
-        type: text,
-        target: text,
-        result: z.enum(['Taken', 'Refused', 'Failed']),
-        durationMs: milliseconds,
-        message: optionalText,
-      }),
-    ),
+    sinks: z
+      .array(
+        z.looseObject({
+          sink: text('the name of the sink'),
+          type: text('the type of the sink'),
+          target: text('where it sends to, without credentials'),
+          result: z.enum(['Taken', 'Refused', 'Failed']).describe('what became of the test event'),
+          durationMs: milliseconds.describe('how long the delivery took'),
+          message: optionalText('the error'),
+        }),
+      )
+      .describe('the remote sinks'),
   },
   ResetResult: {
-    done: z.boolean().describe('false for --dry-run, and where it was not confirmed'),
-    actions: texts,
+    done: flag('false for --dry-run, and if it was not confirmed'),
+    actions: texts('what was done, or would be'),
   },
   ResidueAudit: {
-    residues: z.array(
-      z.looseObject({
-        path: text,
-        tool: text,
-        mode: text,
-        uid: count,
-        gid: count,
-        worldReadable: z.boolean(),
-        secrets: texts.describe('their names'),
-        forms: texts,
-        state: z.enum(['Found', 'Scrubbed', 'Kept']),
-        why: optionalText,
-      }),
-    ),
-    findings: findings.describe('residues and what was skipped in the terms of all checks'),
-    searched: texts,
-    skipped: z.array(z.looseObject({ what: text, why: text })),
+    residues: z
+      .array(
+        z.looseObject({
+          path: text('the file'),
+          tool: text('the program that left it'),
+          mode: text('its permissions in octal digits'),
+          uid: count('its owner'),
+          gid: count('its group'),
+          worldReadable: flag('whether every user may read it'),
+          secrets: texts('the names of the secrets in it'),
+          forms: texts('how they are written there: plain, base64 or gzip'),
+          state: z.enum(['Found', 'Scrubbed', 'Kept']).describe('what became of it'),
+          why: optionalText('why it was kept'),
+        }),
+      )
+      .describe('files with copies of secrets'),
+    findings: findings('residues, and what was skipped, in the form of all checks'),
+    searched: texts('where the command searched'),
+    skipped: z
+      .array(z.looseObject({ what: text('the file or place'), why: text('why it was not searched') }))
+      .describe('what could not be searched'),
   },
   RunEvent: {
-    type: z.enum(['started', 'step', 'waiting', 'warning', 'concluded']),
+    type: z.enum(['started', 'step', 'waiting', 'warning', 'concluded']).describe('what happened'),
     time: instant,
-    runId: text,
-    phase: text,
-    attempt: z.exactOptional(count),
+    runId: text('the id of the run'),
+    phase: text('the phase of the run'),
+    attempt: z.exactOptional(count('the number')).describe('how many runs this instance has seen'),
     step: z.exactOptional(step).describe('of the type step'),
-    stepId: optionalText.describe('of the type waiting'),
-    waitingFor: optionalText,
-    message: optionalText.describe('of the type warning'),
-    outcome: optionalText.describe('of the type concluded'),
-    exitCode: z.exactOptional(z.int().min(0).max(255)),
-    failure: z.exactOptional(failure),
+    stepId: optionalText('of the type waiting'),
+    waitingFor: optionalText('of the type waiting: what the run waits for'),
+    message: optionalText('of the type warning'),
+    outcome: optionalText('of the type concluded'),
+    exitCode: z.exactOptional(z.int().min(0).max(255)).describe('of the type concluded; see exit-codes.md'),
+    failure: z.exactOptional(failure).describe('of the type concluded: why the run failed'),
   },
-  Timeline: {
-    runId: text,
-    timeline: z.array(z.looseObject({ name: text, sinceBootMs: z.number(), durationMs: milliseconds })),
-  },
+  Timeline: { runId: text('the id of the run'), timeline },
   Validation: {
-    valid: z.boolean(),
-    documentVersion: optionalText.describe('the apiVersion of the document'),
-    sha256: z.exactOptional(digest).describe('of the merged document'),
-    reason: z.exactOptional(reason),
-    problems,
-    warnings: problems,
-    unresolved: z.exactOptional(texts).describe('fields that depend on variables of the machine'),
-    replaced: z.exactOptional(replaced),
+    valid: flag('whether the document is valid'),
+    documentVersion: optionalText('the apiVersion of the document'),
+    sha256: z.exactOptional(digest('SHA-256')).describe('of the merged document'),
+    reason: z.exactOptional(reason).describe('of the exit code; see reasons.md'),
+    problems: problems('the mistakes'),
+    warnings: problems('what is valid and probably not meant'),
+    unresolved: z.exactOptional(z.array(z.string())).describe('fields that depend on variables of the machine'),
+    replaced: z.exactOptional(replaced).describe('values that a later source of the document replaced'),
   },
   Verification: {
-    verified: z.literal(true),
-    files: z.array(z.looseObject({ ...verifiedFile, by: text, warnings: texts })),
+    verified: z.literal(true).describe('always true: a file that is not verified is an error'),
+    files: z
+      .array(
+        z.looseObject({
+          ...verifiedFile,
+          by: text('what proves it: a list, a signature or the given digest'),
+          warnings: texts('what does not fail the command, such as an expired key'),
+        }),
+      )
+      .describe('the verified files'),
   },
-  Version: { version: text, commit: text, node: text, documentVersions: texts },
+  Version: {
+    version: text('the version of machineadm'),
+    commit: text('the commit it was built from'),
+    node: text('the version of the embedded Node'),
+    documentVersions: texts('each apiVersion of a document that it reads'),
+  },
 };
 
 /** The JSON Schema of each kind, by its file below `contract/`. */
@@ -312,8 +335,8 @@ export function outputSchemas(): ReadonlyMap<string, object> {
   return new Map(
     OUTPUT_KINDS.map((kind) => {
       const schema = z.looseObject({
-        apiVersion: z.literal(OUTPUT_API_VERSION),
-        kind: z.literal(kind),
+        apiVersion: z.literal(OUTPUT_API_VERSION).describe('the version of this format'),
+        kind: z.literal(kind).describe('the kind of this object'),
         ...FIELDS[kind],
       });
       const $id = `https://machineadm.dev/schema/output/v1/${kind}.json`;

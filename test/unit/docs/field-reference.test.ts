@@ -116,4 +116,12 @@ describe('the other generated pages', () => {
     for (const kind of [...OUTPUT_KINDS, 'BootstrapStatus', 'BootstrapSummary', 'BootstrapEvent'])
       assert.match(objects.get(kind) ?? '', /^\| `kind` \|/m, kind);
   });
+
+  test('have the meaning of every field of every JSON object', () => {
+    for (const [kind, entry] of sectionsOf('json')) {
+      const rows = entry.split('\n').filter((line) => line.startsWith('| `'));
+      assert.ok(rows.length > 3, kind);
+      for (const line of rows) assert.match(line, /\| [^|]*\S[^|]* \|$/, `${kind}: ${line}`);
+    }
+  });
 });
