@@ -6,6 +6,7 @@ import { watchNode } from '../commands/report-watch.ts';
 import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
 import { printNotice, printText } from './output.ts';
+import { untilSignal } from './until-signal.ts';
 
 export interface WatchOptions {
   readonly document?: readonly string[];
@@ -22,19 +23,15 @@ const SHORTEST_INTERVAL_MS = 1_000;
 export async function reportWatch(options: WatchOptions): Promise<number> {
   const intervalMs = durationOf('--interval', options.interval, SHORTEST_INTERVAL_MS);
   const repeatMs = durationOf('--repeat', options.repeat, SHORTEST_INTERVAL_MS);
-  const stop = new AbortController();
-  const onSignal = (): void => stop.abort();
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
-  try {
-    await watchNode({
+  await untilSignal((signal) =>
+    watchNode({
       sources: options.document ?? [],
       agentVersion: buildInfo().version,
       require: options.require,
       bootIdFile: options.bootIdFile,
       intervalMs,
       repeatMs,
-      signal: stop.signal,
+      signal,
       onChange: ({ lastTransitionTime, status, reason, message }) =>
         printText(
           redact(
@@ -42,10 +39,7 @@ export async function reportWatch(options: WatchOptions): Promise<number> {
           ),
         ),
       onNews: printNotice,
-    });
-    return exitCode('Success');
-  } finally {
-    process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onSignal);
-  }
+    }),
+  );
+  return exitCode('Success');
 }

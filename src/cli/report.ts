@@ -7,6 +7,7 @@ import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
 import type { DocumentOptions } from './options.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
+import { untilSignal } from './until-signal.ts';
 
 export interface ReportFlushOptions {
   readonly document?: readonly string[];
@@ -63,20 +64,6 @@ export async function reportTest(options: DocumentOptions & { readonly sink?: re
     printText(table(['SINK', 'RESULT', 'TOOK', 'TARGET', ''], rows));
   }
   return exitCode(tests.every(({ result }) => result === 'Taken') ? 'Success' : 'DifferencesFound');
-}
-
-/** A signal ends the attempt; reports that wait keep waiting. */
-async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const stop = new AbortController();
-  const onSignal = (): void => stop.abort();
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
-  try {
-    return await work(stop.signal);
-  } finally {
-    process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onSignal);
-  }
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

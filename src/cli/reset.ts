@@ -3,6 +3,7 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { describeReset, type ResetPlan, reset } from '../commands/reset.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
+import { untilSignal } from './until-signal.ts';
 
 export interface ResetOptions {
   readonly leaveFiles?: true;
@@ -13,29 +14,24 @@ export interface ResetOptions {
 
 /** `machineadm reset`: shows what will be removed, asks for confirmation on a terminal, and removes it. */
 export async function resetCommand(options: ResetOptions): Promise<number> {
-  const stop = new AbortController();
-  const onSignal = (signal: NodeJS.Signals) => stop.abort(interrupted(signal));
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
   let shown: readonly string[] = [];
-  try {
-    const done = await reset({
-      leaveFiles: options.leaveFiles === true,
-      signal: stop.signal,
-      confirm: async (plan) => {
-        shown = describeReset(plan);
-        return await mayProceed(plan, options);
-      },
-      line: (text) => printNotice(oneLine(text)),
-    });
-    if (options.output !== 'text')
-      await printData(options.output, 'ResetResult', { done: done !== undefined, actions: shown });
-    else if (done !== undefined) printText('this machine is no longer a node; the journal is kept as journal.reset');
-    return exitCode('Success');
-  } finally {
-    process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onSignal);
-  }
+  const done = await untilSignal(
+    (signal) =>
+      reset({
+        leaveFiles: options.leaveFiles === true,
+        signal,
+        confirm: async (plan) => {
+          shown = describeReset(plan);
+          return await mayProceed(plan, options);
+        },
+        line: (text) => printNotice(oneLine(text)),
+      }),
+    interrupted,
+  );
+  if (options.output !== 'text')
+    await printData(options.output, 'ResetResult', { done: done !== undefined, actions: shown });
+  else if (done !== undefined) printText('this machine is no longer a node; the journal is kept as journal.reset');
+  return exitCode('Success');
 }
 
 /** Nothing is deleted without `--yes` or a confirmation on the terminal. */

@@ -62,7 +62,73 @@ describe('an event', () => {
   });
 });
 
+describe('an event of a step', () => {
+  test('names the step and its state in small letters, where there are no other words for it', () => {
+    const status = statusAfter({ kind: 'planned', steps: ['swap'] });
+    for (const state of ['Pending', 'Skipped'] as const) {
+      const step = { id: 'swap', state, changes: [], durationMs: 1 };
+      const event = reportEvent({ kind: 'step', step, status }, 1, at(1));
+      assert.deepEqual([event.type, event.step], ['stepChanged', step]);
+      assert.equal(event.message, state === 'Pending' ? 'swap: pending' : 'swap: skipped');
+    }
+  });
+
+  test('that waits says what for, and no other event does', () => {
+    const status = statusAfter();
+    const waiting = reportEvent({ kind: 'waiting', waitingFor: 'the API server', status }, 1, at(1));
+    assert.deepEqual([waiting.type, waiting.waitingFor], ['waiting', 'the API server']);
+    const started = reportEvent({ kind: 'started', status }, 1, at(1));
+    assert.deepEqual(
+      ['waitingFor', 'step', 'outcome', 'exitCode', 'failure', 'steps'].filter((name) => name in started),
+      [],
+    );
+  });
+});
+
 describe('an event that is made to fit', () => {
+  test('leaves out details before long parts, one after the other', () => {
+    const whole = concluded();
+    const events: ReportEvent[] = [whole];
+    for (;;) {
+      const last = events.at(-1) ?? whole;
+      const smaller = truncateEvent(whole, sizeOf(last) - 1);
+      if (sizeOf(smaller) >= sizeOf(last)) break;
+      events.push(smaller);
+    }
+    const leftOut = events.map(({ omitted = [] }, index) => omitted.slice(events[index - 1]?.omitted?.length ?? 0)[0]);
+    assert.deepEqual(leftOut, [
+      undefined,
+      'timeline',
+      'steps.changes',
+      'warnings',
+      'steps',
+      'failure.evidence',
+      'conditions.message',
+      // No longer shortened, but gone.
+      undefined,
+      undefined,
+      'failure.causes',
+      'message',
+      undefined,
+    ]);
+    const after = (what: string): ReportEvent => events[leftOut.indexOf(what)] ?? assert.fail(what);
+    assert.deepEqual([after('timeline').timeline, after('timeline').steps?.length], [undefined, 40]);
+    assert.deepEqual(after('steps.changes').steps?.[39], { ...whole.steps?.[39], changes: [] });
+    assert.deepEqual(
+      after('warnings').warnings?.map((text) => [text.slice(0, 10), text.length]),
+      Array.from({ length: 5 }, (_, index) => [`warning ${index} `, 200]),
+    );
+    assert.equal(after('steps').steps, undefined);
+    assert.deepEqual(
+      after('failure.evidence').failure?.evidence.map(({ source, text }) => [source, text.length]),
+      Array.from({ length: 3 }, () => ['journal of kubelet', 300]),
+    );
+    assert.equal(after('failure.causes').failure?.causes, undefined);
+    assert.ok([...(after('message').failure?.summary ?? '')].length < 300);
+    const last = events.at(-1);
+    assert.deepEqual([last?.warnings, last?.failure?.evidence], [undefined, []]);
+  });
+
   test('is left as it is where it fits', () => {
     const event = concluded();
     assert.equal(truncateEvent(event, SIZE_CLASSES.full), event);
