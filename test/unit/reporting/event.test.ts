@@ -75,7 +75,7 @@ describe('an event of a step', () => {
 
   test('that waits says what for, and no other event does', () => {
     const status = statusAfter();
-    const waiting = reportEvent({ kind: 'waiting', waitingFor: 'the API server', status }, 1, at(1));
+    const waiting = reportEvent({ kind: 'waiting', step: 'kubeadm', waitingFor: 'the API server', status }, 1, at(1));
     assert.deepEqual([waiting.type, waiting.waitingFor], ['waiting', 'the API server']);
     const started = reportEvent({ kind: 'started', status }, 1, at(1));
     assert.deepEqual(
