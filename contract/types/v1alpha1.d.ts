@@ -591,6 +591,8 @@ export interface MachineBootstrap {
       readonly beforeBootstrap?: HookGroup;
       /** Commands that run after the node is proven to work, and never after a failure. Default: none. */
       readonly afterBootstrap?: HookGroup;
+      /** Whether beforeBootstrap, the bootstrapper and afterBootstrap behave as one script of one shell, as the kubeadm provider of Cluster API runs them. The bootstrapper has the exported variables, the working directory and the umask of beforeBootstrap; afterBootstrap continues in that shell. A command that fails is reported, and the run ends only where the script would: by exit, set -e or set -u. */
+      readonly singleScript?: boolean;
     };
   };
   /** The container runtime of the node. Default: the runtime of the image is used as it is configured. */

@@ -15,7 +15,6 @@ import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import { bootstrappedSince } from '../reporting/status-file.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
-import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import { withHooks } from './after-hooks.ts';
 import { performAttempts } from './attempts.ts';
 import { sourcesOf } from './change-source.ts';
@@ -43,6 +42,7 @@ import { beginJournal, recordConclusion } from './run-record.ts';
 import { attachReporting } from './run-reporting.ts';
 import { RunTrace } from './run-trace.ts';
 import { runSteps, type StepObserver } from './runner.ts';
+import { wipeAfterRun } from './wipe.ts';
 
 export interface RunRequest {
   /** `prepare` makes only the changes that belong in an image. */
@@ -143,8 +143,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   }
   // A step that did not stop in time may still wait for a service, and keep this process alive.
   ended.abort();
-  if (conclusion.outcome === 'Succeeded' && request.command === 'provision')
-    await wipeKubeadmConfig(host, (message) => reporter.warn(message));
+  await wipeAfterRun(host, request.command, conclusion, (message) => reporter.warn(message));
   await goingOn?.concluded(conclusion.outcome, (message) => reporter.warn(message));
   if (journal !== undefined) recordConclusion(journal, runId, conclusion, (message) => reporter.warn(message));
   await reporter.conclude({

@@ -5,6 +5,7 @@ import { bootstrapOrder, secretsOfOrder } from '../kubernetes/exec/order.ts';
 import { passesSuccessTest, resetProgram, runProgram } from '../kubernetes/exec/runner.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
+import { scriptSurroundings } from './hook-single-script.ts';
 import type { Execution, Step } from './step.ts';
 
 const RUN = 'exec-bootstrapper/run';
@@ -15,6 +16,8 @@ export interface ExecBootstrapperDesired {
   readonly machine: Metadata;
   readonly nodeName: string;
   readonly files: readonly FileModel[];
+  /** True where it is a part of the script of the hooks around it. */
+  readonly isInScript: boolean;
 }
 
 export interface ExecBootstrapperActual {
@@ -45,7 +48,8 @@ export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperAct
     const { kubernetes, metadata, host } = model;
     if (kubernetes?.exec === undefined) return undefined;
     const nodeName = expectedNodeName(kubernetes, model, facts);
-    return { kubernetes, exec: kubernetes.exec, machine: metadata, nodeName, files: host.files };
+    const isInScript = host.hooks.beforeBootstrap?.onError === 'Script';
+    return { kubernetes, exec: kubernetes.exec, machine: metadata, nodeName, files: host.files, isInScript };
   },
 
   async preflight(host, { exec, files }) {
@@ -86,7 +90,8 @@ export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperAct
     const secrets = await resolveSecrets(host, secretsOfOrder(kubernetes, desired.machine));
     const order = bootstrapOrder(kubernetes, desired.machine, desired.nodeName, secrets);
     execution.waitingFor(exec.command);
-    await runProgram(host, exec, `${JSON.stringify(order)}\n`, watch);
+    const surroundings = desired.isInScript ? await scriptSurroundings(host) : undefined;
+    await runProgram(host, exec, `${JSON.stringify(order)}\n`, watch, surroundings);
     execution.waitingFor(undefined);
   },
 };

@@ -22,6 +22,7 @@ machineadm_entry=$4 machineadm_last=$5 machineadm_on_error=$6 machineadm_resumin
 machineadm_mv=$(command -v mv) machineadm_sync=$(command -v sync) machineadm_cat=$(command -v cat)
 machineadm_ls=$(command -v ls) machineadm_readlink=$(command -v readlink)
 shift 7
+machineadm_phase=\${MACHINEADM_PHASE-}
 umask 022
 # Of the shell itself, asked in a subshell, which does not change its descriptors.
 machineadm_descriptors() (
@@ -50,7 +51,17 @@ machineadm_write() {
     "$machineadm_cat" "$machineadm_directory/traps" "$machineadm_directory/options" && [ "$machineadm_incomplete" = no ]
   } >| "$machineadm_file"
 }
+machineadm_before=0
+machineadm_return() {
+  return "$1"
+}
+# For the program that runs between two groups of one script.
+machineadm_surroundings() {
+  { printf '%s\\0%s\\0' "$PWD" "$machineadm_umask"; "$machineadm_cat" /proc/self/environ; } >| "$machineadm_state.environment" &&
+    "$machineadm_sync" "$machineadm_state.environment"
+}
 machineadm_save() {
+  [ "$machineadm_on_error" != Script ] || machineadm_surroundings || return
   machineadm_write "$machineadm_state.new" "$@" &&
     "$machineadm_sync" "$machineadm_state.new" && "$machineadm_mv" -f "$machineadm_state.new" "$machineadm_state"
 }
@@ -67,10 +78,14 @@ while [ "$machineadm_entry" -le "$machineadm_last" ]; do
   machineadm_status=0
   if [ "$machineadm_resuming" = no ]; then
     printf 'begin %s\\n' "$machineadm_entry" >&3
+    machineadm_status=
+    # The status of the entry before is that of the command before; with set -e it would end the shell here.
+    case $- in *e*) ;; *) machineadm_return "$machineadm_before" ;; esac
     . "$machineadm_directory/entry-$machineadm_entry" </dev/null 3>&-
-    machineadm_status=$?
+    machineadm_status=\${machineadm_status:-$?}
+    machineadm_before=$machineadm_status
   fi
-  if [ -n "$machineadm_state" ] && { [ "$machineadm_status" -eq 0 ] || [ "$machineadm_on_error" = Continue ]; }; then
+  if [ -n "$machineadm_state" ] && { [ "$machineadm_status" -eq 0 ] || [ "$machineadm_on_error" != Fail ]; }; then
     machineadm_umask=$(umask)
     umask 077
     # Neither in a function nor in a subshell, where bash has other traps and options.
@@ -94,6 +109,8 @@ while [ "$machineadm_entry" -le "$machineadm_last" ]; do
   fi
   machineadm_entry=$((machineadm_entry + 1))
 done
+# The script is not at its end yet: this is for the shell that continues.
+[ "$machineadm_on_error" != Script ] || [ "$machineadm_phase" != beforeBootstrap ] || trap - EXIT
 exit 0
 `,
 
@@ -136,9 +153,9 @@ MACHINEADM_END
   jobs >/dev/null
   jobs -p >| "$machineadm_directory/jobs"
   [ ! -s "$machineadm_directory/jobs" ] || machineadm_kind=jobs
-  machineadm_later=$machineadm_entry
-  while [ "$machineadm_later" -lt "$machineadm_last" ]; do
-    machineadm_later=$((machineadm_later + 1))
+  machineadm_later=$((machineadm_entry + 1))
+  # Also those of a group that continues after the last one.
+  while [ -f "$machineadm_directory/words-$machineadm_later" ]; do
     while IFS= read -r machineadm_word; do
       command -V "$machineadm_word" || :
     done <"$machineadm_directory/words-$machineadm_later" >| "$machineadm_directory/kinds" 2>/dev/null
@@ -147,6 +164,7 @@ MACHINEADM_END
         *' is a shell function' | *' is a function' | *' is an alias for '*) machineadm_kind=functions ;;
       esac
     done <"$machineadm_directory/kinds"
+    machineadm_later=$((machineadm_later + 1))
   done
 }
 machineadm_quote() {

@@ -1,6 +1,7 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { describeKill, type Kill, remedyOfKill } from '../host/processes/killed.ts';
+import type { StateKind } from './hook-driver.ts';
 
 /** How an entry ended. */
 export interface FailedEntry {
@@ -31,10 +32,21 @@ export function hookFailed(
 export function hookStateLost(phase: string, group: HookGroup, entry: number, why: string): MachineadmError {
   return new MachineadmError({
     reason: reasonOf(phase),
-    summary: `The hook ${phase} failed before ${describe(phase, group, entry)}: the entry before it ended the shell of the group, and the shell cannot be restored (${why}).`,
-    remedy: 'End that entry with "return" instead of "exit", merge both entries, or set shell to bash; then run again.',
-    evidence: evidence(phase, entry - 1, ['exit ended its shell']),
+    summary: `The hook ${phase} failed before ${describe(phase, group, entry)}: ${entry === 1 ? 'it continues the shell of beforeBootstrap, which' : 'the entry before it ended the shell of the group, and the shell'} cannot be restored (${why}).`,
+    remedy:
+      entry === 1
+        ? 'Define functions and aliases again in host.hooks.afterBootstrap, set host.hooks.beforeBootstrap.shell to bash, or remove singleScript; then run again.'
+        : 'End that entry with "return" instead of "exit", merge both entries, or set shell to bash; then run again.',
+    evidence: entry === 1 ? [] : evidence(phase, entry - 1, ['exit ended its shell']),
   });
+}
+
+/** What a state of this kind cannot give back to a shell. */
+export function lost(kind: StateKind): string {
+  if (kind === 'functions') return 'sh cannot write down its functions and aliases';
+  if (kind === 'jobs') return 'programs of it ran in the background';
+  if (kind === 'directories') return 'its stack of directories is not empty';
+  return 'it had changed its descriptors or limits';
 }
 
 export function reasonOf(phase: string): 'AfterBootstrapHookFailed' | 'HookFailed' {

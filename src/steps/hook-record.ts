@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { RanRecord, StepRecord } from './step.ts';
@@ -38,4 +39,21 @@ export function whyAgain(group: HookGroup, changeId: string, record: StepRecord)
 export function hookRemarks(phase: string, group: HookGroup, changeId: string, record: StepRecord): readonly string[] {
   if (!isDone(group, changeId, record) || isSame(group, record.notes.get(changeId))) return [];
   return [`host.hooks.${phase} changed since it ran; not run again (rerun: Never)`];
+}
+
+/** What `apply` left in the journal. Throws `JournalUnreadable` for what no version of it ever wrote. */
+export function parseNote(note: unknown): { readonly token: string; readonly commands: readonly string[] } | undefined {
+  if (note === undefined) return undefined;
+  if (typeof note === 'object' && note !== null && 'token' in note && 'commands' in note) {
+    const { token, commands } = note;
+    const texts = Array.isArray(commands) ? commands.filter((digest) => typeof digest === 'string') : [];
+    if (typeof token === 'string' && Array.isArray(commands) && texts.length === commands.length) {
+      return { token, commands: texts };
+    }
+  }
+  throw new MachineadmError({
+    reason: 'JournalUnreadable',
+    summary: 'The journal has a record of a hook that this version of machineadm does not understand.',
+    remedy: 'Run the version of machineadm that wrote it, or see what the hook did and remove the journal.',
+  });
 }

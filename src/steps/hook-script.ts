@@ -41,6 +41,7 @@ const AS_USER = '-as-';
  * Writes the driver and the entries, 0600 in a directory 0700. Another user than root owns its files and may pass through
  * the directory, which stays root's: nobody else can put anything there.
  *
+ * @param continuing the commands of the group that continues in a shell like this one
  * @returns writes one more such file, and gives back its path
  */
 export async function writeHookScript(
@@ -48,6 +49,7 @@ export async function writeHookScript(
   script: HookScript,
   group: HookGroup,
   account: PasswdEntry | undefined,
+  continuing: readonly string[] = [],
 ): Promise<(name: string, content: string) => Promise<string>> {
   await host.makeDirectory(script.directory, account === undefined ? 0o700 : 0o711);
   await host.makeDirectory(posix.dirname(script.state), 0o700);
@@ -58,8 +60,10 @@ export async function writeHookScript(
     return path;
   };
   for (const [name, content] of Object.entries(DRIVER_FILES)) await put(name, content);
-  for (const [index, command] of group.commands.entries()) {
-    await put(`entry-${index + 1}`, `${command}\n`);
+  for (const [index, command] of [...group.commands, ...continuing].entries()) {
+    // In a script only the command itself may end the shell (set -e), and not the "." that reads it.
+    const end = group.onError === 'Script' ? 'machineadm_status=$?\n' : '';
+    if (index < group.commands.length) await put(`entry-${index + 1}`, `${command}\n${end}`);
     // A shell that is not bash must be asked which of them are functions.
     if (group.shell === 'sh')
       await put(

@@ -75,10 +75,11 @@ export async function runShell(
       insideEntry = false;
       const seconds = ((performance.now() - begunAt) / 1000).toFixed(1);
       execution.output(id, `${name} ended with status ${marker.status} after ${seconds} s`);
-      if (marker.status !== 0 && group.onError === 'Continue') {
+      if (marker.status !== 0 && group.onError !== 'Fail') {
         const ended = { entry, status: marker.status, kill: killOfStatus(marker.status) };
         const failure = hookFailed(phase, group, ended, []);
-        execution.warn(`${failure.message} onError is Continue: the run continues.`);
+        const why = group.onError === 'Continue' ? 'onError is Continue' : 'Its shell continues';
+        execution.warn(`${failure.message} ${why}: the run continues.`);
       }
     }
   };

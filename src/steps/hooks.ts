@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { syntaxTrouble } from './content-checks/shell.ts';
-import type { StateKind } from './hook-driver.ts';
-import { hookFailed, hookStateLost, hookTimedOut } from './hook-errors.ts';
+import { hookFailed, hookStateLost, hookTimedOut, lost } from './hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';
-import { digests, HOOKS_LEFT, hookRemarks, isDone, whyAgain } from './hook-record.ts';
+import { digests, HOOKS_LEFT, hookRemarks, isDone, parseNote, whyAgain } from './hook-record.ts';
 import { hookScript, recordExit, removeHookScripts, savedState, sealState, writeHookScript } from './hook-script.ts';
 import { type NextShell, type RunningGroup, runShell } from './hook-shell.ts';
+import { type HookPhase, type InScript, inScript, requireShared, scriptBefore } from './hook-single-script.ts';
 import { accountOf, requireDirectory, surroundingsMissing } from './hook-surroundings.ts';
 import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 
-export type HookPhase = 'early' | 'beforeBootstrap' | 'afterBootstrap';
-
-export interface HooksDesired {
+export interface HooksDesired extends InScript {
   readonly phase: HookPhase;
   readonly group: HookGroup;
   /** True where an early hook of the same document may still install the shell. */
@@ -65,7 +62,7 @@ async function syntaxObstacles(host: QueryHost, { phase, group }: HooksDesired):
       field,
       scope: 'node',
       // With onError Continue the run goes on behind it, and a shell may end before it comes there.
-      ...(trouble.isBehindEnd || onError === 'Continue' ? { severity: 'warning' } : { certain: true }),
+      ...(trouble.isBehindEnd || onError !== 'Fail' ? { severity: 'warning' } : { certain: true }),
     });
   }
   return found;
@@ -95,6 +92,7 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
         group,
         afterEarlyHooks: !isEarly && model.host.hooks.early !== undefined,
         makesUser: !isEarly && model.host.users.some(({ name }) => name === group.user),
+        ...inScript(phase, model),
       };
     },
 
@@ -157,26 +155,30 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
     },
 
     async apply(host, change, execution) {
-      const { group, unfinished } = change.payload;
+      const { group, unfinished, continuing } = change.payload;
       const begin = (token: string): string => {
         execution.remember({ token, commands: digests(group) });
         return token;
       };
-      const from = unfinished?.token === undefined ? undefined : unfinished;
+      const from = unfinished?.token === undefined ? await scriptBefore(host, script, change.payload) : unfinished;
       if (unfinished?.token === undefined && unfinished !== undefined)
         execution.warn(`${id}: ${repeats(unfinished.why)}`);
-      const token = await runScript(host, { id, phase, group, from, begin }, execution);
-      await sealState(host, script, token, group.commands.length);
+      const token = await runScript(host, { id, phase, group, from, begin, continuing }, execution);
+      if (group.onError === 'Script' && phase === 'beforeBootstrap')
+        await requireShared(host, id, token, group, execution);
+      else await sealState(host, script, token, group.commands.length);
     },
 
-    async settled(host) {
-      // Only now, when the journal holds that the group is done.
-      await host.removeFile(script.state);
+    async settled(host, { phase, group }) {
+      // Only now, when the journal holds that the group is done. A script has more groups; a run that succeeded wipes it.
+      if (group.onError !== 'Script' || phase !== 'beforeBootstrap') await host.removeFile(script.state);
     },
   };
 }
 
 interface Group extends RunningGroup {
+  /** The commands of the group that continues in the shell of this one. */
+  readonly continuing?: readonly string[] | undefined;
   /** Where an earlier run came to, if its shell can be restored. */
   readonly from: Extract<UnfinishedHook, { readonly token: string }> | undefined;
   /** Makes a token the one by which the state of this group is known, durably, and gives it back. */
@@ -213,7 +215,7 @@ async function runScript(host: Host, running: Group, execution: Execution): Prom
   await requireDirectory(host, phase, group);
   const account = await accountOf(host, phase, group);
   await removeHookScripts(host, running.id);
-  const put = await writeHookScript(host, script, group, account);
+  const put = await writeHookScript(host, script, group, account, running.continuing);
   try {
     const env = await hookEnvironment(host, phase, group, put, account);
     return await runGroup(host, { ...running, account }, env, execution);
@@ -232,13 +234,14 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
   let next: NextShell =
     from === undefined
       ? first()
-      : { token: begin(from.token), entry: from.completed + 1, kind: from.kind, ranHere: false };
+      : // What continues a script never begins with another shell.
+        { token: begin(from.token), entry: from.completed + 1, kind: from.kind, ranHere: from.completed === 0 };
   while (next.entry <= group.commands.length) {
     if (next.kind !== 'whole' && next.kind !== 'fresh') throw hookStateLost(phase, group, next.entry, lost(next.kind));
     const shell = await runShell(host, running, env, next, until - performance.now(), execution);
     if (shell.timedOut) {
       const failure = hookTimedOut(phase, group, shell.entry, shell.lines);
-      if (group.onError === 'Fail') throw failure;
+      if (group.onError !== 'Continue') throw failure;
       execution.warn(`${failure.message} onError is Continue: the run continues without the rest of this hook.`);
       return next.token;
     }
@@ -247,6 +250,10 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
       execution.warn(`${id}: ${repeats(NOT_RESTORED)}`);
       next = first();
       continue;
+    }
+    if (group.onError === 'Script' && shell.insideEntry) {
+      if (shell.status === 0 && phase === 'afterBootstrap') return next.token;
+      throw hookFailed(phase, group, shell, [...shell.lines, 'its shell ended here, and the script with it']);
     }
     if (shell.status !== 0) {
       const failure = hookFailed(phase, group, shell, shell.lines);
@@ -270,31 +277,6 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
 const OTHER_USER = 'that of another user than root is not saved';
 const NOT_RESTORED = 'the shell that was restored is not like the one before';
 
-/** What a state of this kind cannot give back to a shell. */
-function lost(kind: StateKind): string {
-  if (kind === 'functions') return 'sh cannot write down its functions and aliases';
-  if (kind === 'jobs') return 'programs of it ran in the background';
-  if (kind === 'directories') return 'its stack of directories is not empty';
-  return 'it had changed its descriptors or limits';
-}
-
 function repeats(why: string): string {
   return `all commands run again, including those that are done: the shell of the earlier run cannot be restored (${why})`;
-}
-
-/** What `apply` left in the journal. Throws `JournalUnreadable` for what no version of it ever wrote. */
-function parseNote(note: unknown): { readonly token: string; readonly commands: readonly string[] } | undefined {
-  if (note === undefined) return undefined;
-  if (typeof note === 'object' && note !== null && 'token' in note && 'commands' in note) {
-    const { token, commands } = note;
-    const texts = Array.isArray(commands) ? commands.filter((digest) => typeof digest === 'string') : [];
-    if (typeof token === 'string' && Array.isArray(commands) && texts.length === commands.length) {
-      return { token, commands: texts };
-    }
-  }
-  throw new MachineadmError({
-    reason: 'JournalUnreadable',
-    summary: 'The journal has a record of a hook that this version of machineadm does not understand.',
-    remedy: 'Run the version of machineadm that wrote it, or see what the hook did and remove the journal.',
-  });
 }

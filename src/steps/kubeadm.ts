@@ -20,6 +20,7 @@ import { type KubeadmInvocation, runKubeadm } from '../kubernetes/kubeadm/runner
 import { requireStartableKubelet, staysDown } from '../kubernetes/kubelet-unit.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
+import { scriptSurroundings } from './hook-single-script.ts';
 import { inventoryFor, inventoryNow } from './inventory.ts';
 import type { Change, Execution, Step, StepRecord, UnmetRequirement } from './step.ts';
 
@@ -35,6 +36,7 @@ export interface KubeadmDesired {
   readonly provided: ReadonlySet<string>;
   /** Where file systems of the document will be mounted: what lies below is seen only then. */
   readonly mountPoints: readonly string[];
+  readonly isInScript: boolean;
   /** False without a service manager that could start the kubelet at boot. */
   readonly managesServices: boolean;
 }
@@ -87,6 +89,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       systemUuid: reportedIdentity(facts).systemUuid,
       provided: documentPaths(kubernetes, model.host.files),
       mountPoints: model.host.storage.mounts.map(({ path }) => path),
+      isInScript: model.host.hooks.beforeBootstrap?.onError === 'Script',
       managesServices: facts.serviceManager !== 'none',
     };
   },
@@ -150,16 +153,15 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       });
     }
     if (actual.run !== undefined) {
-      const { command } = desired;
       const resume = actual.run === 'resume';
       const summary = {
-        anew: `kubeadm ${command} --config ${kubeadmConfigPath(command)}`,
-        resume: `kubeadm ${command}, resuming where an earlier run ended: its cluster is in use`,
-        adopt: `kubeadm ${command} had finished when an earlier run was ended: only record it`,
+        anew: `kubeadm ${desired.command} --config ${kubeadmConfigPath(desired.command)}`,
+        resume: `kubeadm ${desired.command}, resuming where an earlier run ended: its cluster is in use`,
+        adopt: `kubeadm ${desired.command} had finished when an earlier run was ended: only record it`,
       }[actual.run];
       const payload: KubeadmPayload =
         actual.run === 'adopt' ? { kind: 'adopt' } : { kind: 'run', desired, resume, again: actual.attempted };
-      changes.push({ id: `kubeadm/${command}`, summary, scope: 'node', repeatable: false, payload });
+      changes.push({ id: `kubeadm/${desired.command}`, summary, scope: 'node', repeatable: false, payload });
     }
     return changes;
   },
@@ -227,12 +229,11 @@ async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: Step
     });
   }
   const { kubernetes, nodeName } = desired;
-  const { bootstrap, foreignLeftovers } = record;
   const recovery: Recovery = await decideRecovery(host, {
     ...desired,
     role: kubernetes.role,
-    bootstrap,
-    foreignLeftovers,
+    bootstrap: record.bootstrap,
+    foreignLeftovers: record.foreignLeftovers,
     leftovers: await findLeftovers(host, kubernetes, desired.provided),
     inventory: await inventoryFor(host, undoNote(kubernetes, nodeName), record),
     attempt: attemptOf(record.attempts),
@@ -276,6 +277,7 @@ async function bootstrap(
       flags: [`--config=${path}`, ...(resume ? withSkippedPhases(flags, ['preflight', ...skipped]) : flags)],
       expectsSuccessText: !skipped.includes('show-join-command'),
       criSocket: kubernetes.node.criSocket,
+      surroundings: desired.isInScript ? await scriptSurroundings(host) : undefined,
     },
     execution,
   );

@@ -734,6 +734,8 @@ type MachineBootstrapHostHooks struct {
 	BeforeBootstrap *HookGroup `json:"beforeBootstrap,omitempty"`
 	// Commands that run after the node is proven to work, and never after a failure. Default: none.
 	AfterBootstrap *HookGroup `json:"afterBootstrap,omitempty"`
+	// Whether beforeBootstrap, the bootstrapper and afterBootstrap behave as one script of one shell, as the kubeadm provider of Cluster API runs them. The bootstrapper has the exported variables, the working directory and the umask of beforeBootstrap; afterBootstrap continues in that shell. A command that fails is reported, and the run ends only where the script would: by exit, set -e or set -u.
+	SingleScript *bool `json:"singleScript,omitempty"`
 }
 
 // EarlyHookGroup: Commands of one shell process.

@@ -94,7 +94,13 @@ export const CODES = {
   ),
 
   // Commands.
-  HookContinues: warning('A failing command does not end the run, as today. onError: Fail is advised.'),
+  HookContinues: warning(
+    'A failing command does not end the run, as today, unless the commands set -e. onError: Fail instead of singleScript is advised.',
+  ),
+  ShellStateLost: decision(
+    'A part of the shell ends with the commands before kubeadm; today kubeadm and the commands after it have it, too.',
+  ),
+  ShellFunctionLost: error('A function of sh is called after kubeadm: sh cannot hand it over to another shell.'),
   AfterFailure: warning('Commands after kubeadm do not run when it failed; today they do.'),
   HookTimeout: note('The commands of a group end after ten minutes; today they may run forever.'),
   EveryBoot: note('Commands of bootCommands run at every boot, as today.'),

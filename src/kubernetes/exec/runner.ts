@@ -3,6 +3,7 @@ import type { ExecModel } from '@machineadm/document/model.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
 import type { CommandResult, Host } from '../../host/seam/host.ts';
+import { inSurroundings, type Surroundings } from '../surroundings.ts';
 import { explain } from './failure-patterns.ts';
 
 /** Callbacks and limits of a running program. */
@@ -26,14 +27,19 @@ const RESET_TIMEOUT_MS = 5 * 60_000;
  * @throws MachineadmError `ExecBootstrapperFailed` with the message of the first failure pattern that matches a line;
  * `BootstrapperKilled` for a program that was killed by a signal
  */
-export async function runProgram(host: Host, exec: ExecModel, order: string, watch: ExecWatch): Promise<void> {
+export async function runProgram(
+  host: Host,
+  exec: ExecModel,
+  order: string,
+  watch: ExecWatch,
+  surroundings?: Surroundings,
+): Promise<void> {
   const lines: string[] = [];
   const result = await whereKilled(exec.command, lines, () =>
     host.run({
-      program: exec.command,
-      args: exec.args,
+      ...inSurroundings(exec.command, exec.args, surroundings),
       input: order,
-      env: Object.fromEntries(exec.env.map(({ name, value }) => [name, value])),
+      env: { ...surroundings?.env, ...Object.fromEntries(exec.env.map(({ name, value }) => [name, value])) },
       timeoutMs: exec.timeoutMs,
       signal: watch.signal,
       supervised: true,

@@ -11,6 +11,7 @@ import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '.
 import type { CommandResult, Host } from '../../host/seam/host.ts';
 import { untilEtcdStaysDown } from '../control-plane-exits.ts';
 import { untilKubeletStaysDown } from '../kubelet-unit.ts';
+import { inSurroundings, type Surroundings } from '../surroundings.ts';
 
 /** Callbacks and limits of a running kubeadm. */
 export interface KubeadmWatch {
@@ -28,6 +29,8 @@ export interface KubeadmInvocation {
   /** False where the phase that prints success is skipped. */
   readonly expectsSuccessText: boolean;
   readonly criSocket: string;
+  /** Those of the script that it is a part of (`host.hooks.singleScript`). */
+  readonly surroundings?: Surroundings | undefined;
 }
 
 /** k/k cmd/kubeadm/app/cmd/phases/init/kubelet.go and join/kubelet.go: printed right before it starts the kubelet. */
@@ -67,7 +70,7 @@ export async function runKubeadm(host: Host, invocation: KubeadmInvocation, watc
 
 async function supervised(
   host: Host,
-  { command, criSocket }: KubeadmInvocation,
+  { command, criSocket, surroundings }: KubeadmInvocation,
   args: readonly string[],
   progress: KubeadmProgress,
   watch: KubeadmWatch,
@@ -83,8 +86,7 @@ async function supervised(
   };
   try {
     return await host.run({
-      program: 'kubeadm',
-      args,
+      ...inSurroundings('kubeadm', args, surroundings),
       signal: AbortSignal.any([watch.signal, down.signal]),
       supervised: true,
       changes: ['service:kubelet'],

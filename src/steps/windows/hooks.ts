@@ -6,8 +6,8 @@ import type { Host } from '../../host/seam/host.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from '../hook-inputs.ts';
 import { digests, hookRemarks, isDone, whyAgain } from '../hook-record.ts';
+import type { HookPhase } from '../hook-single-script.ts';
 import { requireDirectory } from '../hook-surroundings.ts';
-import type { HookPhase } from '../hooks.ts';
 import type { Execution, Step } from '../step.ts';
 import {
   parseWindowsMarker,

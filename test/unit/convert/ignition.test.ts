@@ -126,7 +126,8 @@ describe("the provider's Ignition config", () => {
       ],
       hooks: {
         beforeBootstrap: { shell: 'bash', commands: ['set -e', 'systemctl stop locksmithd'] },
-        afterBootstrap: { shell: 'bash', commands: ['set -e', 'echo joined > /etc/motd'] },
+        afterBootstrap: { commands: ['echo joined > /etc/motd'] },
+        singleScript: true,
       },
     });
   });

@@ -250,7 +250,7 @@ describe('--structure leaves alone', () => {
   for (const command of commands) {
     test(`the command ${command}`, async () => {
       const { host, told } = await structured({ commands: [command] });
-      assert.deepEqual(host, { hooks: { beforeBootstrap: { onError: 'Continue', commands: [command] } } });
+      assert.deepEqual(host, { hooks: { beforeBootstrap: { commands: [command] }, singleScript: true } });
       assert.deepEqual(told, []);
     });
   }

@@ -3,6 +3,7 @@ import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts
 import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';
 import type { CommandSpec, Spec } from '../spec.ts';
+import { whole } from './shell-syntax.ts';
 
 type Hooks = NonNullable<HostSection['hooks']>;
 
@@ -15,27 +16,29 @@ const JOIN_FILE = '/run/kubeadm/kubeadm-join-config.yaml';
 const INSTANCE_ID = /\$(?:INSTANCE_ID\b|\{INSTANCE_ID\b)/;
 
 /**
- * `host.hooks`. A list of commands runs in one shell, so exports and the working directory carry over. cloud-init's
- * script has no `set -e` (cloudinit/util.py, shellify); the provider's for Ignition has (pkg/ignition/clc/clc.go).
- * cloudbase-init writes one batch file (cloudbaseinit/plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
+ * `host.hooks`. The provider writes the commands and kubeadm between them into one script: exports, variables, the
+ * working directory and options of the shell carry over (`singleScript`). cloud-init's script has no `set -e`
+ * (cloudinit/util.py, shellify); the provider's for Ignition has (pkg/ignition/clc/clc.go). cloudbase-init writes one
+ * batch file, whose state cannot be saved (cloudbaseinit/plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
  */
 export function convertHooks(spec: Spec, initializes: boolean, conversion: Conversion): Hooks | undefined {
   const { report, platform } = conversion;
-  const shell = platform === 'Windows' ? 'cmd' : spec.flavour === 'ignition' ? 'bash' : undefined;
+  const isScript = platform !== 'Windows';
+  const ofIgnition = isScript && spec.flavour === 'ignition';
+  const shell = isScript ? (ofIgnition ? 'bash' : undefined) : 'cmd';
   const file = initializes ? INIT_FILE : JOIN_FILE;
-  const group = (commands: readonly CommandSpec[]): HookGroupSection | undefined => {
+  const group = (commands: readonly CommandSpec[], begins: boolean): HookGroupSection | undefined => {
     const [first] = commands;
     if (first === undefined) return undefined;
     for (const command of commands) lint(command, spec, conversion);
     report.add('HookTimeout', first.at, 'write timeout where they need more');
     if (spec.flavour === 'cloud-config') report.add('HookContinues', first.at, 'the commands of this list');
     return {
-      shell,
-      onError: spec.flavour === 'ignition' ? undefined : 'Continue',
-      // The provider's script sets it, and it also applies inside a command.
+      shell: begins || !isScript ? shell : undefined,
+      onError: isScript ? undefined : 'Continue',
       commands: [
-        ...(spec.flavour === 'ignition' ? ['set -e'] : []),
-        ...commands.map(({ command, at }) => withKubeadmFile(command, at, spec, file, conversion)),
+        ...(ofIgnition && begins ? ['set -e'] : []),
+        ...whole(commands, isScript).map(({ command, at }) => withKubeadmFile(command, at, spec, file, conversion)),
       ],
     };
   };
@@ -44,10 +47,40 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
     report.add('AfterFailure', after.at, 'put commands that must always run into a separate systemd unit');
   }
   const early = convertEarly(spec, conversion);
-  const beforeBootstrap = group(spec.beforeCommands);
-  const afterBootstrap = group(spec.afterCommands);
+  const beforeBootstrap = group(spec.beforeCommands, true);
+  const afterBootstrap =
+    group(spec.afterCommands, beforeBootstrap === undefined) ??
+    // The trap of the script's end runs after kubeadm.
+    (isScript && spec.beforeCommands.some(({ command }) => EXIT_TRAP.test(command)) ? { commands: [':'] } : undefined);
   if (early === undefined && beforeBootstrap === undefined && afterBootstrap === undefined) return undefined;
-  return { early, beforeBootstrap, afterBootstrap };
+  if (isScript) reportLost(spec, shell === 'bash', report);
+  const singleScript = isScript && (beforeBootstrap !== undefined || afterBootstrap !== undefined) ? true : undefined;
+  return { early, beforeBootstrap, afterBootstrap, singleScript };
+}
+
+const EXIT_TRAP = /\btrap\b[^\n]*\b(?:EXIT|0)\b/;
+const FUNCTION = /(?:^|[;&|{(\n])\s*(?:function\s+([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*\(\s*\))/g;
+/** What ends with a shell whatever is saved of it. */
+const UNSAVED: Readonly<Record<string, RegExp>> = {
+  'a redirection of the whole shell': /(?:^|[;&|\n])\s*exec\s+(?:\d*[<>]|\{)/,
+  'a limit of the shell': /(?:^|[;&|\n])\s*ulimit\s+-/,
+  'the stack of directories': /(?:^|[;&|\n])\s*pushd\b/,
+};
+
+/** Reports what the shell of the commands has, and kubeadm or the commands after it would have in the provider's script. */
+function reportLost({ beforeCommands, afterCommands }: Spec, isBash: boolean, report: Conversion['report']): void {
+  for (const { command, at } of beforeCommands) {
+    for (const [what, pattern] of Object.entries(UNSAVED)) {
+      if (pattern.test(command)) report.add('ShellStateLost', at, what);
+    }
+    if (isBash) continue;
+    for (const [, first, second] of command.matchAll(FUNCTION)) {
+      const name = first ?? second ?? '';
+      const caller = afterCommands.find((one) => new RegExp(`\\b${name}\\b`).test(one.command));
+      if (caller === undefined) continue;
+      report.add('ShellFunctionLost', caller.at, `${name}: define it again in the commands after kubeadm`);
+    }
+  }
 }
 
 function convertEarly(spec: Spec, conversion: Conversion): HookGroupSection | undefined {

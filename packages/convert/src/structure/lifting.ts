@@ -99,7 +99,8 @@ export class Lifting {
     const before = hooks?.beforeBootstrap;
     const group: HookGroupSection | undefined =
       before === undefined || this.#commands.length === 0 ? undefined : { ...before, commands: [...this.#commands] };
-    const left = hooks === undefined ? undefined : { ...hooks, beforeBootstrap: group };
+    const singleScript = group === undefined && hooks?.afterBootstrap === undefined ? undefined : hooks?.singleScript;
+    const left = hooks === undefined ? undefined : { ...hooks, beforeBootstrap: group, singleScript };
     return {
       host: {
         ...this.host,

@@ -7,7 +7,7 @@ import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './container-linux.ts';
 import { findSubstitution, markEnvironment } from './environment.ts';
-import { kubeadmRun, readKubeadmPart, SENTINEL, splitCommands } from './kubeadm-run.ts';
+import { readKubeadmPart, SENTINEL, splitCommands } from './kubeadm-run.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
 
 /** cluster-api bootstrap/kubeadm/pkg/ignition/clc/clc.go: what the template writes beside the user's own. */
@@ -208,24 +208,8 @@ function asText(file: FileSpec): FileSpec {
   return text === undefined ? file : { ...file, content: text, encoding: undefined };
 }
 
-/** The lines of the script as commands; from the first incomplete line on, the rest up to kubeadm is one command. */
+/** The lines of the script as commands, without its head. What is a command only together is joined later. */
 function scriptCommands({ content, at }: FileSpec): readonly CommandSpec[] {
-  const lines = content
-    .split('\n')
-    .filter((line) => line.trim() !== '' && !line.startsWith('#!') && line.trim() !== 'set -e');
-  const run = lines.findIndex((line) => kubeadmRun(line) !== undefined);
-  const compound =
-    /\\$|<<|^\s*(?:if|for|while|until|case|function|do|done|then|else|elif|fi|esac|\{|\}|select)\b|[({]\s*$|^\s*[)}]/;
-  const commands = (part: readonly string[]): CommandSpec[] => {
-    const first = part.findIndex((line) => compound.test(line) || !quotesClose(line));
-    const plain = first === -1 ? part : part.slice(0, first);
-    const rest = first === -1 ? [] : [part.slice(first).join('\n')];
-    return [...plain, ...rest].map((command) => ({ command, at }));
-  };
-  if (run === -1) return commands(lines);
-  return [...commands(lines.slice(0, run)), { command: lines[run] ?? '', at }, ...commands(lines.slice(run + 1))];
-}
-
-function quotesClose(line: string): boolean {
-  return (line.match(/'/g) ?? []).length % 2 === 0 && (line.match(/(?<!\\)"/g) ?? []).length % 2 === 0;
+  const body = content.replace(/^(?:#![^\n]*\n)?\s*(?:set -e\n)?/, '').replace(/\n+$/, '');
+  return body.split('\n').map((command) => ({ command, at }));
 }

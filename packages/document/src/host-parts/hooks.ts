@@ -13,7 +13,8 @@ const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 
 export interface HookGroup {
   readonly shell: 'sh' | 'bash' | 'powershell' | 'cmd';
-  readonly onError: 'Fail' | 'Continue';
+  /** `Script`: the group is a part of `singleScript`, where the shell decides. */
+  readonly onError: 'Fail' | 'Continue' | 'Script';
   readonly timeoutMs: number;
   readonly commands: readonly string[];
   /** Once per instance, or at every boot. */
@@ -29,6 +30,10 @@ export interface HookGroup {
   /** Where they start; absent: the root directory. */
   readonly workingDirectory?: string;
 }
+
+/** What groups of one script cannot have, and what only its beginning decides. */
+const NOT_IN_A_SCRIPT = ['onError', 'user', 'rerun'];
+const OF_THE_BEGINNING = ['shell', 'environment', 'secrets', 'workingDirectory'];
 
 export interface HooksModel {
   readonly early: HookGroup | undefined;
@@ -75,6 +80,12 @@ const earlyHookGroup = z.strictObject({
   ...hookFields,
   frequency: choice({ Once: 'Once on a machine.', Always: 'At every boot.' }).optional(),
 });
+const section = z.strictObject({
+  early: earlyHookGroup.optional(),
+  beforeBootstrap: hookGroup.optional(),
+  afterBootstrap: hookGroup.optional(),
+  singleScript: z.boolean().optional(),
+});
 
 export const hooks = hostPart({
   description: 'Custom commands at three points of a run.',
@@ -101,6 +112,12 @@ export const hooks = hostPart({
       description: 'Commands that run after the node is proven to work, and never after a failure.',
       absent: 'none',
       example: { commands: ['echo ready'] },
+    },
+    singleScript: {
+      description:
+        'Whether beforeBootstrap, the bootstrapper and afterBootstrap behave as one script of one shell, as the kubeadm provider of Cluster API runs them. The bootstrapper has the exported variables, the working directory and the umask of beforeBootstrap; afterBootstrap continues in that shell. A command that fails is reported, and the run ends only where the script would: by exit, set -e or set -u.',
+      default: false,
+      example: true,
     },
     '*HookGroup.shell': {
       description: 'The shell that runs the commands.',
@@ -165,36 +182,45 @@ export const hooks = hostPart({
     },
   },
   definitions: { EarlyHookGroup: earlyHookGroup, HookGroup: hookGroup },
-  schema: z.strictObject({
-    early: earlyHookGroup.optional(),
-    beforeBootstrap: hookGroup.optional(),
-    afterBootstrap: hookGroup.optional(),
-  }),
+  schema: section,
   conditions: {
+    '': () => [
+      when(
+        is('singleScript', true),
+        without(
+          ...NOT_IN_A_SCRIPT.map((name) => `beforeBootstrap.${name}`),
+          ...[...NOT_IN_A_SCRIPT, ...OF_THE_BEGINNING].map((name) => `afterBootstrap.${name}`),
+        ),
+      ),
+    ],
     EarlyHookGroup: () => [when(is('frequency', 'Always'), without('secrets'))],
   },
-  toModel: (section = {}, resolve, platform): HooksModel => ({
-    early: toGroup(section.early, platform, resolve, 'early'),
-    beforeBootstrap: toGroup(section.beforeBootstrap, platform, resolve, 'beforeBootstrap'),
-    afterBootstrap: toGroup(section.afterBootstrap, platform, resolve, 'afterBootstrap'),
+  toModel: (hooks = {}, resolve, platform): HooksModel => ({
+    early: toGroup(hooks.early, platform, resolve, 'early'),
+    beforeBootstrap: toGroup(hooks.beforeBootstrap, platform, resolve, 'beforeBootstrap', hooks),
+    afterBootstrap: toGroup(hooks.afterBootstrap, platform, resolve, 'afterBootstrap', hooks),
   }),
   claims: ({ early }) =>
     early?.frequency === 'Always'
       ? claimsOn('hooks-boot', ['early'], 'file', unitPath(HOOKS_SERVICE), openrcScriptPath(HOOKS_SERVICE))
       : [],
-  check: (section) =>
-    Object.entries(section).flatMap(([phase, group]: [string, HookGroupSection | undefined]) =>
-      group === undefined ? [] : checkGroup(group, phase),
+  check: (hooks) => [
+    ...(['early', 'beforeBootstrap', 'afterBootstrap'] as const).flatMap((phase) =>
+      hooks[phase] === undefined ? [] : checkGroup(hooks[phase], phase),
     ),
+    ...(hooks.singleScript === true ? checkScript(hooks) : []),
+  ],
 });
 
 export type HookGroupSection = z.infer<typeof earlyHookGroup>;
+type HooksSection = z.infer<typeof section>;
 
 function toGroup(
   section: HookGroupSection | undefined,
   platform: Platform,
   resolve: ResolveSecret,
   phase: string,
+  { singleScript = false, beforeBootstrap }: HooksSection = {},
 ): HookGroup | undefined {
   if (section === undefined) return undefined;
   const { environment, secrets } = section;
@@ -203,8 +229,11 @@ function toGroup(
     resolve(field, `host.hooks.${phase}.secrets.${name}`),
   ]);
   return {
-    shell: section.shell ?? (platform === 'windows' ? 'powershell' : 'sh'),
-    onError: section.onError ?? 'Fail',
+    shell:
+      (singleScript ? beforeBootstrap?.shell : undefined) ??
+      section.shell ??
+      (platform === 'windows' ? 'powershell' : 'sh'),
+    onError: singleScript ? 'Script' : (section.onError ?? 'Fail'),
     timeoutMs: milliseconds(section.timeout) ?? DEFAULT_TIMEOUT_MS,
     commands: section.commands.map((command) => (typeof command === 'string' ? command : quoted(command))),
     frequency: section.frequency ?? 'Once',
@@ -236,4 +265,16 @@ function checkGroup({ environment = {}, secrets, frequency }: HookGroupSection, 
     });
   }
   return findings;
+}
+
+/** One script has one user and one environment, and its shell decides what a failure means. */
+function checkScript({ beforeBootstrap, afterBootstrap }: HooksSection): Finding[] {
+  const unfit = (phase: string, group: HookGroupSection = { commands: [] }, names: readonly string[]): Finding[] =>
+    names
+      .filter((name) => Object.hasOwn(group, name))
+      .map((name) => ({ path: [phase, name], message: 'not with singleScript', hint: 'remove one of them' }));
+  return [
+    ...unfit('beforeBootstrap', beforeBootstrap, NOT_IN_A_SCRIPT),
+    ...unfit('afterBootstrap', afterBootstrap, [...NOT_IN_A_SCRIPT, ...OF_THE_BEGINNING]),
+  ];
 }

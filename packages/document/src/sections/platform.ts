@@ -70,6 +70,9 @@ function checkWindows({
       refuse([...path, 'commands', index], 'its shells do not pass arguments unchanged', 'write the command as text');
     });
   }
+  if (host?.hooks?.singleScript === true) {
+    refuse(['host', 'hooks', 'singleScript'], 'the state of its shells cannot be saved');
+  }
   if (host?.hooks?.early?.frequency === 'Always') {
     refuse(['host', 'hooks', 'early', 'frequency'], 'machineadm does not run at every start', 'Once');
   }
