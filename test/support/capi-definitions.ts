@@ -85,7 +85,14 @@ const KINDS = {
   KubeadmConfig: { group: 'bootstrap.cluster.x-k8s.io', plural: 'kubeadmconfigs', spec: anything },
 } as const;
 
-function definition(kind: keyof typeof KINDS, version: CapiVersion): object {
+interface Definition {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: object;
+  readonly spec: { readonly versions: readonly object[] } & Readonly<Record<string, unknown>>;
+}
+
+function definition(kind: keyof typeof KINDS, version: CapiVersion): Definition {
   const { group, plural, spec } = KINDS[kind];
   const status =
     version === 'v1beta2'
@@ -111,12 +118,27 @@ function definition(kind: keyof typeof KINDS, version: CapiVersion): object {
   };
 }
 
+const NAMES = ['Cluster', 'Machine', 'MachinePool', 'KubeadmConfig'] as const;
+
 /** Installs the definitions, and waits until they are served in a namespace. */
 export async function installClusterApi(server: KubeApiServer, version: CapiVersion, namespace: string): Promise<void> {
   await server.ask('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
-  for (const kind of ['Cluster', 'Machine', 'MachinePool', 'KubeadmConfig'] as const) {
+  for (const kind of NAMES) {
     const { group, plural } = KINDS[kind];
     await server.ask('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition(kind, version));
     await server.until(`/apis/${group}/${version}/namespaces/${namespace}/${plural}`);
+  }
+}
+
+/** An upgrade of Cluster API from v1beta1 to v1beta2 that serves the old version no longer. The objects stay. */
+export async function upgradeClusterApi(server: KubeApiServer, namespace: string): Promise<void> {
+  for (const kind of NAMES) {
+    const { group, plural } = KINDS[kind];
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.${group}`;
+    const old = (await server.ask('GET', path)) as Definition;
+    const { spec } = definition(kind, 'v1beta2');
+    const versions = old.spec.versions.map((version) => ({ ...version, served: false, storage: false }));
+    await server.ask('PUT', path, { ...old, spec: { ...spec, versions: [...spec.versions, ...versions] } });
+    await server.until(`/apis/${group}/v1beta2/namespaces/${namespace}/${plural}`);
   }
 }

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret } from '@machineadm/document/secret.ts';
 import { parse, parseAllDocuments } from 'yaml';
+import { bundleTranslator } from '../../scripts/translator/bundle.ts';
 import { TRANSLATOR_IMAGE } from '../../scripts/translator/image.ts';
 import type { ApiCredential } from '../../src/host/cluster/api-server.ts';
 import { kubeconfig } from './api-server.ts';
@@ -16,7 +17,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 export const BASE = join(ROOT, 'packaging/translator/base');
 /** As the image starts it. */
 const NODE_FLAGS = TRANSLATOR_IMAGE.entrypoint.filter((word) => word.startsWith('--'));
-const MAIN = join(ROOT, 'packages/translator/src/main.ts');
+const PROGRAM = 'translator.cjs';
 const SYSTEM = 'machineadm-system';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
 export const TRANSLATOR_SECRET = `/api/v1/namespaces/${SYSTEM}/secrets/machineadm-translator-tls`;
@@ -72,6 +73,8 @@ export class InstalledTranslator implements AsyncDisposable {
   /** @param namespaces whose machines report; the role for reports is bound there */
   static async install(server: KubeApiServer, namespaces: readonly string[]): Promise<InstalledTranslator> {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-translator-'));
+    // As in the image: it starts in a fraction of the time that the sources take, in each of its two threads.
+    await bundleTranslator(ROOT, join(directory, PROGRAM));
     const proxy = await startProxy();
     for (const manifest of baseManifests()) {
       // No kubelet runs here; pods are processes.
@@ -120,7 +123,7 @@ export class InstalledTranslator implements AsyncDisposable {
       '--shutdown-delay=0',
       ...more,
     ];
-    const replica = await startReplica(args);
+    const replica = await startReplica(join(this.directory, PROGRAM), args);
     this.#replicas.push(replica);
     this.#proxy.targets.push(replica.webhookPort);
     return replica;
@@ -158,8 +161,8 @@ async function accountToken(server: KubeApiServer): Promise<string> {
   return status.token;
 }
 
-async function startReplica(args: readonly string[]): Promise<Replica> {
-  const child: ChildProcess = spawn(process.execPath, [...NODE_FLAGS, MAIN, ...args], {
+async function startReplica(program: string, args: readonly string[]): Promise<Replica> {
+  const child: ChildProcess = spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const log: Record<string, unknown>[] = [];
@@ -252,11 +255,11 @@ async function startProxy(): Promise<TcpProxy> {
   };
 }
 
-/** Waits for a condition; the limit is for hangs. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+/** Waits for a condition, which is looked at every so often; the limit is for hangs. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>, everyMs = 100): Promise<void> {
   for (const end = Date.now() + 180_000; Date.now() < end; ) {
     if (await holds()) return;
-    await sleep(100);
+    await sleep(everyMs);
   }
   throw new Error(`${what}: not within three minutes`);
 }

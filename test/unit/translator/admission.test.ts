@@ -55,6 +55,8 @@ class Cluster implements Api {
   label: Record<string, string> = { 'machineadm.dev/bootstrap': 'enabled' };
   annotations: Record<string, string> = {};
   fails: ApiError | undefined;
+  /** The only version that is served. */
+  serves = 'v1beta2';
 
   async request({ method = 'GET', path, body: sent }: Request): Promise<unknown> {
     const name = path.split('/').at(-1) ?? '';
@@ -63,8 +65,10 @@ class Cluster implements Api {
     if (this.fails !== undefined) throw this.fails;
     if (this.missing.has(path.split('/').at(-2) ?? '')) throw new ApiError(404, 'not found');
     if (method !== 'GET') return path.endsWith('/token') ? { status: { token: 'the-token' } } : {};
+    const discovery = /^\/apis\/[^/]+$/.test(path);
+    if (discovery) return { preferredVersion: { version: this.serves } };
+    if (!path.includes(`/${this.serves}/`)) throw new ApiError(404, 'not found');
     const metadata = { name, namespace: NAMESPACE, labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' } };
-    if (/^\/apis\/[^/]+$/.test(path)) return { preferredVersion: { version: 'v1beta2' } };
     if (path.includes('/kubeadmconfigs/')) {
       const machine = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', name: 'm1', uid: 'machine-uid' };
       return {
@@ -95,13 +99,17 @@ class Cluster implements Api {
 
 const PROFILES = parseProfiles("profiles: {reporting: {report: {server: 'https://management.example:6443'}}}");
 
-function admitBy(api: Cluster, request = review(), deadline = new AbortController().signal) {
+function admitBy(
+  api: Cluster,
+  request = review(),
+  deadline = new AbortController().signal,
+  versions = new ServedVersions(api),
+) {
   const conversions = {
     convertSecret: (_: AbortSignal, ...args: Parameters<typeof convertSecret>) => convertSecret(...args),
     wrapConverted: (_: AbortSignal, ...args: Parameters<typeof wrapConverted>) => wrapConverted(...args),
     close: async () => undefined,
   };
-  const versions = new ServedVersions(api);
   return admit(request, { api, versions, profiles: async () => PROFILES, version: '0.1.0', conversions }, deadline);
 }
 
@@ -224,6 +232,16 @@ describe('admit', () => {
   });
 });
 
+test('asks again for the version of Cluster API where the one before is no longer served', async () => {
+  const api = new Cluster();
+  const versions = new ServedVersions(api);
+  api.serves = 'v1beta1';
+  const { outcome: before } = await admitBy(api, review(), undefined, versions);
+  api.serves = 'v1beta2';
+  const { outcome } = await admitBy(api, review(), undefined, versions);
+  assert.deepEqual([before.kind, outcome.kind], ['Translated', 'Translated']);
+});
+
 describe('recordOutcome', () => {
   const Event = z.looseObject({ type: z.string(), reason: z.string(), message: z.string() });
   const Applied = z.looseObject({
@@ -233,7 +251,7 @@ describe('recordOutcome', () => {
   test('says with an Event and a condition what became of the Secret', async () => {
     const api = new Cluster();
     const translated = await admitBy(api);
-    await recordOutcome(api, new ServedVersions(api), translated.outcome);
+    await recordOutcome(api, translated.outcome);
     const [event, applied] = [Event.parse(api.bodies[0]), Applied.parse(api.bodies[1])];
     assert.deepEqual([event.type, event.reason], ['Normal', 'BootstrapTranslated']);
     assert.deepEqual(
@@ -244,7 +262,7 @@ describe('recordOutcome', () => {
     const failing = new Cluster();
     failing.annotations = { 'machineadm.dev/bootstrap-profile': 'x' };
     const kept = await admitBy(failing);
-    await recordOutcome(failing, new ServedVersions(failing), kept.outcome);
+    await recordOutcome(failing, kept.outcome);
     const warning = Event.parse(failing.bodies[0]);
     assert.deepEqual([warning.type, warning.reason], ['Warning', 'BootstrapNotTranslated']);
     assert.match(warning.message, /^OptionsInvalid: .*no profile "x"/);
@@ -252,7 +270,7 @@ describe('recordOutcome', () => {
 
   test('says nothing of a Secret that nobody wants translated', async () => {
     const api = new Cluster();
-    await recordOutcome(api, new ServedVersions(api), { kind: 'Untouched', why: 'not opted in' });
+    await recordOutcome(api, { kind: 'Untouched', why: 'not opted in' });
     assert.deepEqual(api.calls, []);
   });
 
@@ -261,7 +279,7 @@ describe('recordOutcome', () => {
     const { outcome } = await admitBy(api);
     api.calls.length = 0;
     api.fails = new ApiError(403, 'forbidden');
-    await assert.rejects(recordOutcome(api, new ServedVersions(api), outcome), /forbidden/);
+    await assert.rejects(recordOutcome(api, outcome), /forbidden/);
     assert.ok(api.calls.includes('POST clusters/events'));
   });
 });

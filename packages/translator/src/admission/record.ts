@@ -1,5 +1,4 @@
 import type { Api } from '../cluster/api.ts';
-import type { ServedVersions } from '../cluster/related.ts';
 import { writeConditions } from '../reports/write-conditions.ts';
 import type { Outcome } from './handler.ts';
 
@@ -25,7 +24,7 @@ function told(outcome: Exclude<Outcome, { readonly kind: 'Untouched' }>) {
  * Records an outcome where a user looks for it: as an Event of the KubeadmConfig and as its condition. Runs after the
  * admission was answered. Throws the first error, after both were tried.
  */
-export async function recordOutcome(api: Api, versions: ServedVersions, outcome: Outcome): Promise<void> {
+export async function recordOutcome(api: Api, outcome: Outcome): Promise<void> {
   if (outcome.kind === 'Untouched' || outcome.related === undefined) return;
   const { config } = outcome.related;
   const { isTranslated, reason, message } = told(outcome);
@@ -46,14 +45,7 @@ export async function recordOutcome(api: Api, versions: ServedVersions, outcome:
   const status = isTranslated ? ('True' as const) : ('False' as const);
   const results = await Promise.allSettled([
     api.request({ method: 'POST', path: `/api/v1/namespaces/${namespace}/events`, body: event }),
-    writeConditions(
-      api,
-      versions,
-      'KubeadmConfig',
-      config,
-      [{ type: TRANSLATED_CONDITION, status, reason, message }],
-      MANAGER,
-    ),
+    writeConditions(api, 'KubeadmConfig', config, [{ type: TRANSLATED_CONDITION, status, reason, message }], MANAGER),
   ]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }

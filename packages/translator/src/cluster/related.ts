@@ -33,8 +33,8 @@ export class ServedVersions {
     return await asked;
   }
 
-  forget(): void {
-    this.#versions.clear();
+  forget(group: string): void {
+    this.#versions.delete(group);
   }
 }
 
@@ -45,15 +45,15 @@ const PLURALS = {
   Cluster: [CORE_GROUP, 'clusters'],
 } as const;
 
-export type Kind = keyof typeof PLURALS;
+type Kind = keyof typeof PLURALS;
 
-/** The path of an object of Cluster API in the version that the API server prefers. */
-export async function pathOf(versions: ServedVersions, kind: Kind, namespace: string, name: string): Promise<string> {
+/** The path of an object of Cluster API in one version. */
+export function pathOf(kind: Kind, version: string, namespace: string, name: string): string {
   const [group, plural] = PLURALS[kind];
-  return `/apis/${group}/${await versions.of(group)}/namespaces/${namespace}/${plural}/${encodeURIComponent(name)}`;
+  return `/apis/${group}/${version}/namespaces/${namespace}/${plural}/${encodeURIComponent(name)}`;
 }
 
-/** Reads an object; undefined = there is none. */
+/** Reads an object in the version that the API server prefers; undefined = there is none. */
 export async function readObject(
   api: Api,
   versions: ServedVersions,
@@ -62,14 +62,18 @@ export async function readObject(
   name: string,
   signal?: AbortSignal,
 ): Promise<KubernetesObject | undefined> {
-  const path = await pathOf(versions, kind, namespace, name);
-  try {
-    return KubernetesObject.parse(await api.request({ path, signal }));
-  } catch (error) {
-    // Also where Cluster API was upgraded and the version is no longer served: the next request asks for it again.
-    if (!isStatus(error, 404)) throw error;
-    versions.forget();
-    return undefined;
+  const [group] = PLURALS[kind];
+  for (let version = await versions.of(group); ; ) {
+    try {
+      return KubernetesObject.parse(await api.request({ path: pathOf(kind, version, namespace, name), signal }));
+    } catch (error) {
+      if (!isStatus(error, 404)) throw error;
+    }
+    // Cluster API may have been upgraded, and no longer serve this version.
+    const before = version;
+    versions.forget(group);
+    version = await versions.of(group);
+    if (version === before) return undefined;
   }
 }
 

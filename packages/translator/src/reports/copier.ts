@@ -191,7 +191,7 @@ class Copier {
     // A report of an earlier Machine of this name says nothing about this one.
     const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Machine');
     if (machine === undefined || (owner !== undefined && owner.uid !== machine.metadata.uid)) return false;
-    const written = await writeConditions(this.#api, this.#versions, 'Machine', machine, conditions, MANAGER);
+    const written = await writeConditions(this.#api, 'Machine', machine, conditions, MANAGER);
     const reference = BootstrapReference.safeParse(machine).data?.spec.bootstrap?.configRef;
     if (reference?.kind !== 'KubeadmConfig') return written;
     const config = await readObject(
@@ -203,6 +203,6 @@ class Copier {
       signal,
     );
     if (config === undefined) return written;
-    return (await writeConditions(this.#api, this.#versions, 'KubeadmConfig', config, conditions, MANAGER)) || written;
+    return (await writeConditions(this.#api, 'KubeadmConfig', config, conditions, MANAGER)) || written;
   }
 }

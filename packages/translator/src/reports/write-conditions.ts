@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Api } from '../cluster/api.ts';
 import type { KubernetesObject } from '../cluster/objects.ts';
-import { type Kind, pathOf, type ServedVersions } from '../cluster/related.ts';
+import { pathOf } from '../cluster/related.ts';
 import { type Condition, conditionsToApply } from './conditions.ts';
 
 const Present = z.array(
@@ -31,15 +31,15 @@ const WithStatus = z.looseObject({
  */
 export async function writeConditions(
   api: Api,
-  versions: ServedVersions,
-  kind: Kind,
+  kind: 'Machine' | 'KubeadmConfig',
   object: KubernetesObject,
   wanted: readonly Omit<Condition, 'lastTransitionTime'>[],
   manager: string,
 ): Promise<boolean> {
   if (wanted.length === 0) return false;
   const { apiVersion, metadata } = object;
-  const isOld = apiVersion.endsWith('/v1beta1');
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
+  const isOld = version === 'v1beta1';
   const status = WithStatus.parse(object).status;
   const { success, data } = Present.safeParse((isOld ? status?.v1beta2?.conditions : status?.conditions) ?? []);
   const conditions = conditionsToApply(wanted, success ? data : [], new Date());
@@ -47,7 +47,7 @@ export async function writeConditions(
   const { name, namespace = '', uid } = metadata;
   await api.request({
     method: 'PATCH',
-    path: `${await pathOf(versions, kind, namespace, name)}/status`,
+    path: `${pathOf(kind, version, namespace, name)}/status`,
     query: { fieldManager: manager, force: 'true' },
     contentType: 'application/apply-patch+yaml',
     // With the uid: an object of the same name that was created since is not written to.

@@ -61,7 +61,7 @@ export async function startService(
   const recording = new Set<Promise<void>>();
   const translator = { api, versions, profiles: profilesFrom(configuration.profiles), version, conversions };
   const listener = admissionListener(translator, { deadlineMs: configuration.deadlineMs }, log, metrics, (outcome) => {
-    const done = recordOutcome(api, versions, outcome)
+    const done = recordOutcome(api, outcome)
       .catch((error: unknown) => {
         metrics.recordErrors.inc();
         log('warn', 'outcome not recorded', { error: errorText(error) });
