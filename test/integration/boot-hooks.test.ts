@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { agent, startAgent, statusOf } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const DOCUMENT = '/tmp/document.yaml';
 const KEPT = '/var/lib/machineadm/hooks/every-boot.json';
@@ -21,14 +21,6 @@ const trace = () => (existsSync(TRACE) ? readFileSync(TRACE, 'utf8') : '');
 async function provision(early: object) {
   lay(early);
   return statusOf(await agent(['provision', '-d', DOCUMENT, '-o', 'json']));
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  const end = Date.now() + 30_000;
-  while (!isSo()) {
-    assert.ok(Date.now() < end, 'not within 30 s');
-    await sleep(20);
-  }
 }
 
 inThrowAwayMachine(import.meta.filename, () => {
@@ -138,7 +130,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       await provision({ frequency: 'Always', commands });
       writeFileSync('/tmp/hang', '');
       const killed = startAgent(RUN);
-      await until(() => trace() === 'one\ntwo\none\n');
+      await waitUntil(() => trace() === 'one\ntwo\none\n', 'the command of the next boot is run');
       killed.kill('SIGTERM');
       const ended = await killed.ended;
       assert.equal(ended.status, 14, ended.stderr);

@@ -13,20 +13,12 @@ import { openJournal, peekJournal } from '../../src/pipeline/run-journal.ts';
 import { parseStatus } from '../../src/reporting/parse-status.ts';
 import { type Agent, type AgentRun, agent, startAgent, statusOf } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const STATE = '/var/lib/machineadm';
 const RUN = '/run/machineadm';
 const DOCUMENT = '/tmp/document.yaml';
 const PROVISION = ['provision', '-d', DOCUMENT, '-o', 'json'] as const;
-
-/** Waits until something is so; fails after half a minute. */
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  const end = Date.now() + 30_000;
-  while (!isSo()) {
-    assert.ok(Date.now() < end, `not within 30 s: ${what}`);
-    await sleep(20);
-  }
-}
 
 function lay(host: object): void {
   const document = { metadata: { name: 'throw-away' }, host, reporting: { sinks: [] } };
@@ -84,16 +76,16 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('is refused as Locked, names the process, and leaves the status of the running one', async () => {
       lay({ hooks: { early: { commands: [slow('one')] } } });
       const first = startAgent(PROVISION);
-      await until('the hook runs', () => trace().length === 1);
+      await waitUntil(() => trace().length === 1, 'the hook runs');
       // The status is written beside the run, the copy last: equal files that name the step are what it has to say.
-      await until('the status says so', () => {
+      await waitUntil(() => {
         const [current, copy] = [RUN, STATE].map((directory) => readFileSync(`${directory}/status.json`, 'utf8'));
         const { steps, waitingFor } = storedStatus();
         // What it waits for is the last that it writes before the hook ends.
         const isLast =
           steps.some(({ id, state }) => id === 'hooks-early' && state === 'Running') && waitingFor !== undefined;
         return current === copy && isLast;
-      });
+      }, 'the status says so');
       const before = readFileSync(`${RUN}/status.json`, 'utf8');
       const second = await agent(PROVISION);
       assert.equal(second.status, 4, second.stderr);
@@ -111,7 +103,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('of any kind: prepare is refused, plan and validate are not', async () => {
       lay({ hooks: { early: { commands: [slow('one')] } } });
       const first = startAgent(PROVISION);
-      await until('the hook runs', () => trace().length === 1);
+      await waitUntil(() => trace().length === 1, 'the hook runs');
       assert.equal((await agent(['prepare', '-d', DOCUMENT])).status, 4);
       assert.equal((await agent(['plan', '-d', DOCUMENT])).status, 0);
       assert.equal((await agent(['validate', '-d', DOCUMENT])).status, 0);
@@ -125,7 +117,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     async function stopped(signal: NodeJS.Signals, reached: (run: Agent) => boolean): Promise<AgentRun> {
       const run = startAgent(PROVISION);
       run.stdin.end();
-      await until('the moment to stop', () => reached(run));
+      await waitUntil(() => reached(run), 'the moment to stop');
       run.kill(signal);
       return run.ended;
     }
@@ -187,7 +179,10 @@ inThrowAwayMachine(import.meta.filename, () => {
 
       test(`${signal} while the document is still read: exit 14, and nothing was begun`, async () => {
         const run = startAgent(['provision', '-d', '-', '-o', 'json']);
-        await until('it holds the lock', () => existsSync(`${RUN}/lock`) && readFileSync(`${RUN}/lock`, 'utf8') !== '');
+        await waitUntil(
+          () => existsSync(`${RUN}/lock`) && readFileSync(`${RUN}/lock`, 'utf8') !== '',
+          'it holds the lock',
+        );
         await sleep(300); // it may be between the lock and the reading; either way it must end
         run.kill(signal);
         assertEnded(await run.ended, 14, 'Interrupted');
@@ -211,7 +206,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(childrenLeft().length > 0, true, 'the hook outlived the run');
       const second = startAgent(PROVISION);
       second.stdin.end();
-      await until('the entry runs again', () => trace().length === 3);
+      await waitUntil(() => trace().length === 3, 'the entry runs again');
       writeFileSync('/tmp/go', '');
       const status = assertEnded(await second.ended, 0, undefined);
       assert.ok(status.warnings.some((warning) => /killed; it is resumed/.test(warning)));

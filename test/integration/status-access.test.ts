@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunSummary } from '@machineadm/status/summary.ts';
 import { stringify } from 'yaml';
 import { withoutChecksum } from '../../src/host/files/checksum.ts';
@@ -11,6 +10,7 @@ import { makeDirectories } from '../../src/host/files/place.ts';
 import { type AgentOptions, agent, startAgent } from '../support/agent.ts';
 import { endBackground } from '../support/background.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const STATE = '/var/lib/machineadm';
 const RUN = '/run/machineadm';
@@ -139,8 +139,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       lay({ hooks: { early: { commands: ['while [ ! -e /tmp/go ]; do sleep 0.05; done', 'exit 3'] } } });
       const waiting = agent(['status', '--wait', '--timeout', '1m', '-o', 'json'], NOBODY);
       const run = startAgent([...PROVISION, '-o', 'json']);
-      for (const end = Date.now() + 30_000; !existsSync(`${RUN}/summary.json`); await sleep(20))
-        assert.ok(Date.now() < end, 'there is a summary');
+      await waitUntil(() => existsSync(`${RUN}/summary.json`), 'there is a summary');
       try {
         const early = await agent(['status', '--wait', '--timeout', '0s', '-o', 'json'], NOBODY);
         assert.equal(early.status, 13, early.stderr);
@@ -157,12 +156,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('sees a killed run as interrupted', async () => {
       lay({ hooks: { early: { commands: ['sleep 600'] } } });
       const run = startAgent(PROVISION);
-      for (
-        const end = Date.now() + 30_000;
-        !existsSync(`${STATE}/summary.json`) || summaryIn(STATE).phase !== 'Host';
-        await sleep(20)
-      )
-        assert.ok(Date.now() < end, 'the hook runs');
+      await waitUntil(() => existsSync(`${STATE}/summary.json`) && summaryIn(STATE).phase === 'Host', 'the hook runs');
       run.kill('SIGKILL');
       await run.ended;
       for (const options of [NOBODY, {}]) {
@@ -175,8 +169,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('sees a run that goes on as that, also where /proc hides the processes of others', async () => {
       lay({ hooks: { early: { commands: ['while [ ! -e /tmp/go ]; do sleep 0.05; done'] } } });
       const run = startAgent(PROVISION);
-      for (const end = Date.now() + 30_000; !existsSync(`${RUN}/summary.json`); await sleep(20))
-        assert.ok(Date.now() < end, 'there is a summary');
+      await waitUntil(() => existsSync(`${RUN}/summary.json`), 'there is a summary');
       shell('mount -o remount,hidepid=2 /proc');
       try {
         const told = await agent(['status', '-o', 'json'], NOBODY);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { type Agent, startAgent, statusOf } from '../support/agent.ts';
 import { CaseRoot } from '../support/case-root.ts';
 import { inNamespaces } from '../support/namespace.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 /**
  * A machine of a test: a root of its own, and what makes a program a part of it. /proc of the first machine shows the
@@ -60,11 +60,7 @@ class Machine implements Disposable {
   }
 
   async untilBegan(times: number): Promise<void> {
-    const end = Date.now() + 60_000;
-    while (this.trace().filter((line) => line === 'began').length < times) {
-      assert.ok(Date.now() < end, 'the hook did not begin within a minute');
-      await sleep(20);
-    }
+    await waitUntil(() => this.trace().filter((line) => line === 'began').length >= times, 'the hook begins');
   }
 }
 

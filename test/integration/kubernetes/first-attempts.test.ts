@@ -14,7 +14,6 @@ import {
 import { createServer } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { stringify } from 'yaml';
@@ -22,6 +21,7 @@ import { describeReset, reset } from '../../../src/commands/reset.ts';
 import { agent, startAgent } from '../../support/agent.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { provision } from '../../support/provision.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const STAND_IN = resolve(import.meta.dirname, '../../fixtures/kubeadm-stand-in/kubeadm');
 const DOCUMENT = '/tmp/document.yaml';
@@ -113,14 +113,6 @@ function lay(role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker', overall =
 
 const calls = (): string[] => readFileSync(`${STATE}/calls`, 'utf8').split('\n');
 const records = (): string[] => readFileSync(JOURNAL, 'utf8').trimEnd().split('\n');
-
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  const end = performance.now() + 60_000;
-  while (!isSo()) {
-    assert.ok(performance.now() < end, `waited in vain: ${what}`);
-    await sleep(20);
-  }
-}
 
 interface FirstAttempt {
   /** Phase and way to fail, as the stand-in takes them. */
@@ -285,7 +277,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       put(`${STATE}/fail`, 'wait-control-plane hang');
       const stop = new AbortController();
       const first = provision(DOCUMENT, stop.signal);
-      await until('kubeadm hangs', () => existsSync(`${STATE}/hangs`));
+      await waitUntil(() => existsSync(`${STATE}/hangs`), 'kubeadm hangs');
       stop.abort(new MachineadmError({ reason: 'Interrupted', summary: 'SIGTERM', remedy: 'Run it again.' }));
       const { exitCode, failure } = await first;
       assert.deepEqual([exitCode, failure?.step, failure?.reason], [14, 'kubeadm', 'Interrupted']);
@@ -297,7 +289,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       lay('InitControlPlane');
       put(`${STATE}/fail`, 'wait-control-plane hang');
       const first = startAgent(PROVISION);
-      await until('kubeadm hangs', () => existsSync(`${STATE}/hangs`));
+      await waitUntil(() => existsSync(`${STATE}/hangs`), 'kubeadm hangs');
       first.kill('SIGKILL');
       assert.equal((await first.ended).signal, 'SIGKILL');
       assertUntouched('after the first run');

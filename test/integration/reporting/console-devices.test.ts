@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { assertUndisturbed, provisionWith, shell } from '../../support/sink-faults.ts';
@@ -24,6 +23,8 @@ while sys.argv[1] == 'drained':
     sys.stdout.write(os.read(main, 4096).decode()); sys.stdout.flush()
 sys.stdin.read()
 `;
+
+import { waitUntil } from '../../support/wait-until.ts';
 
 interface Terminal extends Disposable {
   readonly device: string;
@@ -54,8 +55,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     const sinks = ['/dev/ttyS0', '/dev/hvc0'].map((device) => ({ type: 'Console', device }));
     const provisioned = await provisionWith(sinks);
     assertUndisturbed(provisioned);
-    for (const end = Date.now() + 20_000; serial.lines.length < 2; await sleep(20))
-      assert.ok(Date.now() < end, `only ${serial.lines.length} lines came`);
+    await waitUntil(() => serial.lines.length >= 2, 'two lines come');
     assert.equal(serial.lines[0], 'machineadm: provision of reported started');
     assert.match(serial.lines.at(-1) ?? '', /^machineadm: provision of reported succeeded in /);
     const { warnings } = JSON.parse(readFileSync('/run/machineadm/status.json', 'utf8')) as RunStatus;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { agent, startAgent, statusOf } from '../../support/agent.ts';
 import { describeFaults } from '../../support/faults-at-once.ts';
@@ -16,6 +15,7 @@ import {
   reported,
   waiting,
 } from '../../support/sink-faults.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const HEAD = { apiVersion: 'machineadm.dev/v1alpha1', kind: 'MachineBootstrap', metadata: { name: 'reported' } };
 const RECEIVED = '/tmp/received';
@@ -24,8 +24,7 @@ const SPOOL = '/var/lib/machineadm/spool';
 const LOCK = '/run/machineadm/report.lock';
 
 async function appeared(path: string): Promise<void> {
-  for (const end = Date.now() + 20_000; !existsSync(path); await sleep(20))
-    assert.ok(Date.now() < end, `${path} did not appear within 20 s`);
+  await waitUntil(() => existsSync(path), `${path} appears`);
 }
 
 inThrowAwayMachine(import.meta.filename, () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Authority, kubeconfig, newAuthority } from '../../support/api-server.ts';
 import { type ConfigMapReceiver, REPORT_TOKEN, startConfigMapReceiver } from '../../support/config-map-receiver.ts';
 import {
@@ -15,6 +14,7 @@ import { FAULTS, type Fault, type FaultyFront, startFaultyFront } from '../../su
 import { startServer } from '../../support/http-servers.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { assertUndisturbed, freshMachine, provisionWith, reported } from '../../support/sink-faults.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const PATH = '/api/v1/namespaces/clusters/configmaps/machineadm-report-reported';
 const authority = newAuthority('management');
@@ -162,8 +162,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 });
 
 async function tookEvents({ taken }: ConfigMapReceiver, count: number): Promise<void> {
-  for (const end = Date.now() + 30_000; taken.length < count; await sleep(20))
-    assert.ok(Date.now() < end, `only ${taken.length} events came`);
+  await waitUntil(() => taken.length >= count, `${count} events come`);
 }
 
 /** Another server in the place of one that is wrong. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Agent, startAgent } from '../../support/agent.ts';
 import { kubeconfig, newAuthority, nodeObject, startHealthz } from '../../support/api-server.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import { WEBHOOK_SECRET } from '../../support/webhook-receiver.ts';
 
 const authority = newAuthority();
@@ -42,10 +42,6 @@ inThrowAwayMachine(import.meta.filename, () => {
     writeFileSync('/var/lib/kubelet/config.yaml', `healthzPort: ${healthzPort}\n`);
   }
 
-  async function until(what: string, holds: () => boolean): Promise<void> {
-    for (const end = Date.now() + 60_000; !holds(); await sleep(50)) assert.ok(Date.now() < end, what);
-  }
-
   /** Tells it to end, which it does by itself never. */
   async function stopped(watch: Agent) {
     watch.kill('SIGTERM');
@@ -58,13 +54,13 @@ inThrowAwayMachine(import.meta.filename, () => {
       await using healthz = await startHealthz();
       join(cluster.server.url, healthz.port);
       const watch = startAgent(['report', 'watch', '--interval', '1s']);
-      await until('the Node is told that it works', () => cluster.told.length > 0);
+      await waitUntil(() => cluster.told.length > 0, 'the Node is told that it works');
       cluster.state.ready = 'False';
-      await until('the Node is told that it is not ready', () => cluster.told.length > 1);
+      await waitUntil(() => cluster.told.length > 1, 'the Node is told that it is not ready');
       cluster.state.ready = 'True';
-      await until('the Node is told that it works again', () => cluster.told.length > 2);
+      await waitUntil(() => cluster.told.length > 2, 'the Node is told that it works again');
       healthz.status = 500;
-      await until('the Node is told of the kubelet', () => cluster.told.length > 3);
+      await waitUntil(() => cluster.told.length > 3, 'the Node is told of the kubelet');
       const run = await stopped(watch);
       assert.equal(run.status, 0, run.stderr);
       assert.deepEqual(
@@ -82,7 +78,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       await using healthz = await startHealthz();
       join(cluster.server.url, healthz.port);
       const watch = startAgent(['report', 'watch', '--interval', '1s', '--repeat', '2s']);
-      await until('the Node is told twice', () => cluster.told.length > 1);
+      await waitUntil(() => cluster.told.length > 1, 'the Node is told twice');
       await stopped(watch);
       assert.deepEqual([...new Set(cluster.told.map(({ reason }) => reason))], ['NodeWorks']);
     });
@@ -93,9 +89,9 @@ inThrowAwayMachine(import.meta.filename, () => {
       const watch = startAgent(['report', 'watch', '--interval', '1s']);
       const isTold = () =>
         watch.messages().includes('kubelet.conf does not exist: this machine has joined no cluster yet');
-      await until('it tells that it has not joined', isTold);
+      await waitUntil(isTold, 'it tells that it has not joined');
       join(cluster.server.url, healthz.port);
-      await until('the Node is told', () => cluster.told.some(({ status }) => status === 'True'));
+      await waitUntil(() => cluster.told.some(({ status }) => status === 'True'), 'the Node is told');
       await stopped(watch);
     });
 
@@ -115,7 +111,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       };
       writeFileSync('/tmp/watch.json', JSON.stringify(document));
       const watch = startAgent(['report', 'watch', '-d', '/tmp/watch.json', '--interval', '1s']);
-      await until('the webhook is told', () => told.length > 0);
+      await waitUntil(() => told.length > 0, 'the webhook is told');
       await stopped(watch);
       assert.match(told[0]?.message ?? '', /^NodeHealthy is Unknown \(NodeNotRegistered\): 127\.0\.0\.1:9/);
       assert.equal(told[0]?.conditions[0]?.status, 'Unknown', 'who cannot ask knows nothing');

@@ -84,7 +84,7 @@ inThrowAwayMachine(import.meta.filename, () => {
           stdio: ['ignore', log, log],
           env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
         });
-        for (const deadline = Date.now() + 20_000; ; await sleep(50)) {
+        for (const deadline = Date.now() + 120_000; ; await sleep(50)) {
           const answers = await host
             .cri(SOCKET)
             .images()
@@ -294,7 +294,7 @@ images:
         const provision = ['provision', '-d', '/opt/document.yaml', '-o', 'json'];
         const killed = spawn(process.execPath, [MAIN, ...provision], { stdio: 'ignore' });
         const ingest = join(root, 'io.containerd.content.v1.content/ingest');
-        for (const deadline = Date.now() + 20_000; ; await sleep(2)) {
+        for (const deadline = Date.now() + 120_000; ; await sleep(2)) {
           if (existsSync(ingest) && readdirSync(ingest).length > 0) break;
           assert.ok(Date.now() < deadline && killed.exitCode === null, 'an import was seen');
         }

@@ -26,11 +26,12 @@ describe('processes, for good', () => {
 
   test('one that ended is not alive, not even as a zombie', async () => {
     // The shell becomes sleep, which never waits for the child that the shell has started.
-    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'inherit'] });
     try {
       const pid = await new Promise<number>((resolve) => parent.stdout.once('data', (text) => resolve(Number(text))));
       const running = (await readProcess(pid)) ?? assert.fail('not found');
       assert.equal(await isProcessAlive(running), true);
+      process.kill(pid, 'SIGKILL');
       await waitUntil(async () => (await readProcess(pid))?.state === 'Z', 'it becomes a zombie');
       assert.equal(await isProcessAlive(running), false);
     } finally {
