@@ -3,7 +3,7 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
-import { advance, begin } from '@machineadm/status/run-state.ts';
+import { advance, begin, machineOf } from '@machineadm/status/run-state.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
 import { ownProcess } from '../host/processes/identity.ts';
@@ -60,14 +60,7 @@ function testEvent({ model, digest }: LoadedDocument, facts: Facts, agentVersion
     { command: 'provision', runId: `test-${randomUUID()}`, agentVersion, host: identity, process: ownProcess() },
     at,
   );
-  const { name, namespace, cluster, uid } = model.metadata;
-  const machine = {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(cluster === undefined ? {} : { cluster }),
-    ...(uid === undefined ? {} : { uid }),
-  };
-  const subject = { machine, documentSha256: digest, attempt: 1, bootstrapped: false };
+  const subject = { machine: machineOf(model.metadata), documentSha256: digest, attempt: 1, bootstrapped: false };
   const status = advance(began, { kind: 'identified', subject }, at);
   return { kind: 'warning', message: 'a test of this sink: nothing happened', status };
 }

@@ -5,6 +5,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
 import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model.ts';
 import type { ReportCondition } from '@machineadm/status/event.ts';
+import { machineOf } from '@machineadm/status/run-state.ts';
 import { openHost, openQueryHost, requireLinux } from '../host/index.ts';
 import { bootId, machineId } from '../host/processes/identity.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
@@ -97,16 +98,10 @@ async function documentOf({ sources, agentVersion }: WatchRequest, { hostname }:
 }
 
 function identityOf({ model, digest }: LoadedDocument, own: OwnIdentity, agentVersion: string): WatchIdentity {
-  const { name, namespace, cluster, uid } = model.metadata;
   return {
     runId: randomUUID(),
     agent: { version: agentVersion },
-    machine: {
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(cluster === undefined ? {} : { cluster }),
-      ...(uid === undefined ? {} : { uid }),
-    },
+    machine: machineOf(model.metadata),
     host: own,
     document: { sha256: digest },
   };

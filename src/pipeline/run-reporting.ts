@@ -1,6 +1,7 @@
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { ReportingModel } from '@machineadm/document/model.ts';
+import { machineOf } from '@machineadm/status/run-state.ts';
 import { startInBackground } from '../host/processes/background.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import type { Host } from '../host/seam/host.ts';
@@ -33,14 +34,8 @@ export function attachReporting(
   output: OwnOutput,
 ): void {
   const { model, digest } = document;
-  const { name, namespace, cluster, uid } = model.metadata;
   reporter.identify({
-    machine: {
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(cluster === undefined ? {} : { cluster }),
-      ...(uid === undefined ? {} : { uid }),
-    },
+    machine: machineOf(model.metadata),
     documentSha256: digest,
     ...(reporter.status.command === 'provision' ? { apply: model.apply } : {}),
     attempt: known.attempts + 1,

@@ -20,11 +20,15 @@ export interface EtcdServer extends AsyncDisposable {
 
 /**
  * etcd's JSON gateway over TLS with client certificates. `stubborn`: it agrees to no removal. `answersAs`: the id of the
- * member that it is.
+ * member that it is. `status`: of its answers, else 200.
  */
 export async function startEtcd(
   members: readonly FakeMember[],
-  { stubborn = false, answersAs = '1' }: { readonly stubborn?: boolean; readonly answersAs?: string } = {},
+  {
+    stubborn = false,
+    answersAs = '1',
+    status = 200,
+  }: { readonly stubborn?: boolean; readonly answersAs?: string; readonly status?: number } = {},
 ): Promise<EtcdServer> {
   const authority = newAuthority('etcd-ca');
   const { certificate, key } = authority.issue('etcd', ['127.0.0.1']);
@@ -49,7 +53,7 @@ export async function startEtcd(
           );
         }
         response
-          .writeHead(200, { 'content-type': 'application/json' })
+          .writeHead(status, { 'content-type': 'application/json' })
           .end(JSON.stringify({ header: { member_id: answersAs }, members: state }));
       });
     },

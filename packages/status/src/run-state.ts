@@ -1,4 +1,5 @@
 import type { Failure } from '@machineadm/document/errors.ts';
+import type { Metadata } from '@machineadm/document/model.ts';
 import {
   afterHooksCondition,
   alreadyBootstrapped,
@@ -31,6 +32,16 @@ export interface RunSubject {
   readonly bootstrapped: boolean;
   /** The time of that, from an earlier run's status. */
   readonly bootstrappedSince?: string | undefined;
+}
+
+/** The machine as the status names it, from the document. */
+export function machineOf({ name, namespace, cluster, uid }: Metadata): RunStatus['machine'] {
+  return {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(uid === undefined ? {} : { uid }),
+  };
 }
 
 /** How a step ended; the times are milliseconds. */

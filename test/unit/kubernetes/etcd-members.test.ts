@@ -66,6 +66,12 @@ describe('the member of a join that died', () => {
     assert.deepEqual(server.removals, []);
   });
 
+  test('is unknown where etcd answers with an error, whatever else it says', async () => {
+    await using server = await startEtcd([FIRST, ANNOUNCED], { status: 500 });
+    assert.equal(await removeOwnMember(peersOf(server), KILLED), 'unknown');
+    assert.deepEqual(server.removals, []);
+  });
+
   test('that the cluster does not remove is reported with its id in hexadecimal, as etcdctl takes it', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED], { stubborn: true });
     await assert.rejects(removeOwnMember(peersOf(server), KILLED, { patienceMs: 0 }), {

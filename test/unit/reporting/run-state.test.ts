@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { advance, type Conclusion } from '@machineadm/status/run-state.ts';
+import { advance, type Conclusion, machineOf } from '@machineadm/status/run-state.ts';
 import type { Condition, RunStatus } from '@machineadm/status/status.ts';
 import { at, FAILURE, statusAfter } from './runs.ts';
 
@@ -14,6 +14,32 @@ function condition(
 function concluded(conclusion: Conclusion): RunStatus {
   return statusAfter({ kind: 'concluded', conclusion });
 }
+
+describe('the machine of a status', () => {
+  const metadata = { name: 'a-0', namespace: undefined, cluster: undefined, uid: undefined, labels: {} };
+  for (const more of [{}, { namespace: 'clusters' }, { cluster: 'a' }, { uid: 'u-1' }]) {
+    test(`has of the document what is given: ${['name', ...Object.keys(more)].join(' and ')}`, () => {
+      assert.deepEqual(machineOf({ ...metadata, ...more }), { name: 'a-0', ...more });
+    });
+  }
+
+  test('is known with the digest, the attempt and how often the document is applied', () => {
+    const subject = { machine: { name: 'a-0' }, documentSha256: 'd', attempt: 2, bootstrapped: false };
+    const status = statusAfter({ kind: 'identified', subject });
+    assert.deepEqual([status.machine, status.document.sha256, status.attempt], [{ name: 'a-0' }, 'd', 2]);
+    assert.deepEqual([status.conditions.length, 'apply' in status.document], [statusAfter().conditions.length, false]);
+    assert.equal(statusAfter({ kind: 'identified', subject: { ...subject, apply: 'Once' } }).document.apply, 'Once');
+  });
+
+  test('that an earlier run proved is bootstrapped since then', () => {
+    const subject = { machine: { name: 'a-0' }, documentSha256: 'd', attempt: 2, bootstrapped: true };
+    const since = '2026-01-01T00:00:00.000Z';
+    const [proved] = statusAfter({ kind: 'identified', subject: { ...subject, bootstrappedSince: since } }).conditions;
+    assert.deepEqual([proved?.status, proved?.lastTransitionTime], ['True', since]);
+    const [unknown] = statusAfter({ kind: 'identified', subject }).conditions;
+    assert.equal(unknown?.lastTransitionTime, '2026-11-20T10:00:01.000Z');
+  });
+});
 
 describe('the condition BootstrapSucceeded', () => {
   test('is Unknown while the run goes on', () => {

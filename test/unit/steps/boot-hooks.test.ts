@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HookGroup } from '@machineadm/document/model.ts';
+import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { openrcBootFile, systemdBootFile } from '../../../src/host/services/boot-command.ts';
 import { BOOT_HOOKS_FILE, bootHooks, bootHooksCommand, parseKeptHooks } from '../../../src/steps/boot-hooks.ts';
 import { facts } from '../../support/facts.ts';
@@ -100,11 +101,45 @@ describe('hooks of every boot', () => {
 });
 
 describe('the file of the hooks of every boot', () => {
-  for (const [what, text] of [
-    ['damaged', '{"version":1,"machineId":"a'],
-    ['of another version', '{"version":2,"machineId":"a","group":{}}'],
-    ['with a command that is none', '{"version":1,"machineId":"a","group":{"shell":"sh","commands":[1]}}'],
+  const group = { shell: 'sh', onError: 'Fail', timeoutMs: 1, commands: ['true'], environment: { A: 'b', C: 1 } };
+  const kept = { version: 1, machineId: 'a', cloudInstanceId: 'i', group };
+  const read = (value: unknown) => parseKeptHooks(withChecksum(JSON.stringify(value)));
+
+  test('is what was kept, with only what is a text', () => {
+    const environment = { A: 'b' };
+    const { machineId, cloudInstanceId } = kept;
+    assert.deepEqual(read(kept), { machineId, cloudInstanceId, group: { ...group, environment, frequency: 'Always' } });
+    assert.equal(read({ ...kept, cloudInstanceId: 5 })?.cloudInstanceId, undefined);
+    const more = { shell: 'bash', onError: 'Continue', user: 'ada', workingDirectory: '/srv' };
+    assert.deepEqual(read({ ...kept, group: { ...group, ...more } })?.group, {
+      ...group,
+      ...more,
+      environment,
+      frequency: 'Always',
+    });
+    const wrong = read({ ...kept, group: { ...group, user: 1, workingDirectory: 2 } })?.group ?? {};
+    assert.deepEqual(
+      ['user', 'workingDirectory'].filter((name) => name in wrong),
+      [],
+    );
+  });
+
+  for (const [what, value] of [
+    ['of no map', [kept]],
+    ['of another version', { ...kept, version: 2 }],
+    ['of no machine', { ...kept, machineId: 1 }],
+    ['without a group', { ...kept, group: 'x' }],
+    ['without commands', { ...kept, group: { ...group, commands: undefined } }],
+    ['with a command that is none', { ...kept, group: { ...group, commands: ['true', 1] } }],
+    ['without a time', { ...kept, group: { ...group, timeoutMs: '1' } }],
+    ['for another shell', { ...kept, group: { ...group, shell: 'zsh' } }],
+    ['that says something else for errors', { ...kept, group: { ...group, onError: 'Ignore' } }],
   ] as const) {
-    test(`is not believed when it is ${what}`, () => assert.equal(parseKeptHooks(text), undefined));
+    test(`is not believed ${what}`, () => assert.equal(read(value), undefined));
   }
+
+  test('is not believed where it is damaged', () => {
+    assert.equal(parseKeptHooks('{"version":1,"machineId":"a'), undefined);
+    assert.equal(parseKeptHooks(withChecksum(JSON.stringify(kept)).replace('true', 'evil')), undefined);
+  });
 });
