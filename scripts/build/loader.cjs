@@ -46,8 +46,7 @@ function compiled(name) {
   let script = scripts.get(name);
   if (script === undefined) {
     // One byte for each character: the build leaves no others.
-    const text = `(function(require,module,exports){${read(name).latin1Slice()}\n})`;
-    script = new Script(text, { filename: name, cachedData: readIfThere(`${name}.cache`) });
+    script = new Script(read(name).latin1Slice(), { filename: name, cachedData: readIfThere(`${name}.cache`) });
     scripts.set(name, script);
   }
   return script;

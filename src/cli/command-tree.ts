@@ -1,5 +1,11 @@
 import type { Command } from 'commander';
 
+/** Adds a command, and those below it, to the program; `done` is called with the exit status of what ran. */
+export type AddCommand = (program: Command, done: (status: number) => void) => void;
+
+/** By the name of the command: a run adds only the one that it was called with. */
+export type CommandTable = Readonly<Record<string, AddCommand>>;
+
 /** The commands that do something: those without subcommands. */
 export function leavesOf(command: Command): readonly Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);

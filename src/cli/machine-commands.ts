@@ -1,6 +1,6 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { Command } from 'commander';
 import type { BundleOptions } from './bundle.ts';
+import type { CommandTable } from './command-tree.ts';
 import type { ConformanceOptions } from './conformance.ts';
 import type { DiagnoseOptions } from './diagnose.ts';
 import type { DoctorOptions } from './doctor.ts';
@@ -22,114 +22,133 @@ import type { StatusOptions } from './status.ts';
 const CONFORMANCE_PROFILES = ['host', 'kubernetes', 'windows'];
 
 /** Adds the commands that look at this machine and change nothing. */
-export function addMachineCommands(program: Command, done: (status: number) => void): void {
-  program
-    .command('status')
-    .description('show how the run on this machine is going, or how it ended')
-    .addOption(outputOption('html'))
-    .option('--wait', "wait for the end of the run, and exit with the run's exit status; a terminal shows its progress")
-    .option('--follow', 'the same, and print each event as a line on stderr')
-    .addOption(jsonStreamOption())
-    .addOption(timeoutOption('the wait').default('30m'))
-    .addHelpText(
-      'after',
-      '\nExamples:\n  machineadm status --wait --timeout 10m -o json\n  machineadm status -o html > status.html    a page for a ticket',
-    )
-    .action(async (options: StatusOptions) => done(await (await import('./status.ts')).status(options)));
+export const MACHINE_COMMANDS: CommandTable = {
+  status(program, done) {
+    program
+      .command('status')
+      .description('show how the run on this machine is going, or how it ended')
+      .addOption(outputOption('html'))
+      .option(
+        '--wait',
+        "wait for the end of the run, and exit with the run's exit status; a terminal shows its progress",
+      )
+      .option('--follow', 'the same, and print each event as a line on stderr')
+      .addOption(jsonStreamOption())
+      .addOption(timeoutOption('the wait').default('30m'))
+      .addHelpText(
+        'after',
+        '\nExamples:\n  machineadm status --wait --timeout 10m -o json\n  machineadm status -o html > status.html    a page for a ticket',
+      )
+      .action(async (options: StatusOptions) => done(await (await import('./status.ts')).status(options)));
+  },
 
-  program
-    .command('timeline')
-    .description("show where the time went, from the kernel's boot to the conclusion")
-    .addOption(outputOption())
-    .addHelpText('after', '\nExample:\n  machineadm timeline')
-    .action(async (options: { output: OutputFormat }) => done(await (await import('./status.ts')).timeline(options)));
+  timeline(program, done) {
+    program
+      .command('timeline')
+      .description("show where the time went, from the kernel's boot to the conclusion")
+      .addOption(outputOption())
+      .addHelpText('after', '\nExample:\n  machineadm timeline')
+      .action(async (options: { output: OutputFormat }) => done(await (await import('./status.ts')).timeline(options)));
+  },
 
-  const doctor = program
-    .command('doctor')
-    .description('check whether a bootstrap can succeed on this machine, or whether the node works; changes nothing')
-    .addOption(outputOption('junit'));
-  addDocuments(doctor)
-    .addHelpText(
-      'after',
-      `\nExits with ${exitCode('DifferencesFound')} when a check fails.\n\nExample:\n  machineadm doctor -f bootstrap.yaml`,
-    )
-    .action(async (_, options: DoctorOptions) => done(await (await import('./doctor.ts')).doctor(options)));
+  doctor(program, done) {
+    const doctor = program
+      .command('doctor')
+      .description('check whether a bootstrap can succeed on this machine, or whether the node works; changes nothing')
+      .addOption(outputOption('junit'));
+    addDocuments(doctor)
+      .addHelpText(
+        'after',
+        `\nExits with ${exitCode('DifferencesFound')} when a check fails.\n\nExample:\n  machineadm doctor -f bootstrap.yaml`,
+      )
+      .action(async (_, options: DoctorOptions) => done(await (await import('./doctor.ts')).doctor(options)));
+  },
 
-  program
-    .command('facts')
-    .description('show facts about the machine: system, versions, hardware, and values for variables')
-    .addOption(outputOption())
-    .addHelpText('after', '\nExamples:\n  machineadm facts\n  machineadm facts -o jsonpath={.hardware.memory}')
-    .action(async (options: { output: OutputFormat }) => done(await (await import('./facts.ts')).facts(options)));
+  facts(program, done) {
+    program
+      .command('facts')
+      .description('show facts about the machine: system, versions, hardware, and values for variables')
+      .addOption(outputOption())
+      .addHelpText('after', '\nExamples:\n  machineadm facts\n  machineadm facts -o jsonpath={.hardware.memory}')
+      .action(async (options: { output: OutputFormat }) => done(await (await import('./facts.ts')).facts(options)));
+  },
 
-  const diagnose = program
-    .command('diagnose')
-    .description('name the cause of a failed bootstrap, on this machine or from saved logs; changes nothing')
-    .option('--kubeadm-exit-code <number>', 'the exit code of kubeadm, where it is known')
-    .addOption(outputOption());
-  addInputs(diagnose, {
-    property: 'log',
-    noun: 'log',
-    description:
-      'a console, cloud-init-output.log, journal (short or JSON), container or kubeadm log, or - for stdin; repeat for several of one machine',
-    former: '--log <file>',
-  })
-    .addHelpText(
-      'after',
-      '\nExamples:\n  machineadm diagnose\n  machineadm diagnose -f /var/log/cloud-init-output.log -o json',
-    )
-    .action(async (_, options: DiagnoseOptions) => done(await (await import('./diagnose.ts')).diagnose(options)));
+  diagnose(program, done) {
+    const diagnose = program
+      .command('diagnose')
+      .description('name the cause of a failed bootstrap, on this machine or from saved logs; changes nothing')
+      .option('--kubeadm-exit-code <number>', 'the exit code of kubeadm, where it is known')
+      .addOption(outputOption());
+    addInputs(diagnose, {
+      property: 'log',
+      noun: 'log',
+      description:
+        'a console, cloud-init-output.log, journal (short or JSON), container or kubeadm log, or - for stdin; repeat for several of one machine',
+      former: '--log <file>',
+    })
+      .addHelpText(
+        'after',
+        '\nExamples:\n  machineadm diagnose\n  machineadm diagnose -f /var/log/cloud-init-output.log -o json',
+      )
+      .action(async (_, options: DiagnoseOptions) => done(await (await import('./diagnose.ts')).diagnose(options)));
+  },
 
-  const bundle = program
-    .command('bundle')
-    .description('write what a bug report needs into one file, without secrets; changes nothing else')
-    .option('--output-file <file>', 'where to, or - for stdout (default: machineadm-bundle.tar.gz)')
-    .option('--output-dir <directory>', 'write machineadm-bundle.tar.gz into this directory')
-    .addOption(outputOption());
-  addDocuments(bundle)
-    .addHelpText('after', '\nExample:\n  machineadm bundle -f bootstrap.yaml --output-file /root/bundle.tar.gz')
-    .action(async (_, options: BundleOptions) => done(await (await import('./bundle.ts')).bundle(options)));
+  bundle(program, done) {
+    const bundle = program
+      .command('bundle')
+      .description('write what a bug report needs into one file, without secrets; changes nothing else')
+      .option('--output-file <file>', 'where to, or - for stdout (default: machineadm-bundle.tar.gz)')
+      .option('--output-dir <directory>', 'write machineadm-bundle.tar.gz into this directory')
+      .addOption(outputOption());
+    addDocuments(bundle)
+      .addHelpText('after', '\nExample:\n  machineadm bundle -f bootstrap.yaml --output-file /root/bundle.tar.gz')
+      .action(async (_, options: BundleOptions) => done(await (await import('./bundle.ts')).bundle(options)));
+  },
 
-  const audit = program
-    .command('audit')
-    .description('check this machine against security benchmarks, or for secrets left on it; changes nothing')
-    .addOption(insecureDocumentOption())
-    .addOption(outputOption('junit'))
-    .option(
-      '--profile <benchmark>',
-      'a benchmark: cis-level-1, cis-level-2, stig, cis-os; repeat for several; default: those the machine was provisioned with',
-      several,
-    )
-    .option('--residue', 'secrets of the document that cloud-init, Ignition and other tools left behind')
-    .option('--scrub', 'with --residue: overwrite them where that breaks nothing');
-  addDocuments(audit)
-    .addHelpText(
-      'after',
-      `\nExits with ${exitCode('DifferencesFound')} while a control fails or a secret is left.\n\nExamples:\n  machineadm audit --profile cis-level-1\n  machineadm audit -f bootstrap.yaml -o json\n  machineadm audit --residue -f bootstrap.yaml\n  machineadm audit --residue --scrub -f bootstrap.yaml`,
-    )
-    .action(async (_, options: AuditOptions) => done(await (await import('./audit.ts')).audit(options)));
+  audit(program, done) {
+    const audit = program
+      .command('audit')
+      .description('check this machine against security benchmarks, or for secrets left on it; changes nothing')
+      .addOption(insecureDocumentOption())
+      .addOption(outputOption('junit'))
+      .option(
+        '--profile <benchmark>',
+        'a benchmark: cis-level-1, cis-level-2, stig, cis-os; repeat for several; default: those the machine was provisioned with',
+        several,
+      )
+      .option('--residue', 'secrets of the document that cloud-init, Ignition and other tools left behind')
+      .option('--scrub', 'with --residue: overwrite them where that breaks nothing');
+    addDocuments(audit)
+      .addHelpText(
+        'after',
+        `\nExits with ${exitCode('DifferencesFound')} while a control fails or a secret is left.\n\nExamples:\n  machineadm audit --profile cis-level-1\n  machineadm audit -f bootstrap.yaml -o json\n  machineadm audit --residue -f bootstrap.yaml\n  machineadm audit --residue --scrub -f bootstrap.yaml`,
+      )
+      .action(async (_, options: AuditOptions) => done(await (await import('./audit.ts')).audit(options)));
+  },
 
-  program
-    .command('conformance')
-    .description('check this machine or image against the contract for operating systems; changes nothing')
-    .option(
-      '--root <directory>',
-      'the root of a mounted or unpacked image, of any architecture: only its files are read',
-    )
-    .addOption(
-      optionFor(
-        'profile',
-        '--as <profile>',
-        'the profile that it is to have; default: kubernetes where any of its programs is installed',
-      ).choices(CONFORMANCE_PROFILES),
-    )
-    .addOption(formerly('--profile <profile>', 'profile').choices(CONFORMANCE_PROFILES))
-    .addOption(outputOption('junit'))
-    .addHelpText(
-      'after',
-      `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken, and with ${exitCode('NotProven')} where none is broken and one could not be decided.\n\nExamples:\n  machineadm conformance -o json\n  machineadm conformance --root /mnt/image --as kubernetes -o junit`,
-    )
-    .action(async (options: ConformanceOptions) =>
-      done(await (await import('./conformance.ts')).conformanceCommand(options)),
-    );
-}
+  conformance(program, done) {
+    program
+      .command('conformance')
+      .description('check this machine or image against the contract for operating systems; changes nothing')
+      .option(
+        '--root <directory>',
+        'the root of a mounted or unpacked image, of any architecture: only its files are read',
+      )
+      .addOption(
+        optionFor(
+          'profile',
+          '--as <profile>',
+          'the profile that it is to have; default: kubernetes where any of its programs is installed',
+        ).choices(CONFORMANCE_PROFILES),
+      )
+      .addOption(formerly('--profile <profile>', 'profile').choices(CONFORMANCE_PROFILES))
+      .addOption(outputOption('junit'))
+      .addHelpText(
+        'after',
+        `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken, and with ${exitCode('NotProven')} where none is broken and one could not be decided.\n\nExamples:\n  machineadm conformance -o json\n  machineadm conformance --root /mnt/image --as kubernetes -o junit`,
+      )
+      .action(async (options: ConformanceOptions) =>
+        done(await (await import('./conformance.ts')).conformanceCommand(options)),
+      );
+  },
+};

@@ -1,20 +1,41 @@
 import { conventionalExitCode, exitCode } from '@machineadm/document/exit-codes.ts';
 import { Command, CommanderError } from 'commander';
 import { buildInfo } from './build-info.ts';
-import { commandIn, helpHint, leavesOf } from './command-tree.ts';
-import { addCompletionCommands } from './completion-commands.ts';
-import { addDocumentCommands } from './document-commands.ts';
+import { type CommandTable, commandIn, helpHint, leavesOf } from './command-tree.ts';
+import { COMPLETION_COMMANDS } from './completion-commands.ts';
+import { DOCUMENT_COMMANDS } from './document-commands.ts';
 import { EXAMPLES } from './examples.ts';
 import { fittedHelp } from './layout.ts';
-import { addMachineCommands } from './machine-commands.ts';
+import { MACHINE_COMMANDS } from './machine-commands.ts';
 import { addCommonOptions, conventionIn, heedCommonOptions, heedInsecureDocument, outputOption } from './options.ts';
 import { printError, printText } from './output.ts';
 import { formatIn, type OutputFormat } from './output-format.ts';
-import { addReportCommands } from './report-commands.ts';
-import { addRunCommands } from './run-commands.ts';
+import { REPORT_COMMANDS } from './report-commands.ts';
+import { RUN_COMMANDS } from './run-commands.ts';
 import { wrapWidthOf } from './terminal.ts';
-import { addTrustCommands } from './trust-commands.ts';
-import { addUnitCommands } from './unit-commands.ts';
+import { TRUST_COMMANDS } from './trust-commands.ts';
+import { UNIT_COMMANDS } from './unit-commands.ts';
+
+/** By the heading in the help. */
+const GROUPS: Readonly<Record<string, CommandTable>> = {
+  'Write a document:': DOCUMENT_COMMANDS,
+  'Change this machine:': RUN_COMMANDS,
+  'Look at this machine:': { ...MACHINE_COMMANDS, ...REPORT_COMMANDS },
+  'Get and verify files:': { ...TRUST_COMMANDS, ...UNIT_COMMANDS },
+  'Other commands:': {
+    ...COMPLETION_COMMANDS,
+    version(program, done) {
+      program
+        .command('version')
+        .description('print version, commit, Node and the document versions it reads')
+        .addOption(outputOption())
+        .addHelpText('after', '\nExample:\n  machineadm version -o json')
+        .action(async (options: { output: OutputFormat }) =>
+          done(await (await import('./version.ts')).version(options)),
+        );
+    },
+  },
+};
 
 /** The width in a pipe. */
 const HELP_WIDTH = 80;
@@ -26,7 +47,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   const outcome: { status: number } = { status: exitCode('Success') };
   const program = createProgram((status) => {
     outcome.status = status;
-  });
+  }, onlyCommandOf(argv));
   try {
     const words = argv.slice(2);
     requireKnownCommand(program, words);
@@ -49,8 +70,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 /**
  * The commands and options as commander holds them; the man page and the shell completion are made from this too.
  * @param done called with the exit status of the command that ran
+ * @param only the one command to have: to describe all of them takes half of the time of a short command
  */
-export function createProgram(done: (status: number) => void): Command {
+export function createProgram(done: (status: number) => void, only?: string): Command {
   const program = new Command('machineadm')
     .description(
       'Turns a machine that has an operating system into a Kubernetes node, and reports truthfully how it went.',
@@ -73,30 +95,19 @@ export function createProgram(done: (status: number) => void): Command {
     .hook('preAction', heedCommonOptions)
     .hook('preAction', heedInsecureDocument);
 
-  program.commandsGroup('Write a document:');
-  addDocumentCommands(program, done);
-  program.commandsGroup('Change this machine:');
-  addRunCommands(program, done);
-  program.commandsGroup('Look at this machine:');
-  addMachineCommands(program, done);
-  addReportCommands(program, done);
-  program.commandsGroup('Get and verify files:');
-  addTrustCommands(program, done);
-  addUnitCommands(program, done);
-  program.commandsGroup('Other commands:');
-
+  for (const [title, commands] of Object.entries(GROUPS)) {
+    program.commandsGroup(title);
+    for (const [name, add] of Object.entries(commands)) if (only === undefined || name === only) add(program, done);
+  }
   program.helpCommand('help [command]', 'print the help of a command');
-  addCompletionCommands(program, done);
-
-  program
-    .command('version')
-    .description('print version, commit, Node and the document versions it reads')
-    .addOption(outputOption())
-    .addHelpText('after', '\nExample:\n  machineadm version -o json')
-    .action(async (options: { output: OutputFormat }) => done(await (await import('./version.ts')).version(options)));
-
   for (const command of leavesOf(program)) addCommonOptions(command);
   return program;
+}
+
+/** The command that a command line calls; undefined where it needs to know the others, as help and completion do. */
+function onlyCommandOf([, , word = '']: readonly string[]): string | undefined {
+  const isKnown = Object.values(GROUPS).some((commands) => Object.hasOwn(commands, word));
+  return isKnown && word !== '__complete' ? word : undefined;
 }
 
 /** Commander would print the program's help for `--help` after an unknown word, so this check comes first. */

@@ -1,5 +1,6 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
+import type { CommandTable } from './command-tree.ts';
 import { endDespiteConnections } from './lingering.ts';
 import {
   addDocuments,
@@ -13,8 +14,10 @@ import {
 import type { ReportFlushOptions } from './report.ts';
 import type { WatchOptions } from './report-watch.ts';
 
-/** `machineadm report …`: commands about what is sent to remote sinks. */
-export function addReportCommands(program: Command, concluded: (status: number) => void): void {
+/** What is sent to remote sinks. */
+export const REPORT_COMMANDS: CommandTable = { report: addReport };
+
+function addReport(program: Command, concluded: (status: number) => void): void {
   const done = (status: number): void => {
     concluded(status);
     endDespiteConnections();

@@ -1,5 +1,6 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Command } from 'commander';
+import type { CommandTable } from './command-tree.ts';
 import {
   addDocuments,
   addInvoker,
@@ -15,75 +16,83 @@ import type { ProvisionOptions } from './provision.ts';
 import type { ResetOptions } from './reset.ts';
 
 /** Adds the commands that change this machine, and `plan`, which shows what they would change. */
-export function addRunCommands(program: Command, done: (status: number) => void): void {
-  const plan = program
-    .command('plan')
-    .description('show what provision would change here; changes nothing')
-    .addOption(insecureDocumentOption())
-    .addOption(outputOption())
-    .option('--prepare', 'plan for prepare instead of provision')
-    .option('--diff', 'show how files would change, the content of new ones, and the commands of hooks')
-    .option('--ids', 'show the id of each change, as in -o json and in the status')
-    .option('--exit-code', `exit with ${exitCode('DifferencesFound')} when there is something to change`);
-  addDocuments(plan, 'required')
-    .addHelpText(
-      'after',
-      '\n+ add, ~ change, - remove, > run, ↻ restart; -v shows where the document asks for each.\n\nExample:\n  machineadm plan -f bootstrap.yaml --diff',
-    )
-    .action(async (_, options: PlanCommandOptions) => done(await (await import('./plan.ts')).plan(options)));
+export const RUN_COMMANDS: CommandTable = {
+  plan(program, done) {
+    const plan = program
+      .command('plan')
+      .description('show what provision would change here; changes nothing')
+      .addOption(insecureDocumentOption())
+      .addOption(outputOption())
+      .option('--prepare', 'plan for prepare instead of provision')
+      .option('--diff', 'show how files would change, the content of new ones, and the commands of hooks')
+      .option('--ids', 'show the id of each change, as in -o json and in the status')
+      .option('--exit-code', `exit with ${exitCode('DifferencesFound')} when there is something to change`);
+    addDocuments(plan, 'required')
+      .addHelpText(
+        'after',
+        '\n+ add, ~ change, - remove, > run, ↻ restart; -v shows where the document asks for each.\n\nExample:\n  machineadm plan -f bootstrap.yaml --diff',
+      )
+      .action(async (_, options: PlanCommandOptions) => done(await (await import('./plan.ts')).plan(options)));
+  },
 
-  const provision = program
-    .command('provision')
-    .description('make this machine a node: prepare the host, bootstrap, prove that it works, report')
-    .addOption(insecureDocumentOption())
-    .addOption(outputOption())
-    .addOption(sinkOption())
-    .option('--dry-run', 'show what would be changed, as machineadm plan does; changes nothing')
-    .option('--resume', 'only continue a run that a reboot, a kill or a signal cut off; else do nothing')
-    .option('--boot', 'for a unit that runs at every boot: do nothing once the document was applied (apply: Once)');
-  addWatching(provision);
-  addInvoker(addDocuments(provision, 'required'))
-    .addHelpText('after', '\nExample:\n  machineadm provision -f /etc/machineadm/bootstrap.yaml')
-    .action(async (_, { dryRun, ...options }: DocumentOptions & ProvisionOptions & { dryRun?: true }) =>
-      done(
-        dryRun === true
-          ? await (await import('./plan.ts')).plan(options)
-          : await (await import('./provision.ts')).provision('provision', options),
-      ),
-    );
+  provision(program, done) {
+    const provision = program
+      .command('provision')
+      .description('make this machine a node: prepare the host, bootstrap, prove that it works, report')
+      .addOption(insecureDocumentOption())
+      .addOption(outputOption())
+      .addOption(sinkOption())
+      .option('--dry-run', 'show what would be changed, as machineadm plan does; changes nothing')
+      .option('--resume', 'only continue a run that a reboot, a kill or a signal cut off; else do nothing')
+      .option('--boot', 'for a unit that runs at every boot: do nothing once the document was applied (apply: Once)');
+    addWatching(provision);
+    addInvoker(addDocuments(provision, 'required'))
+      .addHelpText('after', '\nExample:\n  machineadm provision -f /etc/machineadm/bootstrap.yaml')
+      .action(async (_, { dryRun, ...options }: DocumentOptions & ProvisionOptions & { dryRun?: true }) =>
+        done(
+          dryRun === true
+            ? await (await import('./plan.ts')).plan(options)
+            : await (await import('./provision.ts')).provision('provision', options),
+        ),
+      );
+  },
 
-  const prepare = program
-    .command('prepare')
-    .description('make only the changes that belong in an image (a bake step)')
-    .addOption(insecureDocumentOption())
-    .addOption(outputOption())
-    .option('--dry-run', 'show what would be changed, as machineadm plan --prepare does; changes nothing')
-    .option(
-      '--verify',
-      'change nothing: list what is not as the document says, and what of one machine is in the image',
-    );
-  addWatching(prepare);
-  addDocuments(prepare, 'required')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  machineadm prepare -f base.yaml\n  machineadm prepare --verify -f base.yaml    as the last step of the bake',
-    )
-    .action(async (_, { verify, dryRun, ...options }: DocumentOptions & ProvisionOptions & PrepareModes) => {
-      if (verify === true) done(await (await import('./verify-image.ts')).verifyImageCommand(options));
-      else if (dryRun === true) done(await (await import('./plan.ts')).plan({ ...options, prepare: true }));
-      else done(await (await import('./provision.ts')).provision('prepare', options));
-    });
+  prepare(program, done) {
+    const prepare = program
+      .command('prepare')
+      .description('make only the changes that belong in an image (a bake step)')
+      .addOption(insecureDocumentOption())
+      .addOption(outputOption())
+      .option('--dry-run', 'show what would be changed, as machineadm plan --prepare does; changes nothing')
+      .option(
+        '--verify',
+        'change nothing: list what is not as the document says, and what of one machine is in the image',
+      );
+    addWatching(prepare);
+    addDocuments(prepare, 'required')
+      .addHelpText(
+        'after',
+        '\nExamples:\n  machineadm prepare -f base.yaml\n  machineadm prepare --verify -f base.yaml    as the last step of the bake',
+      )
+      .action(async (_, { verify, dryRun, ...options }: DocumentOptions & ProvisionOptions & PrepareModes) => {
+        if (verify === true) done(await (await import('./verify-image.ts')).verifyImageCommand(options));
+        else if (dryRun === true) done(await (await import('./plan.ts')).plan({ ...options, prepare: true }));
+        else done(await (await import('./provision.ts')).provision('prepare', options));
+      });
+  },
 
-  program
-    .command('reset')
-    .description('undo what provision made of this machine: the node, and the files that machineadm created')
-    .addOption(outputOption())
-    .option('--leave-files', 'undo the node only')
-    .option('--dry-run', 'show what would be changed; changes nothing')
-    .option('--yes', 'do not ask')
-    .addHelpText('after', '\nExample:\n  machineadm reset --dry-run')
-    .action(async (options: ResetOptions) => done(await (await import('./reset.ts')).resetCommand(options)));
-}
+  reset(program, done) {
+    program
+      .command('reset')
+      .description('undo what provision made of this machine: the node, and the files that machineadm created')
+      .addOption(outputOption())
+      .option('--leave-files', 'undo the node only')
+      .option('--dry-run', 'show what would be changed; changes nothing')
+      .option('--yes', 'do not ask')
+      .addHelpText('after', '\nExample:\n  machineadm reset --dry-run')
+      .action(async (options: ResetOptions) => done(await (await import('./reset.ts')).resetCommand(options)));
+  },
+};
 
 /** Adds the options that say how a run is watched, and for how long. */
 function addWatching(command: Command): void {

@@ -1,78 +1,83 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
+import type { CommandTable } from './command-tree.ts';
 import type { FetchOptions } from './fetch.ts';
 import { addInputs, formerly, outputOption, several, timeoutOption } from './options.ts';
 import type { VerifyOptions } from './verify.ts';
 
+const key = () =>
+  new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to trust; repeat for several').argParser(several);
+const trustDirectory = () =>
+  new Option(
+    '--trust-directory <directory>',
+    'keys, revoked keys, the minimum version and the number of signatures demanded',
+  ).default('/etc/machineadm/trust.d');
+
 /** Adds `fetch` and `verify`: how releases, documents and image archives reach a machine and are verified. */
-export function addTrustCommands(program: Command, done: (status: number) => void): void {
-  const key = () =>
-    new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to trust; repeat for several').argParser(several);
-  const trustDirectory = () =>
-    new Option(
-      '--trust-directory <directory>',
-      'keys, revoked keys, the minimum version and the number of signatures demanded',
-    ).default('/etc/machineadm/trust.d');
+export const TRUST_COMMANDS: CommandTable = {
+  verify(program, done) {
+    const verify = program
+      .command('verify')
+      .description('check that files are what their publisher signed; changes nothing')
+      .option('--sha256 <digest>', 'the digest that one file must have')
+      .option('--signature <file>', 'a detached signature of one file: DER, as openssl and cosign make it')
+      .option('--bundle <file>', 'a Sigstore bundle v0.3 of one file')
+      .option('--list <file>', 'a SHA256SUMS with its signature beside it; default: the one beside each file')
+      .option('--release <release>', 'the release that the list must be of')
+      .addOption(key())
+      .addOption(trustDirectory())
+      .addOption(outputOption());
+    addInputs(verify, {
+      property: 'file',
+      noun: 'file',
+      description: 'a program, an archive or a document',
+      required: true,
+    })
+      .addHelpText(
+        'after',
+        `\nExits with ${exitCode('VerificationRefused')} when a file is refused.\n\nExamples:\n  machineadm verify --key publisher.pem release/1.4.0/machineadm-1.4.0-linux-amd64.gz\n  machineadm verify --list /mnt/release/1.4.0/SHA256SUMS /usr/local/bin/machineadm`,
+      )
+      .action(async (_, options: VerifyOptions) =>
+        done(await (await import('./verify.ts')).verifyCommand(options.file, options)),
+      );
+  },
 
-  const verify = program
-    .command('verify')
-    .description('check that files are what their publisher signed; changes nothing')
-    .option('--sha256 <digest>', 'the digest that one file must have')
-    .option('--signature <file>', 'a detached signature of one file: DER, as openssl and cosign make it')
-    .option('--bundle <file>', 'a Sigstore bundle v0.3 of one file')
-    .option('--list <file>', 'a SHA256SUMS with its signature beside it; default: the one beside each file')
-    .option('--release <release>', 'the release that the list must be of')
-    .addOption(key())
-    .addOption(trustDirectory())
-    .addOption(outputOption());
-  addInputs(verify, {
-    property: 'file',
-    noun: 'file',
-    description: 'a program, an archive or a document',
-    required: true,
-  })
-    .addHelpText(
-      'after',
-      `\nExits with ${exitCode('VerificationRefused')} when a file is refused.\n\nExamples:\n  machineadm verify --key publisher.pem release/1.4.0/machineadm-1.4.0-linux-amd64.gz\n  machineadm verify --list /mnt/release/1.4.0/SHA256SUMS /usr/local/bin/machineadm`,
-    )
-    .action(async (_, options: VerifyOptions) =>
-      done(await (await import('./verify.ts')).verifyCommand(options.file, options)),
-    );
-
-  program
-    .command('fetch')
-    .description('download a release, documents or archives of images; keeps only what it verified')
-    .argument(
-      '[name...]',
-      'files below each location, verified by the signed SHA256SUMS beside them; NAME/ is all that it lists',
-    )
-    .addOption(
-      new Option('--from <location>', 'https://…, http://…, file:///… or a directory; repeat in order of preference')
-        .argParser(several)
-        .makeOptionMandatory(),
-    )
-    .option('--output-dir <directory>', 'where to; a release goes into a directory of its version')
-    .addOption(formerly('--to <directory>', 'outputDir'))
-    .option('--release <release>', 'fetch this release')
-    .option('--platform <platform>', 'only archives and packages for it, as linux-amd64; repeat for several', several)
-    .option('--sha256 <digest>', 'of the one file named: no signature is asked then')
-    .addOption(key())
-    .addOption(trustDirectory())
-    .option(
-      '--memory <file>',
-      'where verified versions are remembered, to refuse older ones (default: /var/lib/machineadm/trust.json; for users other than root below $XDG_STATE_HOME)',
-    )
-    .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", several)
-    .option('--authorization <location=file>', 'a file with the Authorization header for an https location', several)
-    .option('--proxy <url>', 'reach locations through this proxy')
-    .addOption(timeoutOption('all attempts together').default('15m'))
-    .addOption(formerly('--deadline <duration>', 'timeout'))
-    .addOption(outputOption())
-    .addHelpText(
-      'after',
-      '\nExamples:\n  machineadm fetch --release 1.4.0 --from https://mirror.example.com/machineadm --output-dir /srv/machineadm --key publisher.pem\n  machineadm fetch images/kubernetes.tar --from file:///mnt/usb --output-dir /opt/images --key site.pem',
-    )
-    .action(async (names: readonly string[], options: FetchOptions) =>
-      done(await (await import('./fetch.ts')).fetchCommand(names, options)),
-    );
-}
+  fetch(program, done) {
+    program
+      .command('fetch')
+      .description('download a release, documents or archives of images; keeps only what it verified')
+      .argument(
+        '[name...]',
+        'files below each location, verified by the signed SHA256SUMS beside them; NAME/ is all that it lists',
+      )
+      .addOption(
+        new Option('--from <location>', 'https://…, http://…, file:///… or a directory; repeat in order of preference')
+          .argParser(several)
+          .makeOptionMandatory(),
+      )
+      .option('--output-dir <directory>', 'where to; a release goes into a directory of its version')
+      .addOption(formerly('--to <directory>', 'outputDir'))
+      .option('--release <release>', 'fetch this release')
+      .option('--platform <platform>', 'only archives and packages for it, as linux-amd64; repeat for several', several)
+      .option('--sha256 <digest>', 'of the one file named: no signature is asked then')
+      .addOption(key())
+      .addOption(trustDirectory())
+      .option(
+        '--memory <file>',
+        'where verified versions are remembered, to refuse older ones (default: /var/lib/machineadm/trust.json; for users other than root below $XDG_STATE_HOME)',
+      )
+      .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", several)
+      .option('--authorization <location=file>', 'a file with the Authorization header for an https location', several)
+      .option('--proxy <url>', 'reach locations through this proxy')
+      .addOption(timeoutOption('all attempts together').default('15m'))
+      .addOption(formerly('--deadline <duration>', 'timeout'))
+      .addOption(outputOption())
+      .addHelpText(
+        'after',
+        '\nExamples:\n  machineadm fetch --release 1.4.0 --from https://mirror.example.com/machineadm --output-dir /srv/machineadm --key publisher.pem\n  machineadm fetch images/kubernetes.tar --from file:///mnt/usb --output-dir /opt/images --key site.pem',
+      )
+      .action(async (names: readonly string[], options: FetchOptions) =>
+        done(await (await import('./fetch.ts')).fetchCommand(names, options)),
+      );
+  },
+};

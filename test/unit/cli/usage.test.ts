@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
-import type { Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { leavesOf } from '../../../src/cli/command-tree.ts';
 import { createProgram, runProgram } from '../../../src/cli/program.ts';
 
@@ -155,4 +155,17 @@ describe('a flag', () => {
     for (const flag of ['--verbose', '--quiet', '--color']) assert.equal(uses.get(flag)?.length, commands.length, flag);
     for (const { options } of commands) assert.ok(options.some(({ long }) => long === '--no-color'));
   });
+});
+
+test('a command that is described alone, as it is when it runs, is the same as among all', () => {
+  const all = createProgram(() => {});
+  const described = (command: Command): unknown => [
+    command.helpInformation(),
+    command.options.map(({ flags, hidden, mandatory }) => [flags, hidden, mandatory]),
+    command.commands.map(described),
+  ];
+  for (const command of all.commands) {
+    const alone = createProgram(() => {}, command.name());
+    assert.deepEqual(alone.commands.map(described), [described(command)]);
+  }
 });

@@ -4,7 +4,7 @@ import { mkdtempDisposableSync, readdirSync, readFileSync, statSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { bundle, compileParts, partsOf } from '../../../scripts/build/bundle.ts';
+import { bundle, compileParts, partsOf, V8_FLAGS } from '../../../scripts/build/bundle.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -32,7 +32,7 @@ test('a bundle holds the published schema deflated, and gives it as it is publis
   assert.ok(size < statSync(published).size / 4, 'the schema is in it as text');
 });
 
-/** Prints what it matched, and which of two modules of Node were loaded. */
+/** Prints what it matched, which of two modules of Node were loaded, and whether a stack trace names functions. */
 const PROGRAM = {
   'entry.ts': `import * as dns from 'node:dns';
 import http, { createServer } from 'node:http';
@@ -45,7 +45,8 @@ async function main(): Promise<void> {
   if (used === 'http') new http.Agent({}).destroy();
   if (used === 'late') (await import('./late.ts')).late();
   const loaded = Reflect.get(process, 'moduleLoadList').filter((name: string) => /^NativeModule (dns|http)$/.test(name));
-  console.log(JSON.stringify([matched, loaded, typeof createServer, new Late() instanceof EventEmitter]));
+  const isNamed = / main /.test(new Error().stack ?? '');
+  console.log(JSON.stringify([matched, loaded, typeof createServer, new Late() instanceof EventEmitter, isNamed]));
 }
 void main();
 `,
@@ -56,10 +57,10 @@ void main();
 test('a bundle loads the modules of Node when they are used, and its own parts when they are imported', async () => {
   using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-bundle-'));
   const program = await bundled(directory.path, PROGRAM);
-  assert.deepEqual(print(program), [true, [], 'function', true]);
-  assert.deepEqual(print(program, 'dns'), [true, ['NativeModule dns'], 'function', true]);
-  assert.deepEqual(print(program, 'http'), [true, ['NativeModule http'], 'function', true]);
-  assert.deepEqual(print(program, 'late'), [false, [], 'function', true]);
+  assert.deepEqual(print(program), [true, [], 'function', true, true]);
+  assert.deepEqual(print(program, 'dns'), [true, ['NativeModule dns'], 'function', true, true]);
+  assert.deepEqual(print(program, 'http'), [true, ['NativeModule http'], 'function', true, true]);
+  assert.deepEqual(print(program, 'late'), [false, [], 'function', true, true]);
   for (const name of readdirSync(partsOf(program)))
     assert.doesNotMatch(readFileSync(join(partsOf(program), name), 'utf8'), /[^\0-\x7f]/, name);
 });
@@ -87,9 +88,12 @@ test('what was compiled of a bundle is taken by the Node that it was compiled fo
     parts.filter((name) => name.endsWith('.cache')),
     parts.filter((name) => name.endsWith('.js')).map((name) => `${name}.cache`),
   );
+  // The flags that it runs under do not change what is taken: Node's own modules would be compiled anew, too.
   const ask = `const { compiled } = require(${JSON.stringify(program)});
     console.log(JSON.stringify(${JSON.stringify(parts)}.filter((name) => name.endsWith('.js')).map((name) => compiled(name).cachedDataRejected)));`;
-  const rejected: unknown = JSON.parse(execFileSync(process.execPath, ['-e', ask], { encoding: 'utf8', env: {} }));
+  const rejected: unknown = JSON.parse(
+    execFileSync(process.execPath, [...V8_FLAGS, '-e', ask], { encoding: 'utf8', env: {} }),
+  );
   assert.ok(Array.isArray(rejected) && rejected.length > 1 && rejected.every((one) => one === false), String(rejected));
-  assert.deepEqual(print(program, 'late'), [false, [], 'function', true]);
+  assert.deepEqual(print(program, 'late'), [false, [], 'function', true, true]);
 });
