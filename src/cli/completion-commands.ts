@@ -15,11 +15,11 @@ export const COMPLETION_COMMANDS: CommandTable = {
       .addHelpText(
         'after',
         `
-  Examples:
-    machineadm completion bash > /etc/bash_completion.d/machineadm
-    machineadm completion zsh > /usr/local/share/zsh/site-functions/_machineadm
-    machineadm completion fish > ~/.config/fish/completions/machineadm.fish
-    machineadm completion powershell >> $PROFILE`,
+Examples:
+  machineadm completion bash > /etc/bash_completion.d/machineadm
+  machineadm completion zsh > /usr/local/share/zsh/site-functions/_machineadm
+  machineadm completion fish > ~/.config/fish/completions/machineadm.fish
+  machineadm completion powershell >> $PROFILE`,
       )
       .action(async (shell: Shell) => done(await (await import('./completion.ts')).completion(shell)));
   },
