@@ -42,7 +42,7 @@ export const TRUST_COMMANDS: CommandTable = {
       );
   },
 
-  fetch(program, done) {
+  fetch: (program, done) => {
     program
       .command('fetch')
       .description('download a release, documents or archives of images; keeps only what it verified')
