@@ -1,6 +1,7 @@
 /**
  * From a clone to a working cluster: `npm run quickstart`. As root on Debian it bootstraps a real control plane in a
- * disposable lab machine, `--workers N` machines that join it, and shows the answer of a pod; `--light`, and everywhere
+ * disposable lab machine, `--workers N` machines that join it, and shows the answer of a pod; `--control-planes 3` has three
+ * behind a load balancer, and shows that one of them may die. `--light`, and everywhere
  * else, it shows the host half in seconds. `--kubernetes v1.37.x` takes that release from its publishers or a mirror of
  * them, `--kubernetes debian` builds 1.20.2; default: the newest one where its server answers. `--keep` leaves the machines.
  */
@@ -17,11 +18,16 @@ async function main(): Promise<number> {
       light: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
       kubernetes: { type: 'string' },
+      'control-planes': { type: 'string', default: '1' },
       workers: { type: 'string', default: '0' },
     },
   });
   if (!/^[0-9]$/.test(values.workers)) {
     console.error(`quickstart: --workers ${values.workers}: expected a number from 0 to 9`);
+    return 2;
+  }
+  if (!/^[135]$/.test(values['control-planes'])) {
+    console.error(`quickstart: --control-planes ${values['control-planes']}: expected 1, 3 or 5`);
     return 2;
   }
   const root = resolve(import.meta.dirname, '..');
@@ -33,7 +39,9 @@ async function main(): Promise<number> {
   const obstacle = values.light ? undefined : labObstacle();
   if (obstacle !== undefined) console.log(`No real node here: ${obstacle}. Continuing with --light.\n`);
   if (values.light || obstacle !== undefined) return lightQuickstart(binary);
-  return labQuickstart(binary, { workers: Number(values.workers), kubernetes: values.kubernetes, keep: values.keep });
+  const { keep, kubernetes } = values;
+  const [controlPlanes, workers] = [Number(values['control-planes']), Number(values.workers)];
+  return labQuickstart(binary, { controlPlanes, workers, kubernetes, keep });
 }
 
 try {

@@ -189,14 +189,16 @@ export async function buildPeers(progress: Progress): Promise<string> {
 }
 
 /** Packages of Debian that a machine can have besides those of the machine image. */
-export type LayerPackage = 'cloud-init' | 'ignition' | 'ansible-core' | 'adcli' | 'rpm';
+export type LayerPackage = 'cloud-init' | 'ignition' | 'ansible-core' | 'adcli' | 'rpm' | 'haproxy';
 
 /**
  * A directory to be laid over the machine image (`MachineOptions.lower`), with this package and what it needs; made or
  * found in the cache like the rest.
+ *
+ * @param image the machine image; default: that of `buildLab`
  */
-export async function buildLayer(name: LayerPackage, progress: Progress): Promise<string> {
-  const { root } = await buildLab(progress);
+export async function buildLayer(name: LayerPackage, progress: Progress, image?: string): Promise<string> {
+  const root = image ?? (await buildLab(progress)).root;
   const recipe = 'build-layer.sh';
   const layer = await part(`layer-${name}`, keyOf([recipe], root), 'drop', progress, (directory) =>
     runRecipe(recipe, [directory, root, name], 'up to 1 minute', progress),

@@ -38,7 +38,9 @@ mkdir -p "$proxy/usr/sbin" "$proxy/usr/lib/x86_64-linux-gnu" "$proxy/run"
 cp "$root/usr/sbin/xtables-nft-multi" "$root/usr/sbin/conntrack" "$proxy/usr/sbin/"
 cp -r "$root/usr/lib/x86_64-linux-gnu/xtables" "$proxy/usr/lib/x86_64-linux-gnu/"
 for program in {ip,ip6}tables{,-save,-restore}; do ln -s xtables-nft-multi "$proxy/usr/sbin/$program"; done
-chroot "$root" ldd /usr/sbin/xtables-nft-multi /usr/sbin/conntrack | grep -oE '/lib[^ ]+' | sort -u |
+# The matches are loaded when a rule needs them: that of a Service with several endpoints (statistic) needs libm.
+chroot "$root" sh -c 'ldd /usr/sbin/xtables-nft-multi /usr/sbin/conntrack /usr/lib/x86_64-linux-gnu/xtables/*.so' |
+  awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/lib.*[^:]$/ { print $1 }' | sort -u |
   while read -r library; do install -D -m 0755 "$root$library" "$proxy$library"; done
 rm -rf "$dir/download"
 phase "the addons are complete"

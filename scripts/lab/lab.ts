@@ -1,5 +1,8 @@
+import { spawnSync } from 'node:child_process';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
+import { scale } from '../quickstart/scale.ts';
 import { buildCluster, LAB_DIRECTORY, type Progress, partsOf } from './artefacts.ts';
 import { destroyMachines, freeAddress, listMachines, machineNamed, startMachine } from './fleet.ts';
 import { exportParts, importParts } from './share.ts';
@@ -18,8 +21,11 @@ const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kuber
   npm run lab -- copy NAME SOURCE TARGET  put a file into one
   npm run lab -- reboot NAME              reboot one from inside
   npm run lab -- down [NAME…|--all]       remove machines with their disks
+  npm run lab -- scale [--control-planes 3] [--workers 5] [--minutes 10] [--seed 1] [--kubernetes V]
+                                          all of them join one cluster while random machines lose their power
 `;
 
+const ROOT = resolve(import.meta.dirname, '../..');
 const began = performance.now();
 const progress: Progress = (line) => {
   const seconds = ((performance.now() - began) / 1000).toFixed(1).padStart(6);
@@ -89,6 +95,31 @@ async function main(verb: string | undefined, args: readonly string[]): Promise<
       await destroyMachines(machines);
       for (const machine of machines) progress(`${machine.name} is gone`);
       return 0;
+    }
+    case 'scale': {
+      const { values } = parseArgs({
+        args: [...args],
+        options: {
+          'control-planes': { type: 'string', default: '3' },
+          workers: { type: 'string', default: '5' },
+          minutes: { type: 'string', default: '10' },
+          seed: { type: 'string', default: '1' },
+          kubernetes: { type: 'string' },
+        },
+      });
+      const { kubernetes, ...texts } = values;
+      const wrong = Object.entries(texts).find(([, text]) => !/^[0-9]{1,4}$/.test(text));
+      if (wrong !== undefined) throw new Error(`--${wrong[0]} ${wrong[1]}: expected a number`);
+      if (!/^[35]$/.test(texts['control-planes'])) throw new Error('--control-planes: expected 3 or 5');
+      const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build.ts')], { stdio: 'inherit' });
+      if (built.status !== 0) return 1;
+      const [workers, minutes, seed] = [texts.workers, texts.minutes, texts.seed].map(Number) as [
+        number,
+        number,
+        number,
+      ];
+      const asked = { controlPlanes: Number(texts['control-planes']), workers, minutes, seed, kubernetes };
+      return await scale(join(ROOT, 'dist/machineadm'), asked, progress);
     }
     default:
       return usage();

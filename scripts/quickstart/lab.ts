@@ -1,40 +1,31 @@
-import { createHash, randomInt, X509Certificate } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
-import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { stringify } from 'yaml';
-import { buildCluster, type ClusterArtefacts } from '../lab/artefacts.ts';
-import { destroyMachines, freeAddresses, listMachines, startMachine } from '../lab/fleet.ts';
-import { GATEWAY } from '../lab/host-changes.ts';
+import { buildCluster, buildLayer, type ClusterArtefacts } from '../lab/artefacts.ts';
+import { destroyMachines, freeAddresses, listMachines, type MachineOptions, startMachine } from '../lab/fleet.ts';
 import type { Machine } from '../lab/machine.ts';
-
-/** Sources of the documents of its machines. */
-export const SOURCES = join(import.meta.dirname, 'lab');
-/** Where the machines have their document: three sources, merged in the order of their names. */
-const DOCUMENT = '/etc/machineadm/bootstrap.d';
+import {
+  DOCUMENT,
+  type Joining,
+  machineSource,
+  newSecrets,
+  type Site,
+  SOURCES,
+  sharedSources,
+  sitesOf,
+} from './documents.ts';
 
 /** What the user asked for. */
 export interface LabOptions {
+  /** 1, or an odd number of machines behind a load balancer. */
+  readonly controlPlanes: number;
   /** Machines that join the control plane. */
   readonly workers: number;
   /** `v1.37.x`, `debian`; undefined: what can be had at once. */
   readonly kubernetes?: string | undefined;
   /** True: the machines stay. */
   readonly keep: boolean;
-}
-
-/** A machine of the quick start before it is made. */
-export interface Site {
-  readonly name: string;
-  readonly ip: string;
-  /** The addresses of the pods on this machine. */
-  readonly podSubnet: string;
-}
-
-/** What a machine must know of its cluster to join it; the first machine makes the cluster and has no hash yet. */
-export interface Joining {
-  readonly token: string;
-  readonly caCertHash?: string;
 }
 
 /** Why the lab cannot be used here; undefined when it can. */
@@ -51,61 +42,23 @@ export function labObstacle(): string | undefined {
   return undefined;
 }
 
-/** The machines of a quick start: the control plane first. */
-export function sitesOf(workers: number, addresses: readonly string[]): Site[] {
-  return addresses.slice(0, workers + 1).map((ip, index) => ({
-    name: index === 0 ? 'quickstart' : `qs-worker${index}`,
-    ip,
-    podSubnet: `10.244.${index}.0/24`,
-  }));
-}
-
-/** What of the artefacts a document depends on. */
-export type Built = Pick<ClusterArtefacts, 'release' | 'official'>;
-
-/** The third source of a machine's document: what is of this machine, this cluster and this release alone. */
-export function machineSource(
+/** Boots a machine, and puts the binary and the sources of its document into it. */
+export async function layMachine(
   site: Site,
   all: readonly Site[],
-  { release, official }: Built,
-  { token, caCertHash }: Joining,
-): object {
-  const { version, minor, repository, images } = release;
-  const image = (name: string): string => `${repository}/${images[name]}`;
-  const endpoint = `${all[0]?.ip}:6443`;
-  const others = all.filter(({ name }) => name !== site.name);
-  const routes = others.map(({ ip, podSubnet }) => `[Route]\nDestination=${podSubnet}\nGateway=${ip}\n`);
-  const network = `[Match]\nName=host0\n[Network]\nAddress=${site.ip}/24\nGateway=${GATEWAY}\n${routes.join('')}`;
-  const node = {
-    // The only machine of a cluster runs the pods as well.
-    ...(others.length === 0 ? { taints: [] } : {}),
-    // The lab has cgroup v1.
-    ...(has('cgroupV1', minor) ? {} : { kubelet: { config: { failCgroupV1: false } } }),
-  };
-  const fromSecret = { secret: 'token' };
-  const role =
-    caCertHash === undefined
-      ? {
-          cluster: {
-            imageRepository: repository,
-            controlPlaneEndpoint: endpoint,
-            bootstrapTokens: [{ token: fromSecret, ttl: '1h' }],
-          },
-          addons: { dns: { enabled: official } },
-        }
-      : { join: { discovery: { token: { token: fromSecret, endpoint, caCertHashes: [caCertHash] } } } };
-  return {
-    metadata: { name: site.name },
-    variables: { podSubnet: { value: site.podSubnet } },
-    secrets: { token: { value: token } },
-    host: {
-      hostname: site.name,
-      network: { tool: 'networkd', files: [{ name: '10-host0.network', content: network }] },
-    },
-    containerRuntime: { containerd: { sandboxImage: image('pause') } },
-    images: { required: [image('pause'), image('kube-proxy'), 'k8s.gcr.io/quickstart/busybox:1'] },
-    kubernetes: { version, node, ...role },
-  };
+  artefacts: ClusterArtefacts,
+  joining: Joining,
+  { binary, ...options }: { readonly binary: string } & Pick<MachineOptions, 'temporary' | 'progress'>,
+): Promise<Machine> {
+  const { name, ip } = site;
+  const machine = await startMachine({ ...options, name, ip, artefacts, lower: artefacts.lower });
+  await machine.copyIn(binary, '/usr/local/bin/machineadm');
+  for (const file of sharedSources(site, joining.caCertHash === undefined)) {
+    await machine.copyIn(join(SOURCES, file), `${DOCUMENT}/${file}`);
+  }
+  const own = stringify(machineSource(site, all, artefacts, joining));
+  await machine.write(`${DOCUMENT}/30-machine.yaml`, own, '600');
+  return machine;
 }
 
 /**
@@ -113,12 +66,14 @@ export function machineSource(
  * cluster say, until the nodes are Ready and a pod has answered. The machines are removed afterwards unless `keep`.
  * Returns the exit status.
  */
-export async function labQuickstart(binary: string, { workers, keep, kubernetes }: LabOptions): Promise<number> {
+export async function labQuickstart(binary: string, options: LabOptions): Promise<number> {
+  const { controlPlanes, workers, keep, kubernetes } = options;
   const began = performance.now();
   const say = (line: string): void => {
     console.log(`[${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s] ${line}`);
   };
-  const sites = sitesOf(workers, freeAddresses(workers + 1));
+  const addresses = freeAddresses(controlPlanes + workers + 1);
+  const sites = sitesOf(options, (index) => addresses[index] ?? '');
   const there = listMachines().filter((machine) => sites.some(({ name }) => name === machine.name));
   if (there.length > 0) {
     const names = there.map(({ name }) => name).join(' ');
@@ -127,8 +82,9 @@ export async function labQuickstart(binary: string, { workers, keep, kubernetes 
   }
   say('A real cluster in lab machines. The first run builds what they need: up to ten minutes.');
   const artefacts = await buildCluster(kubernetes, say);
-  const { release, lower } = artefacts;
+  const { release } = artefacts;
   say(`Kubernetes ${release.version}${artefacts.official ? '' : " from Debian's sources"}`);
+  const balancer = controlPlanes > 1 ? [await buildLayer('haproxy', say, artefacts.root)] : [];
   const machines: Machine[] = [];
   const interrupted = (): void => {
     say('interrupted; removing the machines');
@@ -136,31 +92,12 @@ export async function labQuickstart(binary: string, { workers, keep, kubernetes 
   };
   process.once('SIGINT', interrupted);
   try {
-    const token = `${randomText(6)}.${randomText(16)}`;
-    let joining: Joining = { token };
+    let joining = newSecrets(controlPlanes);
     for (const site of sites) {
-      const machine = await startMachine({
-        name: site.name,
-        ip: site.ip,
-        artefacts,
-        lower,
-        temporary: !keep,
-        progress: say,
-      });
+      const layers = { ...artefacts, lower: site.role === 'balancer' ? balancer : artefacts.lower };
+      const machine = await layMachine(site, sites, layers, joining, { binary, temporary: !keep, progress: say });
       machines.push(machine);
-      say(`the machine ${site.name} is up at ${site.ip}; putting the binary and the document into it`);
-      await machine.copyIn(binary, '/usr/local/bin/machineadm');
-      for (const file of [
-        '10-node.yaml',
-        joining.caCertHash === undefined ? '20-control-plane.yaml' : '20-worker.yaml',
-      ]) {
-        await machine.copyIn(join(SOURCES, file), `${DOCUMENT}/${file}`);
-      }
-      await machine.write(
-        `${DOCUMENT}/30-machine.yaml`,
-        stringify(machineSource(site, sites, artefacts, joining)),
-        '600',
-      );
+      say(`the machine ${site.name} is up at ${site.ip}, with the binary and its document`);
       const status = await show(machine, ['machineadm', 'provision', '-d', DOCUMENT]);
       await show(machine, ['machineadm', 'status']);
       await show(machine, ['machineadm', 'timeline']);
@@ -168,12 +105,20 @@ export async function labQuickstart(binary: string, { workers, keep, kubernetes 
         say(`machineadm provision ended with exit code ${status}`);
         return status;
       }
-      if (joining.caCertHash === undefined) joining = { token, caCertHash: await caCertHash(machine) };
+      if (site.role === 'control-plane' && joining.caCertHash === undefined) {
+        joining = { ...joining, caCertHash: await caCertHash(machine) };
+      }
     }
-    const [controlPlane] = machines;
-    const answered = controlPlane !== undefined && (await askPod(controlPlane));
-    say(answered ? 'done: the nodes are Ready, and a pod answered' : 'the nodes are there, but the pod did not answer');
-    return answered ? 0 : 1;
+    const [controlPlane, second] = machines.filter((_, index) => sites[index]?.role === 'control-plane');
+    if (controlPlane === undefined || !(await nodesAreReady(controlPlane))) return 1;
+    const works = second === undefined ? await podAnswers(controlPlane) : await surviveLoss(controlPlane, second, say);
+    const done = second === undefined ? '' : ', after the loss of a control plane that is back now';
+    say(
+      works
+        ? `done: the nodes are Ready, and a pod answered${done}`
+        : 'the nodes are there, but the cluster does not work',
+    );
+    return works ? 0 : 1;
   } finally {
     process.off('SIGINT', interrupted);
     if (keep) {
@@ -188,13 +133,42 @@ export async function labQuickstart(binary: string, { workers, keep, kubernetes 
   }
 }
 
-/** Not our word for it: what the API server says, and a pod that the cluster runs. */
-async function askPod(controlPlane: Machine): Promise<boolean> {
-  await controlPlane.copyIn(join(SOURCES, 'pod.yaml'), '/root/pod.yaml');
-  const steps = [
+/**
+ * The first control plane dies at once, like a machine without power: the others answer at the endpoint and run a pod, and
+ * it comes back.
+ */
+async function surviveLoss(first: Machine, second: Machine, say: (line: string) => void): Promise<boolean> {
+  const nodes = ['kubectl', '--request-timeout=5s', 'get', 'nodes'];
+  await show(second, ['kubectl', '-n', 'kube-system', 'get', 'pods', '-l', 'component=etcd', '-o', 'wide']);
+  await first.pullPlug();
+  const died = performance.now();
+  say(`the machine ${first.name} is without power; the cluster is asked through ${second.name} at the endpoint`);
+  // A write goes through etcd: two of three members are a quorum.
+  const write = 'kubectl --request-timeout=5s create configmap written-after-the-loss --from-literal=by=a-quorum';
+  if ((await show(second, waitFor(write))) !== 0) return false;
+  say(`the API accepted a write ${((performance.now() - died) / 1000).toFixed(1)} s after the loss`);
+  if ((await show(second, waitFor(`kubectl get node ${first.name} | grep -w NotReady`))) !== 0) return false;
+  if (!(await podAnswers(second))) return false;
+  await first.boot();
+  say(`the machine ${first.name} has power again`);
+  const back = ['kubectl', 'wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=5m'];
+  const kept = waitFor('kubectl --request-timeout=5s get configmap written-after-the-loss');
+  return (await showAll(second, [back, nodes])) && (await showAll(first, [kept]));
+}
+
+/** Not our word for it: what the API server says. */
+async function nodesAreReady(controlPlane: Machine): Promise<boolean> {
+  return await showAll(controlPlane, [
     ['kubectl', 'get', 'nodes', '-o', 'wide'],
     ['kubectl', 'wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=5m'],
     ['kubectl', '-n', 'kube-system', 'rollout', 'status', 'daemonset/kube-proxy', '--timeout=5m'],
+  ]);
+}
+
+/** Whether a pod that the cluster runs answers. */
+async function podAnswers(controlPlane: Machine): Promise<boolean> {
+  await controlPlane.copyIn(join(SOURCES, 'pod.yaml'), '/root/pod.yaml');
+  return await showAll(controlPlane, [
     // The controllers give the namespace its service account some seconds after the API server is there.
     waitFor('kubectl get serviceaccount default'),
     ['kubectl', 'apply', '-f', '/root/pod.yaml'],
@@ -202,8 +176,11 @@ async function askPod(controlPlane: Machine): Promise<boolean> {
     ['kubectl', 'get', 'pod,service', 'web', '-o', 'wide'],
     // Through the address of the service, which kube-proxy leads to the pod.
     waitFor(`curl -sf --max-time 5 "http://$(kubectl get service web -o 'jsonpath={.spec.clusterIP}')/"`),
-  ];
-  for (const step of steps) if ((await show(controlPlane, step)) !== 0) return false;
+  ]);
+}
+
+async function showAll(machine: Machine, steps: readonly (readonly string[])[]): Promise<boolean> {
+  for (const step of steps) if ((await show(machine, step)) !== 0) return false;
   return true;
 }
 
@@ -217,11 +194,6 @@ export async function caCertHash(controlPlane: Machine): Promise<string> {
   const pem = await controlPlane.shell('cat /etc/kubernetes/pki/ca.crt');
   const publicKey = new X509Certificate(pem).publicKey.export({ type: 'spki', format: 'der' });
   return `sha256:${createHash('sha256').update(publicKey).digest('hex')}`;
-}
-
-function randomText(length: number): string {
-  const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
-  return Array.from({ length }, () => letters[randomInt(letters.length)]).join('');
 }
 
 /** Runs a command in the machine before the user's eyes. Returns its exit status. */

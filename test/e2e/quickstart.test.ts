@@ -52,6 +52,23 @@ describe('the quick start', { skip: labUnavailable() ?? false, timeout: 60 * MIN
     assert.deepEqual(left, [], 'its machines are gone');
   });
 
+  test('survives the loss of one of three control planes', {
+    skip: ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all',
+  }, async () => {
+    const { status, stdout } = await quickstart(['--control-planes', '3', '--kubernetes', 'debian']);
+    assert.equal(status, 0, stdout.slice(-3000));
+    assert.match(stdout, /^\[.*\] the API accepted a write [0-9.]+ s after the loss$/m);
+    assert.match(stdout, /^Hello from pod web on node qs-control[23]$/m);
+    const last = stdout.slice(stdout.lastIndexOf('kubectl --request-timeout=5s get nodes'));
+    assert.equal([...last.matchAll(/^[a-z0-9-]+ +Ready +control-plane,master /gm)].length, 3, last);
+    assert.match(last, /\] done: the nodes are Ready, and a pod answered, after the loss of a control plane/m);
+    assert.deepEqual(
+      listMachines().filter(({ name }) => /^(quickstart|qs-)/.test(name)),
+      [],
+      'its machines are gone',
+    );
+  });
+
   // The release servers are out of reach here: what this lab built stands behind their layout.
   test('takes a release from a mirror of its publishers, with containerd 1.7', {
     skip: ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all',

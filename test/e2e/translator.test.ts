@@ -5,7 +5,8 @@ import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { buildCluster, buildLayer, type ClusterArtefacts } from '../../scripts/lab/artefacts.ts';
-import { caCertHash, machineSource, SOURCES } from '../../scripts/quickstart/lab.ts';
+import { machineSource, SOURCES } from '../../scripts/quickstart/documents.ts';
+import { caCertHash } from '../../scripts/quickstart/lab.ts';
 import { buildTranslator } from '../../scripts/translator.ts';
 import { userDataOfWorker } from '../support/bootstrap-provider.ts';
 import { installClusterApi } from '../support/capi-definitions.ts';
@@ -27,7 +28,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const SEED = '/var/lib/cloud/seed/nocloud';
 const VERSION = 'v1.20.2';
 const SYSTEM = 'machineadm-system';
-const MANAGEMENT = { name: 'e2e-tr1', ip: '10.99.0.141', podSubnet: '10.244.0.0/24' };
+const MANAGEMENT = { name: 'e2e-tr1', ip: '10.99.0.141', role: 'control-plane', podSubnet: '10.244.0.0/24' } as const;
 const WORKER = { name: 'e2e-tr2', ip: '10.99.0.142', podSubnet: '10.244.1.0/24' };
 const progress = (line: string) => console.error(line);
 

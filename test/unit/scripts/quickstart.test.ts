@@ -6,7 +6,7 @@ import { loadDocument, type Model } from '@machineadm/document/index.ts';
 import { stringify } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument } from '../../../scripts/bench/documents.ts';
 import { officialRelease } from '../../../scripts/lab/releases/official.ts';
-import { machineSource, sitesOf } from '../../../scripts/quickstart/lab.ts';
+import { machineSource, sharedSources, sitesOf } from '../../../scripts/quickstart/documents.ts';
 
 const quickstart = resolve(import.meta.dirname, '../../../scripts/quickstart');
 
@@ -43,7 +43,8 @@ describe('the documents of the quick start', () => {
 });
 
 describe('the machines of the quick start in the lab', () => {
-  const sites = sitesOf(2, ['10.99.0.11', '10.99.0.12', '10.99.0.13']);
+  const addressOf = (index: number): string => `10.99.0.${index + 11}`;
+  const sites = sitesOf({ controlPlanes: 1, workers: 2 }, addressOf);
   const caCertHash = `sha256:${'0'.repeat(64)}`;
   const debian = { release: officialRelease('v1.20.2'), official: false };
   const model = async (index: number, all = sites, built = debian): Promise<Model> => {
@@ -80,6 +81,61 @@ describe('the machines of the quick start in the lab', () => {
       }
       assert.doesNotMatch(content, new RegExp(`Destination=${site.podSubnet}`));
     }
+  });
+
+  describe('with three control planes', () => {
+    const ha = sitesOf({ controlPlanes: 3, workers: 1 }, addressOf);
+    const certificateKey = '0123456789abcdef'.repeat(4);
+    const load = async (index: number): Promise<Model> => {
+      const site = ha[index];
+      assert.ok(site !== undefined);
+      const joining = { token: 'abcdef.0123456789abcdef', certificateKey, ...(index < 2 ? {} : { caCertHash }) };
+      const files = sharedSources(site, index < 2);
+      const machine = stringify(machineSource(site, ha, debian, joining));
+      return await merged([
+        ...files.map((name) => ({ name, bytes: readFileSync(join(quickstart, 'lab', name)) })),
+        { name: '30-machine.yaml', bytes: new TextEncoder().encode(machine) },
+      ]);
+    };
+
+    test('the load balancer is there before the first of them, and the workers come last', () => {
+      assert.deepEqual(
+        ha.map(({ name, ip, role }) => [name, ip, role]),
+        [
+          ['qs-balancer', '10.99.0.11', 'balancer'],
+          ['quickstart', '10.99.0.12', 'control-plane'],
+          ['qs-control2', '10.99.0.13', 'control-plane'],
+          ['qs-control3', '10.99.0.14', 'control-plane'],
+          ['qs-worker1', '10.99.0.15', 'worker'],
+        ],
+      );
+    });
+
+    test('the load balancer is no node, and knows every API server', async () => {
+      const { kubernetes, host } = await load(0);
+      assert.equal(kubernetes, undefined);
+      const configuration = host.files.find(({ path }) => path === '/etc/haproxy/api.cfg');
+      const content =
+        configuration?.content?.kind === 'inline' ? Buffer.from(configuration.content.bytes).toString() : '';
+      for (const server of ['quickstart 10.99.0.12', 'qs-control2 10.99.0.13', 'qs-control3 10.99.0.14']) {
+        assert.ok(content.includes(`server ${server}:6443`), server);
+      }
+      assert.doesNotMatch(content, /qs-worker1/);
+    });
+
+    test('the first uploads its certificates, the others join with the key, all at the address of the load balancer', async () => {
+      const [first, second, third, worker] = [await load(1), await load(2), await load(3), await load(4)];
+      assert.equal(first.kubernetes?.role, 'InitControlPlane');
+      assert.equal(first.kubernetes?.cluster.controlPlaneEndpoint, '10.99.0.11:6443');
+      for (const { kubernetes } of [second, third]) assert.equal(kubernetes?.role, 'JoinControlPlane');
+      assert.equal(worker.kubernetes?.role, 'Worker');
+      for (const { kubernetes } of [second, third, worker]) {
+        const discovery = kubernetes?.join?.discovery;
+        assert.equal(discovery !== undefined && 'endpoint' in discovery ? discovery.endpoint : '', '10.99.0.11:6443');
+      }
+      for (const { kubernetes } of [first, second, third]) assert.ok(kubernetes?.controlPlane.certificateKey);
+      assert.equal(worker.kubernetes?.controlPlane.certificateKey, undefined, 'a worker gets no key');
+    });
   });
 
   test('an official release comes with DNS, and its images are those of its kubeadm', async () => {
