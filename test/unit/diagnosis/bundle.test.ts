@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { packBundle } from '../../../src/diagnosis/bundle/archive.ts';
 import { cleanse } from '../../../src/diagnosis/bundle/cleanse.ts';
 import { gatherFiles } from '../../../src/diagnosis/bundle/gather.ts';
+import { newAuthority } from '../../support/api-server.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { SECRET_LINES, withSecret } from '../../support/secret-lines.ts';
 
@@ -180,6 +181,78 @@ describe('what is gathered', () => {
       'files/etc/kubernetes/manifests/etcd.yaml',
       'logs/pods/etcd-0.log',
     ]);
+  });
+
+  test('is every configuration, the public part of both directories of certificates, and every journal', async () => {
+    const texts = [
+      '/etc/containerd/config.toml',
+      '/etc/default/kubelet',
+      '/etc/sysconfig/kubelet',
+      '/etc/hosts',
+      '/etc/resolv.conf',
+      '/etc/os-release',
+      '/var/lib/kubelet/config.yaml',
+      '/var/lib/kubelet/kubeadm-flags.env',
+      '/etc/kubernetes/admin.conf',
+      '/etc/kubernetes/kubelet.conf',
+      '/etc/kubernetes/bootstrap-kubelet.conf',
+      '/etc/kubernetes/controller-manager.conf',
+      '/etc/kubernetes/scheduler.conf',
+      '/proc/meminfo',
+      '/proc/swaps',
+      '/proc/loadavg',
+      '/proc/cmdline',
+      '/proc/net/route',
+    ];
+    const { certificate } = newAuthority('etcd-ca');
+    const host = memoryHost({
+      files: {
+        ...Object.fromEntries(texts.map((path) => [path, 'a: b\n'])),
+        '/etc/kubernetes/pki/ca.crt': 'broken',
+        '/etc/kubernetes/pki/etcd/ca.crt': certificate,
+        '/var/log/cloud-init-output.log': 'done\n',
+      },
+      programs: { journalctl: ({ args = [] }) => ({ stdout: `${args.join(' ')}\n` }) },
+    });
+    const found = new Map((await gatherFiles(host)).map(({ path, content }) => [path, content]));
+    const journals = ['kubelet.service', 'containerd.service', 'machineadm.service', 'machineadm', 'kernel'];
+    assert.deepEqual(
+      [...found.keys()].sort(),
+      [
+        ...texts.map((path) => `files${path}`),
+        ...journals.map((name) => `logs/${name}.log`),
+        'certificates.txt',
+        'logs/cloud-init-output.log',
+      ].sort(),
+    );
+    const [own = '', etcd = ''] = found.get('certificates.txt')?.split('\n') ?? [];
+    assert.equal(own, '/etc/kubernetes/pki/ca.crt: not a certificate');
+    assert.match(etcd, /^\/etc\/kubernetes\/pki\/etcd\/ca\.crt: \{"subject":.*"validTo":.*"fingerprint256":/);
+    const asked = '-o short-iso -a -q --no-pager -n 4000';
+    assert.deepEqual(
+      journals.map((name) => found.get(`logs/${name}.log`)),
+      ['-u kubelet.service', '-u containerd.service', '-u machineadm.service', '-t machineadm', '-k'].map(
+        (selection) => `${asked} ${selection}\n`,
+      ),
+    );
+    assert.equal(found.get('files/etc/hosts'), 'a: b\n');
+  });
+
+  test('has of a container of the control plane the last two logs, and only their ends', async () => {
+    const pod = '/var/log/pods/kube-system_kube-apiserver-n1_x/kube-apiserver';
+    const host = memoryHost({
+      files: {
+        [`${pod}/0.log`]: 'zero\n',
+        [`${pod}/1.log`]: 'one\n',
+        [`${pod}/2.log`]: `first\n${'x'.repeat(65_536)}\nlast\n`,
+        '/var/log/pods/kube-system_kube-proxy-n1_x/kube-proxy/0.log': 'proxy\n',
+      },
+    });
+    const [one, two, ...more] = await gatherFiles(host);
+    assert.deepEqual([one?.path, one?.content, more], ['logs/pods/kube-apiserver-0.log', 'one\n', []]);
+    assert.equal(two?.path, 'logs/pods/kube-apiserver-1.log');
+    assert.match(two?.content ?? '', /x\nlast\n$/);
+    assert.doesNotMatch(two?.content ?? '', /first/);
   });
 
   test('has every manifest that the kubelet reads, whatever its name', async () => {

@@ -4,6 +4,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { conclude, overallDeadline } from '../../../src/pipeline/conclusion.ts';
 import { asRefusal } from '../../../src/pipeline/refusal.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
+import { loaded } from '../../support/document.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
 const error = (reason: 'DiskFull' | 'RebootRequired' | 'Interrupted' | 'DocumentInvalid' | 'SecretUnavailable') =>
@@ -77,6 +78,41 @@ describe('a run that met an error', () => {
       assert.match(failure?.remedy ?? '', /report/);
     });
   }
+});
+
+describe('the place of a failure in the document', () => {
+  const body = [
+    'host:',
+    '  swap: Disabled',
+    '  sysctl: {vm.max_map_count: 262144}',
+    'kubernetes: {version: v1.34.1, role: InitControlPlane}',
+    '',
+  ].join('\n');
+  const broken = (remedy: string) => new MachineadmError({ reason: 'DiskFull', summary: 'what failed', remedy });
+
+  async function placeOf(thrown: unknown) {
+    const { failure } = await conclude(memoryHost(), thrown, await loaded(body), 0);
+    return failure === undefined || !('field' in failure) ? undefined : [failure.field, failure.position?.line];
+  }
+
+  test('is where the document asks for the change that failed', async () => {
+    const thrown = new StepFailure('sysctl', broken('Set host.swap to Enabled.'), 'sysctl/vm/max_map_count');
+    assert.deepEqual(await placeOf(thrown), ['host.sysctl["vm.max_map_count"]', 6]);
+  });
+
+  test('is else the field that the remedy names', async () => {
+    assert.deepEqual(await placeOf(new StepFailure('files', broken('Set host.swap to Enabled.'))), ['host.swap', 5]);
+  });
+
+  test('is else the section of the step', async () => {
+    assert.deepEqual(await placeOf(new StepFailure('sysctl', broken('Set host.nothing to it.'))), ['host.sysctl', 6]);
+  });
+
+  test('is none where it would be all of Kubernetes, or the run did not fail in a step', async () => {
+    assert.equal(await placeOf(new StepFailure('kubeadm', broken('Look at it.'))), undefined);
+    assert.equal(await placeOf(broken('Set host.swap to Enabled.')), undefined);
+    assert.equal(await placeOf(new StepFailure('sysctl', error('RebootRequired'))), undefined);
+  });
 });
 
 describe('what hindered a run before it changed anything', () => {

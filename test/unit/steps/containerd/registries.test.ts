@@ -5,6 +5,7 @@ import type { RegistryModel } from '@machineadm/document/model.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { parse, stringify } from 'smol-toml';
 import { containerdStep } from '../../../../src/steps/containerd/index.ts';
+import { planRegistries, type RegistryActual } from '../../../../src/steps/containerd/registries.ts';
 import { EMPTY_RECORD } from '../../../../src/steps/step.ts';
 import { newAuthority } from '../../../support/api-server.ts';
 import { selfSigned } from '../../../support/certificates.ts';
@@ -200,4 +201,62 @@ describe('certificates of registries, before any change', () => {
     assert.match(await problems(pair('nonsense-key')), /no unencrypted PEM private key: secrets\.mirror/);
     assert.doesNotMatch(await problems(pair('nonsense-key')), /nonsense/);
   });
+});
+
+describe('the change of a registry names', () => {
+  const HOSTS = 'server = "https://docker.io"\n';
+  const file = (text: string, mode = 0o644) =>
+    ({ type: 'file', mode, uid: 0, gid: 0, size: text.length, text }) as const;
+  const wanted = [
+    { name: 'machineadm-ca.crt', content: 'ca', mode: 0o644 },
+    { name: 'hosts.toml', content: HOSTS, mode: 0o644 },
+  ];
+  const asWanted = { 'machineadm-ca.crt': file('ca'), 'hosts.toml': file(HOSTS) };
+
+  function summaryOf(different: Partial<RegistryActual>, present: Readonly<Record<string, ReturnType<typeof file>>>) {
+    const actual: RegistryActual = {
+      registry: registry(),
+      directory: '/certs',
+      wanted,
+      present: new Map(Object.entries(present)),
+      stale: [],
+      isForeign: false,
+      wasInterrupted: false,
+      ...different,
+    };
+    return planRegistries([actual], []).map(({ summary }) => summary);
+  }
+
+  for (const [what, different, present, expected] of [
+    ['nothing where all is as it must be', {}, asWanted, []],
+    ['the file and those beside it', {}, {}, ['write /certs/hosts.toml with machineadm-ca.crt']],
+    ['the file alone', {}, { ...asWanted, 'hosts.toml': file('old = 1\n') }, ['write /certs/hosts.toml']],
+    [
+      'another mode',
+      {},
+      { ...asWanted, 'hosts.toml': file(HOSTS, 0o600) },
+      ['write /certs/hosts.toml with other headers, another mode or owner'],
+    ],
+    [
+      'a certificate alone',
+      {},
+      { ...asWanted, 'machineadm-ca.crt': file('old') },
+      ['write machineadm-ca.crt with other headers, another mode or owner'],
+    ],
+    [
+      'what goes',
+      { stale: ['a.crt', 'b.crt'] },
+      { ...asWanted, 'hosts.toml': file('old = 1\n') },
+      ['write /certs/hosts.toml without a.crt, b.crt'],
+    ],
+    ['a run that was killed', { wasInterrupted: true }, asWanted, ['write /certs/hosts.toml again']],
+    [
+      'a secret that is not there yet',
+      { wanted: undefined },
+      {},
+      ['compare /certs/hosts.toml with the secrets of docker.io'],
+    ],
+  ] as const) {
+    test(what, () => assert.deepEqual(summaryOf(different, present), expected));
+  }
 });
