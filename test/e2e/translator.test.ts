@@ -30,6 +30,9 @@ const VERSION = 'v1.20.2';
 const SYSTEM = 'machineadm-system';
 const MANAGEMENT = { name: 'e2e-tr1', ip: '10.99.0.141', role: 'control-plane', podSubnet: '10.244.0.0/24' } as const;
 const WORKER = { name: 'e2e-tr2', ip: '10.99.0.142', podSubnet: '10.244.1.0/24' };
+/** Kubernetes 1.20 has an older PodDisruptionBudget, and no matchConditions: the translator checks the type of a Secret itself. */
+const APPLY = `sed -e 's|policy/v1$|policy/v1beta1|' -e 's|^\\( *\\)- --profiles=.*|&\\n\\1- --report-namespace=${NAMESPACE}|' components.yaml |
+        kubectl apply --validate=false -f -`;
 const progress = (line: string) => console.error(line);
 
 /**
@@ -110,15 +113,13 @@ describe('a machine of Cluster API, by the bootstrap translator', {
     await shell(`ctr -n k8s.io images import /root/${image}`);
     const profiles = stringify({ profiles: { default: { report: { server: `https://${MANAGEMENT.ip}:6443` } } } });
     await management.machine.write('/root/profiles.yaml', profiles);
-    // With reports of machines, as docs/cluster-api.md says. Kubernetes 1.20 has an older PodDisruptionBudget, and no
-    // matchConditions: the translator checks the type of a Secret itself.
+    // With reports of machines, as docs/cluster-api.md says.
     await shell(`cd /root
       kubectl create namespace ${SYSTEM}
       kubectl -n ${SYSTEM} create configmap machineadm-translator-profiles --from-file=profiles.yaml
       kubectl -n ${NAMESPACE} create rolebinding machineadm-translator-reports \\
         --clusterrole=machineadm-translator-reports --serviceaccount=${SYSTEM}:machineadm-translator
-      sed -e 's|policy/v1$|policy/v1beta1|' -e 's|^\\( *\\)- --profiles=.*|&\\n\\1- --report-namespace=${NAMESPACE}|' components.yaml |
-        kubectl apply --validate=false -f -
+      ${APPLY}
       kubectl -n ${SYSTEM} rollout status deployment/machineadm-translator --timeout=4m`);
     const ready = `kubectl -n ${SYSTEM} get deployment machineadm-translator -o 'jsonpath={.status.readyReplicas}'`;
     assert.equal(await shell(ready), '2');
@@ -147,6 +148,16 @@ describe('a machine of Cluster API, by the bootstrap translator', {
     await until('the KubeadmConfig says so', async () => {
       return (await conditionOf(machine.configPath, 'BootstrapTranslated'))?.status === 'True';
     });
+  });
+
+  test('its manifests are applied again, as for an upgrade, and change nothing of what it needs', async () => {
+    const authority = `kubectl get mutatingwebhookconfiguration machineadm-translator -o 'jsonpath={.webhooks[0].clientConfig.caBundle}'`;
+    const before = await shell(authority);
+    assert.notEqual(before, '');
+    await shell(`cd /root; ${APPLY}`);
+    assert.equal(await shell(authority), before);
+    const profiles = `kubectl -n ${SYSTEM} get configmap machineadm-translator-profiles -o 'jsonpath={.data}'`;
+    assert.match(await shell(profiles), /6443/);
   });
 
   test('the machine boots from it by cloud-init, becomes a node, and both objects have its condition', {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -61,5 +61,43 @@ describe('the image of the translator', { skip: isRoot ? false : 'needs root, fo
     const names = components.map(({ name }: { name: string }) => name);
     for (const name of ['node', '@kubernetes/client-node', 'prom-client', 'undici'])
       assert.ok(names.includes(name), name);
+  });
+});
+
+const ALL_CASES = process.env.MACHINEADM_E2E === 'all';
+const QEMU = 'qemu-aarch64-static';
+const emulator = spawnSync('sh', ['-c', `command -v ${QEMU}`], { encoding: 'utf8' }).stdout.trim();
+const noArm = !isRoot
+  ? 'needs root, for chroot'
+  : !ALL_CASES
+    ? 'not of the core set: set MACHINEADM_E2E=all'
+    : emulator === '' && `needs ${QEMU} of Debian's package qemu-user-static`;
+
+describe('the image of the translator for two architectures', { skip: noArm, timeout: 900_000 }, () => {
+  test('starts the program on arm64, with nothing but its own files', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'machineadm-translator-arm64-'));
+    try {
+      const written = await buildTranslator(ROOT, directory, true);
+      const archive = written.find((name) => name.endsWith('-image-linux.tar')) ?? assert.fail('no image');
+      const [layout, root] = [join(directory, 'layout'), join(directory, 'root')];
+      execFileSync('mkdir', [layout, root]);
+      execFileSync('tar', ['-xf', join(directory, archive), '-C', layout]);
+      const blob = (digest: string): string => join(layout, 'blobs', digest.replace(':', '/'));
+      const json = (path: string) => JSON.parse(readFileSync(path, 'utf8'));
+      const { manifests } = json(blob(json(join(layout, 'index.json')).manifests[0].digest));
+      const isArm = ({ platform }: { platform: { architecture: string } }) => platform.architecture === 'arm64';
+      const { config, layers } = json(blob(manifests.find(isArm).digest));
+      execFileSync('tar', ['-xzf', blob(layers[0].digest), '-C', root]);
+      const { User, Entrypoint } = json(blob(config.digest)).config;
+      cpSync(emulator, join(root, 'emulator'));
+      const { status, stdout, stderr } = spawnSync(
+        'chroot',
+        [`--userspec=${User}`, root, '/emulator', ...Entrypoint, '--version'],
+        { encoding: 'utf8', env: { PATH: process.env.PATH } },
+      );
+      assert.deepEqual([status, stdout, stderr], [0, `machineadm-translator ${VERSION}\n`, '']);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 });

@@ -171,7 +171,7 @@ async function ask(
     },
     ca,
     ...(body === undefined ? {} : { body }),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(120_000),
   });
 }
 

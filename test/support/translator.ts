@@ -148,6 +148,20 @@ export class InstalledTranslator implements AsyncDisposable {
     return { caBundle: Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString() };
   }
 
+  /** Writes authorities into the webhook configuration. */
+  async trust(authorities: string): Promise<void> {
+    const path = '/webhooks/0/clientConfig/caBundle';
+    const patch = [{ op: 'add', path, value: Buffer.from(authorities).toString('base64') }];
+    const status = await this.server.statusOf(
+      this.server.admin,
+      'PATCH',
+      `${WEBHOOKS}/machineadm-translator`,
+      'application/json-patch+json',
+      JSON.stringify(patch),
+    );
+    if (status !== 200) throw new Error(`the webhook configuration: ${status}`);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#replicas.map((replica) => replica.end('SIGKILL')));
     await this.#proxy.close();

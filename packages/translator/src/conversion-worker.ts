@@ -56,7 +56,8 @@ export function conversionsIn(program: string): Conversions {
 
   const start = (): Worker => {
     const started = new Worker(program, {
-      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 },
+      // A Secret of the largest size, 1 MiB, needs less than half of it.
+      resourceLimits: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 },
     });
     // A worker that fails or ends is replaced for the next conversion.
     started

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -485,6 +485,40 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     const { caBundle } = await translator.webhook();
     assert.equal(caBundle.match(/BEGIN CERTIFICATE/g)?.length, 2, 'the new authority beside the previous one');
     assert.ok(isTranslated(await machine.createSecret('cloud-config', WORKER)));
+    assert.equal(await third.end('SIGTERM'), 0);
+    translator.forget(third);
+  });
+
+  test('a certificate of cert-manager is served, also a renewed one, and the webhook configuration is left to it', async () => {
+    const directory = join(translator.directory, 'certificates');
+    /** A new certificate as the kubelet mounts it: links that are replaced at once. */
+    const issue = async (generation: number): Promise<string> => {
+      const { authority, certificate, key } = newServingCertificate({
+        dnsNames: ['localhost'],
+        notBefore: new Date(Date.now() - 60_000),
+        notAfter: new Date(Date.now() + 3_600_000),
+      });
+      mkdirSync(join(directory, `..${generation}`), { recursive: true });
+      writeFileSync(join(directory, `..${generation}/tls.crt`), certificate);
+      writeFileSync(join(directory, `..${generation}/tls.key`), key);
+      symlinkSync(`..${generation}`, join(directory, '..new'));
+      renameSync(join(directory, '..new'), join(directory, '..data'));
+      return authority;
+    };
+    const first = await issue(1);
+    for (const name of ['tls.crt', 'tls.key']) symlinkSync(`..data/${name}`, join(directory, name));
+    // What cainjector of cert-manager does.
+    await translator.trust(first);
+    const fourth = await translator.start('four', `--certificate-directory=${directory}`);
+    await trusted();
+    const second = await issue(2);
+    await translator.trust(`${first}${second}`);
+    await until('the new certificate is served', () =>
+      fourth.log.some(({ message }) => message === 'certificate rotated'),
+    );
+    await translator.trust(second);
+    await trusted();
+    assert.equal((await translator.webhook()).caBundle, second);
   });
 });
 

@@ -8,7 +8,7 @@ import { newMetrics } from '@machineadm/translator/service/metrics.ts';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { parse, parseAllDocuments } from 'yaml';
 import { TRANSLATOR_IMAGE } from '../../../scripts/translator/image.ts';
-import { chartTemplates, clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
+import { clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const LABEL = 'cluster.x-k8s.io/provider';
@@ -91,35 +91,6 @@ describe('the manifests of the translator', () => {
         assert.ok(!rule.verbs.some((verb) => ['*', 'delete', 'escalate', 'bind', 'impersonate'].includes(verb)));
       }
     }
-  });
-
-  test('are the same objects in the Helm chart, apart from namespace, label and values', () => {
-    const values: Readonly<Record<string, string>> = {
-      '.Release.Namespace': 'machineadm-system',
-      '.Values.image.repository': 'machineadm-translator',
-      '.Values.image.tag | default .Chart.AppVersion': VERSION,
-      '.Values.replicas': '2',
-    };
-    const rendered = [...chartTemplates(ROOT)].flatMap(([, text]) => {
-      // With the default values the lists are empty.
-      const withoutLists = text.replace(/ *\{\{- range [^}]*\}\}[\s\S]*?\{\{- end \}\}\n/g, '');
-      const filled = withoutLists.replace(/\{\{ (.*?) \}\}/g, (_, name: string) => values[name] ?? assert.fail(name));
-      return objectsOf(filled).filter((object) => object !== null);
-    });
-    const expected = objects.filter(({ kind }) => kind !== 'Namespace');
-    for (const { metadata, spec } of expected) {
-      delete metadata.labels[LABEL];
-      if (spec?.template !== undefined) delete spec.template.metadata.labels[LABEL];
-    }
-    assert.deepEqual(rendered, expected);
-    const { replicas, image } = parse(readFileSync(join(ROOT, 'packaging/translator/chart/values.yaml'), 'utf8'));
-    assert.deepEqual([replicas, image.repository], [2, 'machineadm-translator']);
-  });
-
-  test('take namespaces of reports and further arguments from the values of the chart', () => {
-    const deployment = chartTemplates(ROOT).get('deployment.yaml') ?? '';
-    assert.match(deployment, /\{\{- range \.Values\.reportNamespaces \}\}\n +- --report-namespace=\{\{ \. \}\}\n/);
-    assert.match(deployment, /\{\{- range \.Values\.args \}\}\n +- \{\{ \. \| quote \}\}\n/);
   });
 });
 

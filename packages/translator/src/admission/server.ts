@@ -7,7 +7,7 @@ import { parseReview } from './review.ts';
 /** A Secret has at most 1 MiB, in base64 and twice in an update (old and new). */
 const LARGEST_REVIEW = 4 * 1024 * 1024;
 /** What all reviews in flight may hold in memory together. More are refused, and pass untranslated. */
-const LARGEST_IN_FLIGHT = 64 * 1024 * 1024;
+const LARGEST_IN_FLIGHT = 32 * 1024 * 1024;
 
 export interface AdmissionLimits {
   /** A translation that takes longer leaves the Secret as it is. Shorter than the timeout of the webhook. */

@@ -54,8 +54,8 @@ export interface Api {
   readonly certificateAuthority: string | undefined;
 }
 
-/** One request takes at most this long. */
-const REQUEST_TIMEOUT_MS = 10_000;
+/** One request takes at most this long: one that nothing else ends, and one that its caller ends. */
+const REQUEST_TIMEOUT_MS = { alone: 10_000, withSignal: 30_000 } as const;
 
 /** The API server of a kubeconfig file, or of the cluster that this process runs in. */
 export function connect(kubeconfig: string | undefined): Api {
@@ -81,8 +81,11 @@ function apiOf(config: KubeConfig): Api {
         context.setHeaderParam('Content-Type', contentType ?? 'application/json');
         context.setBody(JSON.stringify(body));
       }
-      const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-      context.setSignal(signal === undefined ? timeout : AbortSignal.any([signal, timeout]));
+      context.setSignal(
+        signal === undefined
+          ? AbortSignal.timeout(REQUEST_TIMEOUT_MS.alone)
+          : AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS.withSignal)]),
+      );
       await config.applySecurityAuthentication(context);
       reuseConnections(context);
       const { httpStatusCode, body: answer } = await library.send(context).toPromise();

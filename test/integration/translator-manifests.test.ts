@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { VERSION } from '@machineadm/translator/version.ts';
+import { parse, parseAllDocuments } from 'yaml';
+import { chartArchive, components } from '../../scripts/translator/manifests.ts';
+import { apiServerUnavailable, labProgram } from '../support/kube-apiserver.ts';
+import { BASE } from '../support/translator.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const PROVIDER = 'cluster.x-k8s.io/provider';
+const SYSTEM = 'machineadm-system';
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string; namespace?: string; labels?: Record<string, string> };
+  spec?: {
+    replicas?: number;
+    template?: { metadata: { labels: Record<string, string> }; spec: { containers: [Container] } };
+  };
+  subjects?: { namespace?: string }[];
+}
+
+interface Container {
+  image: string;
+  args: string[];
+}
+
+/** Objects by kind, namespace and name: their order is of no importance. */
+function byName(text: string): ReadonlyMap<string, Manifest> {
+  const objects = parseAllDocuments(text).map((one): Manifest | null => one.toJS());
+  return new Map(
+    objects.flatMap((one) =>
+      one === null ? [] : [[`${one.kind} ${one.metadata.namespace ?? ''}/${one.metadata.name}`, one]],
+    ),
+  );
+}
+
+function containerOf(objects: ReadonlyMap<string, Manifest>, namespace = SYSTEM): Container {
+  const { spec } = objects.get(`Deployment ${namespace}/machineadm-translator`) ?? assert.fail('no Deployment');
+  return spec?.template?.spec.containers[0] ?? assert.fail('no container');
+}
+
+let scratch = '';
+before(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'machineadm-manifests-'));
+});
+after(() => rmSync(scratch, { recursive: true }));
+
+describe('the kustomize base, by kustomize', { skip: apiServerUnavailable() ?? false }, () => {
+  test('gives the objects of components.yaml, with the image of the user', () => {
+    cpSync(BASE, join(scratch, 'base'), { recursive: true });
+    // kustomize 2.0 of kubectl 1.20 names directories `bases`; later ones take them among the resources, too.
+    const own = `bases: [base]\nimages: [{name: machineadm-translator, newName: registry.example.com/a/b, newTag: 9.9.9}]\n`;
+    writeFileSync(join(scratch, 'kustomization.yaml'), own);
+    const found = byName(execFileSync(labProgram('kubectl'), ['kustomize', scratch], { encoding: 'utf8' }));
+    const expected = byName(components(ROOT, VERSION));
+    containerOf(expected).image = 'registry.example.com/a/b:9.9.9';
+    assert.deepEqual(found, expected);
+  });
+});
+
+/** Renders files of a chart as Helm does: by text/template of Go, with the functions that they call. */
+const RENDERER = `package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"text/template"
+)
+
+func main() {
+	var values map[string]interface{}
+	if err := json.Unmarshal([]byte(os.Args[1]), &values); err != nil {
+		panic(err)
+	}
+	functions := template.FuncMap{
+		"quote": func(value interface{}) string { return strconv.Quote(fmt.Sprint(value)) },
+		"default": func(other, value interface{}) interface{} {
+			if value == nil || value == "" {
+				return other
+			}
+			return value
+		},
+	}
+	for _, path := range os.Args[2:] {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			panic(err)
+		}
+		parsed := template.Must(template.New(path).Funcs(functions).Option("missingkey=error").Parse(string(text)))
+		fmt.Println("---")
+		if err := parsed.Execute(os.Stdout, values); err != nil {
+			panic(err)
+		}
+	}
+}
+`;
+const noGo = spawnSync('go', ['version']).status === 0 ? false : 'Go is not installed';
+
+describe("the Helm chart, by Go's templates", { skip: noGo }, () => {
+  let chart = '';
+  let program = '';
+
+  before(() => {
+    const archive = join(scratch, 'chart.tgz');
+    writeFileSync(archive, chartArchive(ROOT, VERSION));
+    execFileSync('tar', ['-xzf', archive, '-C', scratch]);
+    chart = join(scratch, 'machineadm-translator');
+    const source = join(scratch, 'renderer');
+    mkdirSync(source);
+    writeFileSync(join(source, 'main.go'), RENDERER);
+    program = join(source, 'render');
+    const env = { PATH: process.env.PATH ?? '', HOME: scratch, GO111MODULE: 'off', GOFLAGS: '' };
+    execFileSync('go', ['build', '-o', program, join(source, 'main.go')], { env, stdio: 'pipe' });
+  });
+
+  function rendered(namespace: string, change: object): ReadonlyMap<string, Manifest> {
+    const values = { ...parse(readFileSync(join(chart, 'values.yaml'), 'utf8')), ...change };
+    const { version, appVersion } = parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8'));
+    const input = {
+      Values: values,
+      Release: { Namespace: namespace, Name: 'machineadm-translator' },
+      Chart: { Version: version, AppVersion: appVersion },
+    };
+    const templates = globSync(join(chart, 'templates/*')).sort();
+    const text = execFileSync(program, [JSON.stringify(input), ...templates], { encoding: 'utf8' });
+    return byName(text);
+  }
+
+  test('gives the objects of components.yaml, without its namespace and the label of clusterctl', () => {
+    const expected = new Map([...byName(components(ROOT, VERSION))].filter(([, { kind }]) => kind !== 'Namespace'));
+    for (const { metadata, spec } of expected.values()) {
+      delete metadata.labels?.[PROVIDER];
+      if (spec?.template !== undefined) delete spec.template.metadata.labels[PROVIDER];
+    }
+    assert.deepEqual(rendered(SYSTEM, {}), expected);
+  });
+
+  test('follows its values, in any namespace', () => {
+    const objects = rendered('elsewhere', {
+      image: { repository: 'registry.example.com/a/b', tag: '9.9.9' },
+      replicas: 3,
+      reportNamespaces: ['team-a', 'team-b'],
+      args: ['--deadline=5', '--dns-name=a "quoted" name'],
+    });
+    const { image, args } = containerOf(objects, 'elsewhere');
+    assert.equal(image, 'registry.example.com/a/b:9.9.9');
+    assert.deepEqual(args.slice(1), [
+      '--report-namespace=team-a',
+      '--report-namespace=team-b',
+      '--deadline=5',
+      '--dns-name=a "quoted" name',
+    ]);
+    assert.equal(objects.get('Deployment elsewhere/machineadm-translator')?.spec?.replicas, 3);
+    for (const namespace of ['team-a', 'team-b']) {
+      const binding = objects.get(`RoleBinding ${namespace}/machineadm-translator-reports`);
+      assert.equal(binding?.subjects?.[0]?.namespace, 'elsewhere');
+    }
+    const others = [...objects.values()].filter(({ metadata }) => metadata.namespace === SYSTEM);
+    assert.deepEqual(others, [], 'nothing stays in the namespace of the plain manifests');
+    assert.ok(!JSON.stringify([...objects.values()]).includes(SYSTEM));
+  });
+});
