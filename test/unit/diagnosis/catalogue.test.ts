@@ -24,6 +24,64 @@ const CONFIRMATIONS: readonly ObservedLine[] = [
   { source: 'kubeadm', origin: 'kubeadm', text: '[kubelet-check] Initial timeout of 40s passed.' },
 ];
 
+/** What is decided for each entry, by hand: a run that tries again in vain, or a reset too many, is expensive. */
+describe('the catalogue decides', () => {
+  const ids = (chosen: readonly { readonly id: string }[]) => chosen.map(({ id }) => id).sort();
+  const recorded = (words: string) => words.trim().split(/\s+/).sort();
+
+  test('which failures may be over at the next try', () => {
+    const expected = recorded(`
+      preflight-cri-not-ready cri-socket-missing cri-socket-timeout cri-not-running-legacy sandbox-image
+      sandbox-image-mismatch preflight-external-etcd-unreachable cfg-deprecated-api cfg-version-offline
+      cfg-no-route image-dns image-unreachable image-429 proxyconnect image-generic disc-dns disc-refused
+      disc-timeout disc-no-answer disc-lb-unhealthy disc-apiserver-unavailable disc-clock-before
+      cert-not-yet-valid proxy-warning disc-cluster-info-missing disc-kubeadm-config-missing
+      kubelet-apiserver-unreachable kubelet-config-lenient kubelet-not-enabled tls-bootstrap-timeout
+      tls-bootstrap-timeout-alone node-annotate-timeout admission-webhook static-pod-image cp-upload-transient
+      cp-admin-bootstrap apiserver-etcd-timeout apiserver-etcd-refused etcd-check-unhealthy etcd-endpoints
+      etcd-learner-not-synced etcd-member-not-started etcd-promote-already etcd-too-many-learners
+      etcd-not-enough-started etcd-no-leader etcd-not-available etcd-peer-unreachable etcd-slow-disk
+      hostname-warning swap-warning firewalld-warning fact-clock fact-endpoint-name fact-endpoint-refused
+      fact-own-port-blocked fact-etcd-port-blocked fact-endpoint-timeout fact-endpoint-etcd fact-endpoint-early
+      fact-endpoint-other-server unit-kubelet-killed unit-containerd-killed unit-kubelet-stopped
+      unit-containerd-stopped unit-static-pod-killed
+    `);
+    assert.deepEqual(ids(CATALOGUE.filter(({ retryable }) => retryable)), expected);
+  });
+
+  test('after which ones the node is reset first', () => {
+    const expected = recorded(`
+      preflight-port-10250 preflight-port-in-use preflight-manifest-exists preflight-kubelet-conf-exists
+      preflight-bootstrap-kubelet-conf-exists preflight-ca-exists preflight-file-available-other
+      preflight-etcd-dir preflight-manifests-dir stale-kubeconfig stale-cert cri-socket-other
+      cgroupspath-systemd cgroup-driver-docker runc-missing container-command-missing oci-create-failed
+      api-x509-generic csr-unauthorized csr-forbidden certkey-expired certkey-forbidden certkey-mismatch
+      kubelet-unhealthy kubelet-unhealthy-stdout kubelet-check-legacy bootstrap-kubeconfig-missing kubelet-swap
+      kubelet-cgroup-v1 kubelet-config-decode kubelet-unknown-flag component-feature-gate kernel-defaults
+      containermanager-failed resolv-conf-missing kubelet-fatal node-name-conflict tls-bootstrap-timeout
+      tls-bootstrap-timeout-alone node-annotate-timeout node-identity-mismatch disk-pressure memory-pressure
+      static-pod-crashloop hostpath-type static-pod-admission cp-component-unhealthy cp-wait-failed
+      cp-api-check-legacy cp-admin-bootstrap component-unknown-flag apiserver-audit-policy
+      apiserver-audit-policy-invalid apiserver-encryption component-file-missing component-bind
+      component-bind-addr apiserver-etcd-refused etcd-endpoints etcd-too-many-learners etcd-not-enough-started
+      etcd-no-leader oom-kill oom-kill-unit oom-kill-pod thread-limit open-files-limit exec-format
+      cgroup-read-only kubelet-read-only selinux-denied fact-certificate-expired fact-certificate-stale
+      fact-own-port-blocked fact-etcd-port-blocked fact-endpoint-untrusted fact-etcd-silent
+      unit-kubelet-drop-in unit-out-of-memory unit-kubelet-killed unit-static-pod-memory unit-static-pod-killed
+      unit-static-pod-ends unit-kubelet-given-up unit-kubelet-ends
+    `);
+    assert.deepEqual(ids(CATALOGUE.filter(({ cleanup }) => cleanup === 'reset')), expected);
+  });
+
+  test('after which ones its member of etcd is removed, too', () => {
+    const expected = recorded(`
+      etcd-learner-not-synced etcd-member-not-started etcd-peer-exists etcd-local-name etcd-not-available
+      etcd-peer-unreachable etcd-member-count etcd-member-removed etcd-cluster-id etcd-peer-tls
+    `);
+    assert.deepEqual(ids(CATALOGUE.filter(({ cleanup }) => cleanup === 'reset+member')), expected);
+  });
+});
+
 describe('every entry of the catalogue', () => {
   test('has an id of its own', () => {
     const ids = [...CATALOGUE, ...NOISE].map((entry) => entry.id);

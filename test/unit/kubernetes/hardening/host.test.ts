@@ -3,8 +3,10 @@ import { describe, test } from 'node:test';
 import type { FileModel, HostModel, ServiceModel } from '@machineadm/document/model.ts';
 import type { Check, Control } from '@machineadm/hardening/control.ts';
 import { hardenHost } from '@machineadm/hardening/harden-host.ts';
+import type { ManifestEdit } from '@machineadm/hardening/manifest.ts';
 import type { FoundFile, Observed } from '@machineadm/hardening/observed.ts';
-import { remediationsFor } from '@machineadm/hardening/remediate.ts';
+import { type Remediations, remediationsFor } from '@machineadm/hardening/remediate.ts';
+import { changesFor } from '../../../../src/steps/hardening/changes.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 
@@ -189,5 +191,70 @@ describe('the host of a document that is hardened', () => {
     );
     const both = against({ kind: 'module-denied', module: 'usb' }, { kernelModules: ['br', 'usb'] });
     assert.deepEqual([both.findings, both.host.files], [['host.kernelModules.1'], []]);
+  });
+});
+
+describe('the changes of a hardened node', () => {
+  const nothing = { manifests: new Map(), kubeletFields: new Map(), kubeletFlags: new Map(), modes: new Map() };
+  const none: Remediations = { ...nothing, owners: new Map(), services: [], controls: new Map() };
+  const summaries = (different: Partial<Remediations>) =>
+    changesFor({ ...none, ...different }).map(({ id, summary, owes = [] }) => [id, summary, ...owes]);
+
+  test('are none where nothing has drifted', () => assert.deepEqual(summaries({}), []));
+
+  test('name the modes and owners of files together, and each control once', () => {
+    const modes = new Map([['/a', 0o600]]);
+    const owners = new Map([['/b', { uid: 1, gid: 2 }]]);
+    const controls: Remediations['controls'] = new Map([
+      ['modes', ['c-1', 'c-2']],
+      ['owners', ['c-2']],
+    ]);
+    assert.deepEqual(summaries({ modes, owners, controls }), [['hardening/files', '/a 0600, /b 1:2: c-1, c-2']]);
+    assert.deepEqual(summaries({ owners, controls }), [['hardening/files', '/b 1:2: c-1, c-2']]);
+  });
+
+  test('of the kubelet name the files that are written, and restart it', () => {
+    const kubeletFields = new Map([['a.b', true]]);
+    const kubeletFlags = new Map([['/etc/default/kubelet', ['x', 'y']]]);
+    const controls: Remediations['controls'] = new Map([['kubeletFields', ['c-1']]]);
+    const config = '/var/lib/kubelet/config.yaml';
+    assert.deepEqual(summaries({ kubeletFields, controls }), [
+      ['hardening/kubelet', `${config}: a.b: c-1`, 'restart:kubelet'],
+    ]);
+    assert.deepEqual(summaries({ kubeletFlags, controls }), [
+      ['hardening/kubelet', '/etc/default/kubelet: --x, --y: c-1', 'restart:kubelet'],
+    ]);
+    assert.deepEqual(summaries({ kubeletFields, kubeletFlags, controls }), [
+      ['hardening/kubelet', `${config}, /etc/default/kubelet: a.b, --x, --y: c-1`, 'restart:kubelet'],
+    ]);
+  });
+
+  test('of a component wait until it runs so; of the API server after the step that restores it', () => {
+    const edits: readonly ManifestEdit[] = [{ kind: 'set', name: 'profiling', value: 'false' }];
+    const manifests: Remediations['manifests'] = new Map([
+      ['kube-apiserver', []],
+      ['kube-scheduler', edits],
+    ]);
+    const controls: Remediations['controls'] = new Map([['kube-apiserver', ['c-1']]]);
+    const [server, scheduler] = changesFor({ ...none, manifests, controls });
+    assert.deepEqual(
+      [server?.id, server?.knownAfter, server?.summary],
+      ['hardening/kube-apiserver', 'api-server', 'wait until kube-apiserver runs with what its manifest says: c-1'],
+    );
+    assert.deepEqual(
+      [scheduler?.id, scheduler?.knownAfter, scheduler?.scope, scheduler?.ineffective],
+      ['hardening/kube-scheduler', undefined, 'node', 'HardeningNotEffective'],
+    );
+    assert.match(scheduler?.summary ?? '', /^\/etc\/kubernetes\/manifests\/kube-scheduler\.yaml, and wait until/);
+    assert.deepEqual(scheduler?.payload, { kind: 'component', component: 'kube-scheduler', edits });
+  });
+
+  test('of services say what becomes of each', () => {
+    const services = [
+      { name: 'ssh', act: 'stop' },
+      { name: 'sshd', act: 'disable' },
+    ] as const;
+    const controls: Remediations['controls'] = new Map([['services', ['c-1']]]);
+    assert.deepEqual(summaries({ services, controls }), [['hardening/services', 'stop ssh, disable sshd: c-1']]);
   });
 });
