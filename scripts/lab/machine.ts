@@ -116,8 +116,11 @@ export class Machine {
     await this.waitUntilUp();
   }
 
-  /** Waits until its init system says that the machine is up. For a machine that reboots itself, too. */
-  async waitUntilUp(timeoutMs = 90_000): Promise<void> {
+  /**
+   * Waits until its init system says that the machine is up. For a machine that reboots itself, too. One that bootstraps
+   * itself by cloud-init is up when this is done, which takes minutes where the processors are busy.
+   */
+  async waitUntilUp(timeoutMs = 900_000): Promise<void> {
     await until(`machine ${this.name} is up`, timeoutMs, async () => {
       if (!this.isUp()) throw new Error(`machine ${this.name} ended while it booted:\n${this.#consoleTail()}`);
       if (this.leader() === undefined) return false;
