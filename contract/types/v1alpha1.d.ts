@@ -581,7 +581,7 @@ export interface MachineBootstrap {
       /** Services that reload their configuration after a change, if they run. Default: none. */
       readonly reloads?: readonly (string)[];
     })[];
-    /** Whether to remove files, links, directories and drop-ins that an earlier run created and the document no longer lists. Anything changed since is kept. */
+    /** Whether what an earlier run made or changed is undone once the document no longer asks for it. Anything changed since is kept. */
     readonly prune?: 'Always' | 'Never';
     /** Custom commands at three points of a run. Default: no commands. */
     readonly hooks?: {

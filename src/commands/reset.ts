@@ -10,6 +10,7 @@ import type { JournalRecord } from '../pipeline/journal-record.ts';
 import { ALL_STEPS } from '../pipeline/pipeline.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { asRefusal } from '../pipeline/refusal.ts';
+import { memoryOf } from '../pipeline/resource-memory.ts';
 import { JOURNAL_PATH, openJournal, peekJournal } from '../pipeline/run-journal.ts';
 import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
@@ -85,14 +86,13 @@ export function resetRecords(run: string, { restore }: ResetPlan): readonly Jour
 
 /** What a reset reads in the journal. */
 export function madeIn(journal: JournalState): Made {
-  const { before, after, everOwed, isResetting, inventory, steps, acted } = journal;
+  const { inventory, steps, acted } = journal;
   const leaves = ALL_STEPS.flatMap(({ id, leaves: left = [] }) => {
     const changes = acted.get(id);
     if (changes === undefined) return [];
     return typeof left === 'function' ? left({ changes, notes: steps.get(id)?.notes ?? new Map() }) : left;
   });
-  const note: Made['note'] = (step, change) => steps.get(step)?.notes.get(change);
-  return { before, after, everOwed, isResetting, inventory, leaves: [...new Set(leaves)], note };
+  return { ...memoryOf(journal), inventory, leaves: [...new Set(leaves)] };
 }
 
 function refuseForeignMounts({ mounts }: ResetPlan): void {

@@ -48,8 +48,8 @@ export type JournalRecord =
    * it removed. `stamp` comes once a file is written, and tells whether somebody else changed it since.
    */
   | ({ readonly is: 'owned'; readonly path: string } & OwnedPlace)
-  /** What was owned is gone, or is somebody else's now. */
-  | { readonly is: 'released'; readonly step: string; readonly path: string }
+  /** What was owned is gone, or is somebody else's now. `of`: it is again what it was before the first run. */
+  | { readonly is: 'released'; readonly step: string; readonly path: string; readonly of?: Resource }
   /** What exists before a bootstrapper starts: no reset removes it. The last record counts. */
   | { readonly is: 'inventory'; readonly step: string; readonly entries: Inventory }
   /**
@@ -104,7 +104,7 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   after: object({ of: string, mark: string }),
   wrote: object({ path: string, before: string }),
   owned: object({ path: string, step: string, type: string }),
-  released: object({ path: string }),
+  released: object({ path: string, of: optional(string) }),
   enabled: object({ service: string }),
   inventory: object({ entries: listOf(object({ path: string })) }),
   reboot: object({ step: string, now: string }),

@@ -1,7 +1,8 @@
 import type { Facts } from '../host/seam/facts.ts';
-import type { FollowUp, Inventory, StepRecord } from '../steps/step.ts';
+import type { Memory } from '../steps/prior-state/memory.ts';
+import { EMPTY_RECORD, type FollowUp, type Inventory, type StepRecord } from '../steps/step.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
-import { ownedBy, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
+import { memoryOf, ofSources, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
 
 /** The steps with `bootstraps`; a document uses at most one of them. A test checks this list. */
 export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
@@ -30,12 +31,13 @@ export interface JournalState extends ResourceMemory {
   /** Pending reboots, by the step that needs them. */
   readonly reboots: ReadonlyMap<string, { readonly now: 'Owed' | 'Requested'; readonly bootId: string | undefined }>;
   readonly foreign: boolean;
-  /** Every follow-up that a step ever owed, by step. */
-  readonly everOwed: ReadonlyMap<string, ReadonlySet<FollowUp>>;
+  /** Every follow-up that a step ever owed, by step; and the last that a change owed, by its id. */
+  readonly everOwed: Memory['everOwed'];
   /** A reset was begun and did not end. */
   readonly isResetting: boolean;
-  /** Changes that were ever made, or begun, by step. */
-  readonly acted: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly acted: Memory['acted'];
+  /** The steps that acted, by the sources of the document that asked for it (`sourcesKey`). */
+  readonly actedFor: ReadonlyMap<string, ReadonlySet<string>>;
   /** What existed before a bootstrapper first started; undefined without a record. */
   readonly inventory: Inventory | undefined;
   /** The `LoadedDocument.lastingDigest` that this instance was bootstrapped from; undefined before. */
@@ -88,6 +90,7 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     everOwed: new Map(),
     isResetting: false,
     acted: new Map(),
+    actedFor: new Map(),
     inventory,
     bootstrappedFrom: undefined,
     applied: new Map(),
@@ -162,7 +165,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'owed': {
       const { step, followUps } = record;
       const ever = new Set([...(state.everOwed.get(step) ?? []), ...followUps]);
-      const everOwed = new Map(state.everOwed).set(step, ever);
+      const everOwed = new Map(state.everOwed).set(step, ever).set(record.change, new Set(followUps));
       return { ...state, owed: new Set([...state.owed, ...followUps]), everOwed };
     }
     case 'settled':
@@ -220,7 +223,10 @@ export function isBootstrapped(
 
 function acting(state: JournalState, step: string, changes: readonly string[]): JournalState {
   if (changes.length === 0) return state;
-  return { ...state, acted: new Map(state.acted).set(step, new Set([...(state.acted.get(step) ?? []), ...changes])) };
+  const acted = new Map(state.acted).set(step, new Set([...(state.acted.get(step) ?? []), ...changes]));
+  const by = sourcesKey(state.open?.sources);
+  const actedFor = new Map(state.actedFor).set(by, new Set([...(state.actedFor.get(by) ?? []), step]));
+  return { ...state, acted, actedFor };
 }
 
 function afterStepRecord(
@@ -288,7 +294,8 @@ export function stepRecord(
     attempts: bootstrap.flatMap(attemptNotes),
     inventory: state?.inventory,
     created: (path) => state?.before.get(`path:${path}`)?.was === null,
-    owned: ownedBy(state?.owned, sources),
+    owned: ofSources(state?.owned, sources),
+    memory: () => (state === undefined ? EMPTY_RECORD.memory() : memoryOf(state, sources ?? [])),
     owed: state?.owed ?? new Set(),
     reboot: rebootOf(state, step),
   };

@@ -1,7 +1,7 @@
 import type { Resource } from '../host/seam/resource.ts';
-import type { BeforeRecord } from '../steps/prior-state/memory.ts';
+import type { BeforeRecord, Memory } from '../steps/prior-state/memory.ts';
 import type { PriorState } from '../steps/prior-state/state.ts';
-import type { OwnedPlace, StepRecord } from '../steps/step.ts';
+import type { OwnedPlace } from '../steps/step.ts';
 import type { JournalRecord } from './journal-record.ts';
 
 /** What a journal knows of the resources of the machine. There may be thousands of them, so that it grows in place. */
@@ -30,10 +30,13 @@ export function rememberResource(
   sources: readonly string[] | undefined,
   record: Extract<JournalRecord, { is: 'before' | 'after' | 'wrote' | 'enabled' | 'owned' | 'released' }>,
 ): void {
+  const by = sourcesKey(sources);
   const first = (of: Resource, step: string, was: PriorState, isMarked = false): void => {
-    if (!before.has(of)) before.set(of, { step, was, isMarked });
+    if (!before.has(of)) before.set(of, { step, was, isMarked, sources: by });
   };
   if (record.is === 'after') {
+    const known = before.get(record.of);
+    if (known !== undefined && known.sources !== by) before.set(record.of, { ...known, sources: by });
     after.set(record.of, [...(after.get(record.of) ?? []), record.mark]);
   } else if (record.is === 'before') {
     first(record.of, record.step, record.was, record.v === 2);
@@ -45,20 +48,45 @@ export function rememberResource(
     first(`service:${record.service}`, record.step, was);
   } else if (record.is === 'owned') {
     const { is: _is, path, ...place } = record;
-    owned.set(path, { ...place, sources: sourcesKey(sources) });
+    owned.set(path, { ...place, sources: by });
   } else {
     owned.delete(record.path);
+    if (record.of !== undefined) {
+      before.delete(record.of);
+      after.delete(record.of);
+    }
     // What is there from now on was not made by us.
     const of = `path:${record.path}` as const;
-    if (before.get(of)?.was === null) before.delete(of);
+    if (before.get(of)?.was === null) {
+      before.delete(of);
+      before.delete(`attributes:${record.path}`);
+    }
   }
 }
 
 /** What another document made on this machine is not for this one to remove. */
-export function ownedBy(
-  owned: ReadonlyMap<string, OwnedOf> | undefined,
+export function ofSources<Key, Known extends { readonly sources: string }>(
+  known: ReadonlyMap<Key, Known> | undefined,
   sources: readonly string[] | undefined,
-): StepRecord['owned'] {
+): ReadonlyMap<Key, Known> {
   const key = sourcesKey(sources);
-  return new Map([...(owned ?? [])].filter(([, place]) => place.sources === key));
+  return new Map([...(known ?? [])].filter(([, { sources }]) => sources === key));
+}
+
+/** Of a journal, what else is remembered of resources. */
+type OfJournal = ResourceMemory &
+  Omit<Memory, 'before' | 'after' | 'note'> & {
+    readonly actedFor: ReadonlyMap<string, ReadonlySet<string>>;
+    readonly steps: ReadonlyMap<string, { readonly notes: ReadonlyMap<string, unknown> }>;
+  };
+
+/** @param sources of a document: what others changed is left out */
+export function memoryOf(state: OfJournal, sources?: readonly string[]): Memory {
+  const { before, after, everOwed, isResetting, acted } = state;
+  const note: Memory['note'] = (step, change) => state.steps.get(step)?.notes.get(change);
+  const rest = { after, everOwed, isResetting, note };
+  if (sources === undefined) return { ...rest, before, acted };
+  const steps = state.actedFor.get(sourcesKey(sources));
+  const own = [...acted].filter(([step]) => steps?.has(step) === true);
+  return { ...rest, before: ofSources(before, sources), acted: new Map(own) };
 }

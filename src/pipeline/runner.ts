@@ -247,7 +247,7 @@ function execution(step: Step, change: string, signal: AbortSignal, options: Run
     waitingFor: (what) => waits(change, what),
     output: (source, line) => observer.output(step.id, source, redact(line)),
     warn: (message) => observer.warn(redact(message)),
-    release: (path) => journal.append({ is: 'released', step: step.id, path }),
+    release: (path, of) => journal.append({ is: 'released', step: step.id, path, ...(of && { of }) }),
     remember: (note) => journal.append({ is: 'note', step: step.id, change, note }),
   };
 }

@@ -8,7 +8,7 @@ import { hostStepFailed } from './command-failed.ts';
 import type { ResetAction } from './prior-state/action.ts';
 import { copyPath } from './prior-state/copies.ts';
 import type { PriorState } from './prior-state/state.ts';
-import type { Change, Prunable, Step, UnmetRequirement } from './step.ts';
+import type { Change, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 const PARSER = 'apparmor_parser';
@@ -24,22 +24,18 @@ export interface ApparmorActual {
     string,
     { readonly text: string | undefined; readonly isRight: boolean; readonly isLoaded: boolean }
   >;
-  /** Files of an earlier document that are still there. */
-  readonly dropped: readonly string[];
 }
 
-type ApparmorPayload =
-  | ({ readonly kind: 'write' | 'load' } & Profile)
-  | { readonly kind: 'remove'; readonly path: string };
+type ApparmorPayload = { readonly kind: 'write' | 'load' } & Profile;
 
 /**
  * AppArmor profiles. Their files belong into an image, and apparmor.service loads them at boot; loading them now is the
  * node's. The kernel says which names it has, and the journal which content was loaded under them.
  */
-export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPayload> = {
+export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
   id: 'apparmor',
 
-  desired: ({ host }) => host.apparmor && { ...host.apparmor, prune: host.prune },
+  desired: ({ host }) => host.apparmor,
 
   async preflight(host, { profiles }) {
     if (profiles.length === 0) return [];
@@ -73,7 +69,7 @@ export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPay
     return found;
   },
 
-  async inspect(host, { profiles, prune }, { notes }) {
+  async inspect(host, { profiles }, { notes }) {
     const loaded = new Set(
       linesOf((await host.readText(LOADED)) ?? '').map((line) => line.replace(/ \([a-z]+\)$/, '')),
     );
@@ -86,16 +82,10 @@ export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPay
       const isKnown = member(notes.get(`apparmor/load${path}`), 'sha256') === hash('sha256', content);
       files.set(path, { text, isRight, isLoaded: isKnown && linesOf(stdout).every((name) => loaded.has(name)) });
     }
-    const dropped: string[] = [];
-    for (const note of prune === 'Never' ? [] : notes.values()) {
-      const path = member(note, 'wrote');
-      if (typeof path !== 'string' || files.has(path) || (await host.stat(path)) === undefined) continue;
-      dropped.push(path);
-    }
-    return { files, dropped };
+    return { files };
   },
 
-  plan({ profiles }, { files, dropped }) {
+  plan({ profiles }, { files }) {
     const changes: Change<ApparmorPayload>[] = [];
     for (const profile of profiles) {
       const { path, content } = profile;
@@ -114,31 +104,13 @@ export const apparmor: Step<Prunable<ApparmorModel>, ApparmorActual, ApparmorPay
         changes.push({ id: `apparmor/load${path}`, summary: `load ${path}`, action: 'run', scope: 'node', payload });
       }
     }
-    for (const path of dropped) {
-      const payload: ApparmorPayload = { kind: 'remove', path };
-      changes.push({
-        id: `apparmor/remove${path}`,
-        summary: `unload and remove ${path}`,
-        action: 'remove',
-        scope: 'base',
-        payload,
-      });
-    }
     return changes;
   },
 
-  async apply(host, { payload }, { signal, remember }) {
-    const { kind, path } = payload;
-    if (kind === 'write') {
-      remember({ wrote: path });
-      await host.writeFile({ path, content: payload.content, mode: 0o644 });
-    } else if (kind === 'load') {
-      await parse(host, ['--replace', path], signal);
-      remember({ sha256: hash('sha256', payload.content) });
-    } else {
-      await unload(host, path, signal);
-      await host.removeFile(path);
-    }
+  async apply(host, { payload: { kind, path, content } }, { signal, remember }) {
+    if (kind === 'write') return await host.writeFile({ path, content, mode: 0o644 });
+    await parse(host, ['--replace', path], signal);
+    remember({ sha256: hash('sha256', content) });
   },
 
   settled: async (host) => await host.sync('/etc'),

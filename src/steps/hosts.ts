@@ -6,8 +6,9 @@ import { withBlock, withoutBlock } from './marked-block.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
-const ENTRIES = 'hosts';
-const OWN_NAME = 'own name';
+/** Names of our lines in the file. */
+export const ENTRIES = 'hosts';
+export const OWN_NAME = 'own name';
 /** hosts(5) of Debian: the name of a machine without a permanent address has this one, so that 127.0.0.1 stays localhost. */
 const OWN_ADDRESS = '127.0.1.1';
 const CLOUD_INIT_CONTENT = '# Written by machineadm: /etc/hosts is managed by its document.\nmanage_etc_hosts: false\n';

@@ -1,14 +1,15 @@
 import type { AbsentModel, Model } from '@machineadm/document/model.ts';
-import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath, unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import { rebuildTrust } from './certificate-authorities/index.ts';
+import { claimed, droppedResources, isAt, planDropped, restore } from './dropped.ts';
 import { scopeOfPath } from './file-content.ts';
 import { type Obstacle, obstructed } from './file-obstacles.ts';
 import { blockIn, type Comment, withoutBlock } from './marked-block.ts';
 import { changeOf, type FoundName, findNames, removeName } from './removed-names.ts';
 import { OF_DOCUMENT } from './restarts.ts';
+import { type Dropped, staysOf, untold } from './stays.ts';
 import { type Execution, type FollowUp, type OwnedPlace, owing, type Step, type StepRecord, stampOf } from './step.ts';
 import { entriesBelow, mountsBelow } from './tree-below.ts';
 import { followUpsOf, stopUnit } from './unit-files.ts';
@@ -35,20 +36,23 @@ interface Found {
 export interface RemovalsActual {
   readonly names?: readonly FoundName[];
   readonly found: readonly Found[];
+  /** What earlier runs changed, and the document does not ask for any more. */
+  readonly dropped?: readonly Dropped[];
   readonly obstacles: readonly Obstacle[];
 }
 
 export interface RemovalPayload {
   readonly found: Found | undefined;
   readonly name?: FoundName;
+  readonly dropped?: Dropped;
   /** What stands in the way of any of them: told before the first one goes. */
   readonly obstacles: readonly Obstacle[];
 }
 
 /**
- * Removes what the document wants removed, and what earlier runs of it created and it no longer lists. The second
- * only as far as the journal proves that it was made by us where nothing was, and that nobody changed it since; the rest is
- * told once, and belongs to the machine from then on. No link is followed, and nothing that is mounted is entered.
+ * Removes what the document wants removed, and what earlier runs of it created and it no longer lists; what they changed
+ * becomes again what it was. Both only as far as the journal proves that nobody changed it since; the rest is
+ * told once. No link is followed, and nothing that is mounted is entered.
  */
 export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
   id: 'removals',
@@ -59,7 +63,9 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
   idle: ({ model }, record) =>
     model.host.absent.length === 0 &&
     model.host.absentNames.length === 0 &&
-    droppedFrom(model, record.owned).length === 0,
+    droppedFrom(model, record.owned).length === 0 &&
+    droppedResources(model, record.memory()).size === 0 &&
+    untold(staysOf(model, record.memory()), record).length === 0,
 
   async preflight(host, { model }) {
     if (model.host.hooks.early !== undefined) return [];
@@ -69,19 +75,24 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
 
   async inspect(host, { model }, record) {
     const { found, obstacles } = await findAbsent(host, model.host.absent);
-    // Loaded here: it brings the schema library, which commands that read no document do without.
-    const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
-    const claims = claimsOf(model).filter(({ step }) => step !== 'removals');
-    const dropped = await unclaimed(host, droppedFrom(model, record.owned), claims);
+    const isClaimed = await claimed(host, model);
+    const dropped: (readonly [string, OwnedPlace])[] = [];
+    for (const place of droppedFrom(model, record.owned)) if (!(await isClaimed(place[0]))) dropped.push(place);
+    const isOther = async (path: string): Promise<boolean> =>
+      dropped.some(([other]) => other === path) ||
+      model.host.absent.some((one) => isAt(path, one.path)) ||
+      isClaimed(path);
+    const undone = await planDropped(host, model, record.memory(), isOther);
     const named = await findNames(host, model.host.absentNames);
     return {
       names: named.names,
       found: [...found, ...(await findDropped(host, dropped, found))],
+      dropped: untold(undone, record),
       obstacles: [...named.obstacles, ...obstacles],
     };
   },
 
-  plan({ model: { host } }, { names = [], found, obstacles }) {
+  plan({ model: { host } }, { names = [], found, dropped = [], obstacles }) {
     const refused = obstacles.map(({ path, scope, what }) => ({
       id: `removals${path}`,
       summary: what,
@@ -113,10 +124,19 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
       };
     });
     const named = names.map((name) => ({ ...changeOf(name), payload: { found: undefined, name, obstacles } }));
-    return [...refused, ...named, ...changes];
+    const restored = dropped.map((one) => ({
+      id: one.id,
+      summary: one.summary,
+      action: one.perform === undefined ? ('run' as const) : ('change' as const),
+      scope: 'node' as const,
+      ...owing(one),
+      payload: { found: undefined, dropped: one, obstacles },
+    }));
+    return [...refused, ...named, ...changes, ...restored];
   },
 
-  async apply(host, { payload: { found, name, obstacles } }, execution) {
+  async apply(host, { payload: { found, name, dropped, obstacles } }, execution) {
+    if (dropped !== undefined && obstacles.length === 0) return await restore(host, dropped, execution);
     if (name !== undefined && obstacles.length === 0) return await removeName(host, name.removed, execution);
     if (found === undefined || obstacles.length > 0) throw obstructed(obstacles, 'Paths cannot be removed');
     const { path, owned } = found;
@@ -171,28 +191,6 @@ function droppedFrom({ host }: Model, owned: StepRecord['owned']): readonly (rea
 /** Files and links in any order, and directories behind what is in them. */
 function depth(path: string, places: readonly (readonly [string, OwnedPlace])[]): number {
   return places.find(([other]) => other === path)?.[1].type === 'directory' ? path.split('/').length : Infinity;
-}
-
-/** Whether a path is a directory or in it. */
-export function isAt(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
-}
-
-/** Those of them that the document claims by no other name either: a directory may be a link to another. */
-async function unclaimed(
-  host: QueryHost,
-  dropped: readonly (readonly [string, OwnedPlace])[],
-  claims: readonly Claim[],
-): Promise<readonly (readonly [string, OwnedPlace])[]> {
-  if (dropped.length === 0) return dropped;
-  const claimed = new Set<string>();
-  for (const { path } of claims) claimed.add(canonicalPath(path)).add(await host.realPath(canonicalPath(path)));
-  const left: (readonly [string, OwnedPlace])[] = [];
-  for (const [path, owned] of dropped) {
-    const names = [canonicalPath(path), await host.realPath(canonicalPath(path))];
-    if (![...claimed].some((other) => names.some((name) => isAt(other, name)))) left.push([path, owned]);
-  }
-  return left;
 }
 
 async function findDropped(
@@ -302,7 +300,7 @@ async function removeBlock(host: Host, path: string, owned: OwnedPlace, executio
     const { mode, uid, gid } = stat;
     await host.writeFile({ path, content: Buffer.from(rest.without, 'latin1'), mode, uid, gid });
   }
-  execution.release(path);
+  execution.release(path, `path:${path}`);
 }
 
 /** Inspected again, for it may have changed since it was planned: what was mounted since is not entered. */

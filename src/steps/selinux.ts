@@ -42,7 +42,7 @@ type SelinuxPayload =
 export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
   id: 'selinux',
   leaves({ changes, notes }) {
-    const paths = member(notes.get(CONTEXTS_CHANGE), 'paths');
+    const paths = labelled(notes);
     const values = member(notes.get(BOOLEANS_CHANGE), 'values');
     return [
       ...(changes.has(BOOLEANS_CHANGE)
@@ -50,15 +50,23 @@ export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload
             `the SELinux booleans ${Array.isArray(values) ? values.join(', ') : 'of the document'}: setsebool -P changes them`,
           ]
         : []),
-      ...(changes.has(CONTEXTS_CHANGE) && Array.isArray(paths)
+      ...(changes.has(CONTEXTS_CHANGE) && paths.length > 0
         ? [`the SELinux labels of ${paths.join(', ')}: semanage fcontext --delete removes them`]
         : []),
     ];
   },
 
-  desired: ({ host }) => host.selinux && { ...host.selinux, prune: host.prune },
+  // Without a section, the labels of an earlier document are still taken away.
+  desired: ({ host: { selinux, prune } }) => ({
+    ...(selinux ?? { mode: undefined, booleans: {}, fileContexts: [] }),
+    prune,
+  }),
 
-  async preflight(host, { booleans, fileContexts }) {
+  idle: (desired, { notes }) => !asks(desired) && (desired.prune === 'Never' || labelled(notes).length === 0),
+
+  async preflight(host, desired) {
+    if (!asks(desired)) return [];
+    const { booleans, fileContexts } = desired;
     if ((await host.stat(ENFORCE)) === undefined) {
       return [
         {
@@ -108,11 +116,8 @@ export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload
       if (now !== (value ? '1' : '0') || !isKept) wrongBooleans.push(name);
     }
     const types = await localTypes(host, policy);
-    const earlier = prune === 'Never' ? [] : member(notes.get(CONTEXTS_CHANGE), 'paths');
-    const dropped = (Array.isArray(earlier) ? earlier : []).filter(
-      (path): path is string =>
-        typeof path === 'string' && types.has(path) && !fileContexts.some((one) => one.path === path),
-    );
+    const earlier = prune === 'Never' ? [] : labelled(notes);
+    const dropped = earlier.filter((path) => types.has(path) && !fileContexts.some((one) => one.path === path));
     const running = enforce === undefined ? undefined : enforce === '1' ? 'Enforcing' : 'Permissive';
     return { configuration, running, wrongBooleans, types, dropped };
   },
@@ -219,6 +224,17 @@ async function setContexts(
     if (path === '/') execution.warn(`${expression}: run "restorecon -R" on what it matches: that may be anywhere`);
     else if ((await host.stat(path)) !== undefined) await run(host, ['restorecon', '-R', path], execution);
   }
+  execution.remember({ paths: wanted.map(({ path }) => path) });
+}
+
+function asks({ mode, booleans, fileContexts }: SelinuxModel): boolean {
+  return mode !== undefined || Object.keys(booleans).length + fileContexts.length > 0;
+}
+
+/** Expressions of this document or an earlier one. */
+function labelled(notes: ReadonlyMap<string, unknown>): readonly string[] {
+  const paths = member(notes.get(CONTEXTS_CHANGE), 'paths');
+  return Array.isArray(paths) ? paths.filter((path) => typeof path === 'string') : [];
 }
 
 /** The directory or file that holds everything that an expression matches. */

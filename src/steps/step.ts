@@ -5,9 +5,13 @@ import type { Reason } from '@machineadm/document/reasons.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
+import type { Resource } from '../host/seam/resource.ts';
 import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
+import type { FollowUp } from './follow-up.ts';
+import type { Memory } from './prior-state/memory.ts';
 
 export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
+export type { FollowUp } from './follow-up.ts';
 
 /**
  * What a step is. `desired` and `plan` are pure, `inspect` only reads, `apply` makes one change. The runner verifies a
@@ -152,12 +156,6 @@ export interface Change<Payload = unknown> {
   readonly payload: Payload;
 }
 
-/**
- * Work owed to a change: the service manager must re-read its units, the system's store of trusted certificates must be
- * recreated, or a service must restart on new inputs, or read them again.
- */
-export type FollowUp = 'daemon-reload' | 'update-ca-certificates' | `restart:${string}` | `reload:${string}`;
-
 /** What a step works with that keeps a list of its own of what it made, for the document that does not ask for it any more. */
 export type Prunable<Section> = Section & { readonly prune?: Model['host']['prune'] };
 
@@ -216,6 +214,8 @@ export interface StepRecord {
   created(path: string): boolean;
   /** What runs of this document made on this machine, whichever step, and nobody took away since: by path. */
   readonly owned: ReadonlyMap<string, OwnedPlace>;
+  /** What they changed, whichever step, and how it was before. */
+  memory(): Memory;
   /** Follow-ups owed by an earlier, killed run. */
   readonly owed: ReadonlySet<FollowUp>;
   /**
@@ -241,6 +241,14 @@ export const EMPTY_RECORD: StepRecord = {
   inventory: undefined,
   created: () => false,
   owned: new Map(),
+  memory: () => ({
+    before: new Map(),
+    after: new Map(),
+    everOwed: new Map(),
+    acted: new Map(),
+    note: () => undefined,
+    isResetting: false,
+  }),
   owed: new Set(),
   reboot: 'none',
 };
@@ -280,8 +288,8 @@ export interface Execution {
   output(source: string, line: string): void;
   /** Something the operator should know that does not fail the run. */
   warn(message: string): void;
-  /** Gives up what a run made: it is somebody else's now. */
-  release(path: string): void;
+  /** Gives up what a run made: it is somebody else's now. `of`: it is as it was before the first run, too. */
+  release(path: string, of?: Resource): void;
   /** Leaves a JSON note in the journal, durable before it returns; the next `inspect` finds it in the record. */
   remember(note: unknown): void;
 }

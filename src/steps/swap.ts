@@ -221,6 +221,11 @@ export function activeSwaps(text: string | undefined): readonly string[] {
   });
 }
 
+/** fstab(5) with the swap lines that were commented out, and every other byte as it was. */
+export function withSwap(text: string): string {
+  return text.replace(new RegExp(`^${FSTAB_MARKER}`, 'gm'), '');
+}
+
 /** fstab(5) with every swap line commented out and every other byte as it was. */
 export function withoutSwap(text: string): { readonly content: string; readonly devices: readonly string[] } {
   const devices: string[] = [];

@@ -9,6 +9,7 @@ import { loaded } from './document.ts';
 import { facts } from './facts.ts';
 
 const OF_PATHS = [
+  'apparmor',
   'certificate-authorities',
   'removals',
   'directories',

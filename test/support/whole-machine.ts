@@ -146,7 +146,7 @@ export function wholeMachine(more: Omit<MemoryMachine, 'users' | 'groups'> = {})
   const found = (act: (name: string) => Promise<void>) => async (name: string) => {
     await findUnit(host, name);
     await act(name);
-    if (name === 'containerd') host.put(`${RUNS_WITH}/containerd`, host.text(CONTAINERD) ?? '');
+    if (name.replace('.service', '') === 'containerd') host.put(`${RUNS_WITH}/containerd`, host.text(CONTAINERD) ?? '');
   };
   const services = { ...host.services, enable: found(enable), start: found(start), restart: found(restart) };
   return { ...host, services: { ...services, reload: () => reloadUnits(host, { ...SERVICES, ...more.services }) } };

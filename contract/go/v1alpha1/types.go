@@ -204,7 +204,7 @@ type MachineBootstrapHost struct {
 	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
 	// Symbolic links that machineadm makes, after it has written files.
 	Links []MachineBootstrapHostLinks `json:"links,omitempty"`
-	// Whether to remove files, links, directories and drop-ins that an earlier run created and the document no longer lists. Anything changed since is kept.
+	// Whether what an earlier run made or changed is undone once the document no longer asks for it. Anything changed since is kept.
 	Prune *string `json:"prune,omitempty"`
 	// Custom commands at three points of a run. Default: no commands.
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`

@@ -6,7 +6,7 @@ import { formatMode } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { scopeOf, sourceOf } from '../file-content.ts';
 import { type Obstacle, placeObstacle } from '../file-obstacles.ts';
-import { isAt } from '../removals.ts';
+import { isAt } from '../dropped.ts';
 import type { StepRecord, UnmetRequirement } from '../step.ts';
 
 /** What an archive makes, and how it differs from what is there. */

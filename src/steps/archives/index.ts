@@ -5,9 +5,10 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
+import { isAt } from '../dropped.ts';
 import { scopeOf, sourceOf } from '../file-content.ts';
 import { accountsMadeBy, NO_ACCOUNTS, type Obstacle, obstructed, ownerObstacles } from '../file-obstacles.ts';
-import { isAt, whyKept } from '../removals.ts';
+import { whyKept } from '../removals.ts';
 import {
   type Change,
   EMPTY_RECORD,

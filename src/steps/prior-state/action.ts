@@ -11,6 +11,8 @@ export interface ResetAction {
   readonly resource?: Resource;
   /** What a killed reset may leave in between, as marks (`markOf`): it is ours, so that another reset completes it. */
   readonly unsettles?: readonly (readonly [Resource, string])[];
+  /** Set where it does nothing as long as others have files there. */
+  readonly isFull?: boolean;
   /** Fingerprint of a copy that stays, because what it is of stays changed. */
   readonly keeps?: string;
   /** Absent: it is only said. It may meet that an interrupted reset has done it. */

@@ -1,5 +1,5 @@
 import type { Resource } from '../../host/seam/resource.ts';
-import type { FollowUp } from '../step.ts';
+import type { FollowUp } from '../follow-up.ts';
 import type { Marks, PriorState } from './state.ts';
 
 /** What the journal remembers of the resources that steps changed. */
@@ -7,7 +7,10 @@ export interface Memory {
   /** In the order of the first changes. */
   readonly before: ReadonlyMap<Resource, BeforeRecord>;
   readonly after: ReadonlyMap<Resource, readonly string[]>;
+  /** By step, and by change. */
   readonly everOwed: ReadonlyMap<string, ReadonlySet<FollowUp>>;
+  /** Changes that were ever made, or begun, by step. */
+  readonly acted: ReadonlyMap<string, ReadonlySet<string>>;
   /** The last note that a change left for itself (`Execution.remember`). */
   note(step: string, change: string): unknown;
   /** An earlier reset was interrupted: what follows its changes may not have been done. */
@@ -20,6 +23,8 @@ export interface BeforeRecord {
   readonly was: PriorState;
   /** Whether all changes since are on record. */
   readonly isMarked: boolean;
+  /** The sources of the document that asked for the last change (`sourcesKey`). */
+  readonly sources: string;
 }
 
 /** What our changes made of a resource. Earlier versions recorded that of files, links and users alone. */

@@ -31,9 +31,9 @@ export async function restorePath(
   const resource: Resource = `path:${path}`;
   const now = await stateOf(host, resource, fingerprint);
   const leave = (why: string): readonly ResetAction[] => {
-    if (was?.is !== 'file' || !was.kept) return [{ summary: `leave ${path}: ${why}` }];
+    if (was?.is !== 'file' || !was.kept) return [{ summary: `leave ${path}: ${why}`, resource }];
     const summary = `leave ${path}: ${why}; what was there before is in ${copyPath(was.fingerprint)}`;
-    return [{ summary, keeps: was.fingerprint }];
+    return [{ summary, resource, keeps: was.fingerprint }];
   };
   const isUntouched = isOurs(marks, now);
   if (was === null) {
@@ -123,6 +123,7 @@ async function removeDirectory(host: QueryHost, path: string, gone: Set<string>)
   return {
     summary: `remove ${path}${others.length === 0 ? '' : ` unless it still holds what is not ours (now ${shown})`}`,
     resource: `path:${path}`,
+    isFull: others.length > 0,
     async perform(changing) {
       if (((await changing.list(path)) ?? []).length === 0) await changing.removeDirectory(path);
     },

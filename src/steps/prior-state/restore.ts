@@ -35,6 +35,26 @@ const OF_THE_SERVICE_MANAGER = /^\/(?:etc|usr\/lib|usr\/local\/lib)\/systemd\//;
  * @param osId of os-release(5), which decides how trusted certificates are put together
  */
 export async function planRestore(host: QueryHost, memory: Memory, osId: string): Promise<readonly ResetAction[]> {
+  const { owed, resources, kernel, modules, services } = await planResources(host, memory, memory.before, true);
+  const changed = resources.flatMap(({ resource, perform }) => (resource && perform ? [partsOf(resource).name] : []));
+  const rebuilt = await rebuild(host, changed, owed, osId);
+  return [...services.first, ...resources, ...kernel, ...modules, ...rebuilt, ...services.last];
+}
+
+/**
+ * The same for these resources alone, because the document does not ask for them any more: the machine goes on with the
+ * rest. What follows their changes is for the caller.
+ */
+export async function planUndo(
+  host: QueryHost,
+  memory: Memory,
+  before: Memory['before'],
+): Promise<readonly ResetAction[]> {
+  const { resources, kernel, services } = await planResources(host, memory, before, false);
+  return [...services.first, ...resources, ...kernel, ...services.last];
+}
+
+async function planResources(host: QueryHost, memory: Memory, before: Memory['before'], isReset: boolean) {
   // Journals of earlier versions have no copies and so no key; nothing is compared then.
   const fingerprint = (await fingerprintsOf(host)) ?? ((sha256: string) => sha256);
   const gone = new Set<string>();
@@ -43,7 +63,7 @@ export async function planRestore(host: QueryHost, memory: Memory, osId: string)
   const modules: ResetAction[] = [];
   const network: NetworkRecord[] = [];
   const owed = new Set<FollowUp>();
-  for (const [resource, { step, was }] of [...memory.before].reverse()) {
+  for (const [resource, { step, was }] of [...before].reverse()) {
     const found = await restoreOne(host, memory, resource, was, fingerprint, gone);
     const { kind, name } = partsOf(resource);
     const actions = step === 'apparmor' ? found.map((action) => undoProfile(name, was, action)) : found;
@@ -61,17 +81,16 @@ export async function planRestore(host: QueryHost, memory: Memory, osId: string)
     for (const followUp of memory.everOwed.get(step) ?? []) owed.add(followUp);
     if (resource === `path:${CONTAINERD_CONFIGURATION}`) owed.add('restart:containerd');
   }
-  resources.push(...(await undoNetwork(host, network, memory.note(...NETWORK_NOTE))));
-  const changed = resources.flatMap(({ resource, perform }) => (resource && perform ? [partsOf(resource).name] : []));
-  const services = await planServices(host, memory, { owed, gone, unmounts: unmountedBy(memory, resources) });
-  return [
-    ...services.first,
-    ...resources,
-    ...(kernel.length === 0 ? [] : [...kernel, await settleKernel(host, memory, kernel)]),
-    ...modules,
-    ...(await rebuild(host, changed, owed, osId)),
-    ...services.last,
-  ];
+  if (isReset || network.length > 0)
+    resources.push(...(await undoNetwork(host, network, memory.note(...NETWORK_NOTE))));
+  const unmounts = unmountedBy(memory, resources);
+  const services = await planServices(
+    host,
+    { before, after: memory.after },
+    { owed: isReset ? owed : new Set(), gone, unmounts },
+  );
+  if (kernel.length > 0) kernel.push(await settleKernel(host, memory, before, kernel));
+  return { owed, resources, kernel, modules, services };
 }
 
 async function restoreOne(
@@ -170,9 +189,13 @@ function settingOf(path: string): string {
 async function settleKernel(
   host: QueryHost,
   { before }: Memory,
+  restored: Memory['before'],
   actions: readonly ResetAction[],
 ): Promise<ResetAction> {
-  const left = new Set(actions.flatMap(({ resource, perform }) => (resource && !perform ? [resource] : [])));
+  const left = new Set([
+    ...actions.flatMap(({ resource, perform }) => (resource && !perform ? [resource] : [])),
+    ...[...before.keys()].filter((of) => !restored.has(of)),
+  ]);
   const values: [path: string, value: string][] = [];
   for (const [resource, { was }] of before) {
     const { kind, name } = partsOf(resource);

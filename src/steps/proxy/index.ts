@@ -9,7 +9,8 @@ import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { bypassOf } from './bypass.ts';
 import { missingOfProxy, proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
 
-const BLOCK = 'proxy';
+/** Names our lines in files of others. */
+export const PROXY_BLOCK = 'proxy';
 
 type Service = (typeof PROXY_SERVICES)[number];
 
@@ -78,7 +79,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
     }
     const everybody = (await host.readText(ENVIRONMENT_FILE)) ?? '';
     const urls = await urlsKnownNow(host, desired.proxy);
-    const block = blockIn(everybody, BLOCK);
+    const block = blockIn(everybody, PROXY_BLOCK);
     const lines = urls === undefined ? undefined : proxyVariables(urls, desired.bypass);
     return {
       file: await inspectFile(host, urls && fileText(desired, urls)),
@@ -103,11 +104,11 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
       case 'environment': {
         const urls = (await proxyUrls(host, payload.desired.proxy)) ?? unknownUrls();
         return await rewrite(host, ENVIRONMENT_FILE, (text) =>
-          withBlock(text, BLOCK, proxyVariables(urls, payload.desired.bypass)),
+          withBlock(text, PROXY_BLOCK, proxyVariables(urls, payload.desired.bypass)),
         );
       }
       case 'forget-environment':
-        return await rewrite(host, ENVIRONMENT_FILE, (text) => withoutBlock(text, BLOCK));
+        return await rewrite(host, ENVIRONMENT_FILE, (text) => withoutBlock(text, PROXY_BLOCK));
       case 'service':
         return await applyService(host, payload.environment, payload.wanted);
     }
@@ -205,7 +206,7 @@ async function inspectFile(host: QueryHost, wanted: string | undefined): Promise
 }
 
 function hasEnvironment({ shared, lines }: ServiceEnvironment, file: OwnFile): 'right' | 'wrong' | 'absent' {
-  const found = shared ? { text: blockIn(file.text ?? '', BLOCK), attributes: undefined } : file;
+  const found = shared ? { text: blockIn(file.text ?? '', PROXY_BLOCK), attributes: undefined } : file;
   if (found.text === undefined) return 'absent';
   return isAsWritten(found, lines) ? 'right' : 'wrong';
 }
@@ -213,7 +214,9 @@ function hasEnvironment({ shared, lines }: ServiceEnvironment, file: OwnFile): '
 async function applyService(host: Host, environment: ServiceEnvironment, wanted: boolean): Promise<void> {
   const { path, lines, shared } = environment;
   if (shared) {
-    await rewrite(host, path, (text) => (wanted ? withBlock(text, BLOCK, lines) : withoutBlock(text, BLOCK)));
+    await rewrite(host, path, (text) =>
+      wanted ? withBlock(text, PROXY_BLOCK, lines) : withoutBlock(text, PROXY_BLOCK),
+    );
   } else if (wanted) {
     await host.writeFile({ path, content: lines, mode: 0o644 });
   } else {
@@ -222,7 +225,7 @@ async function applyService(host: Host, environment: ServiceEnvironment, wanted:
 }
 
 /** Changes a file that others also write to: its owner and mode stay. */
-async function rewrite(host: Host, path: string, change: (text: string) => string): Promise<void> {
+export async function rewrite(host: Host, path: string, change: (text: string) => string): Promise<void> {
   const stat = await host.stat(path);
   const content = change((await host.readText(path)) ?? '');
   await host.writeFile({ path, content, mode: stat?.mode ?? 0o644, uid: stat?.uid ?? 0, gid: stat?.gid ?? 0 });

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { apparmor } from '../../../src/steps/apparmor.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
+import { lifetime, summaries } from '../../support/lifetime.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep, type StepRun } from '../../support/run-step.ts';
 import { APPARMOR, apparmorParser } from '../../support/security-modules.ts';
@@ -92,31 +93,51 @@ describe('apparmor', () => {
     );
   });
 
+  const profile = (content: string) =>
+    `host: {apparmor: {profiles: [{name: k8s-nginx, content: ${JSON.stringify(content)}}]}}\n`;
+
   test('a profile that the document has no more is unloaded and removed; one of others stays', async () => {
     const other = '/etc/apparmor.d/usr.sbin.ntpd';
-    const host = machine({ [other]: 'profile other {}\n' });
-    const first = await runStep(apparmor, host, await documentOf(PROFILE));
-    const run = await runStep(apparmor, host, await documentOf(), after(first));
-    assert.deepEqual(
-      run.changes.map(({ summary, action }) => [summary, action]),
-      [[`unload and remove ${FILE}`, 'remove']],
-    );
-    assert.deepEqual([host.text(FILE), host.text(LOADED), host.text(other)], [undefined, OTHERS, 'profile other {}\n']);
-    assert.deepEqual(await planned(apparmor, host, await documentOf(), after(first)), []);
+    for (const dropped of ['host: {}\n', 'host: {apparmor: {}}\n']) {
+      const host = machine({ [other]: 'profile other {}\n' });
+      const life = lifetime(host);
+      await life.run(profile(PROFILE));
+      assert.deepEqual(summaries(await life.plan(dropped)), [
+        `remove ${FILE}: the document no longer asks for what machineadm made of it`,
+      ]);
+      await life.run(dropped);
+      assert.deepEqual(
+        [host.text(FILE), host.text(LOADED), host.text(other)],
+        [undefined, OTHERS, 'profile other {}\n'],
+      );
+      assert.deepEqual(await life.plan(dropped), []);
+    }
+  });
+
+  test('a profile that was there before is restored, and loaded again', async () => {
+    const theirs = 'profile k8s-nginx {\n  network,\n}\n';
+    const host = machine({ [FILE]: theirs });
+    const life = lifetime(host);
+    await life.run(profile(PROFILE));
+    host.log.length = 0;
+    await life.run('host: {}\n');
+    assert.equal(host.text(FILE), theirs);
+    assert.match(host.log.join('\n'), /apparmor_parser --replace \/var\/lib\/machineadm\/prior-state\//);
   });
 
   test('prune: Never keeps it', async () => {
     const host = machine();
-    const first = await runStep(apparmor, host, await documentOf(PROFILE));
-    const { model } = await loaded('host: {prune: Never, apparmor: {}}\n');
-    assert.deepEqual(await planned(apparmor, host, model, after(first)), []);
+    const life = lifetime(host);
+    await life.run(profile(PROFILE));
+    assert.deepEqual(await life.plan('host: {prune: Never, apparmor: {}}\n'), []);
   });
 
   test('one that was unloaded by hand is only removed', async () => {
     const host = machine();
-    const first = await runStep(apparmor, host, await documentOf(PROFILE));
+    const life = lifetime(host);
+    await life.run(profile(PROFILE));
     host.put(LOADED, OTHERS);
-    await runStep(apparmor, host, await documentOf(), after(first));
+    await life.run('host: {}\n');
     assert.equal(host.log.filter((line) => line.includes('--remove')).length, 0);
     assert.equal(host.text(FILE), undefined);
   });

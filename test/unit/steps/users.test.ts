@@ -4,6 +4,7 @@ import type { UserModel } from '@machineadm/document/model.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { withManagedKeys } from '../../../src/steps/accounts/authorized-keys.ts';
 import { groups } from '../../../src/steps/groups.ts';
+import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { users } from '../../../src/steps/users.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
@@ -159,6 +160,7 @@ describe('users', () => {
       inventory: undefined,
       created: () => false,
       owned: new Map(),
+      memory: EMPTY_RECORD.memory,
       owed: new Set(),
       reboot: 'none' as const,
     });

@@ -3,13 +3,13 @@ import { hostPart } from './part.ts';
 
 export const prune = hostPart({
   description:
-    'Whether to remove files, links, directories and drop-ins that an earlier run created and the document no longer lists. Anything changed since is kept.',
+    'Whether what an earlier run made or changed is undone once the document no longer asks for it. Anything changed since is kept.',
   default: 'Always',
-  changes: 'removes files, links, directories and drop-ins that an earlier run created',
+  changes: 'removes what an earlier run created, and restores what it changed',
   example: 'Never',
   linuxOnly: 'what earlier runs made stays there',
   schema: choice({
-    Always: 'Anything that the document no longer lists is removed.',
+    Always: 'What the document no longer asks for is removed, or becomes again what it was before the first run.',
     Never: 'It stays.',
   }),
   toModel: (section): 'Always' | 'Never' => section ?? 'Always',

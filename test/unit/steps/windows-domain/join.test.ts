@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ActiveDirectoryModel } from '@machineadm/document/model.ts';
 import { JOIN_DOMAIN, REPAIR_SECURE_CHANNEL } from '../../../../src/host/windows/domain-scripts.ts';
+import { EMPTY_RECORD } from '../../../../src/steps/step.ts';
 import { offlineBlob } from '../../../support/active-directory.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import {
@@ -522,6 +523,7 @@ describe('the reboot of a join', () => {
       inventory: undefined,
       created: () => false,
       owned: new Map(),
+      memory: EMPTY_RECORD.memory,
       reboot: 'none',
     });
     assert.deepEqual(

@@ -1,0 +1,252 @@
+import { dirname } from 'node:path/posix';
+import type { Model } from '@machineadm/document/model.ts';
+import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
+import {
+  authorizedKeysPath,
+  CONTAINERD_CONFIGURATION,
+  ENVIRONMENT_FILE,
+  FSTAB,
+  HOSTNAME_FILE,
+  HOSTS_FILE,
+  isCriticalPath,
+  sudoersPath,
+  unitDropInPath,
+  usualHome,
+} from '@machineadm/document/ownership/paths.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
+import { partsOf, type Resource } from '../host/seam/resource.ts';
+import { readAccounts } from './accounts/databases.ts';
+import { ENTRIES, OWN_NAME } from './hosts.ts';
+import { withoutBlock } from './marked-block.ts';
+import type { ResetAction } from './prior-state/action.ts';
+import type { BeforeRecord, Memory } from './prior-state/memory.ts';
+import { planUndo } from './prior-state/restore.ts';
+import { PROXY_BLOCK, rewrite } from './proxy/index.ts';
+import { type Dropped, namedIn, staysOf } from './stays.ts';
+import type { Execution, FollowUp } from './step.ts';
+import { withSwap } from './swap.ts';
+import { followUpsOf } from './unit-files.ts';
+
+type Asked = (model: Model, name: string, kind: string) => boolean;
+
+/**
+ * Whether a document still asks for what a step made of a resource, by the step that changed it first. What the others
+ * changed stays: `staysOf` says why.
+ */
+const ASKED: Readonly<Record<string, Asked>> = {
+  hosts: ({ host }) => host.hosts !== undefined,
+  network: ({ host }) => host.network !== undefined,
+  timezone: ({ host }) => host.timezone !== undefined,
+  selinux: ({ host }) => host.selinux?.mode !== undefined,
+  limits: ({ host }) => host.limits !== undefined,
+  'certificate-authorities': ({ host }) => host.certificateAuthorities.length > 0,
+  'kernel-modules': ({ host }, _name, kind) => kind === 'module' || host.kernelModules.length > 0,
+  apparmor: ({ host }, name) => host.apparmor?.profiles.some(({ path }) => isAt(path, name)) === true,
+  time: ({ host }) => host.time !== undefined,
+  proxy: ({ host }) => host.proxy !== undefined,
+  sysctl: ({ host }, name) => host.sysctl.some(({ key }) => setBy(key).test(name)),
+  swap: ({ host, kubernetes }) => host.swap === 'Disabled' || kubernetes !== undefined,
+  users: asksForUser,
+  directories: asksForPath,
+  files: asksForPath,
+  archives: asksForPath,
+  links: asksForPath,
+  services: ({ host, containerd, kubernetes }, name, kind) =>
+    kind === 'path'
+      ? host.services.some(({ name: of, dropIns }) => dropIns.some((one) => isAt(unitDropInPath(of, one.name), name)))
+      : namedIn(host, 'service', host.services).includes(name) ||
+        (name === 'containerd' && containerd !== undefined) ||
+        (name === 'kubelet' && kubernetes !== undefined),
+  'directory-logins': ({ host }) => host.activeDirectory?.logins !== undefined,
+  containerd: ({ containerd, kubernetes }) => containerd !== undefined || kubernetes !== undefined,
+};
+
+/** The settings that the kernel changes with one (`prior-states.ts` records them). */
+function setBy(key: string): RegExp {
+  const setting = key.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const [, family = '', leaf = ''] = /^(net\/ipv[46]\/conf)\/(?:all|default)\/([^/]+)$/.exec(key) ?? [];
+  const isForwarding = /^net\/ipv4\/(?:ip_forward|conf\/all\/forwarding)$/.test(key);
+  if (isForwarding) return new RegExp(`^/proc/sys/(?:${setting}|net/ipv4/conf/[^/]+/(?:forwarding|accept_redirects))$`);
+  return new RegExp(`^/proc/sys/${leaf === '' ? setting : `${family}/[^/]+/${leaf}`}$`);
+}
+
+/** The account of a user stays; its rule for sudo and its keys go with the user. */
+function asksForUser({ host }: Model, name: string, kind: string): boolean {
+  const users = namedIn(host, 'user', host.users);
+  if (kind === 'user') return users.includes(name);
+  if (kind !== 'path') return true;
+  const homes = [...users.map(usualHome), ...host.users.flatMap(({ home }) => home ?? [])];
+  const keys = homes.map(authorizedKeysPath);
+  const isOfUser = /^\/etc\/sudoers\.d\/|\/\.ssh(?:\/authorized_keys)?$/.test(name);
+  const wanted = [...users.map(sudoersPath), ...keys, ...keys.map((path) => dirname(path))];
+  return !isOfUser || wanted.includes(name);
+}
+
+function asksForPath({ host }: Model, name: string, kind: string): boolean {
+  const isBelow = (path: string): boolean => isAt(canonicalPath(name), canonicalPath(path));
+  const named = [...host.files, ...host.directories, ...host.links].map(({ path }) => canonicalPath(path));
+  const trees = kind === 'attributes' ? [...host.archives, ...host.directories] : host.archives;
+  // A directory is, where something in it is.
+  return named.some((path) => isAt(path, canonicalPath(name))) || trees.some(({ path }) => isBelow(path));
+}
+
+/** Whether a path is a directory or in it. */
+export function isAt(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
+}
+
+/** Lines of ours in files that others share, where they are not asked for any more, and the file without them. */
+const SHARED: readonly {
+  readonly path: string;
+  readonly isAsked: (model: Model) => boolean;
+  readonly without: (text: string, memory: Memory) => string;
+}[] = [
+  {
+    path: HOSTS_FILE,
+    isAsked: ({ host }) => host.hosts !== undefined,
+    without: (text, memory) =>
+      isNamed(memory) ? withoutBlock(text, ENTRIES) : withoutBlock(withoutBlock(text, ENTRIES), OWN_NAME),
+  },
+  {
+    path: ENVIRONMENT_FILE,
+    isAsked: ({ host }) => host.proxy !== undefined,
+    without: (text) => withoutBlock(text, PROXY_BLOCK),
+  },
+  { path: FSTAB, isAsked: (model) => ASKED.swap?.(model, '', '') === true, without: withSwap },
+];
+
+/** Whether machineadm gave the machine its name. */
+function isNamed({ before }: Memory): boolean {
+  return before.get(`path:${HOSTNAME_FILE}`)?.step === 'hostname';
+}
+
+/** What earlier runs of the document changed, and it does not ask for any more, as far as it shows that itself. */
+export function droppedResources(model: Model, memory: Memory): Memory['before'] {
+  if (model.host.prune === 'Never') return new Map();
+  const isAsked = (of: Resource, { step, was }: BeforeRecord): boolean => {
+    const { kind, name } = partsOf(of);
+    // What nothing can do without stays, and so do the files of a user.
+    const isCritical = kind === 'path' && (was === null || was.is === 'directory') && isCriticalPath(name);
+    if (isCritical || (kind === 'user' && was === null)) return true;
+    if (step === 'hosts' && isNamed(memory)) return model.host.hosts !== undefined || name !== HOSTS_FILE;
+    return ASKED[step]?.(model, name, kind) ?? true;
+  };
+  return new Map([...memory.before].filter(([of, before]) => !isAsked(of, before)));
+}
+
+/**
+ * How all that becomes again what it was before the first run, by what a reset does; and what stays.
+ *
+ * @param isClaimed whether something else in the document asks for a path
+ */
+export async function planDropped(
+  host: QueryHost,
+  model: Model,
+  memory: Memory,
+  isClaimed: (path: string) => Promise<boolean>,
+): Promise<readonly Dropped[]> {
+  if (model.host.prune === 'Never') return [];
+  const restored = new Map(droppedResources(model, memory));
+  for (const of of [...restored.keys()]) {
+    const { kind, name } = partsOf(of);
+    if ((kind === 'path' || kind === 'attributes') && (await isClaimed(name))) restored.delete(of);
+  }
+  // What stays mounted is mounted at the next boot, too, and a name that stays is looked up.
+  if (isNamed(memory) && memory.before.get(`path:${HOSTS_FILE}`)?.step === 'hosts')
+    restored.delete(`path:${HOSTS_FILE}`);
+  if ([...memory.before.values()].some(({ step }) => step === 'mounts')) restored.delete(`path:${FSTAB}`);
+  const undone = await planUndo(host, memory, restored);
+  const lines: Dropped[] = [];
+  for (const { path, isAsked, without } of SHARED) {
+    const resource = `path:${path}` as const;
+    const isWhole = undone.some((action) => action.resource === resource && action.perform !== undefined);
+    if (isAsked(model) || isWhole || !memory.before.has(resource)) continue;
+    const text = (await host.readText(path)) ?? '';
+    if (without(text, memory) === text) continue;
+    lines.push({
+      id: `removals/lines${path}`,
+      summary: `${path}: remove the lines of machineadm, which are no longer in the document`,
+      perform: (changing) => rewrite(changing, path, (now) => without(now, memory)),
+      ...(restored.has(resource) && { restores: resource }),
+      owes: owedFor(model, memory, resource),
+    });
+  }
+  const found: Dropped[] = [];
+  for (const [index, { resource, summary, perform, isFull }] of undone.entries()) {
+    if (isFull === true) continue;
+    const last = found.at(-1);
+    if (summary === undefined) {
+      // It completes the one before it.
+      if (last !== undefined && perform !== undefined) found.splice(-1, 1, withMore(last, perform));
+    } else if (perform !== undefined) {
+      // A service may take more than one action.
+      const isLast = !undone.slice(index + 1).some((other) => other.resource === resource);
+      found.push({
+        id: `removals/${summary.replaceAll(' ', '/')}`,
+        summary: `${summary}: the document no longer asks for what machineadm made of it`,
+        perform,
+        ...(isLast && { restores: resource }),
+        owes: resource === undefined ? [] : owedFor(model, memory, resource),
+      });
+    } else if (!lines.some(({ restores }) => restores !== undefined && restores === resource)) {
+      found.push({ id: `removals/leave/${resource ?? summary}`, summary: `no longer in the document: ${summary}` });
+    }
+  }
+  return [...lines, ...found, ...staysOf(model, memory)];
+}
+
+function withMore(last: Dropped, more: NonNullable<ResetAction['perform']>): Dropped {
+  const perform: ResetAction['perform'] = async (host, signal) => {
+    await last.perform?.(host, signal);
+    await more(host, signal);
+  };
+  return { ...last, perform };
+}
+
+/** What must follow, in the words of the steps that are still there to do it. */
+function owedFor(model: Model, { before, everOwed }: Memory, of: Resource): readonly FollowUp[] {
+  const { kind, name } = partsOf(of);
+  if (kind !== 'path') return [];
+  const step = before.get(of)?.step ?? '';
+  const byPath = /^(?:files|directories|links)$/.test(step);
+  if (name === CONTAINERD_CONFIGURATION) return ['restart:containerd.service'];
+  const ever = byPath ? everOwed.get(step === 'files' ? `files/${name}` : `${step}${name}`) : everOwed.get(step);
+  const owed = [...(step === 'services' ? [] : (ever ?? []))].map((followUp): FollowUp => {
+    const [, service] = /^restart:([^.]+)$/.exec(followUp) ?? [];
+    const isSettled = service === undefined || (service === 'containerd' && model.containerd !== undefined);
+    return isSettled ? followUp : `restart:${service}.service`;
+  });
+  return [...new Set([...followUpsOf(name, model.host.services), ...owed])];
+}
+
+/** Tells whether the document asks for a path, by any name: a directory may be a link to another. */
+export async function claimed(host: QueryHost, model: Model): Promise<(path: string) => Promise<boolean>> {
+  // Loaded here: it brings the schema library, which commands that read no document do without.
+  const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
+  const claims = claimsOf(model).filter(({ step }) => step !== 'removals');
+  const { users } = await readAccounts(host);
+  const homes = model.host.users.flatMap(({ name }) => users.get(name)?.home ?? []);
+  const all = new Set<string>();
+  for (const path of [...claims.map((claim) => claim.path), ...homes.map(authorizedKeysPath)])
+    all.add(canonicalPath(path)).add(await host.realPath(canonicalPath(path)));
+  return async (path) => {
+    const names = [canonicalPath(path), await host.realPath(canonicalPath(path))];
+    return [...all].some((other) => names.some((name) => isAt(other, name)));
+  };
+}
+
+/** Restores one of them, or tells that it stays. */
+export async function restore(
+  host: Host,
+  { summary, perform, restores }: Dropped,
+  execution: Execution,
+): Promise<void> {
+  if (perform === undefined) {
+    execution.warn(summary);
+    return execution.remember(summary);
+  }
+  // The journal knows what a killed run left in between.
+  const run: Host['run'] = (command) => host.run({ ...command, changes: restores === undefined ? [] : [restores] });
+  await perform({ ...host, run }, execution.signal);
+  if (restores !== undefined) execution.release(partsOf(restores).name, restores);
+}

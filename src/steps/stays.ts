@@ -1,0 +1,87 @@
+import type { Model } from '@machineadm/document/model.ts';
+import { partsOf, type Resource } from '../host/seam/resource.ts';
+import type { ResetAction } from './prior-state/action.ts';
+import type { Memory } from './prior-state/memory.ts';
+import type { FollowUp, StepRecord } from './step.ts';
+
+/** Something of an earlier run that the document does not ask for any more. */
+export interface Dropped {
+  readonly id: string;
+  readonly summary: string;
+  /** undefined: it stays, which is told once. */
+  readonly perform?: ResetAction['perform'];
+  /** What is as it was before the first run once this is done. */
+  readonly restores?: Resource | undefined;
+  readonly owes?: readonly FollowUp[];
+}
+
+/** What stays is told once. */
+export function untold(dropped: readonly Dropped[], { notes }: StepRecord): readonly Dropped[] {
+  return dropped.filter(({ id, summary, perform }) => perform !== undefined || notes.get(id) !== summary);
+}
+
+/** Those that the document names, also as what is not to be there. */
+export function namedIn(
+  { absentNames }: Model['host'],
+  kind: string,
+  present: readonly { readonly name: string }[],
+): readonly string[] {
+  const absent = absentNames.filter((one) => one.kind === kind);
+  return [...present, ...absent].map(({ name }) => (kind === 'service' ? name.replace(/\.service$/, '') : name));
+}
+
+/** What no run takes back, and why. */
+export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory): readonly Dropped[] {
+  if (host.prune === 'Never') return [];
+  const found = new Map<string, string>();
+  const mounts = [...host.storage.mounts.map(({ path }) => path), ...namedIn(host, 'mount', [])];
+  const stays = (id: string, what: string): unknown => found.set(id, what);
+  for (const [of, { step, was }] of memory.before) {
+    const { kind, name } = partsOf(of);
+    const isMade = was === null;
+    if (step === 'hostname' && host.hostname === undefined)
+      stays('hostname', 'the host name stays: certificates, logs and a cluster know the machine by it');
+    if (step === 'users' && kind === 'user' && isMade && !namedIn(host, 'user', host.users).includes(name))
+      stays(of, `the user ${name} stays, with its files: absent: true removes it`);
+    if (step === 'groups' && kind === 'group' && isMade && !namedIn(host, 'group', host.groups).includes(name))
+      stays(of, `the group ${name} stays, as files may belong to it: absent: true removes it`);
+    if (step === 'mounts' && kind === 'mount' && !mounts.includes(name))
+      stays(of, `${name} stays mounted, as programs may work in it: absent: true unmounts it`);
+    if (step === 'mounts' && kind === 'swap' && !mounts.includes('none'))
+      stays(of, `swap on ${name} stays on, as the kernel may need the memory: swapoff turns it off`);
+    if (step === 'swap' && host.swap !== 'Disabled' && kubernetes !== undefined)
+      stays('swap', 'swap stays off: a kubelet does not start with it unless it is configured so');
+    if (step === 'containerd' && containerd === undefined && kubernetes !== undefined)
+      stays('containerd', 'the configuration of containerd stays: the node works with it');
+  }
+  for (const change of memory.acted.get('kernel-modules') ?? []) {
+    const [, module] = /^kernel-modules\/load\/(.+)$/.exec(change) ?? [];
+    if (module === undefined || host.kernelModules.some((name) => name.replaceAll('-', '_') === module)) continue;
+    stays(change, `the kernel module ${module} stays loaded until the next boot: programs may use it unseen`);
+  }
+  for (const [step, isAsked, what] of [
+    ['disks', host.storage.disks.length > 0, 'partitions stay: no run deletes data'],
+    ['filesystems', host.storage.filesystems.length > 0, 'file systems stay: no run deletes data'],
+    ['active-directory', host.activeDirectory !== undefined, 'the machine stays in the domain: a reset leaves it'],
+    ['hooks-early', host.hooks.early !== undefined, 'what early hooks did stays: machineadm does not know what it is'],
+    [
+      'hooks-before-bootstrap',
+      host.hooks.beforeBootstrap !== undefined,
+      'what hooks before the bootstrap did stays: machineadm does not know what it is',
+    ],
+    [
+      'hooks-after-bootstrap',
+      host.hooks.afterBootstrap !== undefined,
+      'what hooks after the bootstrap did stays: machineadm does not know what it is',
+    ],
+  ] as const) {
+    if (!isAsked && memory.acted.has(step)) stays(step, what);
+  }
+  const isBoolean = memory.acted.get('selinux')?.has('selinux/booleans') === true;
+  if (isBoolean && Object.keys(host.selinux?.booleans ?? {}).length === 0)
+    stays('selinux/booleans', 'SELinux booleans keep their values: setsebool -P changes them');
+  return [...found].map(([id, what]) => ({
+    id: `removals/stays/${id}`,
+    summary: `no longer in the document: ${what}`,
+  }));
+}
