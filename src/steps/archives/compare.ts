@@ -4,9 +4,9 @@ import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { isAt } from '../dropped.ts';
 import { scopeOf, sourceOf } from '../file-content.ts';
 import { type Obstacle, placeObstacle } from '../file-obstacles.ts';
-import { isAt } from '../dropped.ts';
 import type { StepRecord, UnmetRequirement } from '../step.ts';
 
 /** What an archive makes, and how it differs from what is there. */
