@@ -2,7 +2,7 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { Memory } from '../steps/prior-state/memory.ts';
 import { EMPTY_RECORD, type FollowUp, type Inventory, type StepRecord } from '../steps/step.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
-import { memoryOf, ofSources, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
+import { acting, memoryOf, ofSources, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
 
 /** The steps with `bootstraps`; a document uses at most one of them. A test checks this list. */
 export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
@@ -148,7 +148,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'instance':
       return state;
     case 'step':
-      return acting(state, record.step, record.changes);
+      return acting(state, state.open?.sources, record.step, record.changes);
     case 'run': {
       const { run, command, lasting, written, sources, bootId } = record;
       const commands = new Set([...state.commands, command]);
@@ -221,21 +221,13 @@ export function isBootstrapped(
   return state.proven && (document?.lastingDigest === undefined || state.bootstrappedFrom !== undefined);
 }
 
-function acting(state: JournalState, step: string, changes: readonly string[]): JournalState {
-  if (changes.length === 0) return state;
-  const acted = new Map(state.acted).set(step, new Set([...(state.acted.get(step) ?? []), ...changes]));
-  const by = sourcesKey(state.open?.sources);
-  const actedFor = new Map(state.actedFor).set(by, new Set([...(state.actedFor.get(by) ?? []), step]));
-  return { ...state, acted, actedFor };
-}
-
 function afterStepRecord(
   state: JournalState,
   record: Extract<JournalRecord, { is: 'started' | 'note' | 'done' }>,
 ): JournalState {
   const memory = afterChange(state.steps.get(record.step) ?? NO_MEMORY, record);
   const steps = new Map(state.steps).set(record.step, memory);
-  const acted = acting({ ...state, steps }, record.step, [record.change]);
+  const acted = acting({ ...state, steps }, state.open?.sources, record.step, [record.change]);
   if (record.is === 'note') return { ...acted, proven: state.proven || record.step === PROOF_STEP };
   if (record.is === 'started') return acted;
   const doneInRun = new Set([...state.doneInRun, record.change]);

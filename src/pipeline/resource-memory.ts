@@ -90,3 +90,17 @@ export function memoryOf(state: OfJournal, sources?: readonly string[]): Memory 
   const own = [...acted].filter(([step]) => steps?.has(step) === true);
   return { ...rest, before: ofSources(before, sources), acted: new Map(own) };
 }
+
+/** The same state after a step made or began these changes, for a document with these sources. */
+export function acting<State extends Pick<OfJournal, 'acted' | 'actedFor'>>(
+  state: State,
+  sources: readonly string[] | undefined,
+  step: string,
+  changes: readonly string[],
+): State {
+  if (changes.length === 0) return state;
+  const add = (to: Memory['acted'], key: string, more: readonly string[]) =>
+    new Map(to).set(key, new Set([...(to.get(key) ?? []), ...more]));
+  const actedFor = add(state.actedFor, sourcesKey(sources), [step]);
+  return { ...state, acted: add(state.acted, step, changes), actedFor };
+}
