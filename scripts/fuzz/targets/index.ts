@@ -5,7 +5,7 @@ import { controlPlane } from './control-plane.ts';
 import { documentJson, documentYaml, merge, variables } from './document.ts';
 import { life } from './life.ts';
 import { accounts, journalctl, kubeadmOutput, storage, system, units } from './machine.ts';
-import { activeDirectory, archives, certificates } from './materials.ts';
+import { activeDirectory, archives, certificates, unpacked } from './materials.ts';
 import { criReplies, http2Frames, httpAnswers, kubeconfig, metadata } from './network.ts';
 import { journal, kept, prepared, spool, status, summary } from './state.ts';
 import { convertedYaml, log, templates, toml } from './texts.ts';
@@ -54,6 +54,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   kubeadmOutput,
   certificates,
   archives,
+  unpacked,
   activeDirectory,
   windows,
   life,

@@ -1,6 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { posix } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { archiveImages } from '@machineadm/archives/images.ts';
+import { ArchiveRefusal, manifestOf } from '@machineadm/archives/manifest.ts';
+import { storedBytes } from '@machineadm/archives/stored-bytes.ts';
 import { tarHeader } from '@machineadm/archives/write-tar.ts';
 import { caCertHash } from '@machineadm/convert/kubernetes/certificate-hash.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';
@@ -11,6 +14,7 @@ import { readBlob } from '../../../src/steps/active-directory/blob.ts';
 import { readKeytab } from '../../../src/steps/active-directory/keytab.ts';
 import { authoritiesOf, fingerprintsIn } from '../../../src/steps/certificate-authorities/certificates.ts';
 import { openArchive, tarSource } from '../../../src/steps/images/archive.ts';
+import { tarOf, zipOf } from '../../../test/support/archives.ts';
 import { selfSigned } from '../../../test/support/certificates.ts';
 import { tar } from '../../../test/support/image-archive.ts';
 import { inlineSecret, kubernetesModel } from '../../../test/support/kubernetes-model.ts';
@@ -165,6 +169,55 @@ export const archives: FuzzTarget = {
     } catch (error) {
       // Documented of both: what they say is told by the step as `ImageArchiveInvalid`.
       if (error instanceof RangeError || isDecompression(error)) return error.message;
+      throw error;
+    }
+  },
+};
+
+const [TARRED, ZIPPED] = [tarOf, zipOf].map((pack) =>
+  pack([
+    { name: 'bin/', type: '5' },
+    { name: 'bin/tool', content: 'tool\n' },
+    { name: 'bin/link', type: '2', target: 'tool' },
+    { name: 'share/doc/text', content: 'text\n', mode: 0o644 },
+  ]),
+) as [Buffer, Buffer];
+
+/** What leads out of the directory, or is no file, is refused before anything is written. */
+export const unpacked: FuzzTarget = {
+  name: 'unpacked-archives',
+  reads: 'Archives that are unpacked: tar, gzip, zstd, zip, with paths, links, devices and sizes',
+  seeds: [TARRED, ZIPPED, gzipSync(TARRED), zstdCompressSync(TARRED)].map(latin1),
+  tokens: [
+    '../',
+    '/',
+    '..',
+    '\x00',
+    'ustar\x00',
+    '77777777777',
+    '2',
+    '5',
+    'PK\x03\x04',
+    'PK\x01\x02',
+    'PK\x05\x06',
+    'L',
+    'K',
+    'x',
+  ],
+  isBinary: true,
+  grammar: [checksummed],
+  run: async (input) => {
+    try {
+      const entries = await manifestOf(storedBytes(bytesOf(input)), { exclude: [], stripComponents: 0 });
+      for (const entry of entries) {
+        const leads = entry.type === 'symlink' ? posix.join(posix.dirname(entry.path), entry.target) : entry.path;
+        if (leads.startsWith('/') || leads.split('/').includes('..')) throw new TypeError(`${leads} is taken`);
+      }
+      return JSON.stringify(entries);
+    } catch (error) {
+      // Documented of both: what they say is told by the step as `ArchiveInvalid`.
+      if (error instanceof ArchiveRefusal || error instanceof RangeError || isDecompression(error))
+        return error.message;
       throw error;
     }
   },

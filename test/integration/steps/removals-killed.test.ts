@@ -32,6 +32,7 @@ const EVERYTHING = `host:
 const MUTATIONS = [
   'writeFile',
   'writeLink',
+  'linkFile',
   'removeFile',
   'removeDirectory',
   'makeDirectory',

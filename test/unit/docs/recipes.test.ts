@@ -9,6 +9,7 @@ import { loadDocument } from '@machineadm/document/load.ts';
 import { tarOf } from '../../support/archives.ts';
 import { driftMachine } from '../../support/drift-machine.ts';
 import { planHost, runHost } from '../../support/host-run.ts';
+import { assertSameTree, resetHost, treeOf } from '../../support/undo-bench.ts';
 import { memoryJournal } from '../pipeline/fake-steps.ts';
 
 const RECIPES = resolve(import.meta.dirname, '../../../docs/recipes');
@@ -58,7 +59,7 @@ describe('the recipes', () => {
   });
 
   for (const page of PAGES) {
-    test(`the document of ${basename(page, '.md')} prepares a machine without a command, and the second run changes nothing`, async () => {
+    test(`the document of ${basename(page, '.md')} prepares a machine without a command, the second run changes nothing, and a reset restores the machine`, async () => {
       const loaded = await loadDocument([{ name: page, bytes: Buffer.from(documentOf(page)) }], {
         agentVersion: '0.1.0',
         resolveVariables: async () => ({ value: 'node-1' }),
@@ -70,9 +71,12 @@ describe('the recipes', () => {
       // Disks are partitioned and formatted by the tests with loop devices: test/integration/steps/storage.test.ts.
       const without = model.host.storage.disks.length > 0 ? ['disks', 'filesystems', 'mounts'] : [];
       const run = { machine: imageOfFamilies(), journal: memoryJournal(), model, without };
+      const before = treeOf(run.machine);
       assert.notDeepEqual(await planHost(run), []);
       await runHost(run);
       assert.deepEqual(await planHost(run), []);
+      await resetHost(run.machine, run.journal);
+      assertSameTree(run.machine, before, 'after the reset');
     });
   }
 });
