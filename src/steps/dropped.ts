@@ -1,4 +1,5 @@
 import { dirname } from 'node:path/posix';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import {
@@ -131,7 +132,9 @@ export function droppedResources(model: Model, memory: Memory): Memory['before']
     if (step === 'hosts' && isNamed(memory)) return model.host.hosts !== undefined || name !== HOSTS_FILE;
     return ASKED[step]?.(model, name, kind) ?? true;
   };
-  return new Map([...memory.before].filter(([of, before]) => !isAsked(of, before)));
+  // Of what earlier versions recorded, nobody knows what was made of it: only a reset restores that.
+  const isKnown = (of: Resource, { isMarked }: BeforeRecord): boolean => isMarked || memory.after.has(of);
+  return new Map([...memory.before].filter(([of, before]) => isKnown(of, before) && !isAsked(of, before)));
 }
 
 /**
@@ -247,6 +250,11 @@ export async function restore(
   }
   // The journal knows what a killed run left in between.
   const run: Host['run'] = (command) => host.run({ ...command, changes: restores === undefined ? [] : [restores] });
-  await perform({ ...host, run }, execution.signal);
+  await perform({ ...host, run }, execution.signal).catch((error: unknown) => {
+    if (!(error instanceof MachineadmError) || error.reason !== 'ResetFailed') throw error;
+    const remedy = 'Remove the cause and run again, or set host.prune to Never to leave it as it is.';
+    const failed = { reason: 'HostStepFailed', summary: error.message, remedy, retryable: true } as const;
+    throw new MachineadmError({ ...failed, evidence: error.evidence, cause: error });
+  });
   if (restores !== undefined) execution.release(partsOf(restores).name, restores);
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { parse, stringify } from 'yaml';
 import { planSteps } from '../../../src/pipeline/plan.ts';
+import { StepFailure } from '../../../src/pipeline/runner.ts';
 import { removals } from '../../../src/steps/removals.ts';
 import { loaded } from '../../support/document.ts';
 import { driftMachine, EVERYTHING } from '../../support/drift-machine.ts';
@@ -130,6 +132,38 @@ for (const [name, yaml] of Object.entries(UNDO_DOCUMENTS)) {
     });
   });
 }
+
+test('what an earlier version recorded without what it made of it is left to a reset', async () => {
+  const [model, machine, journal] = [await hostDocument('timezone: Europe/Zurich'), wholeMachine(), memoryJournal()];
+  await provisionHost(machine, model, journal);
+  assert.equal((await plan(machine, journal, NOTHING)).length, 2);
+  const earlier = memoryJournal();
+  for (const record of journal.records) {
+    if (record.is !== 'after') earlier.append(record.is === 'before' ? { ...record, v: 1 } : record);
+  }
+  assert.deepEqual(await plan(machine, earlier, NOTHING), []);
+});
+
+test('a command that fails is an error of the run, which the next one meets again', async () => {
+  const model = await hostDocument('users: [{name: ada, shell: /bin/bash}]');
+  const usermod = { fails: false };
+  const machine = wholeMachine();
+  const run = machine.run.bind(machine);
+  machine.run = async (command) =>
+    usermod.fails && command.program === 'usermod'
+      ? { status: 1, stdout: '', stderr: 'passwd is locked\n', timedOut: false }
+      : await run(command);
+  const journal = memoryJournal();
+  await provisionHost(machine, model, journal);
+  usermod.fails = true;
+  await assert.rejects(provisionHost(machine, NOTHING, journal), (failure: unknown) => {
+    const error = failure instanceof StepFailure ? failure.error : failure;
+    return error instanceof MachineadmError && error.reason === 'HostStepFailed' && /prune to Never/.test(error.remedy);
+  });
+  usermod.fails = false;
+  await provisionHost(machine, NOTHING, journal);
+  assert.match(machine.text('/etc/passwd') ?? '', /^ada:.*:\/bin\/sh$/m);
+});
 
 /** The entry of the table for a field: of those that match, the one that names the most of it. */
 function entryFor(field: string) {
