@@ -25,6 +25,10 @@ export const CODES = {
   ),
   UninitializedTaint: note('The taint that Cluster API gives every worker was added, and is removed by it.'),
   KubeletLocalMode: note('The feature gate that Cluster API sets for this version was added.'),
+  ClusterUnknown: decision(
+    'No Cluster is in the input: its endpoint, networks and name are left out, and kubeadm uses its defaults.',
+  ),
+  PatchesNotApplied: decision('Patches of the ClusterClass change this template for each Cluster: they are not applied.'),
   CertificatesByKubeadm: warning('No certificate authorities are in the input: kubeadm makes them on the machine.'),
   MachineNameUnknown: warning('The name in `metadata` is not that of a Machine.'),
   RetryJoin: warning(
@@ -105,8 +109,12 @@ export const CODES = {
   HookTimeout: note('The commands of a group end after ten minutes; today they may run forever.'),
   EveryBoot: note('Commands of bootCommands run at every boot, as today.'),
   CommandOnce: note('cloud-init-per once is the frequency of the group.'),
+  InstallsKubernetes: warning(
+    'Commands install Kubernetes or the container runtime: the steps that need them wait for the commands, and their versions are checked only then.',
+  ),
   CommandRunsKubeadm: warning('A command runs kubeadm itself.'),
   CommandUsesKubeadmFile: warning("A command names the file of the other carrier, which isn't there."),
+  NameByCommand: note('A command writes the name of the node into the file of kubeadm, as today.'),
   CommandMovedFile: note("Commands name Ignition's /etc/kubeadm.yml; they now name machineadm's."),
 
   // Kubernetes.

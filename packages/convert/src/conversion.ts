@@ -6,9 +6,9 @@ import type { SecretBook } from './secrets.ts';
 
 /** What the caller can specify in addition to the input. */
 export interface ConvertOptions {
-  /** Of the machine, where the input does not determine it; with a control plane, which of its documents to return. */
+  /** Of the machine, where the input does not determine it; of several documents, which to return. */
   readonly role?: Role | undefined;
-  /** `v1.35.2`, where the input has none, or to override it. */
+  /** `v1.35.2`, where the input has none. */
   readonly kubernetesVersion?: string | undefined;
   /** For files with contentFormat Template; default: the version of the control plane in the input. */
   readonly controlPlaneVersion?: string | undefined;
@@ -35,6 +35,8 @@ export interface Surroundings {
     /** True: it is the name of a Machine, or of its own KubeadmConfig. */
     readonly isMachine: boolean;
   };
+  /** True: the Cluster is in the input, and what it does not have is not set. */
+  readonly hasCluster: boolean;
   readonly clusterName: string | undefined;
   readonly kubernetesVersion: string | undefined;
   readonly controlPlaneVersion: string | undefined;
@@ -42,10 +44,14 @@ export interface Surroundings {
   readonly podSubnets: readonly string[];
   readonly serviceSubnets: readonly string[];
   readonly dnsDomain: string | undefined;
+  /** Of its ClusterClass, which change this template. */
+  readonly patches: readonly string[];
   /** Kind of the infrastructure object, which identifies the provider: `AzureMachineTemplate`. */
   readonly infrastructure: string | undefined;
   /** True: a KubeadmControlPlane created the machine. */
   readonly ofControlPlane: boolean;
+  /** What the object that creates the machines, or the Machine, makes of them. */
+  readonly kind: 'control plane' | 'worker' | undefined;
   /** The configuration's namespace, for Secrets by name. */
   readonly namespace: string | undefined;
 }

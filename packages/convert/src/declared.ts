@@ -1,7 +1,7 @@
 import type { PathSegment } from '@machineadm/document/diagnostics.ts';
 import { formatPath, printableKey } from '@machineadm/document/diagnostics.ts';
 import type { Role } from '@machineadm/document/model.ts';
-import type { ConvertOptions } from './conversion.ts';
+import type { ConvertOptions, Surroundings } from './conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
 import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
 import type { InputObject, Inputs } from './inputs.ts';
@@ -11,9 +11,9 @@ import { relatedObjectsOf } from './related-objects.ts';
 import type { Report } from './report.ts';
 import { Source } from './source.ts';
 import type { Spec } from './spec.ts';
-import { readCommands, readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
+import { readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './user-data/container-linux.ts';
-import { findSubstitution, markEnvironment } from './user-data/environment.ts';
+import { surroundingsCommand } from './user-data/unit-surroundings.ts';
 import { yamlValue } from './yaml.ts';
 
 /** A user's configuration, and its place in its object. */
@@ -64,9 +64,11 @@ export async function convertDeclared(
   const expressions = new Expressions();
   const isIgnition = isMap(written) && written.format === 'ignition';
   const value = isIgnition ? templated : markTree(templated, placeOf, expressions, report);
-  const spec = await readSpec(value, object, path, expressions, report);
+  const spec = await readSpec(value, object, path, report);
   const documents: ConvertedDocument[] = [];
-  const roles = rolesOf(object, spec, options, report);
+  const { patches } = surroundings;
+  if (patches.length > 0) report.add('PatchesNotApplied', object.title, patches.map(printableKey).join(', '));
+  const roles = rolesOf(object, spec, surroundings, options, report);
   for (const role of roles) {
     const context = { report, expressions, options, surroundings, object: object.title };
     documents.push(...(await convertSpec(spec, role, inputs.secrets, context)));
@@ -80,7 +82,6 @@ async function readSpec(
   value: unknown,
   object: InputObject,
   path: readonly PathSegment[],
-  expressions: Expressions,
   report: Report,
 ): Promise<Spec> {
   const whole = Source.of(withPart(object.value, path, value), object.title, report);
@@ -95,18 +96,14 @@ async function readSpec(
           Source.of(await yamlValue(text, additional, report), additional.place, report, CONTAINER_LINUX),
           report,
         );
-  const environmentFiles = parts?.environmentFiles ?? [];
-  const substitution = findSubstitution(readCommands(source.get('preKubeadmCommands')), environmentFiles, report);
-  const { file } = substitution;
   for (const part of CONFIGURATIONS) {
-    if (file !== undefined) source.replace(part, (configuration) => markEnvironment(configuration, file, expressions));
     // TypeMeta, which v1beta1 embeds.
     for (const name of ['apiVersion', 'kind']) source.get(part, name).drop('TypeMeta');
   }
   const first = readKubeadmConfigSpec(source, report);
   return {
     ...first,
-    beforeCommands: substitution.commands,
+    beforeCommands: [...surroundingsCommand(parts?.surroundings ?? []), ...first.beforeCommands],
     files: [...first.files, ...(parts?.files ?? [])],
     users: [...first.users, ...(parts?.users ?? [])],
     groups: parts?.groups ?? [],
@@ -138,22 +135,37 @@ function dropObject(whole: Source, object: InputObject, path: readonly PathSegme
   for (const [, field] of fields) field.drop('ControllerFields');
 }
 
-function rolesOf(object: InputObject, spec: Spec, { role }: ConvertOptions, report: Report): readonly Role[] {
-  const ofControlPlane = object.kind.startsWith('KubeadmControlPlane');
-  const initializes = spec.init.exists || spec.cluster.exists || ofControlPlane;
-  const joinsControlPlane = ofControlPlane || spec.join.get('controlPlane').isMap || (initializes && spec.join.exists);
+/**
+ * The roles of the machines of a configuration: by the object that creates them, else by the parts that it has. A template
+ * without either is a worker's: the provider then joins with defaults (kubeadmconfig_controller.go).
+ */
+function rolesOf(
+  object: InputObject,
+  spec: Spec,
+  { kind, ofControlPlane }: Surroundings,
+  { role }: ConvertOptions,
+  report: Report,
+): readonly Role[] {
+  const hasControlPlane = spec.join.get('controlPlane').isMap;
+  if (kind === 'worker' && hasControlPlane) {
+    report.add('RoleUnclear', object.title, 'its machines are workers, and joinConfiguration.controlPlane is set');
+    return [];
+  }
+  const isTemplate = object.kind === 'KubeadmConfigTemplate';
+  // Templates are for the controllers of workers, which give no initConfiguration to anybody.
+  const initializes = kind !== 'worker' && !isTemplate && (spec.init.exists || spec.cluster.exists || ofControlPlane);
+  const joinsControlPlane = hasControlPlane || ofControlPlane || (initializes && spec.join.exists);
+  const isWorker = !initializes && !joinsControlPlane && (kind === 'worker' || isTemplate || spec.join.exists);
   const possible: readonly Role[] = [
     ...(initializes ? (['InitControlPlane'] as const) : []),
     ...(joinsControlPlane ? (['JoinControlPlane'] as const) : []),
-    ...(!initializes && !joinsControlPlane && spec.join.exists ? (['Worker'] as const) : []),
+    ...(isWorker ? (['Worker'] as const) : []),
   ];
-  if (role === undefined) {
-    if (possible.length === 0) {
-      report.add('RoleUnclear', object.title, 'it has neither initConfiguration nor joinConfiguration: give --role');
-    }
-    return possible;
+  if (possible.length === 0 && role === undefined) {
+    report.add('RoleUnclear', object.title, 'it has neither initConfiguration nor joinConfiguration: give --role');
   }
-  const fits = possible.length === 0 || possible.includes(role) || (!ofControlPlane && role !== 'InitControlPlane');
-  if (!fits) report.add('RoleUnclear', object.title, `it is not a ${role}; it can become ${possible.join(' or ')}`);
-  return fits ? [role] : [];
+  if (role === undefined || possible.length === 0) return role === undefined ? possible : [role];
+  if (possible.includes(role)) return [role];
+  report.add('ObjectIgnored', object.title, `it is not a ${role}; it can become ${possible.join(' or ')}`);
+  return [];
 }

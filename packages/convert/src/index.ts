@@ -35,12 +35,13 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   const report = new Report();
   const inputs = await readInputs(texts, report);
   const documents: ConvertedDocument[] = [];
+  let leftOut = false;
   const carried = new Set(inputs.userData.flatMap(({ secret }) => secret?.name ?? []));
   for (const { format, content, title, secret } of inputs.userData) {
     const expressions = new Expressions();
     const spec =
       format === 'ignition'
-        ? await readIgnition(content, title, expressions, report)
+        ? await readIgnition(content, title, report)
         : await readCloudConfig(String(content), title, expressions, report);
     if (spec === undefined) continue;
     const surroundings = relatedObjectsOf(secret, inputs, options);
@@ -58,8 +59,13 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   for (const object of inputs.objects) {
     const declared = declaredOf(object, report);
     // The provider's Secret of a configuration has the same name, and is more complete.
-    if (declared === undefined || carried.has(object.name)) tellIgnored(object, declared, report);
-    else documents.push(...(await convertDeclared(declared, inputs, options, report)));
+    if (declared === undefined || carried.has(object.name)) {
+      tellIgnored(object, declared, report);
+      continue;
+    }
+    const converted = await convertDeclared(declared, inputs, options, report);
+    leftOut ||= converted.length === 0;
+    documents.push(...converted);
   }
   for (const { namespace, name, data, named } of inputs.secrets) {
     const unused = Array.from(data.keys()).filter((key) => !named.has(key));
@@ -68,8 +74,10 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
       report.add('ObjectIgnored', title, `no configuration names ${unused.map(printableKey).join(', ')}`);
   }
   if (documents.length === 0 && report.decisions.every(({ severity }) => severity !== 'error')) {
+    const names = texts.map(({ name }) => name).join(', ');
     const kinds = 'KubeadmConfig, KubeadmControlPlane, a Template of them, or a bootstrap data Secret';
-    report.add('InputUnknown', texts.map(({ name }) => name).join(', '), `expected ${kinds}`);
+    if (leftOut) report.add('RoleUnclear', names, `nothing in it can become a ${options.role}`);
+    else report.add('InputUnknown', names, `expected ${kinds}`);
   }
   const failed = report.decisions.some(({ severity }) => severity === 'error');
   return { documents: failed ? [] : documents, decisions: report.decisions, dropped: report.dropped };

@@ -23,10 +23,14 @@ export function relatedObjectsOf(
           belongsTo(one, object),
         );
   const controlPlanes = ofKind('KubeadmControlPlane');
-  const owner = [machine, object, deployment].flatMap((one) => (one === undefined ? [] : clusterNameOf(one)))[0];
   const clusters = ofKind('Cluster');
+  const classes = object === undefined ? [] : ofKind('ClusterClass').map((one) => ({ one, ...classNames(one) }));
+  const workers = classes.find(({ workers }) => workers.has(object?.name ?? ''));
+  const ownClass = workers ?? classes.find(({ controlPlane }) => controlPlane === object?.name);
+  const owner = [machine, object, deployment].flatMap((one) => (one === undefined ? [] : clusterNameOf(one)))[0];
   const cluster =
     clusters.find(({ name }) => name === owner) ??
+    clusters.find(({ value }) => ownClass !== undefined && classNameOf(value) === ownClass.one.name) ??
     clusters.find(({ value }) => text(at(value, 'spec', 'controlPlaneRef', 'name')) === object?.name) ??
     (clusters.length === 1 ? clusters[0] : undefined);
   const network = at(cluster?.value, 'spec', 'clusterNetwork');
@@ -45,11 +49,14 @@ export function relatedObjectsOf(
       uid,
       isMachine: machine !== undefined || object?.kind === 'KubeadmConfig' || object?.kind === 'Secret',
     },
+    hasCluster: cluster !== undefined,
     clusterName: cluster?.name ?? owner,
+    patches: patchesOf(object, classes.map(({ one }) => one)),
     kubernetesVersion:
       text(at(machine?.value, 'spec', 'version')) ??
       text(at(deployment?.value, 'spec', 'template', 'spec', 'version')) ??
-      text(at(object?.value, 'spec', 'version')),
+      text(at(object?.value, 'spec', 'version')) ??
+      text(at(cluster?.value, 'spec', 'topology', 'version')),
     controlPlaneVersion:
       options.controlPlaneVersion ??
       text(at(controlPlane?.value, 'spec', 'version')) ??
@@ -60,8 +67,59 @@ export function relatedObjectsOf(
     dnsDomain: text(at(network, 'serviceDomain')),
     infrastructure: infrastructureOf([object, machine, deployment], all),
     ofControlPlane,
+    kind: kindOf(ofControlPlane, machine, deployment ?? workers?.one),
     namespace: object?.namespace,
   };
+}
+
+const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
+
+/** As the provider decides it: by the label of the Machine, which its creator sets (kubeadmconfig_controller.go). */
+function kindOf(
+  ofControlPlane: boolean,
+  machine: InputObject | undefined,
+  workers: InputObject | undefined,
+): Surroundings['kind'] {
+  const labels = at(machine?.value, 'metadata', 'labels');
+  if (ofControlPlane || (isMap(labels) && Object.hasOwn(labels, CONTROL_PLANE_LABEL))) return 'control plane';
+  return machine === undefined && workers === undefined ? undefined : 'worker';
+}
+
+/** The templates that a ClusterClass names (cluster-api api/core/{v1beta1,v1beta2}/clusterclass_types.go). */
+function classNames({ value }: InputObject): {
+  readonly controlPlane: string | undefined;
+  readonly workers: ReadonlySet<string>;
+} {
+  const controlPlane = at(value, 'spec', 'controlPlane');
+  const pools = ['machineDeployments', 'machinePools'].flatMap((list): readonly unknown[] => {
+    const found = at(value, 'spec', 'workers', list);
+    return Array.isArray(found) ? found : [];
+  });
+  return {
+    controlPlane: text(at(controlPlane, 'ref', 'name')) ?? text(at(controlPlane, 'templateRef', 'name')),
+    workers: new Set(
+      pools.flatMap(
+        (one) =>
+          text(at(one, 'template', 'bootstrap', 'ref', 'name')) ?? text(at(one, 'bootstrap', 'templateRef', 'name')) ?? [],
+      ),
+    ),
+  };
+}
+
+/** The names of the patches that change a template for a Cluster: by its kind, for which classes of workers whatever. */
+function patchesOf(object: InputObject | undefined, classes: readonly InputObject[]): readonly string[] {
+  const lists = classes.map(({ value }) => at(value, 'spec', 'patches'));
+  return lists.flatMap((patches) => (Array.isArray(patches) ? patches : [])).flatMap((patch: unknown) => {
+    const definitions = at(patch, 'definitions');
+    const kinds = Array.isArray(definitions) ? definitions.map((one) => text(at(one, 'selector', 'kind'))) : [];
+    const changes = kinds.includes(object?.kind) || at(patch, 'external') !== undefined;
+    return changes ? [text(at(patch, 'name')) ?? 'unnamed'] : [];
+  });
+}
+
+function classNameOf(cluster: unknown): string | undefined {
+  const topology = at(cluster, 'spec', 'topology');
+  return text(at(topology, 'class')) ?? text(at(topology, 'classRef', 'name'));
 }
 
 /**

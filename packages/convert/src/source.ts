@@ -75,12 +75,6 @@ export class Source implements Placed {
     return source;
   }
 
-  /** Replaces a part for all later readers. */
-  replace(name: string, change: (value: unknown) => unknown): void {
-    const part = this.#part(name);
-    this.#parts.set(name, new Source(change(part.#value), part.path, part.#told, this.#reading));
-  }
-
   text(): string | undefined {
     if (!this.#take()) return undefined;
     if (typeof this.#value === 'string') return this.#value;

@@ -8,8 +8,7 @@ import type { Report } from './report.ts';
 /** Where the value of a variable of the converted document comes from. */
 export type VariableSection =
   | { readonly instanceData: string }
-  | { readonly file: string }
-  | { readonly envFile: { readonly path: string; readonly key: string } };
+  | { readonly file: string };
 
 /**
  * The document's reference to a variable, `${name}`; the same text is escaped as `$${name}` where it would be replaced.
@@ -68,12 +67,6 @@ export class Variables {
 
   #nameOf(expression: string, report: Report, object: string): string {
     if (expression.startsWith('=')) return expression.slice(1);
-    const [, path, key] = /^envFile:([^:]+):(\w+)$/.exec(expression) ?? [];
-    if (path !== undefined && key !== undefined) {
-      this.#sources.set(key, { envFile: { path, key } });
-      report.add('VariableMade', object, `${key} of ${path} is \${${key}}`);
-      return key;
-    }
     const name = expression.replace(/[^A-Za-z0-9_]+/g, '_');
     this.#sources.set(name, { instanceData: expression });
     report.add('VariableMade', object, `${expression} is \${${name}}`);

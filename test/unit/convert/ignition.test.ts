@@ -93,10 +93,13 @@ describe("the provider's Ignition config", () => {
       [],
       'empty structs of the provider are nothing to decide',
     );
-    assert.deepEqual(document.variables, {
-      COREOS_CUSTOM_HOSTNAME: { envFile: { path: '/run/metadata/flatcar', key: 'COREOS_CUSTOM_HOSTNAME' } },
-    });
-    assert.deepEqual(document.kubernetes.node, { name: '${COREOS_CUSTOM_HOSTNAME}' });
+    // The commands write the name into the file of kubeadm, from the environment that its unit had.
+    assert.equal(document.kubernetes.node, undefined);
+    const { commands } = document.host.hooks.beforeBootstrap;
+    assert.equal(commands[0], 'set -e');
+    assert.match(commands[1], /name: "\$\{COREOS_CUSTOM_HOSTNAME\}"\|' \/run\/kubeadm\/kubeadm-join-config\.yaml$/);
+    assert.match(commands[2], /network-online\.target|^if \[ -r \/run\/metadata\/flatcar \]; then[^]*does not exist/);
+    document.host.hooks.beforeBootstrap.commands = commands.slice(3);
     assert.deepEqual(
       [document.kubernetes.role, document.kubernetes.bootstrapper],
       ['Worker', { kubeadm: { verbosity: 3 } }],
@@ -125,7 +128,14 @@ describe("the provider's Ignition config", () => {
         { name: 'update-engine.service', masked: true },
       ],
       hooks: {
-        beforeBootstrap: { shell: 'bash', commands: ['set -e', 'systemctl stop locksmithd'] },
+        beforeBootstrap: {
+          shell: 'bash',
+          commands: [
+            'envsubst < /run/kubeadm/kubeadm-join-config.yaml > /run/kubeadm/kubeadm-join-config.yaml.tmp',
+            'mv /run/kubeadm/kubeadm-join-config.yaml.tmp /run/kubeadm/kubeadm-join-config.yaml',
+            'systemctl stop locksmithd',
+          ],
+        },
         afterBootstrap: { commands: ['echo joined > /etc/motd'] },
         singleScript: true,
       },
@@ -140,7 +150,7 @@ describe("the provider's Ignition config", () => {
     const { conversion, document } = await convertIgnition({ ...CONFIG, storage: { files } });
     const commands: string[] = document.host.hooks.beforeBootstrap.commands;
     assert.match(
-      commands[1] ?? '',
+      commands.at(-1) ?? '',
       /if true; then\n {2}sed -i s\/a\/b\/ \/run\/kubeadm\/kubeadm-join-config\.yaml\nfi/,
     );
     assert.ok(codesOf(conversion, 'note').includes('CommandMovedFile'));
@@ -196,12 +206,15 @@ etcd: {version: 3}
     };
     const conversion = await converting([config(spec)], { kubernetesVersion: 'v1.35.2' });
     const document = parse(conversion.documents[0]?.yaml ?? '');
-    assert.equal(document.kubernetes.node.name, '${COREOS_EC2_HOSTNAME}');
+    assert.equal(document.kubernetes.node, undefined);
+    assert.deepEqual(codesOf(conversion, 'note').filter((code) => code === 'NameByCommand'), ['NameByCommand']);
     assert.deepEqual(document.host.files, [
       { path: '/etc/b', contentFrom: { secret: 'b' }, mode: '0600', owner: 'root:root' },
     ]);
     assert.equal(document.secrets.b.value, 'secret\n');
-    assert.equal(document.host.hooks, undefined);
+    const { commands } = document.host.hooks.beforeBootstrap;
+    assert.match(commands[1], /COREOS_EC2_HOSTNAME/);
+    assert.match(commands[2], /done <\/run\/metadata\/coreos\n/);
     assert.deepEqual(
       conversion.decisions.filter(({ code }) => code === 'ContainerLinuxConfigDropped').map(({ at }) => at),
       ['KubeadmConfig a: spec.ignition.containerLinuxConfig.additionalConfig: etcd.version'],
@@ -224,7 +237,7 @@ etcd: {version: 3}
       files: [{ path: '/etc/a', content: 'a', append: true, permissions: '0644' }],
     };
     const conversion = await converting([config(spec)], { kubernetesVersion: 'v1.35.2' });
-    assert.deepEqual(codesOf(conversion, 'decision'), ['PasswordLogin']);
+    assert.deepEqual(codesOf(conversion, 'decision'), ['ClusterUnknown', 'PasswordLogin']);
     for (const code of ['GroupsInIgnition', 'AppendInIgnition'])
       assert.ok(codesOf(conversion, 'warning').includes(code), code);
   });

@@ -2,6 +2,7 @@ import type { HookGroupSection } from '@machineadm/document/host-parts/hooks.ts'
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';
+import { placeholderCommand, placeholderName } from '../kubernetes/placeholder.ts';
 import type { CommandSpec, Spec } from '../spec.ts';
 import { whole } from './shell-syntax.ts';
 
@@ -27,6 +28,9 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
   const ofIgnition = isScript && spec.flavour === 'ignition';
   const shell = isScript ? (ofIgnition ? 'bash' : undefined) : 'cmd';
   const file = initializes ? INIT_FILE : JOIN_FILE;
+  const registration = (initializes ? spec.init : spec.join).get('nodeRegistration');
+  const placeholder = isScript ? placeholderName(registration, spec) : undefined;
+  if (placeholder !== undefined) report.add('NameByCommand', registration.get('name'), placeholder);
   const group = (commands: readonly CommandSpec[], begins: boolean): HookGroupSection | undefined => {
     const [first] = commands;
     if (first === undefined) return undefined;
@@ -38,6 +42,7 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
       onError: isScript ? undefined : 'Continue',
       commands: [
         ...(ofIgnition && begins ? ['set -e'] : []),
+        ...(placeholder === undefined || !begins ? [] : [placeholderCommand(placeholder, file)]),
         ...whole(commands, isScript).map(({ command, at }) => withKubeadmFile(command, at, spec, file, conversion)),
       ],
     };
@@ -46,6 +51,7 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
   if (after !== undefined && spec.flavour === 'cloud-config') {
     report.add('AfterFailure', after.at, 'put commands that must always run into a separate systemd unit');
   }
+  reportInstalls(spec, conversion.report);
   const early = convertEarly(spec, conversion);
   const beforeBootstrap = group(spec.beforeCommands, true);
   const afterBootstrap =
@@ -118,6 +124,24 @@ function withKubeadmFile(
   if (spec.flavour !== 'ignition' || !command.includes(IGNITION_FILE)) return command;
   report.add('CommandMovedFile', at, file);
   return command.replaceAll(IGNITION_FILE, file);
+}
+
+/** Packages, downloads and system extensions of Kubernetes and of the runtime. */
+const INSTALLS: readonly RegExp[] = [
+  /\b(?:apt-get|apt|yum|dnf|zypper|tdnf|snap|microdnf)\b[^\n;&|]*\binstall\b[^;&|]*?\b(?:kubelet|kubeadm|kubectl|containerd|cri-o)\b/,
+  /\b(?:dl\.k8s\.io|pkgs\.k8s\.io|packages\.cloud\.google\.com\/apt|kubernetes-release|storage\.googleapis\.com\/k8s-)/,
+  /\bgithub\.com\/containerd\/containerd\/releases\b|\/kubernetes-v?[^/\s]*\.raw\b/,
+  /\b(?:curl|wget|az storage blob download|gsutil|aws s3 cp|ctr[^\n]*images? import)\b[^\n]*\b(?:kubelet|kubeadm|kubectl|kube-(?:apiserver|proxy))\b/,
+];
+
+function reportInstalls({ files, beforeCommands }: Spec, report: Conversion['report']): void {
+  for (const { text, at } of [
+    ...files.map(({ content, at }) => ({ text: content, at })),
+    ...beforeCommands.map(({ command, at }) => ({ text: command, at })),
+  ]) {
+    if (INSTALLS.some((pattern) => pattern.test(text)))
+      report.add('InstallsKubernetes', at, 'better in the image: a run can check it before any change then');
+  }
 }
 
 function lint({ command, at }: CommandSpec, spec: Spec, { report }: Conversion): void {

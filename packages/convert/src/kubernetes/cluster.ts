@@ -5,6 +5,7 @@ import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
 import { nonEmpty, omitEmpty } from './components.ts';
 import { readDuration, readValidity } from './durations.ts';
+import type { Variable } from './pki.ts';
 import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 
 type Cluster = NonNullable<KubernetesSection['cluster']>;
@@ -19,8 +20,10 @@ export function convertCluster(
   init: Source,
   target: Target,
   conversion: Conversion,
+  variable: Variable,
 ): Cluster | undefined {
   const { surroundings, report } = conversion;
+  reportUnknownCluster(cluster, conversion);
   const wrong = (at: Source): void => {
     report.add('InputInvalid', at, 'expected a duration, such as "10m0s"');
   };
@@ -32,7 +35,7 @@ export function convertCluster(
     onlySince(V1BETA4_MINOR, value, cluster.get(field), target, conversion);
   return omitEmpty({
     ...clusterIdentity(cluster, conversion),
-    controlPlaneEndpoint: endpointOf(cluster.get('controlPlaneEndpoint'), conversion),
+    controlPlaneEndpoint: endpointOf(cluster.get('controlPlaneEndpoint'), conversion, variable),
     podSubnets: subnets(networking.get('podSubnet'), surroundings.podSubnets, conversion),
     serviceSubnets: subnets(networking.get('serviceSubnet'), surroundings.serviceSubnets, conversion),
     dnsDomain: filled(
@@ -49,6 +52,16 @@ export function convertCluster(
     encryptionAlgorithm: algorithm === 'ECDSA-P256' ? algorithm : since(algorithm, 'encryptionAlgorithm'),
     bootstrapTokens: bootstrapTokens(init.get('bootstrapTokens'), conversion),
   });
+}
+
+/** A Cluster without networks has none; without a Cluster nobody knows. The provider would not have started. */
+function reportUnknownCluster(cluster: Source, { surroundings, resolved, report, object }: Conversion): void {
+  if (surroundings.hasCluster || resolved) return;
+  const networking = cluster.get('networking');
+  const names = ['clusterName', 'controlPlaneEndpoint'].map((name) => cluster.get(name));
+  const fields = [...names, ...['podSubnet', 'serviceSubnet'].map((name) => networking.get(name))];
+  if (fields.every((field) => nonEmpty(field) !== undefined)) return;
+  report.add('ClusterUnknown', object, 'give the Cluster, or write kubernetes.cluster into the document');
 }
 
 /** Settings of the cluster for every machine: its name, and the certificates directory. */
@@ -84,11 +97,13 @@ function subnets(source: Source, ofCluster: readonly string[], conversion: Conve
   return text?.split(',').map((subnet) => subnet.trim());
 }
 
-function endpointOf(source: Source, conversion: Conversion): string | undefined {
-  const { options, surroundings } = conversion;
+function endpointOf(source: Source, conversion: Conversion, variable: Variable): string | undefined {
+  const { options, surroundings, resolved } = conversion;
   // Here the configuration takes precedence.
   const endpoint = nonEmpty(source) ?? filled(undefined, options.endpoint ?? surroundings.endpoint, source, conversion);
-  return endpoint === undefined ? undefined : withPort(endpoint, source, conversion);
+  if (endpoint !== undefined) return withPort(endpoint, source, conversion);
+  // Its infrastructure provider fills it in. Without a Cluster the decision ClusterUnknown is about it, too.
+  return resolved || !surroundings.hasCluster ? undefined : variable('endpoint', 'the endpoint of the API server');
 }
 
 /** kubeadm uses the API server's port if the endpoint has none. */

@@ -7,6 +7,7 @@ import { convertComponents, convertExternalEtcd, nonEmpty, omitEmpty, someTexts 
 import { convertJoin } from './discovery.ts';
 import { convertNode } from './node.ts';
 import { pkiOfFiles, pkiOfSecrets, type Variable } from './pki.ts';
+import { placeholderName } from './placeholder.ts';
 import { readTarget, type Target } from './target.ts';
 import { convertTimeouts } from './timeouts.ts';
 
@@ -28,17 +29,18 @@ export async function convertKubernetes(
   if (target === undefined) return undefined;
   const initializes = role === 'InitControlPlane';
   const configuration = initializes ? spec.init : spec.join;
+  const registration = configuration.get('nodeRegistration');
   const kubeadm = convertKubeadm(spec, configuration, initializes, conversion);
   return {
     version: target.version,
     role,
     bootstrapper: kubeadm === undefined ? undefined : { kubeadm },
     cluster: initializes
-      ? convertCluster(cluster, spec.init, target, conversion)
+      ? convertCluster(cluster, spec.init, target, conversion, variable)
       : omitEmpty(clusterIdentity(cluster, conversion)),
     pki: role === 'Worker' ? undefined : pkiOf(spec, !initializes, conversion, variable),
     controlPlane: role === 'Worker' ? undefined : convertControlPlane(spec, initializes, target, conversion),
-    node: convertNode(configuration.get('nodeRegistration'), role, spec.resolved, target, conversion),
+    node: convertNode(registration, role, spec.resolved, target, conversion, placeholderName(registration, spec)),
     join: initializes ? undefined : await convertJoin(spec, conversion, variable),
     addons: initializes ? convertAddons(spec) : undefined,
     timeouts: convertTimeouts(configuration, cluster, !initializes, target, conversion),

@@ -19,12 +19,13 @@ export function convertNode(
   resolved: boolean,
   target: Target,
   conversion: Conversion,
+  placeholder: string | undefined,
 ): Node | undefined {
   const args = withoutRefusedLabels(registration.get('kubeletExtraArgs'), target, conversion);
   const serial = registration.get('imagePullSerial');
   const asks = serial.flag();
   return omitEmpty({
-    name: nonEmpty(registration.get('name')),
+    name: placeholder === undefined ? nonEmpty(registration.get('name')) : undefined,
     taints: taints(registration.get('taints'), role, resolved, conversion),
     // kubeadm prepends the scheme to a path (app/util/config/initconfiguration.go, SetNodeRegistrationDynamicDefaults).
     criSocket: nonEmpty(registration.get('criSocket'))?.replace(/^\//, 'unix:///'),

@@ -96,7 +96,8 @@ export function pkiOfSecrets(spec: Spec, joins: boolean, conversion: Conversion,
   const { report, surroundings, object } = conversion;
   const { clusterName } = surroundings;
   const found = (suffix: string): boolean => bytesOf(suffix, 'tls.crt', conversion) !== undefined;
-  if (!joins && !found(SECRETS.ca)) {
+  // All or none: kubeadm would create a second authority for a cluster that has one.
+  if (!joins && !Object.values(SECRETS).some(found)) {
     report.add(
       'CertificatesByKubeadm',
       object,

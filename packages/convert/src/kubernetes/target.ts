@@ -13,9 +13,11 @@ export interface Target {
 /** v1beta4 of kubeadm's configuration (cluster-api bootstrap/kubeadm/pkg/types/utils.go decides in the same way). */
 export const V1BETA4_MINOR = CONFIGURATIONS.kubeadm.versions[2].since;
 
+const EXACT = /^v?1\.(\d+)\.\d+/;
+
 /**
- * The version, from the options, the configuration itself, or related objects. Reported if missing: the document needs
- * an exact one.
+ * The version, from the configuration itself or related objects, or from the options where these have none. Reported if
+ * missing: the document needs an exact one.
  */
 export function readTarget(at: Source, conversion: Conversion): Target | undefined {
   const { options, surroundings, report, object, resolved } = conversion;
@@ -23,17 +25,25 @@ export function readTarget(at: Source, conversion: Conversion): Target | undefin
   const [first, second] = resolved
     ? [inConfiguration, surroundings.kubernetesVersion]
     : [surroundings.kubernetesVersion, inConfiguration];
-  const version = options.kubernetesVersion ?? first ?? second;
-  const minor = /^v?1\.(\d+)\.\d+/.exec(version ?? '')?.[1];
+  const known = [first, second, options.kubernetesVersion].filter((one) => one !== undefined);
+  const version = known.find((one) => EXACT.test(one)) ?? known[0];
+  const minor = EXACT.exec(version ?? '')?.[1];
   if (version === undefined || minor === undefined) {
     const hint = 'give --kubernetes-version, or the Machine or MachineDeployment beside it';
     report.add('VersionMissing', object, version === undefined ? hint : `the version given is not exact: ${hint}`);
     return undefined;
   }
+  if (options.kubernetesVersion !== undefined && withV(options.kubernetesVersion) !== withV(version)) {
+    report.add('WithoutEffect', object, `--kubernetes-version ${options.kubernetesVersion}: the input says ${version}`);
+  }
   if (inConfiguration !== undefined && inConfiguration !== version) {
     report.add('ClusterValue', at, `${version}, not ${inConfiguration}`);
   }
-  return { version: version.startsWith('v') ? version : `v${version}`, minor: Number(minor) };
+  return { version: withV(version), minor: Number(minor) };
+}
+
+function withV(version: string): string {
+  return version.startsWith('v') ? version : `v${version}`;
 }
 
 /** Leaves out a field that the provider loses silently for this version, after the user accepted that. */

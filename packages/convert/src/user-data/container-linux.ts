@@ -1,7 +1,8 @@
-import type { Placed, Report } from '../report.ts';
+import type { Report } from '../report.ts';
 import type { Source } from '../source.ts';
 import type { FileSpec, ServiceSpec, Spec, UserSpec } from '../spec.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
+import type { UnitSurroundings } from './unit-surroundings.ts';
 
 /**
  * Parts of a Container Linux Config (YAML, snake_case) or of an Ignition 2.3 config (JSON, camelCase) that the document
@@ -15,8 +16,8 @@ export interface ContainerLinuxParts {
   readonly services: readonly ServiceSpec[];
   readonly disks: Spec['disks'];
   readonly filesystems: Spec['filesystems'];
-  /** EnvironmentFile= of the drop-ins of kubeadm.service. */
-  readonly environmentFiles: readonly EnvironmentFile[];
+  /** Of the drop-ins of kubeadm.service. */
+  readonly surroundings: readonly UnitSurroundings[];
 }
 
 const KUBEADM_UNIT = 'kubeadm.service';
@@ -51,7 +52,7 @@ export function readContainerLinux(config: Source, report: Report): ContainerLin
       .get('storage', 'filesystems')
       .items()
       .flatMap((one) => readFilesystem(one, report)),
-    environmentFiles: ofKubeadm.flatMap((unit) => replaceUnit(unit, report)),
+    surroundings: ofKubeadm.flatMap((unit) => replaceUnit(unit, report)),
   };
 }
 
@@ -161,18 +162,12 @@ const PROVIDERS_UNIT = new Set([
   '[Service] ExecStart=/bin/bash /etc/kubeadm.sh',
   '[Install] WantedBy=multi-user.target',
 ]);
-/** Settings of a drop-in that may be dropped: machineadm has an order of its own, and waits for what it needs. */
-const ORDER = ['After', 'Before', 'Requires', 'Wants', 'BindsTo'].map((key) => `[Unit] ${key}`);
+/** Settings of a drop-in that the first command sees to; what would run after kubeadm does. */
+const ORDER = ['After', 'Before', 'Requires', 'Requisite', 'Wants', 'BindsTo'].map((key) => `[Unit] ${key}`);
 const OF_DROP_IN = new Set([...ORDER, '[Service] EnvironmentFile']);
 
-/** A file of variables of kubeadm's unit. */
-export interface EnvironmentFile {
-  readonly path: string;
-  readonly at: Placed;
-}
-
-/** From kubeadm's own unit only the source of its variables is used. */
-function replaceUnit(unit: Source, report: Report): readonly EnvironmentFile[] {
+/** From kubeadm's own unit only what it runs after and with is used. */
+function replaceUnit(unit: Source, report: Report): readonly UnitSurroundings[] {
   unit.get('name').drop('UnitReplaced');
   for (const name of ['enabled', 'enable'] as const) {
     const part = unit.get(name);
@@ -187,16 +182,13 @@ function replaceUnit(unit: Source, report: Report): readonly EnvironmentFile[] {
   return unit
     .get('dropins')
     .items()
-    .flatMap((dropIn) => {
+    .map((dropIn) => {
       const settings = unitSettings(dropIn.get('contents').text() ?? '');
       const name = dropIn.get('name').text() ?? '';
       const unknown = otherSettings(settings, OF_DROP_IN);
       if (unknown.length > 0) dropPart(dropIn, `${name}: ${unknown.join(', ')}: ${remedy}`, report);
       else report.add('UnitReplaced', dropIn, name);
-      return settings.flatMap(({ key, value }) => {
-        const path = key === 'EnvironmentFile' ? /^-?(\/\S+)$/.exec(value)?.[1] : undefined;
-        return path === undefined ? [] : [{ path, at: dropIn }];
-      });
+      return { settings, at: dropIn };
     });
 }
 

@@ -1,18 +1,16 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
 import type { Dropped } from '../dropped.ts';
-import type { Expressions } from '../jinja.ts';
 import type { Report } from '../report.ts';
 import { fromBase64 } from '../secrets.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './container-linux.ts';
-import { findSubstitution, markEnvironment } from './environment.ts';
 import { readKubeadmPart, SENTINEL, splitCommands } from './kubeadm-run.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
+import { surroundingsCommand } from './unit-surroundings.ts';
 
 /** cluster-api bootstrap/kubeadm/pkg/ignition/clc/clc.go: what the template writes beside the user's own. */
 const SCRIPT = '/etc/kubeadm.sh';
-const CONFIGURATION = '/etc/kubeadm.yml';
 const NTP = '/etc/ntp.conf';
 const SSHD = '/etc/ssh/sshd_config';
 
@@ -24,7 +22,6 @@ export function isIgnition(value: unknown): boolean {
 export async function readIgnition(
   value: unknown,
   object: string,
-  expressions: Expressions,
   report: Report,
 ): Promise<Spec | undefined> {
   const config = Source.of(value, object, report, { ...CONTAINER_LINUX, emptyIsAbsent: true });
@@ -44,19 +41,13 @@ export async function readIgnition(
   const lines = script === undefined ? [] : scriptCommands(script);
   const split = splitCommands(lines);
   if (split === undefined) report.add('UserDataWithoutKubeadm', object, `${SCRIPT} does not run kubeadm init or join`);
-  const substitution = findSubstitution(split?.before ?? lines, parts.environmentFiles, report);
-  const marked = texts.map((file) =>
-    file.path === CONFIGURATION && substitution.file !== undefined
-      ? { ...file, content: String(markEnvironment(file.content, substitution.file, expressions)) }
-      : file,
-  );
-  const kubeadm = await readKubeadmPart(marked, split?.run, object, report);
+  const kubeadm = await readKubeadmPart(texts, split?.run, object, report);
   const lifted = [
     ...(script === undefined ? [] : [lift(script, 'UnitReplaced')]),
-    ...liftSshd(marked, report),
-    ...parts.users.flatMap((user) => liftSudoers(user, marked)),
-    ...liftTime(marked, parts.services),
-    ...liftMounts(marked, parts.services, report),
+    ...liftSshd(texts, report),
+    ...parts.users.flatMap((user) => liftSudoers(user, texts)),
+    ...liftTime(texts, parts.services),
+    ...liftMounts(texts, parts.services, report),
   ];
   const files = new Set(lifted.flatMap((one) => one.files ?? []));
   const services = new Set(lifted.flatMap((one) => one.services ?? []));
@@ -77,7 +68,7 @@ export async function readIgnition(
     filesystems: parts.filesystems,
     mounts: lifted.flatMap((one) => one.mounts ?? []),
     bootCommands: [],
-    beforeCommands: substitution.commands,
+    beforeCommands: [...surroundingsCommand(parts.surroundings), ...(split?.before ?? lines)],
     afterCommands: after.commands,
     services: parts.services.filter((service) => !services.has(service)),
   };
