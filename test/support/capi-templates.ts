@@ -19,7 +19,7 @@ export function template(name: string, version = 'v1.35.2'): string {
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGf3vMTlzMFzkWEOk6ClCjQ0yNLIN1q7yYpLQqAuVo5B admin';
 
 /** The values of an operator, who fills in what fits. */
-function valueOf(name: string, version: string): string {
+function operatorValue(name: string, version: string): string {
   if (/KUBERNETES_VERSION$/.test(name)) return version;
   if (/(?:^|_)B64$/.test(name)) return 'aGVsbG8=';
   if (/SSH.*KEY|PUBLIC_KEY/.test(name) && !/NAME/.test(name)) return SSH_KEY;
@@ -65,5 +65,5 @@ function closingBrace(text: string, start: number): number {
 function expression(inner: string, version: string): string | undefined {
   const [, name, operator, rest = ''] = /^\s*([A-Za-z_]\w*)\s*(:?[-=+?]|=|\/\/?)?([\s\S]*)$/.exec(inner) ?? [];
   if (name === undefined) return undefined;
-  return operator === undefined ? valueOf(name, version) : substituted(rest.replace(/^"(.*)"$/, '$1'), version);
+  return operator === undefined ? operatorValue(name, version) : substituted(rest.replace(/^"(.*)"$/, '$1'), version);
 }

@@ -28,7 +28,9 @@ export const CODES = {
   ClusterUnknown: decision(
     'No Cluster is in the input: its endpoint, networks and name are left out, and kubeadm uses its defaults.',
   ),
-  PatchesNotApplied: decision('Patches of the ClusterClass change this template for each Cluster: they are not applied.'),
+  PatchesNotApplied: decision(
+    'Patches of the ClusterClass change this template for each Cluster: they are not applied.',
+  ),
   CertificatesByKubeadm: warning('No certificate authorities are in the input: kubeadm makes them on the machine.'),
   MachineNameUnknown: warning('The name in `metadata` is not that of a Machine.'),
   RetryJoin: warning(

@@ -51,7 +51,10 @@ export function relatedObjectsOf(
     },
     hasCluster: cluster !== undefined,
     clusterName: cluster?.name ?? owner,
-    patches: patchesOf(object, classes.map(({ one }) => one)),
+    patches: patchesOf(
+      object,
+      classes.map(({ one }) => one),
+    ),
     kubernetesVersion:
       text(at(machine?.value, 'spec', 'version')) ??
       text(at(deployment?.value, 'spec', 'template', 'spec', 'version')) ??
@@ -100,7 +103,9 @@ function classNames({ value }: InputObject): {
     workers: new Set(
       pools.flatMap(
         (one) =>
-          text(at(one, 'template', 'bootstrap', 'ref', 'name')) ?? text(at(one, 'bootstrap', 'templateRef', 'name')) ?? [],
+          text(at(one, 'template', 'bootstrap', 'ref', 'name')) ??
+          text(at(one, 'bootstrap', 'templateRef', 'name')) ??
+          [],
       ),
     ),
   };
@@ -109,12 +114,14 @@ function classNames({ value }: InputObject): {
 /** The names of the patches that change a template for a Cluster: by its kind, for which classes of workers whatever. */
 function patchesOf(object: InputObject | undefined, classes: readonly InputObject[]): readonly string[] {
   const lists = classes.map(({ value }) => at(value, 'spec', 'patches'));
-  return lists.flatMap((patches) => (Array.isArray(patches) ? patches : [])).flatMap((patch: unknown) => {
-    const definitions = at(patch, 'definitions');
-    const kinds = Array.isArray(definitions) ? definitions.map((one) => text(at(one, 'selector', 'kind'))) : [];
-    const changes = kinds.includes(object?.kind) || at(patch, 'external') !== undefined;
-    return changes ? [text(at(patch, 'name')) ?? 'unnamed'] : [];
-  });
+  return lists
+    .flatMap((patches) => (Array.isArray(patches) ? patches : []))
+    .flatMap((patch: unknown) => {
+      const definitions = at(patch, 'definitions');
+      const kinds = Array.isArray(definitions) ? definitions.map((one) => text(at(one, 'selector', 'kind'))) : [];
+      const changes = kinds.includes(object?.kind) || at(patch, 'external') !== undefined;
+      return changes ? [text(at(patch, 'name')) ?? 'unnamed'] : [];
+    });
 }
 
 function classNameOf(cluster: unknown): string | undefined {

@@ -6,9 +6,7 @@ import { isMap } from './map.ts';
 import type { Report } from './report.ts';
 
 /** Where the value of a variable of the converted document comes from. */
-export type VariableSection =
-  | { readonly instanceData: string }
-  | { readonly file: string };
+export type VariableSection = { readonly instanceData: string } | { readonly file: string };
 
 /**
  * The document's reference to a variable, `${name}`; the same text is escaped as `$${name}` where it would be replaced.

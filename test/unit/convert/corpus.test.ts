@@ -14,9 +14,14 @@ describe('published templates of Cluster API and its providers', { skip: TEMPLAT
   for (const name of templateNames()) {
     const version = VERSIONS.find(([pattern]) => pattern.test(name))?.[1] ?? 'v1.35.2';
     test(`${name} converts`, { skip: version === '' ? 'a feature gate of no release' : false }, async () => {
-      const { documents, decisions } = await convert([{ name, text: template(name, version) }], { kubernetesVersion: version });
+      const { documents, decisions } = await convert([{ name, text: template(name, version) }], {
+        kubernetesVersion: version,
+      });
       const errors = decisions.filter(({ severity }) => severity === 'error');
-      assert.deepEqual(errors.map(({ code, at, message }) => `${code} ${at}: ${message}`), []);
+      assert.deepEqual(
+        errors.map(({ code, at, message }) => `${code} ${at}: ${message}`),
+        [],
+      );
       assert.ok(documents.length > 0);
       // A worker's template never becomes a control plane.
       for (const { name: machine, role } of documents) {

@@ -98,7 +98,10 @@ describe("the provider's Ignition config", () => {
     const { commands } = document.host.hooks.beforeBootstrap;
     assert.equal(commands[0], 'set -e');
     assert.match(commands[1], /name: "\$\{COREOS_CUSTOM_HOSTNAME\}"\|' \/run\/kubeadm\/kubeadm-join-config\.yaml$/);
-    assert.match(commands[2], /network-online\.target|^if \[ -r \/run\/metadata\/flatcar \]; then[^]*does not exist/);
+    assert.match(
+      commands[2],
+      /network-online\.target|^if \[ -r \/run\/metadata\/flatcar \]; then[\s\S]*does not exist/,
+    );
     document.host.hooks.beforeBootstrap.commands = commands.slice(3);
     assert.deepEqual(
       [document.kubernetes.role, document.kubernetes.bootstrapper],
@@ -207,7 +210,10 @@ etcd: {version: 3}
     const conversion = await converting([config(spec)], { kubernetesVersion: 'v1.35.2' });
     const document = parse(conversion.documents[0]?.yaml ?? '');
     assert.equal(document.kubernetes.node, undefined);
-    assert.deepEqual(codesOf(conversion, 'note').filter((code) => code === 'NameByCommand'), ['NameByCommand']);
+    assert.deepEqual(
+      codesOf(conversion, 'note').filter((code) => code === 'NameByCommand'),
+      ['NameByCommand'],
+    );
     assert.deepEqual(document.host.files, [
       { path: '/etc/b', contentFrom: { secret: 'b' }, mode: '0600', owner: 'root:root' },
     ]);

@@ -15,7 +15,12 @@ function template(name: string, spec: object = {}, kind = 'KubeadmConfigTemplate
 
 function workers(kind: string, name: string, configuration: string, version: string): object {
   const bootstrap = { configRef: { kind: 'KubeadmConfigTemplate', name: configuration } };
-  return { apiVersion: CORE, kind, metadata: { name }, spec: { clusterName: 'c', template: { spec: { version, bootstrap } } } };
+  return {
+    apiVersion: CORE,
+    kind,
+    metadata: { name },
+    spec: { clusterName: 'c', template: { spec: { version, bootstrap } } },
+  };
 }
 
 const CLUSTER = {
@@ -30,7 +35,9 @@ const CLASS = {
   metadata: { name: 'class' },
   spec: {
     controlPlane: { templateRef: { kind: 'KubeadmControlPlaneTemplate', name: 'cp' } },
-    workers: { machineDeployments: [{ class: 'w', bootstrap: { templateRef: { kind: 'KubeadmConfigTemplate', name: 'w' } } }] },
+    workers: {
+      machineDeployments: [{ class: 'w', bootstrap: { templateRef: { kind: 'KubeadmConfigTemplate', name: 'w' } } }],
+    },
     patches: [
       { name: 'proxy', definitions: [{ selector: { kind: 'KubeadmControlPlaneTemplate' }, jsonPatches: [] }] },
       { name: 'infrastructure', definitions: [{ selector: { kind: 'AWSMachineTemplate' }, jsonPatches: [] }] },
@@ -74,14 +81,22 @@ describe('role and version come from the object that creates the machines', () =
   });
 
   test('a ClusterClass gives roles, and the topology of its Cluster the version; its patches are a decision', async () => {
-    const { conversion, found } = await roles([WITH_TOPOLOGY, CLASS, template('cp', {}, 'KubeadmControlPlaneTemplate'), template('w')]);
+    const { conversion, found } = await roles([
+      WITH_TOPOLOGY,
+      CLASS,
+      template('cp', {}, 'KubeadmControlPlaneTemplate'),
+      template('w'),
+    ]);
     assert.deepEqual(found, [
       ['cp', 'InitControlPlane', 'v1.34.3'],
       ['cp', 'JoinControlPlane', 'v1.34.3'],
       ['w', 'Worker', 'v1.34.3'],
     ]);
     const patches = conversion.decisions.filter(({ code }) => code === 'PatchesNotApplied');
-    assert.deepEqual(patches.map(({ at, message }) => [at, message]), [['KubeadmControlPlaneTemplate cp', 'proxy']]);
+    assert.deepEqual(
+      patches.map(({ at, message }) => [at, message]),
+      [['KubeadmControlPlaneTemplate cp', 'proxy']],
+    );
   });
 
   test('--kubernetes-version fills in what the input leaves open, and never overrides it', async () => {
@@ -89,7 +104,11 @@ describe('role and version come from the object that creates the machines', () =
     const { conversion, found } = await roles([CLUSTER, CONTROL_PLANE_OBJECT, open], { kubernetesVersion: 'v1.35.2' });
     assert.deepEqual(
       found.map(([name, , version]) => [name, version]),
-      [['cp', 'v1.33.9'], ['cp', 'v1.33.9'], ['open', 'v1.35.2']],
+      [
+        ['cp', 'v1.33.9'],
+        ['cp', 'v1.33.9'],
+        ['open', 'v1.35.2'],
+      ],
     );
     assert.ok(codesOf(conversion, 'note').includes('WithoutEffect'));
   });
@@ -99,7 +118,9 @@ describe('role and version come from the object that creates the machines', () =
     const objects = [CLUSTER, CONTROL_PLANE_OBJECT, worker];
     const version = { kubernetesVersion: 'v1.35.2' };
     assert.deepEqual((await roles(objects, { ...version, role: 'Worker' })).found, [['a', 'Worker', 'v1.35.2']]);
-    assert.deepEqual((await roles(objects, { ...version, role: 'JoinControlPlane' })).found, [['cp', 'JoinControlPlane', 'v1.33.9']]);
+    assert.deepEqual((await roles(objects, { ...version, role: 'JoinControlPlane' })).found, [
+      ['cp', 'JoinControlPlane', 'v1.33.9'],
+    ]);
     const refused = await roles([CLUSTER, worker], { ...version, role: 'JoinControlPlane' });
     assert.deepEqual([refused.found, codesOf(refused.conversion, 'error')], [[], ['RoleUnclear']]);
   });
@@ -122,17 +143,30 @@ describe('role and version come from the object that creates the machines', () =
 
 describe('the machine that starts the cluster', () => {
   test('without a Cluster in the input is a decision, as without an endpoint in the Cluster', async () => {
-    assert.deepEqual(codesOf((await roles([CONTROL_PLANE_OBJECT])).conversion, 'decision'), ['ClusterUnknown', 'ControllerValueMissing']);
+    assert.deepEqual(codesOf((await roles([CONTROL_PLANE_OBJECT])).conversion, 'decision'), [
+      'ClusterUnknown',
+      'ControllerValueMissing',
+    ]);
     const { conversion } = await roles([{ ...CLUSTER, spec: {} }, CONTROL_PLANE_OBJECT], { role: 'InitControlPlane' });
     assert.deepEqual(codesOf(conversion, 'decision'), ['ControllerValueMissing']);
     assert.match(conversion.documents[0]?.yaml ?? '', /controlPlaneEndpoint: \$\{endpoint\}/);
   });
 
   test('keeps pki when one of the Secrets is missing: the missing one is a decision', async () => {
-    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'c-etcd' }, data: { 'tls.crt': btoa('pem'), 'tls.key': btoa('key') } };
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'c-etcd' },
+      data: { 'tls.crt': btoa('pem'), 'tls.key': btoa('key') },
+    };
     const { conversion } = await roles([CLUSTER, CONTROL_PLANE_OBJECT, secret], { role: 'InitControlPlane' });
-    const missing = conversion.decisions.filter(({ code }) => code === 'ControllerValueMissing').map(({ message }) => message);
-    assert.deepEqual(missing.map((message) => /Secret (\S+)/.exec(message)?.[1]), ['c-sa', 'c-ca', 'c-proxy']);
+    const missing = conversion.decisions
+      .filter(({ code }) => code === 'ControllerValueMissing')
+      .map(({ message }) => message);
+    assert.deepEqual(
+      missing.map((message) => /Secret (\S+)/.exec(message)?.[1]),
+      ['c-sa', 'c-ca', 'c-proxy'],
+    );
     assert.ok(!codesOf(conversion, 'warning').includes('CertificatesByKubeadm'));
   });
 });
@@ -140,10 +174,21 @@ describe('the machine that starts the cluster', () => {
 test('commands and files that install Kubernetes are named', async () => {
   const spec = {
     joinConfiguration: {},
-    files: [{ path: '/install.sh', content: 'curl -L https://dl.k8s.io/v1.35.2/bin/linux/amd64/kubeadm -o /usr/bin/kubeadm\n' }],
-    preKubeadmCommands: ['apt-get update', 'apt-get install -y kubelet=1.35.2-1.1 containerd', 'systemctl restart kubelet'],
+    files: [
+      {
+        path: '/install.sh',
+        content: 'curl -L https://dl.k8s.io/v1.35.2/bin/linux/amd64/kubeadm -o /usr/bin/kubeadm\n',
+      },
+    ],
+    preKubeadmCommands: [
+      'apt-get update',
+      'apt-get install -y kubelet=1.35.2-1.1 containerd',
+      'systemctl restart kubelet',
+    ],
   };
   const { decisions } = await converting([CLUSTER, template('a', spec)], { kubernetesVersion: 'v1.35.2' });
-  const places = decisions.filter(({ code }) => code === 'InstallsKubernetes').map(({ at }) => at.replace(/.*spec\./, ''));
+  const places = decisions
+    .filter(({ code }) => code === 'InstallsKubernetes')
+    .map(({ at }) => at.replace(/.*spec\./, ''));
   assert.deepEqual(places, ['files[0]', 'preKubeadmCommands[1]']);
 });

@@ -19,11 +19,7 @@ export function isIgnition(value: unknown): boolean {
 }
 
 /** The Ignition 2.3 config of the kubeadm bootstrap provider. */
-export async function readIgnition(
-  value: unknown,
-  object: string,
-  report: Report,
-): Promise<Spec | undefined> {
+export async function readIgnition(value: unknown, object: string, report: Report): Promise<Spec | undefined> {
   const config = Source.of(value, object, report, { ...CONTAINER_LINUX, emptyIsAbsent: true });
   const version = config.get('ignition', 'version').text() ?? '';
   if (!/^2\.[0-3]\.0$/.test(version)) {
