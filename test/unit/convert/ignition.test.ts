@@ -98,10 +98,7 @@ describe("the provider's Ignition config", () => {
     const { commands } = document.host.hooks.beforeBootstrap;
     assert.equal(commands[0], 'set -e');
     assert.match(commands[1], /name: "\$\{COREOS_CUSTOM_HOSTNAME\}"\|' \/run\/kubeadm\/kubeadm-join-config\.yaml$/);
-    assert.match(
-      commands[2],
-      /network-online\.target|^if \[ -r \/run\/metadata\/flatcar \]; then[\s\S]*does not exist/,
-    );
+    assert.match(commands[2], /network-online\.target|^for file in \/run\/metadata\/flatcar; do[\s\S]*does not exist/);
     document.host.hooks.beforeBootstrap.commands = commands.slice(3);
     assert.deepEqual(
       [document.kubernetes.role, document.kubernetes.bootstrapper],
@@ -220,7 +217,7 @@ etcd: {version: 3}
     assert.equal(document.secrets.b.value, 'secret\n');
     const { commands } = document.host.hooks.beforeBootstrap;
     assert.match(commands[1], /COREOS_EC2_HOSTNAME/);
-    assert.match(commands[2], /done <\/run\/metadata\/coreos\n/);
+    assert.match(commands[2], /^for file in \/run\/metadata\/coreos; do$/m);
     assert.deepEqual(
       conversion.decisions.filter(({ code }) => code === 'ContainerLinuxConfigDropped').map(({ at }) => at),
       ['KubeadmConfig a: spec.ignition.containerLinuxConfig.additionalConfig: etcd.version'],

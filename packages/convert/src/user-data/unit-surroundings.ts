@@ -22,7 +22,7 @@ export function surroundingsCommand(dropIns: readonly UnitSurroundings[]): reado
       dropIns
         .flatMap(({ settings }) => settings)
         .flatMap(({ key, value }) => (keys.includes(key) ? value.split(/\s+/) : []))
-        .filter((word) => /^-?[\w@.:/\\-]+$/.test(word) && !/\.target$/.test(word)),
+        .filter((word) => /^-?[\w@.:/\\*?-]+$/.test(word) && !/\.target$/.test(word)),
     ),
   ];
   const required = values('Requires', 'BindsTo', 'Requisite');
@@ -51,21 +51,22 @@ function waitCommand(unit: string): string {
 }
 
 /**
- * EnvironmentFile= of systemd.exec(5), exported: the file is not a script, its values may hold blanks without quotes.
- * A "-" before the path allows that the file is missing.
+ * EnvironmentFile= of systemd.exec(5), exported: a pattern of files that are no scripts, for their values may hold blanks
+ * without quotes. A "-" before the path allows that there is none.
  */
-function exportCommand(file: string): string {
-  const path = file.replace(/^-/, '');
-  const absent = file.startsWith('-')
-    ? ':'
+function exportCommand(pattern: string): string {
+  const path = pattern.replace(/^-/, '');
+  const absent = pattern.startsWith('-')
+    ? 'continue'
     : `{ echo 'the environment file ${path} of kubeadm.service does not exist' >&2; exit 1; }`;
-  return `if [ -r ${path} ]; then
+  return `for file in ${path}; do
+  [ -r "$file" ] || ${absent}
   while IFS= read -r line || [ -n "$line" ]; do
     [[ $line =~ ^[A-Za-z_][A-Za-z0-9_]*= ]] || continue
     value=\${line#*=}
     case $value in \\"*\\" | \\'*\\') value=\${value:1:\${#value}-2} ;; esac
     export "\${line%%=*}=$value"
-  done <${path}
-  unset line value
-else ${absent}; fi`;
+  done <"$file"
+done
+unset file line value`;
 }
