@@ -60,12 +60,7 @@ function behaviour(name: string, prepare: (root: CaseRoot) => void, run: (root: 
     `chmod 0755 /usr/local/bin/*; mkdir -p /run/cluster-api /run/kubeadm /run/secrets /run/metadata /run/cloud-init; touch /run/case/calls; chmod 0755 /run/cluster-api`,
   );
   prepare(root);
-  const earlier = new Set(
-    root
-      .changed()
-      .entries()
-      .map(([path, looks]) => `${path} ${looks}`),
-  );
+  const earlier = new Set(Array.from(root.changed(), ([path, looks]) => `${path} ${looks}`));
   run(root);
   const files = new Map<string, string>();
   for (const [path, looks] of root.changed()) {
@@ -123,11 +118,7 @@ async function compare(title: string, object: Tree, spec: Tree, version: string)
     // systemd takes a pattern, too.
     const environmentFiles = machine.environmentFiles.map((path) => path.replace('*', 'flatcar'));
     const variables = [
-      ...new Set(
-        JSON.stringify(spec)
-          .matchAll(/\$\{?([A-Z][A-Z0-9_]+)/g)
-          .map(([, name = '']) => name),
-      ),
+      ...new Set(Array.from(JSON.stringify(spec).matchAll(/\$\{?([A-Z][A-Z0-9_]+)/g), ([, name = '']) => name)),
     ];
     const prepare = (root: CaseRoot): void => {
       const data = { ds: { meta_data: names(spec) }, v1: { local_hostname: 'node-1', instance_id: 'i-1' } };
@@ -190,7 +181,7 @@ function rendered(text: string, shell: 'sh' | 'bash'): string {
 /** A value for each name of instance data. */
 function names(spec: Tree): Readonly<Record<string, string>> {
   const found = JSON.stringify(spec).matchAll(/ds\.meta_data(?:\.|\[\\*["'])(\w+)/g);
-  return Object.fromEntries(found.map(([, name = '']) => [name, 'node-1']));
+  return Object.fromEntries(Array.from(found, ([, name = '']) => [name, 'node-1']));
 }
 
 const OTHER_TEST = new Set(['users', 'ntp', 'diskSetup', 'mounts']);

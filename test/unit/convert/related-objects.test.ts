@@ -25,7 +25,9 @@ function around(
 const CONFIG = object('KubeadmConfig', 'c-1');
 const NOTHING: Surroundings = {
   machine: { name: 'c-1', namespace: 'clusters', uid: undefined, isMachine: true },
+  hasCluster: false,
   clusterName: undefined,
+  patches: [],
   kubernetesVersion: undefined,
   controlPlaneVersion: undefined,
   endpoint: undefined,
@@ -34,6 +36,7 @@ const NOTHING: Surroundings = {
   dnsDomain: undefined,
   infrastructure: undefined,
   ofControlPlane: false,
+  kind: undefined,
   namespace: 'clusters',
 };
 
