@@ -89,7 +89,6 @@ export async function removeOwnMember(
   const { signal, patienceMs = PATIENCE_MS, isOwn = isOwnAddress, unproven } = options;
   const peerUrl = evidence.peerUrl ?? peers.ownPeerUrl;
   const isOurs = (one: EtcdMember): boolean => isOwnMember(one, peerUrl, evidence);
-  const ownMembers = async () => (await listMembers(peers, signal))?.filter(isOurs);
   const all = await listMembers(peers, signal);
   if (all === undefined) return 'unknown';
   const others = all.filter((one) => !isOurs(one) && one.peerUrls.some((url) => isSameUrl(url, peerUrl)));
@@ -100,7 +99,9 @@ export async function removeOwnMember(
   const end = performance.now() + patienceMs;
   for (;;) {
     for (const { id } of own) await ask(peers, '/v3/cluster/member/remove', { ID: id }, signal);
-    if ((await ownMembers())?.length === 0) return 'removed';
+    // By their ids: a member that starts meanwhile no longer looks like one that never did.
+    const left = await listMembers(peers, signal);
+    if (left?.every(({ id }) => own.every((one) => one.id !== id)) === true) return 'removed';
     if (performance.now() + PAUSE_MS > end) break;
     await pause(PAUSE_MS, undefined, { signal });
   }

@@ -19,7 +19,8 @@ export interface EtcdServer extends AsyncDisposable {
 }
 
 /**
- * etcd's JSON gateway over TLS with client certificates. `stubborn`: it agrees to no removal. `answersAs`: the id of the
+ * etcd's JSON gateway over TLS with client certificates. `stubborn`: it agrees to no removal; 'first': not to the first one,
+ * during which the member starts, so that it has a name. `answersAs`: the id of the
  * member that it is. `status`: of its answers, else 200.
  */
 export async function startEtcd(
@@ -28,7 +29,7 @@ export async function startEtcd(
     stubborn = false,
     answersAs = '1',
     status = 200,
-  }: { readonly stubborn?: boolean; readonly answersAs?: string; readonly status?: number } = {},
+  }: { readonly stubborn?: boolean | 'first'; readonly answersAs?: string; readonly status?: number } = {},
 ): Promise<EtcdServer> {
   const authority = newAuthority('etcd-ca');
   const { certificate, key } = authority.issue('etcd', ['127.0.0.1']);
@@ -46,7 +47,13 @@ export async function startEtcd(
         if (removed) {
           removals.push(body);
           const { ID }: { ID?: string } = JSON.parse(body);
-          if (stubborn) return void response.writeHead(503).end('{"error":"etcdserver: request timed out"}');
+          if (stubborn === 'first' && removals.length === 1) {
+            state.forEach((one, index) => {
+              if (one.ID === ID) state[index] = { ...one, name: 'started-meanwhile' };
+            });
+          }
+          if (stubborn === true || (stubborn === 'first' && removals.length === 1))
+            return void response.writeHead(503).end('{"error":"etcdserver: request timed out"}');
           state.splice(
             state.findIndex((one) => one.ID === ID),
             1,

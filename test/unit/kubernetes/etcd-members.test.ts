@@ -81,6 +81,13 @@ describe('the member of a join that died', () => {
     });
   });
 
+  test('that starts while the cluster does not remove it yet is asked for again, and not taken for removed', async () => {
+    await using server = await startEtcd([FIRST, ANNOUNCED], { stubborn: 'first' });
+    assert.equal(await removeOwnMember(peersOf(server), KILLED, { isOwn: () => true }), 'removed');
+    assert.deepEqual(server.members, [FIRST]);
+    assert.equal(server.removals.length, 2);
+  });
+
   test('is unknown where nobody answers', async () => {
     await using server = await startEtcd([]);
     const peers = { ...peersOf(server), endpoints: ['https://127.0.0.1:1'] };
