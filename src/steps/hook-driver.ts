@@ -20,19 +20,33 @@ export const DRIVER_FILES: Readonly<Record<string, string>> = {
   driver: `machineadm_directory=$1 machineadm_state=$2 machineadm_token=$3
 machineadm_entry=$4 machineadm_last=$5 machineadm_on_error=$6 machineadm_resuming=$7
 machineadm_mv=$(command -v mv) machineadm_sync=$(command -v sync) machineadm_cat=$(command -v cat)
-machineadm_ls=$(command -v ls) machineadm_readlink=$(command -v readlink)
+machineadm_readlink=$(command -v readlink)
 shift 7
 machineadm_phase=\${MACHINEADM_PHASE-}
 umask 022
+# Where a descriptor leads. Before Linux 5.14 proc_pid_fdinfo(5) does not say which inode that is.
+machineadm_target() {
+  machineadm_text=
+  while IFS= read -r machineadm_line; do
+    case $machineadm_line in mnt_id:* | ino:*) machineadm_text="$machineadm_text $machineadm_line" ;; esac
+  done <"/proc/$$/fdinfo/$1"
+  case $machineadm_text in
+    *ino:*) printf '%s\n' "$machineadm_text" ;;
+    *) "$machineadm_readlink" "/proc/$$/fd/$1" ;;
+  esac
+}
 # Of the shell itself, asked in a subshell, which does not change its descriptors.
 machineadm_descriptors() (
   umask 077
   {
-    "$machineadm_ls" "/proc/$$/fd"
-    "$machineadm_readlink" "/proc/$$/fd/1"
-    "$machineadm_readlink" "/proc/$$/fd/2"
+    unset GLOBIGNORE
+    set +f
+    printf '%s\n' "/proc/$$/fd/"*
+    machineadm_target 1
+    machineadm_target 2
     ulimit -Sa
     ulimit -Ha
+    echo machineadm_end
   } >| "$machineadm_directory/$1" 2>/dev/null
 )
 if [ -n "\${BASH_VERSION-}" ]; then . "$machineadm_directory/state-bash"; else . "$machineadm_directory/state-sh"; fi
@@ -43,12 +57,17 @@ machineadm_write() {
   machineadm_kind=whole machineadm_incomplete=no
   machineadm_find_lost
   machineadm_descriptors descriptors-now || :
-  [ "$("$machineadm_cat" "$machineadm_directory/descriptors")" = "$("$machineadm_cat" "$machineadm_directory/descriptors-now")" ] || machineadm_kind=descriptors
+  # One program for all that is read: a program costs as much as all else here.
+  machineadm_read=$(
+    "$machineadm_cat" "$machineadm_directory/descriptors-now" "$machineadm_directory/traps" "$machineadm_directory/options"
+  ) || machineadm_incomplete=yes
+  [ "\${machineadm_read%%machineadm_end*}" = "\${machineadm_had%%machineadm_end*}" ] || machineadm_kind=descriptors
+  machineadm_read=\${machineadm_read#*machineadm_end}
   {
     printf '# machineadm hook %s %s %s\\n' "$machineadm_token" "$machineadm_entry" "$machineadm_kind"
     printf 'umask %s\\n' "$machineadm_umask"
     machineadm_dump "$@"
-    "$machineadm_cat" "$machineadm_directory/traps" "$machineadm_directory/options" && [ "$machineadm_incomplete" = no ]
+    printf '%s\n' "\${machineadm_read#?}" && [ "$machineadm_incomplete" = no ]
   } >| "$machineadm_file"
 }
 machineadm_before=0
@@ -69,7 +88,10 @@ machineadm_is_restored() {
   [ "$machineadm_unmoved" = no ] && machineadm_write "$machineadm_directory/restored" "$@" &&
     [ "$("$machineadm_cat" "$machineadm_directory/restored")" = "$("$machineadm_cat" "$machineadm_state")" ]
 }
-[ -z "$machineadm_state" ] || machineadm_descriptors descriptors || :
+if [ -n "$machineadm_state" ]; then
+  machineadm_descriptors descriptors || :
+  machineadm_had=$("$machineadm_cat" "$machineadm_directory/descriptors")
+fi
 if [ "$machineadm_resuming" = yes ]; then
   machineadm_entry=$((machineadm_entry - 1)) machineadm_unmoved=no
   . "$machineadm_state"

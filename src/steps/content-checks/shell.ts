@@ -13,6 +13,12 @@ export interface SyntaxTrouble {
   readonly isBehindEnd: boolean;
 }
 
+/** Words that begin or end something, wherever they stand. */
+const RESERVED =
+  /(?:^|\s)(?:if|then|elif|else|fi|for|in|do|done|while|until|case|esac|select|function|time|coproc)(?=\s|$)/;
+/** Words of a simple command, and to which file it writes: no shell finds a mistake in them. */
+const PLAIN = /^[\w./:=,@%+-]+(?:[ \t]+(?:>>?[ \t]*)?[\w./:=,@%+-]+)*$/;
+
 /**
  * Lets a shell read a script without executing it; undefined: it understands it all, or is not installed. bash is asked again
  * with extglob, which a line of the script itself may set.
@@ -22,13 +28,15 @@ export async function syntaxTrouble(
   shell: 'sh' | 'bash',
   script: string,
 ): Promise<SyntaxTrouble | undefined> {
+  const lines = script.split('\n');
+  if (lines.every((line) => line.trim() === '' || (PLAIN.test(line.trim()) && !RESERVED.test(line)))) return undefined;
   const ask = async (...args: readonly string[]) => await host.query({ program: shell, args, input: `${script}\n` });
   const { status, stderr } = await ask('-n');
   if (status === 0 || status === 127) return undefined;
   if (shell === 'bash' && (await ask('-O', 'extglob', '-n')).status === 0) return undefined;
   const said = stderr.split('\n').find((line) => /syntax error|unexpected|unterminated|bad /i.test(line)) ?? '';
   const line = /(?:line |: )(\d+): /.exec(said)?.[1];
-  const above = script.split('\n').slice(0, line === undefined ? undefined : Number(line) - 1);
+  const above = lines.slice(0, line === undefined ? undefined : Number(line) - 1);
   const text = said
     .replace(/^.*?(?:syntax error:? ?|\d+: (?!.*syntax error))/i, '')
     .replace(/[`'"]([^`'"]+)['"]/g, (quoted, word: string) => (TOLD_WORD.test(word) ? quoted : 'a word'));

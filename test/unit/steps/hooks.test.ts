@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { HookGroup } from '@machineadm/document/model.ts';
+import { DRIVER_FILES } from '../../../src/steps/hook-driver.ts';
 import { hookScript, parseMarker, savedState } from '../../../src/steps/hook-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../src/steps/step.ts';
@@ -29,7 +34,65 @@ function shell(...markers: string[]): MemoryProgram {
   };
 }
 
+describe('the driver of a group', { skip: process.platform === 'linux' ? false : 'it needs /proc' }, () => {
+  for (const shell of ['sh', 'bash']) {
+    test(`in ${shell}: three programs save an entry`, () => {
+      const directory = mkdtempSync(join(tmpdir(), 'machineadm-driver-'));
+      try {
+        const put = (name: string, content: string, mode = 0o600) =>
+          writeFileSync(join(directory, name), content, { mode });
+        for (const [name, content] of Object.entries(DRIVER_FILES)) put(name, content);
+        const entries = 4;
+        for (let entry = 1; entry <= entries; entry += 1) {
+          put(`entry-${entry}`, `export E${entry}=1\n`);
+          put(`words-${entry}`, 'export\n');
+        }
+        // The driver looks up its programs once; each says that it ran.
+        for (const name of ['mv', 'sync', 'cat', 'readlink', 'ls']) {
+          const path = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
+          put(name, `#!/bin/sh\necho ${name} >>${directory}/ran\nexec ${path} "$@"\n`, 0o755);
+        }
+        const args = [
+          join(directory, 'driver'),
+          directory,
+          join(directory, 'state'),
+          'token',
+          '1',
+          `${entries}`,
+          'Fail',
+          'no',
+        ];
+        const env = { PATH: `${directory}:${process.env.PATH}` };
+        execFileSync(shell, args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ignore'] });
+        const saved = readFileSync(join(directory, 'state'), 'utf8');
+        assert.match(saved, /^# machineadm hook token 4 whole\n[\s\S]*E4/);
+        const ran = readFileSync(join(directory, 'ran'), 'utf8').trim().split('\n');
+        const count = (name: string) => ran.filter((one) => one === name).length;
+        // One more at the beginning; where the kernel says no inodes, readlink does.
+        assert.deepEqual([count('cat'), count('sync'), count('mv'), count('ls')], [entries + 1, entries, entries, 0]);
+      } finally {
+        rmSync(directory, { recursive: true });
+      }
+    });
+  }
+});
+
 describe('hooks', () => {
+  test('of plain words are not given to a shell to find mistakes in them', async () => {
+    const host = memoryHost({ programs: { sh: shell() } });
+    const asked = async (command: string): Promise<number> => {
+      const before = host.queries.length;
+      const desired = earlyHooks.desired(early({ commands: [command] }), facts());
+      assert.ok(desired !== undefined);
+      await earlyHooks.preflight?.(host, desired);
+      return host.queries.length - before;
+    };
+    for (const plain of ['systemctl enable --now kubelet.service', 'echo a >> /var/log/x\n\n modprobe br_netfilter'])
+      assert.equal(await asked(plain), 0, plain);
+    for (const other of ['if true', 'echo "a', 'echo a; b', 'echo >', 'fi', 'a\ndone', 'echo $(a', 'x()'])
+      assert.equal(await asked(other), 1, other);
+  });
+
   // The shells themselves are driven in test/integration/steps/hooks.test.ts.
   test('are one change that is not repeated blindly, of the node, and show nothing of the commands', async () => {
     const changes = await planned(earlyHooks, memoryHost(), early());
