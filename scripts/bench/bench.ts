@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument, MANY_FILES } from './documents.ts';
 import { measureExits } from './exit.ts';
+import { growthTable, measureGrowth } from './growth.ts';
 import { type Figures, measure, peakMemory } from './measure.ts';
 import { measurePeers, PERFORMANCE, peerTable, startTable, startUps, withFigures } from './peers.ts';
 
@@ -72,6 +73,12 @@ async function hostWork(binary: string, directory: string, runs: number): Promis
   console.log(`machineadm provision: ${peak.toFixed(0)} MB resident at its peak`);
 }
 
+/** Puts tables of figures into the page about performance. */
+function write(tables: Parameters<typeof withFigures>[1]): void {
+  const page = join(root, PERFORMANCE);
+  writeFileSync(page, withFigures(readFileSync(page, 'utf8'), tables));
+}
+
 /** What the conclusion and the exit are apart, whatever the network does. */
 function exits(directory: string, runs: number): void {
   const overlay = ['sh', join(root, 'scripts/quickstart/overlay.sh'), directory];
@@ -88,6 +95,7 @@ async function main(): Promise<void> {
     options: {
       runs: { type: 'string', default: '20' },
       peers: { type: 'boolean', default: false },
+      growth: { type: 'boolean', default: false },
       generate: { type: 'boolean', default: false },
     },
   });
@@ -105,10 +113,13 @@ async function main(): Promise<void> {
       const start = startUps(binary, directory, runs);
       const table = peerTable(await measurePeers(binary, directory, runs));
       console.log(`\n${startTable(start)}\n\n${table}`);
-      if (values.generate) {
-        const page = join(root, PERFORMANCE);
-        writeFileSync(page, withFigures(readFileSync(page, 'utf8'), [startTable(start), table]));
-      }
+      if (values.generate) write({ 1: startTable(start), 2: table });
+      return;
+    }
+    if (values.growth) {
+      const table = growthTable(await measureGrowth(binary, directory, Math.min(runs, 3)));
+      console.log(`\n${table}`);
+      if (values.generate) write({ 3: table });
       return;
     }
     await startUp(binary, directory, runs);

@@ -3,14 +3,12 @@
  * has a fresh throw-away root, and the tools take turns, so that what else the machine does is the same for all. Processor
  * time is compared, of each tool with all that it starts: medians, and the half of the runs that lie nearest to it.
  */
-import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { exampleDocument } from '@machineadm/document/example.ts';
 import { buildPeers } from '../lab/artefacts.ts';
+import { cpuSecondsIn, cpuSecondsOf } from './cpu.ts';
 import { inputsOf, PEER_WORKS, TOOLS } from './peers-work.ts';
-
-const root = resolve(import.meta.dirname, '../..');
 
 /** Processor seconds of each run, sorted; by work and tool. */
 export type PeerFigures = ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>;
@@ -26,7 +24,7 @@ export async function measurePeers(binary: string, directory: string, runs: numb
     for (const [name, text] of Object.entries(inputsOf(work))) writeFileSync(join(input, name), text, { mode: 0o600 });
     const all = new Map<string, number[]>(Object.keys(TOOLS).map((tool) => [tool, []]));
     for (let run = 0; run < runs; run += 1) {
-      for (const [tool, command] of Object.entries(TOOLS)) all.get(tool)?.push(cpuSeconds(peers, input, command));
+      for (const [tool, command] of Object.entries(TOOLS)) all.get(tool)?.push(cpuSecondsIn(peers, input, command));
     }
     for (const seconds of all.values()) seconds.sort((a, b) => a - b);
     figures.set(work.name, all);
@@ -48,14 +46,7 @@ export function startUps(binary: string, directory: string, runs: number): Reado
   };
   const all = new Map<string, number[]>(Object.keys(commands).map((name) => [name, []]));
   for (let run = 0; run < runs; run += 1) {
-    for (const [name, command] of Object.entries(commands)) {
-      // A variable like NODE_EXTRA_CA_CERTS would make the binary start itself again (src/seal.ts).
-      const script = '"$@" >/dev/null 2>&1 </dev/null; times';
-      const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-      // bash takes a socket for its input, as Node makes it, for a login over the network, and would read ~/.bashrc.
-      const { stdout } = spawnSync('bash', ['--norc', '-c', script, 'bash', ...command], { encoding: 'utf8', env });
-      all.get(name)?.push(childSeconds(stdout));
-    }
+    for (const [name, command] of Object.entries(commands)) all.get(name)?.push(cpuSecondsOf(command));
   }
   for (const seconds of all.values()) seconds.sort((a, b) => a - b);
   return all;
@@ -74,30 +65,16 @@ export function startTable(figures: ReadonlyMap<string, readonly number[]>): str
 /** The page that holds the figures. */
 export const PERFORMANCE = 'docs/performance.md';
 
-/** The page with these tables in the place of those before, each between its marks. */
-export function withFigures(page: string, tables: readonly string[]): string {
-  return tables.reduce(
-    (text, table, index) =>
+/** The page with these tables, by number, in the place of those before, each between its marks. */
+export function withFigures(page: string, tables: Readonly<Record<number, string>>): string {
+  return Object.entries(tables).reduce(
+    (text, [number, table]) =>
       text.replace(
-        new RegExp(`(<!-- figures ${index + 1} -->\\n)[\\s\\S]*?(<!-- end -->)`),
+        new RegExp(`(<!-- figures ${number} -->\\n)[\\s\\S]*?(<!-- end -->)`),
         (_, before: string, after: string) => `${before}${table}\n${after}`,
       ),
     page,
   );
-}
-
-/** User and system seconds of one command. Throws where it fails. */
-function cpuSeconds(peers: string, input: string, command: string): number {
-  const args = [join(root, 'scripts/bench/peers-run.sh'), peers, input, 'sh', '-c', command];
-  const { status, stdout, stderr } = spawnSync('sh', args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${command} ended with ${status}: ${stderr.trim()}; see ${input}/output`);
-  return childSeconds(stdout);
-}
-
-/** What bash's `times` prints of the children, in seconds: the last line. */
-function childSeconds(times: string): number {
-  const parts = [...(times.trimEnd().split('\n').at(-1) ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
-  return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
 }
 
 /** A table of Markdown: a row for each tool with its median and spread, and machineadm's share of each. */

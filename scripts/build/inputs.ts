@@ -6,6 +6,7 @@ import { join } from 'node:path';
 /** Everything a binary is made from. */
 const INPUT_FILES = ['scripts/build.ts', 'package.json', 'package-lock.json'];
 const INPUT_DIRECTORIES = ['src', 'packages', 'contract/schema', 'contract/fields', 'scripts/build'];
+export const INPUTS: readonly string[] = [...INPUT_FILES, ...INPUT_DIRECTORIES];
 
 /** A digest over names and contents of all inputs and the given words; equal digests make equal binaries. */
 export function inputsDigest(root: string, ...words: readonly string[]): string {
@@ -31,7 +32,7 @@ export function gitCommit(root: string): string {
     execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   try {
     const commit = git('rev-parse', '--verify', 'HEAD');
-    return git('status', '--porcelain', '--', ...INPUT_FILES, ...INPUT_DIRECTORIES) === '' ? commit : `${commit}-dirty`;
+    return git('status', '--porcelain', '--', ...INPUTS) === '' ? commit : `${commit}-dirty`;
   } catch {
     return 'unknown';
   }
