@@ -5,7 +5,15 @@
  * late, not wrong: `paired.ts` says how. Where there is nothing to compare with, that is said, and nothing fails.
  */
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, copyFileSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -18,6 +26,7 @@ import { type Compared, compare, SLOWER } from './paired.ts';
 import { inputsOf, PEER_WORKS } from './peers-work.ts';
 
 const root = resolve(import.meta.dirname, '../..');
+const LOCK = join(root, 'package-lock.json');
 const MOST_PAIRS = 40;
 /** For all comparisons together: what is not clear by then passes. */
 const MEASURE_MS = 75_000;
@@ -29,7 +38,7 @@ function buildOf(commit: string, directory: string): { readonly binary: string }
     return `there is no commit ${commit} here`;
   if (git('diff', '--quiet', commit, '--', ...INPUTS).status === 0)
     return `nothing of what the program is made of changed since ${commit}`;
-  if (git('diff', '--quiet', commit, '--', 'package-lock.json').status !== 0)
+  if (dependenciesOf(git('show', `${commit}:package-lock.json`).stdout) !== dependenciesOf(readFileSync(LOCK)))
     return `the dependencies of ${commit} are others than those installed here`;
   const source = join(directory, 'source');
   mkdirSync(source);
@@ -41,6 +50,14 @@ function buildOf(commit: string, directory: string): { readonly binary: string }
   const built = spawnSync(process.execPath, ['scripts/build.ts'], { cwd: source, encoding: 'utf8', env });
   if (built.status !== 0) return `the program of ${commit} cannot be built here: ${built.stderr.trim().slice(-200)}`;
   return { binary: join(source, 'dist/machineadm') };
+}
+
+/** What a lock pins, but for the packages of this repository. */
+function dependenciesOf(lock: Uint8Array): string {
+  const { packages }: { packages: Readonly<Record<string, { readonly version?: string; readonly link?: true }>> } =
+    JSON.parse(new TextDecoder().decode(lock));
+  const foreign = Object.entries(packages).filter(([path, { link }]) => path.startsWith('node_modules/') && !link);
+  return JSON.stringify(foreign.map(([path, { version }]) => `${path} ${version}`));
 }
 
 /** What is installed here, with the packages of that source instead of ours. */

@@ -33,8 +33,10 @@ export interface PriorStates {
   mark(of: Resource, made: string): void;
   /** Whether a directory is there. One that was is looked at again only after a change that may have removed it. */
   isThere(directory: string): Promise<boolean>;
-  /** Directories may be gone now. */
-  forgetDirectories(): void;
+  /** Whether nothing was at a path when it was recorded just now. Told once: what is made of it then is there. */
+  tookAsAbsent(path: string): boolean;
+  /** What was seen may be otherwise now. */
+  forgetLooks(): void;
   /** Makes a change whose result is known only after it, and notes the result. */
   around<Result>(resources: readonly Resource[], change: () => Result | Promise<Result>): Promise<Result>;
 }
@@ -47,6 +49,7 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
     return keyed;
   };
   const directories = new Set<string>();
+  const absent = new Set<string>();
   const isThere = async (path: string): Promise<boolean> => {
     if (!directories.has(path) && (await host.stat(path)) !== undefined) directories.add(path);
     return directories.has(path);
@@ -61,7 +64,11 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
   const states: PriorStates = {
     mark,
     isThere,
-    forgetDirectories: () => directories.clear(),
+    tookAsAbsent: (path) => absent.delete(path),
+    forgetLooks() {
+      directories.clear();
+      absent.clear();
+    },
 
     async before(resources) {
       const { before } = journal.state();
@@ -72,7 +79,9 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
       const fingerprint = fresh.some(hasContent) ? await fingerprints() : (sha256: string) => sha256;
       const found: (readonly [Resource, PriorState])[] = [];
       for (const of of fresh) {
-        found.push([of, await keepContents(host, of, await stateOf(host, of, fingerprint), fingerprint)]);
+        const was = await keepContents(host, of, await stateOf(host, of, fingerprint), fingerprint);
+        if (was === null && of.startsWith('path:')) absent.add(of.slice('path:'.length));
+        found.push([of, was]);
       }
       if (found.some(([, was]) => was?.is === 'file' || was?.is === 'user')) await host.sync(PRIOR_STATE_DIRECTORY);
       // Another change of the same group may have recorded it meanwhile.
@@ -133,7 +142,7 @@ async function expanded(
   const add = async (path: string): Promise<void> => {
     if (all.has(`path:${path}`) || !isRecorded(`path:${path}`)) return;
     const parent = dirname(path);
-    if (parent !== path && !(await isThere(parent))) await add(parent);
+    if (parent !== path && !all.has(`path:${parent}`) && !(await isThere(parent))) await add(parent);
     all.add(`path:${path}`);
   };
   const addTree = async (path: string): Promise<void> => {

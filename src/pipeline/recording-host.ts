@@ -56,7 +56,7 @@ export function recordingHost(
     const known = journal.state().owned.get(path);
     // Who owned no more than a block of it does not own what stands around that.
     const isOurs = known !== undefined && (known.type === 'block') === (place.type === 'block');
-    const isFresh = isOurs || (await host.stat(path)) === undefined;
+    const isFresh = isOurs || prior.tookAsAbsent(path) || (await host.stat(path)) === undefined;
     if (isFresh) await ownParents(path);
     // A block is ours wherever it stands, and its marks tell which it is.
     const owns = isFresh || place.type === 'block';
@@ -70,7 +70,7 @@ export function recordingHost(
   const remove = async (path: string, unlink: () => Promise<void>): Promise<void> => {
     await change('path', path);
     await prior.content(path, undefined);
-    prior.forgetDirectories();
+    prior.forgetLooks();
     journal.write();
     await unlink();
     if (isOwned(path)) journal.append({ is: 'released', step, path });
@@ -121,7 +121,7 @@ export function recordingHost(
     },
     async run(command) {
       const { changes = [] } = command;
-      prior.forgetDirectories();
+      prior.forgetLooks();
       journal.write();
       return changes.length === 0 ? await host.run(command) : await prior.around(changes, () => host.run(command));
     },

@@ -93,10 +93,12 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     for (const [index, file] of desired.files.entries()) {
       const found = inTheWay.has(file.path) ? undefined : await stat(file.path);
       const { bytes, sha256, unknown } = await wantedContent(host, desired.files, index);
-      const shown = mayShow(file, found);
+      const present = found?.type === 'file' ? await host.sha256(file.path) : undefined;
+      // Of a content that is as it is to be there is nothing to show.
+      const shown = (found === undefined || present !== sha256) && mayShow(file, found);
       const now = {
         stat: found,
-        sha256: found?.type === 'file' ? await host.sha256(file.path) : undefined,
+        sha256: present,
         text: shown && found !== undefined && found.size <= MOST_COMPARED ? await host.readText(file.path) : undefined,
         wanted: {
           ...(file.keepsOwner === true && found !== undefined
