@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument, MANY_FILES } from './documents.ts';
+import { endToEndPicture, endToEndTable, measureEndToEnd } from './end-to-end.ts';
 import { measureExits } from './exit.ts';
 import { growthTable, measureGrowth } from './growth.ts';
 import { type Figures, measure, peakMemory } from './measure.ts';
@@ -93,13 +94,14 @@ function exits(directory: string, runs: number): void {
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      runs: { type: 'string', default: '20' },
+      runs: { type: 'string' },
       peers: { type: 'boolean', default: false },
+      'end-to-end': { type: 'boolean', default: false },
       growth: { type: 'boolean', default: false },
       generate: { type: 'boolean', default: false },
     },
   });
-  const runs = Math.max(3, Number.parseInt(values.runs, 10) || 20);
+  const runs = Math.max(3, Number.parseInt(values.runs ?? '', 10) || 20);
   const built = spawnSync(process.execPath, [join(root, 'scripts/build.ts')], {
     stdio: ['ignore', 'inherit', 'ignore'],
   });
@@ -114,6 +116,16 @@ async function main(): Promise<void> {
       const table = peerTable(await measurePeers(binary, directory, runs));
       console.log(`\n${startTable(start)}\n\n${table}`);
       if (values.generate) write({ 1: startTable(start), 2: table });
+      return;
+    }
+    if (values['end-to-end']) {
+      const told = (role: string, one: object) => console.log(role, JSON.stringify(one));
+      const figures = await measureEndToEnd(binary, directory, Number.parseInt(values.runs ?? '', 10) || 5, told);
+      const tables = [endToEndTable(figures.init), endToEndTable(figures.join)] as const;
+      console.log(`\n${tables.join('\n\n')}`);
+      if (!values.generate) return;
+      write({ 4: tables[0], 5: tables[1] });
+      writeFileSync(join(root, 'docs/pictures/end-to-end.dot'), endToEndPicture(figures));
       return;
     }
     if (values.growth) {

@@ -26,6 +26,8 @@ export interface MachineOptions {
   /** What its process 1 starts services with; default systemd. */
   readonly init?: Init;
   readonly progress?: Progress;
+  /** How long it may take until everything is started; default 90 s. */
+  readonly bootTimeoutMs?: number;
 }
 
 /** Names that fit into a host name and into an interface name (`vb-NAME`, 15 bytes). */
@@ -57,7 +59,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
       ...ownerOf(options.temporary ?? false),
     });
   });
-  await bootOrDestroy(machine);
+  await bootOrDestroy(machine, options.bootTimeoutMs);
   return machine;
 }
 
@@ -155,9 +157,9 @@ function register(record: MachineRecord): Machine {
   return new Machine(record);
 }
 
-async function bootOrDestroy(machine: Machine): Promise<void> {
+async function bootOrDestroy(machine: Machine, timeoutMs: number | undefined): Promise<void> {
   try {
-    await machine.boot();
+    await machine.boot(timeoutMs);
   } catch (error) {
     await destroyMachines([machine]);
     throw error;

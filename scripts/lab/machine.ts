@@ -97,8 +97,8 @@ export class Machine {
     return this.#record.supervisor !== undefined && isRunning(this.#record.supervisor);
   }
 
-  /** Boots it and waits until everything is started. */
-  async boot(): Promise<void> {
+  /** Boots it and waits until everything is started, what its user data does included. */
+  async boot(timeoutMs?: number): Promise<void> {
     const { name, lower, images } = this.#record;
     const output = openSync(join(this.directory, 'console.log'), 'a', 0o600);
     const script = join(import.meta.dirname, 'boot.sh');
@@ -113,7 +113,7 @@ export class Machine {
     const identity = identify(supervisor.pid ?? 0);
     if (identity === undefined) throw new Error(`machine ${name} ended at once:\n${this.#consoleTail()}`);
     this.#save({ ...this.#record, supervisor: identity });
-    await this.waitUntilUp();
+    await this.waitUntilUp(timeoutMs);
   }
 
   /**
