@@ -18,6 +18,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { exampleDocument } from '@machineadm/document/example.ts';
 import { INPUTS } from '../build/inputs.ts';
 import { landedLast } from '../mutate/changed-lines.ts';
@@ -102,6 +103,15 @@ function comparisons(programs: Readonly<Record<'old' | 'new', string>>, director
   return [...starts, { what: 'w100', seconds }];
 }
 
+/** What fails by itself is for the tests to judge. */
+function attempt<Result>(work: () => Result): Result | string {
+  try {
+    return work();
+  } catch (error) {
+    return errorMessage(error);
+  }
+}
+
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { since: { type: 'string' }, summary: { type: 'string' } } });
   const tell = (passed: number, failed: number): number => {
@@ -125,7 +135,12 @@ async function main(): Promise<number> {
   let failed = 0;
   for (const [index, compared] of all.entries()) {
     const until = began + (MEASURE_MS * (index + 1)) / all.length;
-    const { what, isSlower, pairs, ratio } = compare(compared, MOST_PAIRS, () => performance.now() < until);
+    const comparison = attempt(() => compare(compared, MOST_PAIRS, () => performance.now() < until));
+    if (typeof comparison === 'string') {
+      console.log(`speed: ${compared.what} could not be compared: ${comparison}`);
+      continue;
+    }
+    const { what, isSlower, pairs, ratio } = comparison;
     console.log(`speed: ${what} takes ${ratio.toFixed(2)} of the processor time at ${since} (${pairs} pairs)`);
     if (!isSlower) continue;
     failed += 1;
