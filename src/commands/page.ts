@@ -1,7 +1,7 @@
 import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { page } from '@machineadm/status/page/index.ts';
+import type { Reported } from '@machineadm/status/summary.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
-import { page } from '../reporting/page/index.ts';
-import type { Reported } from '../reporting/status-file.ts';
 
 /** The page of a run, with additional facts from queries. Read-only. */
 export async function statusPage(status: Reported, agentVersion: string): Promise<string> {

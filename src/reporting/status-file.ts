@@ -4,7 +4,7 @@ import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { concludingCondition, setCondition } from '@machineadm/status/conditions.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
-import { type RunSummary, summaryPath } from '@machineadm/status/summary.ts';
+import { type Reported, type RunSummary, summaryPath } from '@machineadm/status/summary.ts';
 import { FileError } from '../host/files/file-error.ts';
 import { localPath } from '../host/files/paths.ts';
 import { DirectoryWatcher, statNow } from '../host/files/watch.ts';
@@ -22,9 +22,6 @@ export interface Liveness {
   /** The text of a file; undefined if it does not exist. Default: by the file layer. */
   readText?(path: string): Promise<string | undefined>;
 }
-
-/** A status or, for a user who may not read it, its public summary. */
-export type Reported = RunStatus | RunSummary;
 
 /**
  * The actual status of the last run: one that did not conclude and whose process or boot is gone is `Interrupted`.

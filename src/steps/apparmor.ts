@@ -13,7 +13,7 @@ import { textDiff } from './text-diff.ts';
 
 const PARSER = 'apparmor_parser';
 const ENABLED = '/sys/module/apparmor/parameters/enabled';
-/** What the kernel has loaded, one `NAME (MODE)` a line. */
+/** The profiles that the kernel has loaded, each as `NAME (MODE)`. */
 const LOADED = '/sys/kernel/security/apparmor/profiles';
 const COMMAND_TIMEOUT_MS = 120_000;
 
@@ -29,8 +29,8 @@ export interface ApparmorActual {
 type ApparmorPayload = { readonly kind: 'write' | 'load' } & Profile;
 
 /**
- * AppArmor profiles. Their files belong into an image, and apparmor.service loads them at boot; loading them now is the
- * node's. The kernel says which names it has, and the journal which content was loaded under them.
+ * AppArmor profiles. Their files belong to an image, and apparmor.service loads them at boot; a profile loaded now
+ * belongs to the node. The kernel lists the loaded names, and the journal knows the content that was loaded for each.
  */
 export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
   id: 'apparmor',
@@ -51,7 +51,7 @@ export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
       found.push(...missing('AppArmor is not enabled in the running kernel', remedy, 'node'));
     }
     for (const [index, { path, content }] of profiles.entries()) {
-      // Neither into the kernel nor into the cache.
+      // Only parses: nothing is loaded into the kernel or written to the cache.
       const query = { program: PARSER, args: ['--skip-kernel-load', '--skip-cache'], input: content };
       const { status, stderr } = await host.query(query);
       if (status === 0) continue;
@@ -135,7 +135,7 @@ async function isEnabled(host: QueryHost): Promise<boolean> {
   return (await host.readText(ENABLED))?.trim() === 'Y';
 }
 
-/** A profile that was unloaded by hand cannot be unloaded once more. */
+/** A profile that somebody unloaded already cannot be unloaded again. */
 async function unload(host: Host, path: string, signal: AbortSignal): Promise<void> {
   if ((await isEnabled(host)) && (await isAnyLoaded(host, path))) await parse(host, ['--remove', path], signal);
 }

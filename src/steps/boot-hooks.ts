@@ -10,12 +10,12 @@ import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import { HOOKS_LEFT } from './hook-record.ts';
 import type { Change, Step } from './step.ts';
 
-/** Where the commands lie that run at every boot: there is no document at hand then. They may hold secrets. */
+/** The commands that run at every boot, when no document is available. They can contain secrets. */
 export const BOOT_HOOKS_FILE = `${HOOKS_DIRECTORY}/every-boot.json`;
-/** The step's name, and under which its commands lie while they run: not those of the step `hooks-early`. */
+/** The id of this step. Its commands are kept under it too, apart from those of the step `hooks-early`. */
 export const BOOT_HOOKS_ID = 'hooks-boot';
 
-/** The commands of every boot, and the machine they were left for. */
+/** The commands that run at every boot, and the machine that they belong to. */
 export interface KeptHooks {
   readonly machineId: string;
   readonly cloudInstanceId: string | undefined;
@@ -30,7 +30,7 @@ export interface BootHooksDesired {
 
 export interface BootHooksActual {
   readonly file: OwnFile;
-  /** Undefined where no service manager would run it. */
+  /** undefined: no service manager would run it. */
   readonly boot:
     | {
         readonly wanted: BootFile;
@@ -48,8 +48,8 @@ export type BootHooksPayload =
   | { readonly kind: 'remove'; readonly path: string };
 
 /**
- * Leaves early hooks of `frequency: Always` for the boots to come, and takes away what an earlier document left. The
- * first time they are run by the step `hooks-early`, like all others.
+ * Writes early hooks of `frequency: Always` to a file for later boots, and removes those of an earlier document. The
+ * first time, they are run by the step `hooks-early` like all others.
  */
 export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload> = {
   id: 'hooks-boot',
@@ -68,7 +68,7 @@ export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload
     if (wanted === undefined) return { file, boot: undefined };
     const unit = await readOwnFile(host, wanted.path, wanted.mode);
     const exists = unit.text !== undefined;
-    // The service manager is asked only where there is, or shall be, something that it could know.
+    // The service manager is asked only where there is a file, or is to be one.
     if (kept === undefined && !exists) return { file, boot: undefined };
     const isRight = isAsWritten(unit, wanted.content);
     return { file, boot: { wanted, exists, isRight, isEnabled: (await host.service(wanted.service)).enabled } };
@@ -187,7 +187,10 @@ function keptText(group: HookGroup, { machineId, cloudInstanceId }: Facts): stri
   return `${withChecksum(JSON.stringify({ version: 1, ...kept }))}\n`;
 }
 
-/** Reads the file; undefined for what no version of machineadm wrote, and for what was damaged: it is run by root. */
+/**
+ * Reads the file. undefined: no version of machineadm wrote this, or it is damaged; it would be run by root, so it is
+ * not used.
+ */
 export function parseKeptHooks(text: string): KeptHooks | undefined {
   let value: unknown;
   try {

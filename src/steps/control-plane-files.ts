@@ -19,7 +19,7 @@ export interface ControlPlaneFilesActual {
   readonly logDirectory: string | undefined;
 }
 
-/** Names the file only: its content, which may contain keys, is resolved again when it is written. */
+/** Only the path of the file. Its content can contain keys, so it is resolved again when it is written. */
 export type ControlPlaneFilesPayload =
   | { readonly kind: 'file'; readonly kubernetes: KubernetesModel; readonly path: string }
   | { readonly kind: 'directory'; readonly path: string };

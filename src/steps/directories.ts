@@ -16,20 +16,20 @@ import {
 import { owing, type Step } from './step.ts';
 import { entriesBelow } from './tree-below.ts';
 
-/** So many entries of a directory are named in a plan. */
+/** How many entries of a directory a plan names. */
 const MOST_SHOWN = 3;
 
 export interface DirectoriesDesired {
   readonly directories: readonly DirectoryModel[];
-  /** What the document names itself, and recursion leaves alone. */
+  /** Paths that the document names themselves; recursive modes and owners do not apply to them. */
   readonly named: ReadonlySet<string>;
   /** An earlier step runs commands of the document, which may still make users appear. */
   readonly afterHooks: boolean;
-  /** Accounts that an earlier step makes. */
+  /** Accounts that an earlier step creates. */
   readonly made: MadeAccounts;
 }
 
-/** How a path that is there differs. */
+/** How an existing path differs from the document. */
 interface Difference {
   readonly path: string;
   readonly mode: number;
@@ -51,13 +51,13 @@ export interface DirectoryActual {
 export interface DirectoryPayload {
   readonly directory: DirectoryModel;
   readonly named: ReadonlySet<string>;
-  /** What stands in the way of any of them: told before the first one is made. */
+  /** Obstacles of all directories, reported before the first is created. */
   readonly obstacles: readonly Obstacle[];
 }
 
 /**
- * Directories of the document with their mode and owner, and those of what is in them where it says so. No link is followed,
- * and what is mounted below stays as it is.
+ * Directories of the document with their mode and owner and, where the document says so, those of their content. Links
+ * are not followed, and mounted file systems below are not changed.
  */
 export const directories: Step<DirectoriesDesired, readonly DirectoryActual[], DirectoryPayload> = {
   id: 'directories',
@@ -121,7 +121,7 @@ export const directories: Step<DirectoriesDesired, readonly DirectoryActual[], D
     if (obstacles.length > 0) throw obstructed(obstacles);
     const { path, mode } = directory;
     if ((await host.stat(path)) === undefined) {
-      // Those above are for all, whatever this one is.
+      // Parent directories are readable for everybody, whatever the mode of this one is.
       if ((await host.stat(dirname(path))) === undefined) await host.makeDirectory(dirname(path), 0o755);
       await host.makeDirectory(path, mode ?? 0o755);
     }
@@ -130,7 +130,7 @@ export const directories: Step<DirectoriesDesired, readonly DirectoryActual[], D
       ? []
       : await differencesOf(host, directory, stat, named)) {
       await host.chown(path, uid, gid);
-      // Behind it: chown clears setuid and setgid of a file (chown(2)).
+      // After chown, which clears setuid and setgid of a file (chown(2)).
       await host.chmod(path, mode);
     }
   },
@@ -140,7 +140,7 @@ export const directories: Step<DirectoriesDesired, readonly DirectoryActual[], D
   },
 };
 
-/** The directory itself, and what is in it where the document says something of that. */
+/** Differences of the directory and, where the document sets modes or owners for its content, of that. */
 async function differencesOf(
   host: QueryHost,
   directory: DirectoryModel,
@@ -153,7 +153,7 @@ async function differencesOf(
   const ids = await idsOf(host, recursive);
   const below = (await entriesBelow(host, path, (other) => named.has(canonicalPath(other)))).flatMap((entry) => {
     const isDirectory = entry.stat.type === 'directory';
-    // A link has no mode of its own, and is not given away: what it leads to is not meant.
+    // Links are skipped: they have no mode, and the file they lead to is not meant.
     if (!isDirectory && entry.stat.type !== 'file') return [];
     return differenceOf(entry.path, entry.stat, { mode: isDirectory ? recursive.directoryMode : recursive.mode }, ids);
   });

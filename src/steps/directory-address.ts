@@ -9,11 +9,11 @@ import type { Change, Step, UnmetRequirement } from './step.ts';
 const REGISTER = 'directory-address/register';
 const TIMEOUT_MS = 30_000;
 const TIME_TO_LIVE_S = 1200;
-/** Of dig(1): what it prints is the data alone, and it ends by itself. */
+/** Options of dig(1): it prints only the data and gives up by itself. */
 const ASKING = ['+short', '+time=3', '+tries=2'];
 
 export interface AddressActual {
-  /** With which this machine reaches its domain; undefined: it does not. */
+  /** The address from which this machine reaches its domain; undefined: it does not reach it. */
   readonly address: string | undefined;
   readonly isRegistered: boolean;
 }
@@ -36,7 +36,7 @@ export function directoryAddressStep(
     leaves: 'the address of this machine in the DNS of the domain: delete it there',
 
     desired(model, facts) {
-      // Windows does it by itself.
+      // Windows registers its address itself.
       const membership = facts.platform === 'linux' ? membershipOf(model, facts) : undefined;
       return membership?.registersAddress === true ? membership : undefined;
     },
@@ -58,7 +58,7 @@ export function directoryAddressStep(
     async inspect(host, desired, record) {
       const address = await ownAddress(await network(), desired);
       if (address === undefined) return { address, isRegistered: false };
-      // Other servers learn of it from the one that was told.
+      // Other servers learn of the update from this server.
       const told = text(member(record.notes.get(REGISTER), 'server'));
       const isRegistered =
         (told !== undefined && (await hasAddress(host, desired.fqdn, address, [`@${told}`]))) ||
@@ -102,12 +102,12 @@ export const directoryAddress: Step<DomainMembership, AddressActual, AddressPayl
   async () => (await import('../host/network/directory.ts')).directoryNetwork,
 );
 
-/** With which the machine reaches a controller; undefined: it reaches none. */
+/** The address from which the machine reaches a domain controller; undefined: it reaches none. */
 async function ownAddress(
   network: Pick<DirectoryNetwork, 'controllers' | 'ownAddress'>,
   { domain, domainController }: DomainMembership,
 ): Promise<string | undefined> {
-  // Names that cannot be looked up now are no reason to stop a plan.
+  // A failing lookup does not stop a plan.
   const named = domainController === undefined ? await network.controllers(domain).catch(() => []) : [domainController];
   for (const controller of named) {
     const address = await network.ownAddress(controller);

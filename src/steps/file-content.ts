@@ -20,7 +20,9 @@ export function scopeOfPath(path: string): 'base' | 'node' {
   return path.startsWith('/run/') ? 'node' : 'base';
 }
 
-/** Where a file's content comes from, for people: never the content, and of a URL nothing that may be a token. */
+/**
+ * The source of a file's content for messages. It never contains the content, or parts of a URL that may be a token.
+ */
 export function sourceOf({ content }: Pick<FileModel, 'content'>): string {
   switch (content.kind) {
     case 'inline':
@@ -40,7 +42,7 @@ export function sourceOf({ content }: Pick<FileModel, 'content'>): string {
 export interface WantedContent {
   readonly bytes: Uint8Array | undefined;
   readonly sha256: string | undefined;
-  /** Set where nothing is known yet: what decides the content is not there, or may not be asked for by a plan. */
+  /** Set where the content is not known yet: its source does not exist, or a plan must not ask for it. */
   readonly unknown?: 'source' | 'secrets';
 }
 
@@ -119,7 +121,10 @@ async function bytesOf(
   }
 }
 
-/** A file with what the document adds to it. Every byte is one character: what others wrote need not be UTF-8. */
+/**
+ * The content of a file with the document's addition. Each byte is one character, because files of others need not be
+ * UTF-8.
+ */
 function added({ block }: FileModel, present: Uint8Array, content: Uint8Array): Uint8Array {
   if (block === undefined) return appended(present, content);
   const lines = Buffer.from(content).toString('latin1');
@@ -151,7 +156,7 @@ function holdsLines(present: Uint8Array, content: Uint8Array): boolean {
   return content.length === 0;
 }
 
-/** The mode that a file must have: an appended one of which the document names none keeps what it has. */
+/** The mode that a file must have. A file that is only appended to keeps its mode where the document sets none. */
 export function wantedMode(file: FileModel, stat: FileStat | undefined): number {
   return file.keepsMode === true && stat?.type === 'file' ? stat.mode : file.mode;
 }

@@ -11,9 +11,9 @@ export async function differenceOf(host: QueryHost, file: NewFile): Promise<stri
   return isSame ? attributes : ['another content', ...(attributes === undefined ? [] : [attributes])].join(', ');
 }
 
-/** A file that machineadm alone writes, as it is on the machine. */
+/** The present state of a file that only machineadm writes. */
 export interface OwnFile {
-  /** undefined: there is none. */
+  /** undefined: the file does not exist. */
   readonly text: string | undefined;
   /** How its kind, mode or owner differ from those with which it is written, in words; undefined: not at all. */
   readonly attributes: string | undefined;
@@ -25,7 +25,7 @@ export async function readOwnFile(host: QueryHost, path: string, mode = 0o644): 
   return { text, attributes: stat === undefined ? undefined : attributeDifference(stat, { mode }) };
 }
 
-/** Whether it is there with this content and as it was written, or not there where it is not wanted. */
+/** Whether the file exists with this content, mode and owner, or is absent where no content is wanted. */
 export function isAsWritten({ text, attributes }: OwnFile, content: string | undefined): boolean {
   return text === content && (content === undefined || attributes === undefined);
 }

@@ -8,13 +8,13 @@ import type { Host, StreamedFile } from '../host/seam/host.ts';
 
 const MIB = 1024 * 1024;
 
-/** The most that a file of the document may have when it is downloaded: it is for files, not for images. */
+/** The largest file that a document can download. Images belong into archives. */
 const DOWNLOAD_LIMIT_BYTES = 512 * MIB;
 const RETRY_BUDGET_MS = 60_000;
 
 export interface DownloadLimits {
   readonly bytes: number;
-  /** No attempt begins later than this after the first. */
+  /** The time after the first attempt in which further attempts begin. */
   readonly retryBudgetMs: number;
 }
 

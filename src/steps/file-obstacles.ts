@@ -6,7 +6,7 @@ import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { scopeOf } from './file-content.ts';
 import type { UnmetRequirement } from './step.ts';
 
-/** What makes writing a file impossible, found before the first file is written. */
+/** A reason why a file cannot be written, found before the first file is written. */
 export interface Obstacle extends UnmetRequirement {
   readonly path: string;
   readonly scope: 'base' | 'node';
@@ -22,7 +22,7 @@ export interface Obstacle extends UnmetRequirement {
   >;
 }
 
-/** Accounts that the document itself makes before its files are written. */
+/** Accounts that the document creates before its files are written. */
 export interface MadeAccounts {
   readonly users: ReadonlySet<string>;
   readonly groups: ReadonlySet<string>;
@@ -39,7 +39,7 @@ export function accountsMadeBy({ users, groups }: Pick<HostModel, 'users' | 'gro
   };
 }
 
-/** All that stands in the way of these files: unknown owners, missing sources, and what already lies at the path. */
+/** All obstacles of these files: unknown owners, missing sources, and objects at the paths. */
 export async function findObstacles(
   host: QueryHost,
   files: readonly FileModel[],
@@ -79,7 +79,7 @@ interface Owned {
   readonly scope: 'base' | 'node';
 }
 
-/** Owners that neither exist nor are made before. */
+/** Owners that do not exist and are not created before. */
 export async function ownerObstacles(
   host: QueryHost,
   owned: Owned,
@@ -157,7 +157,7 @@ async function statOf(host: QueryHost, path: string): Promise<FileStat | 'below 
   return await statQuietly(host, path);
 }
 
-/** ENOTDIR is "nothing is there": the parents are looked at one by one. */
+/** With ENOTDIR nothing exists at the path; its parents are checked one by one. */
 async function statQuietly(host: QueryHost, path: string): Promise<FileStat | undefined> {
   try {
     return await host.stat(path);
@@ -171,7 +171,7 @@ function refusal(path: string, why: string, remedy: string): Omit<Obstacle, 'sco
   return { path, reason: 'FileNotWritten', what: `${path}: ${why}`, remedy };
 }
 
-/** The error of a step that finds these in its way. */
+/** The error of a step that meets these obstacles. */
 export function obstructed(obstacles: readonly Obstacle[], failed = 'Files cannot be written'): MachineadmError {
   const [first] = obstacles;
   return new MachineadmError({

@@ -4,20 +4,20 @@ import { describeWrite, type OwnFile as Found, isAsWritten, readOwnFile } from '
 import { type Change, type FollowUp, owing, type Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
-/** A file of our own: what is in it is written by us alone, and holds no secret. */
+/** A file that only machineadm writes and that contains no secrets. */
 export interface OwnFile {
   readonly path: string;
-  /** undefined: the file is not wanted, and removed where it is. */
+  /** undefined: the file is not wanted; an existing one is removed. */
   readonly content: string | undefined;
-  /** What must follow a change of it. */
+  /** What must follow a change of the file. */
   readonly owes?: readonly FollowUp[];
 }
 
 type FoundFiles = ReadonlyMap<string, Found>;
 
 /**
- * A step that is nothing but files of our own: plan, drift, removal and what must follow come from here. `files` is what
- * the document asks for; undefined leaves all as it is.
+ * Makes a step that only writes files of our own. Plan, drift detection, removal and follow-ups are the same for all
+ * such steps. `files` returns what the document asks for; undefined changes nothing.
  */
 export function fileStep(step: {
   readonly id: StepId;

@@ -18,14 +18,14 @@ import {
 import { type Change, type OwnedPlace, owing, type Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
-/** A longer file is not read to show how it changes. */
+/** Files above this size are not read to show a diff. */
 const MOST_COMPARED = 4 * 1024 * 1024;
 
 export interface FilesDesired {
   readonly files: readonly FileModel[];
   /** An earlier step runs commands of the document, which may still make users, sources and directories appear. */
   readonly afterHooks: boolean;
-  /** Accounts that an earlier step makes. */
+  /** Accounts that an earlier step creates. */
   readonly made: MadeAccounts;
 }
 
@@ -34,9 +34,9 @@ export interface FileActual {
   readonly sha256: string | undefined;
   /** Text of the present file, read only where a diff may be shown. */
   readonly text: string | undefined;
-  /** True for a file that is as a hook of the document left it, which changed it after it was written. */
+  /** Whether a hook of the document changed the file after it was written. */
   readonly isHookEdit: boolean;
-  /** True for a file that a run was killed in: nothing proves yet that it is what that run wrote. */
+  /** Whether a run was killed while it wrote the file, so that nothing proves yet whose content it has. */
   readonly isUnfinished: boolean;
   /** undefined: not known yet, because what decides it does not exist yet. */
   readonly wanted: {
@@ -56,16 +56,14 @@ export interface FilesActual {
 
 export interface FilePayload {
   readonly file: FileModel;
-  /** What stands in the way of any file of the run: told before the first one is written. A bake has no node files. */
+  /** Obstacles of all files of the run, reported before the first is written. A bake writes no node files. */
   readonly obstacles: readonly Obstacle[];
-  /** As far as they were known when it was planned. */
+  /** undefined: the account was not known when the change was planned. */
   readonly uid: number | undefined;
   readonly gid: number | undefined;
 }
 
-/**
- * Files of the document, in its order, byte for byte, each put in place whole with its owner and mode.
- */
+/** Files of the document in its order. Each replaces the old one as a whole, with its owner and mode. */
 export const files: Step<FilesDesired, FilesActual, FilePayload> = {
   id: 'files',
   owned: true,
@@ -78,7 +76,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
   },
 
   async preflight(host, desired) {
-    // What an early hook may bring is judged after it ran.
+    // Obstacles are judged after the early hooks, which may remove them.
     const obstacles = desired.afterHooks ? [] : await findObstacles(host, desired.files, desired.made);
     const placed = obstacles.map((obstacle) => ({ ...obstacle, change: `files/${obstacle.path}` }));
     return [...placed, ...(await contentObstacles(host, desired.files))];
@@ -199,7 +197,7 @@ function isBegun(owned: OwnedPlace | undefined): boolean {
   return owned?.type === 'file' && owned.stamp === undefined;
 }
 
-/** A file as it is and as the document wants it: both must be the same again for an edit to be kept. */
+/** The present and the wanted state of a file. A hook's edit is kept only while both are unchanged. */
 function editOf(file: FileModel, { stat, sha256, wanted }: Omit<FileActual, 'isHookEdit' | 'isUnfinished'>): string {
   const is = stat === undefined ? undefined : [stat.type, stat.mode, stat.uid, stat.gid, sha256];
   const state = [is, [file.mode, wanted.uid, wanted.gid, wanted.sha256]];
@@ -224,7 +222,7 @@ function knownAfter(desired: FilesDesired, file: FileModel, now: FileActual): Pi
   return (ownerUnknown || sha256 === undefined) && desired.afterHooks ? { knownAfter: 'hooks-early' } : {};
 }
 
-/** Each path looked at once: a thousand files share their directories, and are looked for twice. */
+/** Looks at each path once: a thousand files share their directories. */
 function statOnce(host: QueryHost): QueryHost['stat'] {
   const found = new Map<string, Promise<FileStat | undefined>>();
   return (path) => {
@@ -249,7 +247,7 @@ function accountIds(host: QueryHost) {
   };
 }
 
-/** A diff is shown only of what every local user may read anyway, before and after. */
+/** A diff is shown only where every local user may read the file, before and after the change. */
 function mayShow(file: FileModel, stat: FileStat | undefined): boolean {
   const readable = (mode: number): boolean => (mode & 0o004) !== 0;
   if (file.content.kind !== 'inline' || !readable(file.mode)) return false;

@@ -5,12 +5,12 @@ import { readAccounts } from './accounts/databases.ts';
 import { changeAccount, missingTools } from './accounts/tools.ts';
 import { EMPTY_RECORD, type Step, type UnmetRequirement } from './step.ts';
 
-/** Those of the groups that the machine does not know. */
+/** The groups that do not exist on the machine. */
 export type GroupsActual = readonly GroupModel[];
 
 /**
- * Groups of the document, and those that its users are to be in. A group is created when nobody knows it, a directory
- * included; one that exists with another id is never renumbered: its files would change hands.
+ * The groups of the document and of its users' memberships. A group is created where neither the machine nor a
+ * directory knows it. An existing group keeps its id: changing it would give its files to somebody else.
  */
 export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
   id: 'groups',
@@ -64,7 +64,7 @@ export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
   },
 };
 
-/** Wanted ids that are another group's, and groups that have another id than is wanted. */
+/** Ids that another group already has, and groups that exist with another id. */
 async function conflictsOf(host: QueryHost, desired: readonly GroupModel[]): Promise<readonly UnmetRequirement[]> {
   const { groups: present } = await readAccounts(host);
   const conflicts: UnmetRequirement[] = [];

@@ -3,7 +3,7 @@ import type { HookGroup } from '@machineadm/document/model.ts';
 import { describeKill, type Kill, remedyOfKill } from '../host/processes/killed.ts';
 import type { StateKind } from './hook-driver.ts';
 
-/** How an entry ended. */
+/** How the failing entry ended. */
 export interface FailedEntry {
   /** Counted from 1. */
   readonly entry: number;
@@ -70,7 +70,10 @@ export function hookTimedOut(
   });
 }
 
-/** By number and field, never by its text: commands hold tokens and passwords that nobody declared as secrets. */
+/**
+ * Names the entry by its number and field. Its text is never shown: commands contain tokens and passwords that nobody
+ * declared as secrets.
+ */
 function describe(phase: string, group: HookGroup, entry: number): string {
   return `entry ${entry} of ${group.commands.length} (host.hooks.${phase}.commands[${entry - 1}])`;
 }

@@ -4,10 +4,10 @@ import type { HookGroup } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { RanRecord, StepRecord } from './step.ts';
 
-/** What a reset leaves of hooks. */
+/** What a reset keeps of hooks. */
 export const HOOKS_LEFT = 'the changes that the commands of host.hooks made: machineadm does not track them';
 
-/** What of a group decides whether it is the one that ran: each command with the surroundings that it runs in. */
+/** The digests that identify a group: each command together with its environment, user and directory. */
 export function digests({ commands, environment, user, workingDirectory }: HookGroup): readonly string[] {
   const parts = [environment && JSON.stringify(environment), user && `user ${user}`, workingDirectory];
   const seen = parts.map((part) => (part === undefined ? '' : `\0${part}`)).join('');
@@ -24,12 +24,12 @@ export function isSame(group: HookGroup, note: unknown): boolean {
 export function isDone(group: HookGroup, changeId: string, record: RanRecord): boolean {
   if (!record.done.has(changeId)) return false;
   if (group.rerun === undefined) return true;
-  // Begun again, and not brought to its end.
+  // A repetition was begun and did not complete.
   if (record.interrupted.has(changeId)) return false;
   return group.rerun === 'Always' ? record.doneInRun.has(changeId) : isSame(group, record.notes.get(changeId));
 }
 
-/** Why a group that was done runs once more, for its summary. */
+/** Why a completed group runs once more; part of the summary of its change. */
 export function whyAgain(group: HookGroup, changeId: string, record: StepRecord): string | undefined {
   if (!record.done.has(changeId) || record.interrupted.has(changeId)) return undefined;
   return group.rerun === 'Always' ? 'as in every run' : 'again: it changed since it ran';

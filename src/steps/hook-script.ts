@@ -11,16 +11,16 @@ import { DRIVER_FILES, type StateKind, wordsOf } from './hook-driver.ts';
  * functions, variables and the working directory persist, and a message of the shell names the entry and its line.
  */
 export interface HookScript {
-  /** Holds the driver and the entries. */
+  /** The directory of the driver and the entries. */
   readonly directory: string;
-  /** How far the group came; survives a kill and a power loss. */
+  /** The file that says how far the group came. It survives a kill and a power loss. */
   readonly state: string;
 }
 
 /** The descriptor on which the driver says where it is. Entries do not have it. */
 export const MARKER_DESCRIPTOR = 3;
 
-/** What the driver says on its descriptor. */
+/** A message of the driver on its descriptor. */
 export type Marker =
   | { readonly kind: 'begin'; readonly entry: number }
   | { readonly kind: 'end'; readonly entry: number; readonly status: number }
@@ -76,7 +76,7 @@ export async function writeHookScript(
   return put;
 }
 
-/** Removes the driver and the entries, those included that a killed run left, as whichever user it ran. */
+/** Removes the driver and the entries, including those of killed runs, for every user. */
 export async function removeHookScripts(host: Host, stepId: string): Promise<void> {
   for (const directory of (await host.list(DIRECTORY)) ?? []) {
     if (directory !== stepId && !directory.startsWith(`${stepId}${AS_USER}`)) continue;
@@ -98,7 +98,7 @@ export function driverArguments(
 ): readonly string[] {
   const { directory } = script;
   const { commands, onError, user } = group;
-  // It is root's: another user cannot write it, and root must not read what another user wrote.
+  // The state file belongs to root. Another user cannot write it, and root must not read what another user wrote.
   const state = user === undefined ? script.state : '';
   const resuming = restores ? 'yes' : 'no';
   return [`${directory}/driver`, directory, state, token, `${first}`, `${commands.length}`, onError, resuming];
@@ -121,7 +121,7 @@ export interface SavedState {
 const NOTHING_DONE: SavedState = { completed: 0, kind: 'fresh' };
 const KINDS: readonly StateKind[] = ['whole', 'fresh', 'functions', 'jobs', 'directories', 'descriptors'];
 
-/** What the state file says for this token; nothing is done for a state of another run, or none. */
+/** The state for this token; no entries are done where the state is missing or belongs to another run. */
 export async function savedState(host: QueryHost, script: HookScript, token: string): Promise<SavedState> {
   const [, written, entries, word] =
     /^# machineadm hook (\S+) (\d+)(?: (\w+))?$/.exec(firstLine(await host.readText(script.state))) ?? [];
@@ -141,7 +141,7 @@ export async function recordExit(host: Host, script: HookScript, token: string, 
   await host.sync(script.state);
 }
 
-/** Drops the state of the shell, which may hold secrets, and leaves only that the group is done. */
+/** Removes the shell's state, which can contain secrets, and keeps only that the group is done. */
 export async function sealState(host: Host, script: HookScript, token: string, entries: number): Promise<void> {
   await host.writeFile({ path: script.state, content: `# machineadm hook ${token} ${entries} fresh\n`, mode: 0o600 });
 }

@@ -23,7 +23,7 @@ export interface NextShell {
   readonly token: string;
   /** Its first entry. */
   readonly entry: number;
-  /** What of the entries before it is restored in it. */
+  /** How much of the state of earlier entries is restored in it. */
   readonly kind: StateKind;
   /** False where the entries before it ran in an earlier run. */
   readonly ranHere: boolean;
@@ -33,9 +33,9 @@ const LINES_KEPT = 10;
 
 /** How a shell of a group ended. */
 export interface EndedShell {
-  /** Whether it came to an entry. */
+  /** Whether it began an entry. */
   readonly began: boolean;
-  /** The entry it was in, or ended last. */
+  /** The entry that it was running, or completed last. */
   readonly entry: number;
   /** True when it ended before it could say how the entry ended: by `exit`, `set -e`, a syntax error or a signal. */
   readonly insideEntry: boolean;

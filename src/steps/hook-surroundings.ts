@@ -18,7 +18,7 @@ export async function surroundingsMissing(
     const { reason, message: what, remedy } = error;
     missing.push({ reason, what, remedy, scope: 'node' });
   };
-  // Later ones may find directories and mounts that steps before them made.
+  // Later hooks may use directories and mounts that earlier steps create.
   if (phase === 'early') add(await directoryMissing(host, phase, group));
   if (group.user === undefined) return missing;
   if (!makesUser && (await lookUp(host, group.user)) === undefined) add(noSuchUser(phase, group.user));

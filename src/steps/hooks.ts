@@ -38,11 +38,11 @@ export interface HooksPayload extends HooksDesired {
   readonly unfinished: UnfinishedHook | undefined;
 }
 
-/** Before anything else is changed. */
+/** Runs before any other change. */
 export const earlyHooks = hooksStep('hooks-early', 'early');
 /** After the files under /run/kubeadm are laid; may edit them. */
 export const beforeBootstrapHooks = hooksStep('hooks-before-bootstrap', 'beforeBootstrap');
-/** After proven success only: the pipeline never comes here after a failure. */
+/** Runs only after proven success: after a failure the pipeline never reaches it. */
 export const afterBootstrapHooks = hooksStep('hooks-after-bootstrap', 'afterBootstrap');
 
 /** Entries that the shell would not understand: each is read by itself, as the driver does it. */
@@ -97,7 +97,7 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
     },
 
     async preflight(host, desired, record) {
-      // What ran does not run again, whatever it says now; what runs at every boot does.
+      // A group that ran is not run again even if it changed, except for groups of every boot.
       const isOnce = desired.group.frequency !== 'Always';
       if (isOnce && record !== undefined && isDone(desired.group, changeId, record)) return [];
       const { shell } = desired.group;
@@ -170,7 +170,7 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
     },
 
     async settled(host, { phase, group }) {
-      // Only now, when the journal holds that the group is done. A script has more groups; a run that succeeded wipes it.
+      // The state is removed only after the journal records that the group is done.
       if (group.onError !== 'Script' || phase !== 'beforeBootstrap') await host.removeFile(script.state);
     },
   };

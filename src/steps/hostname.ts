@@ -19,7 +19,7 @@ export interface HostnameDesired {
 
 export interface HostnameActual {
   readonly configured: string | undefined;
-  /** Of its file; one that is a link may be a distribution's own, and only its content counts. */
+  /** The attributes of the file. Of a link, which may be a distribution's own, only the content counts. */
   readonly attributes: string | undefined;
   readonly running: string | undefined;
   readonly cloudInit: 'absent' | 'preserves' | 'overwrites';

@@ -17,7 +17,7 @@ const CLOUD_INIT_DIRECTORY = '/etc/cloud/cloud.cfg.d';
 const USER_DATA = '/var/lib/cloud/instance/cloud-config.txt';
 
 export interface HostsDesired extends HostsModel {
-  /** What the machine is called; undefined where it has no name of its own. */
+  /** The name of the machine; undefined: it has no name of its own. */
   readonly name: string | undefined;
 }
 
@@ -128,7 +128,7 @@ function entryLines({ entries }: HostsDesired): string {
   return entries.map(({ address, names }) => `${address} ${names.join(' ')}\n`).join('');
 }
 
-/** The line of the machine's own name; empty where something else resolves it. */
+/** The line of the machine's own name; empty where something else resolves the name. */
 function ownLine({ name, ownName, entries }: HostsDesired, { text, answersItself }: HostsActual): string {
   if (!ownName || name === undefined || answersItself) return '';
   const lower = name.toLowerCase();
@@ -138,7 +138,7 @@ function ownLine({ name, ownName, entries }: HostsDesired, { text, answersItself
   return `${OWN_ADDRESS} ${short === name ? name : `${name} ${short}`}\n`;
 }
 
-/** The lines of others. */
+/** The lines that machineadm did not write. */
 function linesOf(text: string): { readonly address: string; readonly names: readonly string[] }[] {
   const others = withoutBlock(withoutBlock(text, ENTRIES), OWN_NAME);
   return others.split('\n').flatMap((line) => {

@@ -5,16 +5,16 @@ import { type Obstacle, obstructed, placeObstacle } from './file-obstacles.ts';
 import { owing, type Step } from './step.ts';
 
 export interface LinkActual {
-  /** What the link there holds; undefined where there is none. */
+  /** The target of the present link; undefined: there is no link. */
   readonly target: string | undefined;
-  /** What is there instead of a link. */
+  /** The type of object at the path that is not a link. */
   readonly other: string | undefined;
   readonly obstacle: Obstacle | undefined;
 }
 
 export interface LinkPayload {
   readonly link: LinkModel;
-  /** What stands in the way of any of them: told before the first one is made. */
+  /** Obstacles of all links, reported before the first is created. */
   readonly obstacles: readonly Obstacle[];
 }
 
@@ -24,7 +24,7 @@ interface LinksDesired {
   readonly afterHooks: boolean;
 }
 
-/** Symbolic links of the document. What they lead to need not be there. */
+/** Symbolic links of the document. Their targets need not exist. */
 export const links: Step<LinksDesired, readonly LinkActual[], LinkPayload> = {
   id: 'links',
   owned: true,

@@ -6,7 +6,7 @@ export type Comment = '#' | '//' | ';' | '--' | '"' | '!' | '<!--';
 const mark = (word: 'BEGIN' | 'END', name: string, comment: Comment): string =>
   `${comment} ${word} machineadm: ${name}${comment === '<!--' ? ' -->' : ''}`;
 
-/** What stands in the block of this name; undefined when there is none. */
+/** The content of the block with this name; undefined: there is no such block. */
 export function blockIn(text: string, name: string, comment: Comment = '#'): string | undefined {
   return split(text, name, comment)?.block;
 }
@@ -28,7 +28,7 @@ export function withoutBlock(text: string, name: string, comment: Comment = '#')
   return parts === undefined ? text : parts.before + parts.after;
 }
 
-/** A block without its end is not ours to cut: nobody knows where it was to end. */
+/** A block without an end mark is not changed: nobody knows where it was to end. */
 function split(
   text: string,
   name: string,

@@ -19,17 +19,17 @@ export interface RemovalsDesired {
   readonly osId: string;
 }
 
-/** Something that is there and is not to be, or not any more. */
+/** Something on the machine that is to be removed. */
 interface Found {
   readonly path: string;
   readonly type: FileStat['type'];
-  /** Set where an earlier run made it. */
+  /** Set where an earlier run created it. */
   readonly owned?: OwnedPlace;
   /** What the document says must follow. */
   readonly owes?: readonly FollowUp[];
-  /** How much is in it, and goes with it. */
+  /** The number of entries that are removed with it. */
   readonly entries?: number;
-  /** Why it stays, and is the machine's from now on. */
+  /** Why it is kept and from now on belongs to the machine. */
   readonly kept?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface RemovalPayload {
   readonly found: Found | undefined;
   readonly name?: FoundName;
   readonly dropped?: Dropped;
-  /** What stands in the way of any of them: told before the first one goes. */
+  /** Obstacles of all removals, reported before the first. */
   readonly obstacles: readonly Obstacle[];
 }
 
@@ -140,7 +140,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     if (name !== undefined && obstacles.length === 0) return await removeName(host, name.removed, execution);
     if (found === undefined || obstacles.length > 0) throw obstructed(obstacles, 'Paths cannot be removed');
     const { path, owned } = found;
-    // As it is now, which may be another than when it was planned.
+    // Judged again, because it may have changed since the plan.
     const kept = found.kept ?? (owned === undefined ? undefined : await whyKept(host, path, owned, []));
     if (kept !== undefined) {
       execution.warn(`${path} stays, although the document no longer lists it: ${kept}`);

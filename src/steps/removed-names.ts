@@ -15,12 +15,12 @@ import { stopUnit } from './unit-files.ts';
 /** A user, group, service or mount that is there and is not to be. */
 export interface FoundName {
   readonly removed: AbsentNameModel;
-  /** What is done, in words. */
+  /** A description of the change. */
   readonly what: string;
   readonly owes: readonly FollowUp[];
 }
 
-/** What was found of one: undefined where nothing is left of it; `why` where it is not removed. */
+/** The result of looking for one. undefined: nothing is left of it; `why`: it is not removed. */
 type Found =
   | undefined
   | { readonly what: string; readonly owes?: readonly FollowUp[] }
@@ -42,7 +42,7 @@ const OTHER_UNITS = [
   ...['generator.early', 'generator', 'generator.late', 'transient'].map((name) => `/run/systemd/${name}`),
 ];
 
-/** What of these names is there, and what forbids to remove it. */
+/** Which of these names exist, and what prevents their removal. */
 export async function findNames(
   host: QueryHost,
   removed: readonly AbsentNameModel[],
@@ -77,7 +77,7 @@ function pathOf({ kind, name }: AbsentNameModel): string {
   return `/${kind}s/${name.replace(/^\//, '')}`;
 }
 
-/** Removes one. What is gone already is no mistake: a run may have been killed in it. */
+/** Removes one. It is no error if it is already gone: a run may have been killed while it removed it. */
 export async function removeName(host: Host, removed: AbsentNameModel, { signal }: Execution): Promise<void> {
   const { kind, name } = removed;
   switch (kind) {

@@ -1,6 +1,6 @@
 import type { Step } from './step.ts';
 
-/** Owed by what a document names services beside, by the full names of their units. */
+/** Follow-ups that a document asks for by the full names of units. */
 export const OF_DOCUMENT = /^(?:reload|restart):.*\.[a-z]+$/;
 
 /**

@@ -16,12 +16,12 @@ const CONTEXTS_CHANGE = 'selinux/file-contexts';
 const POLICY_TIMEOUT_MS = 600_000;
 
 export interface SelinuxActual {
-  /** What /etc/selinux/config holds; undefined where there is none. */
+  /** The content of /etc/selinux/config; undefined: there is no such file. */
   readonly configuration: string | undefined;
   readonly running: 'Enforcing' | 'Permissive' | undefined;
   /** Booleans that do not have their value now, or not at the next boot. */
   readonly wrongBooleans: readonly string[];
-  /** Types by expression, as semanage keeps them. */
+  /** The types that semanage has, by expression. */
   readonly types: ReadonlyMap<string, string>;
   /** Expressions of an earlier document. */
   readonly dropped: readonly string[];
@@ -38,7 +38,10 @@ type SelinuxPayload =
       readonly dropped: readonly string[];
     };
 
-/** SELinux on a machine that has it enabled: to enable it takes a boot that relabels all files, which is an image's. */
+/**
+ * SELinux on a machine where it is enabled. Enabling it needs a boot that relabels all files, so that belongs to an
+ * image.
+ */
 export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
   id: 'selinux',
   leaves({ changes, notes }) {
@@ -161,7 +164,7 @@ export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload
         payload: { kind: 'contexts', wanted: fileContexts, set, dropped },
       });
     }
-    // Last: what is enforced has its booleans and labels by then.
+    // The mode is set last, when booleans and labels are in place.
     if (mode !== undefined && running !== mode) {
       const summary = `running mode: ${running ?? 'none'} -> ${mode}`;
       changes.push({ id: 'selinux/mode', summary, scope: 'node', payload: { kind: 'mode', mode } });

@@ -9,7 +9,7 @@ import { textDiff } from './text-diff.ts';
 
 export interface ServicesDesired {
   readonly services: readonly ServiceModel[];
-  /** Files that the document lays: a unit may be among them. */
+  /** Files of the document; a unit may be among them. */
   readonly files: readonly FileModel[];
   /** An early hook may still install what is missing. */
   readonly afterHooks: boolean;
@@ -26,7 +26,7 @@ export interface ServiceActual {
 export type ServicePayload =
   | { readonly kind: 'drop-in'; readonly path: string; readonly content: string }
   | { readonly kind: 'act'; readonly act: ServiceAct; readonly name: string }
-  /** Nothing but what the change owes. */
+  /** The change consists of its follow-ups only. */
   | { readonly kind: 'reread' };
 
 export type ServiceAct = 'start' | 'stop' | 'enable' | 'disable' | 'mask' | 'unmask';
@@ -103,7 +103,7 @@ export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePa
   },
 };
 
-/** A service that ends within this time after its start has failed to start. */
+/** A service that ends this soon after its start has failed to start. */
 const STEADY_MS = 1_000;
 
 function namesStarted({ services }: ServicesDesired): readonly string[] {
@@ -227,7 +227,7 @@ function obstaclesOf(service: ServiceModel, state: ServiceState): readonly Unmet
   return [];
 }
 
-/** Drop-ins that systemd would refuse, or ignore a part of. */
+/** Drop-ins that systemd would refuse or partly ignore. */
 async function dropInObstacles(
   host: QueryHost,
   { services, files }: ServicesDesired,

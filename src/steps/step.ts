@@ -63,11 +63,13 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * What is thrown counts as found, too. `record` says what was done before, where that decides.
    */
   preflight?(host: QueryHost, desired: Desired, record?: RanRecord): Promise<readonly UnmetRequirement[]>;
-  /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
+  /**
+   * Reads the present state. `record` is what the journal knows about this step's earlier, perhaps interrupted, work.
+   */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
   /** What an operator should know of work that an earlier run did and that is not done again, though the document says more. */
   remarks?(desired: Desired, record: StepRecord, actual: Actual): readonly string[];
-  /** What must be done; [] = already so. */
+  /** The changes that are needed; none where the machine is as desired. */
   plan(desired: Desired, actual: Actual): readonly Change<Payload>[];
   /**
    * What is on the machine before the first change of this step that must not be repeated: the journal records it durably
@@ -88,17 +90,20 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   idle?(desired: Desired, record: StepRecord): boolean;
   /** Files, links and directories that it makes are removed once the document does not ask for them any more. */
   readonly owned?: true;
-  /** Called once after the step's changes and the follow-ups they owe, before verify: flush to disk, wait for health. */
+  /**
+   * Called once after the step's changes and their follow-ups, before verification: to flush to disk or to wait for
+   * health.
+   */
   settled?(host: Host, desired: Desired, execution: Execution): Promise<void>;
 }
 
-/** What a step ever did: the ids of its changes, and the last notes that they left. */
+/** What a step ever did on this instance: the ids of its changes and their last notes. */
 export interface Did {
   readonly changes: ReadonlySet<string>;
   readonly notes: ReadonlyMap<string, unknown>;
 }
 
-/** Why something is not as it was made to be. */
+/** Why a change does not hold. */
 export interface Explanation {
   /** One sentence. */
   readonly summary: string;
@@ -225,7 +230,7 @@ export interface StepRecord {
   readonly reboot: 'none' | 'owed' | 'done';
 }
 
-/** What of it a preflight may go by: whether a hook is still to run, and what was made. */
+/** The part of the record that a preflight may use: which hooks are still to run, and what was created. */
 export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes'> &
   Partial<Pick<StepRecord, 'owned'>>;
 
@@ -258,16 +263,16 @@ export function owing({ owes }: { readonly owes?: readonly FollowUp[] }): Pick<C
   return owes === undefined ? {} : { owes };
 }
 
-/** Something that a run made, and how it is known again. */
+/** Something that a run created, and how it is recognised. */
 export interface OwnedPlace {
-  /** That made it. */
+  /** The step that created it. */
   readonly step: string;
   readonly type: 'file' | 'link' | 'directory' | 'block';
-  /** Of a block in a file of others. */
+  /** For a block in a file of somebody else. */
   readonly block?: { readonly name: string; readonly comment: string };
-  /** Of a file: `stampOf`. Absent while it is being written. */
+  /** For a file: its `stampOf`. Absent while it is being written. */
   readonly stamp?: string;
-  /** Of a link: what it holds. */
+  /** For a link: its target. */
   readonly target?: string;
   /** What must follow its removal. */
   readonly owes?: readonly FollowUp[];
@@ -288,7 +293,7 @@ export interface Execution {
   output(source: string, line: string): void;
   /** Something the operator should know that does not fail the run. */
   warn(message: string): void;
-  /** Gives up what a run made: it is somebody else's now. `of`: it is as it was before the first run, too. */
+  /** Marks something that a run created as no longer ours. */
   release(path: string, of?: Resource): void;
   /** Leaves a JSON note in the journal, durable before it returns; the next `inspect` finds it in the record. */
   remember(note: unknown): void;

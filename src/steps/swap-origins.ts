@@ -1,12 +1,12 @@
 import type { QueryHost } from '../host/seam/host.ts';
 
-/** Something that turns swap on at every boot, or does so now. */
+/** Something that turns swap on now or at every boot. */
 export interface SwapOrigin {
   /** The unit or file. */
   readonly name: string;
   /** The service that is to be disabled; undefined for a file in which a line is to be removed. */
   readonly service: string | undefined;
-  /** What of it turns swap on, as a line of evidence. */
+  /** The line that turns swap on, as evidence. */
   readonly text: string;
 }
 

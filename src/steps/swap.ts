@@ -33,7 +33,7 @@ export interface SwapDesired {
 }
 
 export interface SwapActual {
-  /** As /proc/swaps lists them, unescaped. */
+  /** The active swaps of /proc/swaps, unescaped. */
   readonly active: readonly string[];
   readonly fstab:
     | { readonly text: string; readonly mode: number; readonly uid: number; readonly gid: number }
@@ -61,7 +61,7 @@ export type SwapPayload =
   | {
       readonly kind: 'off';
       readonly device: string;
-      /** Whether something was found that turns swap on at boot, and was taken away. */
+      /** Whether something that turns swap on at boot was found and removed. */
       readonly isKnown: boolean;
     };
 

@@ -1,10 +1,11 @@
 import type { QueryHost } from '../host/seam/host.ts';
 
 /**
- * What the next boot makes of sysctl keys. The rules of sysctl.d(5), tested on systemd 252 and procps 4.0.2: files of
- * all directories are read in order of their *name*, whatever directory they are in; the directory only decides between
- * files of the same name, and an empty file (or a link to /dev/null) masks one. The last explicit entry of a key wins;
- * a glob never beats an explicit entry, so globs do not matter for keys that are written out.
+ * The values that sysctl keys get at the next boot, by the rules of sysctl.d(5), tested on systemd 252 and procps
+ * 4.0.2: the files of all directories are read in the order of their *names*, whatever directory they are in. The
+ * directory only decides between files of the same name, and an empty file or a link to /dev/null masks one. The last
+ * explicit entry of a key wins. A glob never beats an explicit entry, so globs do not matter for keys that are written
+ * out.
  */
 
 /** Highest precedence first. /lib is /usr/lib but on hosts whose /usr is not merged. */

@@ -10,7 +10,7 @@ import { type Change, notChecked, type Step, type UnmetRequirement } from './ste
 import { describeOverride, normaliseSysctl, overridesAtBoot, type SysctlOverride } from './sysctl-boot.ts';
 import { textDiff } from './text-diff.ts';
 
-/** Which module brings which keys. Without the module the key does not exist. */
+/** The module that provides each group of keys; without it the keys do not exist. */
 const MODULE_OF_KEY: readonly (readonly [prefix: string, module: string])[] = [
   ['net/bridge/', 'br_netfilter'],
   ['net/netfilter/nf_conntrack', 'nf_conntrack'],
@@ -183,7 +183,7 @@ function holds(actual: SysctlActual, setting: SysctlSetting): boolean {
   return actual.values.get(setting.key) === normaliseSysctl(setting.value);
 }
 
-/** A setting that not every kernel has, on one that has not. */
+/** An optional setting on a kernel that does not have it. */
 function isSpared(actual: SysctlActual, { key, optional }: SysctlSetting): boolean {
   const now = actual.values.get(key);
   return optional === true && typeof now === 'object' && now.problem === 'absent';

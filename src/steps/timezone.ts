@@ -10,9 +10,9 @@ const MAGIC = 'TZif';
 const OWN_LINK = 'localtime';
 
 export interface TimezoneActual {
-  /** What /etc/localtime links to, as an absolute path; undefined where it is no link. */
+  /** The target of /etc/localtime as an absolute path; undefined: it is no link. */
   readonly link: string | undefined;
-  /** undefined where the distribution has no such file. */
+  /** undefined: the distribution has no such file. */
   readonly name: OwnFile;
 }
 

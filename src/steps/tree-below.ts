@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { mountPointsOf } from '../host/files/paths.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 
-/** More than this is no tree that a document should change entry by entry. */
+/** A document should not change a tree of more entries one by one. */
 const MOST_ENTRIES = 100_000;
 
 export interface TreeEntry {

@@ -24,7 +24,7 @@ export function followUpsOf(path: string, services: readonly ServiceModel[]): re
   return ['daemon-reload', `restart:${started?.name ?? unit}`];
 }
 
-/** A unit does not outlive its description: nothing could stop it any more. */
+/** Stops a unit before its file is removed: nothing could stop it afterwards. */
 export async function stopUnit(host: Host, path: string): Promise<void> {
   const [, unit, dropIn] = UNIT.exec(path) ?? [];
   if (unit === undefined || dropIn !== undefined) return;

@@ -90,7 +90,7 @@ export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
         const { shadow } = await readAccounts(host, [user.name]);
         const change = passwordChange(user, hash, shadow.get(user.name)?.password ?? NEVER_LOGGED_IN);
         if (change.kind !== 'set') return;
-        // On standard input, never in the arguments, which every user can read (proc_pid_cmdline(5)).
+        // Passed on standard input: every user can read arguments (proc_pid_cmdline(5)).
         const changes = [`user:${user.name}`] as const;
         const command = { program: 'chpasswd', args: ['-e'], input: `${user.name}:${change.field}\n`, signal, changes };
         return await changeAccount(host, command, `the password of ${user.name} was not set`);

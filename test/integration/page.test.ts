@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { page as pageOf } from '@machineadm/status/page/index.ts';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
-import { page as pageOf } from '../../src/reporting/page/index.ts';
 import { BROWSER_SKIP, openBrowser } from '../support/chromium.ts';
 import { PAGES, WHOLE } from '../support/pages.ts';
 

@@ -1,7 +1,7 @@
 import { stepTitle } from '@machineadm/document/step-ids.ts';
+import type { PageContent } from '@machineadm/status/page/content.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { summaryOf } from '@machineadm/status/summary.ts';
-import type { PageContent } from '../../src/reporting/page/content.ts';
 import { FAILURE, statusAfter } from '../unit/reporting/runs.ts';
 
 const BASE = {
@@ -72,7 +72,6 @@ export const FAILED: RunStatus = {
 };
 
 const FACTS: PageContent['facts'] = {
-  platform: 'linux',
   architecture: 'x64',
   os: { id: 'debian', version: '12' },
   kernel: '6.1.0-28-amd64',
@@ -82,7 +81,6 @@ const FACTS: PageContent['facts'] = {
   bootId: '6f2c1b1e-0000-4000-8000-000000000000',
   cloudInstanceId: 'i-0abc',
   nodeAddresses: ['10.0.0.7', 'fd00::7'],
-  isRoot: true,
   containerd: { major: 1, minor: 7, patch: 24, text: '1.7.24' },
   kubeadm: undefined,
   kubelet: { major: 1, minor: 35, patch: 2, text: 'v1.35.2' },

@@ -19,6 +19,9 @@ export interface RunSummary extends Pick<RunStatus, 'command' | 'runId' | 'phase
   readonly reason?: Reason;
 }
 
+/** A status or, for a user who may not read it, its public summary. */
+export type Reported = RunStatus | RunSummary;
+
 /** The summary of a status. Copied field by field: a new field of the status does not become public automatically. */
 export function summaryOf(status: RunStatus): RunSummary {
   const { command, runId, phase, startedAt, updatedAt, process, outcome, exitCode, failure } = status;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
-import type { PageContent } from '../../../src/reporting/page/content.ts';
-import { page } from '../../../src/reporting/page/index.ts';
+import type { PageContent } from '@machineadm/status/page/content.ts';
+import { page } from '@machineadm/status/page/index.ts';
 import { FAILED, PAGES, WHOLE } from '../../support/pages.ts';
 
 /** What tells the renderer what to draw; all else is text that it quotes. */

@@ -6,14 +6,13 @@ import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
-import { summaryOf, summaryPath } from '@machineadm/status/summary.ts';
+import { type Reported, summaryOf, summaryPath } from '@machineadm/status/summary.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { FileError } from '../../../src/host/files/file-error.ts';
 import { readText as readFromDisk } from '../../../src/host/linux/read.ts';
 import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
 import {
   type Liveness,
-  type Reported,
   readReported,
   readStatus,
   remedyForDetails,

@@ -1,12 +1,12 @@
-import type { Facts } from '../../host/seam/facts.ts';
-import type { Reported } from '../status-file.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
+import type { Reported } from '../summary.ts';
 
 /**
  * The content of a page. Every part may be absent: a machine that never ran machineadm also has a page in its bundle.
  */
 export interface PageContent {
   readonly status?: Reported | undefined;
-  readonly facts?: Facts | undefined;
+  readonly facts?: PageFacts | undefined;
   /** Why the bootstrap failed, according to `machineadm diagnose`; without it, according to the status. */
   readonly verdict?: PageVerdict | undefined;
   /** The findings of `machineadm doctor`. */
@@ -20,6 +20,24 @@ export interface PageContent {
   readonly madeAt?: Date;
   /** The title of a step, by its id. */
   readonly titleOf: (step: string) => string;
+}
+
+/** The facts about a machine that a page shows. */
+export interface PageFacts {
+  readonly hostname: string;
+  readonly machineId: string;
+  readonly bootId: string;
+  /** `ID` and `VERSION_ID` of os-release(5). */
+  readonly os: { readonly id: string; readonly version: string };
+  readonly kernel: string;
+  readonly architecture: string;
+  readonly serviceManager: string;
+  /** undefined = not installed. */
+  readonly containerd: Version | undefined;
+  readonly kubeadm: Version | undefined;
+  readonly kubelet: Version | undefined;
+  readonly nodeAddresses: readonly string[];
+  readonly cloudInstanceId: string | undefined;
 }
 
 export interface PageVerdict {

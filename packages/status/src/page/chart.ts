@@ -1,6 +1,6 @@
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { RunStatus } from '@machineadm/status/status.ts';
-import { axisOf, BOOT_SPANS } from '@machineadm/status/timeline-chart.ts';
+import type { RunStatus } from '../status.ts';
+import { axisOf, BOOT_SPANS } from '../timeline-chart.ts';
 import { type Html, html } from './html.ts';
 
 const WIDTH = 1000;

@@ -1,5 +1,5 @@
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { RunStatus } from '@machineadm/status/status.ts';
+import type { RunStatus } from '../status.ts';
 import type { PageCheck, PageEvidence, PagePlannedChange, PageVerdict } from './content.ts';
 import { type Html, html } from './html.ts';
 

@@ -1,9 +1,9 @@
 import { formatPlace } from '@machineadm/document/diagnostics.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import { formatCauses, nextCommand } from '@machineadm/status/progress.ts';
-import type { RunStatus } from '@machineadm/status/status.ts';
-import type { Reported } from '../status-file.ts';
+import { formatCauses, nextCommand } from '../progress.ts';
+import type { RunStatus } from '../status.ts';
+import type { Reported } from '../summary.ts';
 import type { PageVerdict } from './content.ts';
 import { type Html, html } from './html.ts';
 

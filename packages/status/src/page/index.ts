@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Facts } from '../../host/seam/facts.ts';
 import { chart } from './chart.ts';
-import type { PageContent } from './content.ts';
+import type { PageContent, PageFacts } from './content.ts';
 import { Html, html } from './html.ts';
 import { checks, conditions, evidence, plan, steps, warnings } from './sections.ts';
 import { STYLE } from './style.ts';
@@ -55,7 +54,7 @@ function section(title: string, body: Html | undefined): Html | undefined {
 
 function machine(
   host: { hostname: string; machineId: string; bootId: string } | undefined,
-  facts: Facts | undefined,
+  facts: PageFacts | undefined,
 ): Html | undefined {
   const { hostname, machineId, bootId } = facts ?? host ?? {};
   const rows: readonly (readonly [string, string | undefined])[] = [
