@@ -83,12 +83,24 @@ function asksForUser({ host }: Model, name: string, kind: string): boolean {
   return !isOfUser || wanted.includes(name);
 }
 
-function asksForPath({ host }: Model, name: string, kind: string): boolean {
-  const isBelow = (path: string): boolean => isAt(canonicalPath(name), canonicalPath(path));
-  const named = [...host.files, ...host.directories, ...host.links].map(({ path }) => canonicalPath(path));
-  const trees = kind === 'attributes' ? [...host.archives, ...host.directories] : host.archives;
-  // A directory is, where something in it is.
-  return named.some((path) => isAt(path, canonicalPath(name))) || trees.some(({ path }) => isBelow(path));
+function asksForPath(model: Model, name: string, kind: string): boolean {
+  const { archives, directories } = model.host;
+  const trees = kind === 'attributes' ? [...archives, ...directories] : archives;
+  const path = canonicalPath(name);
+  return namedPaths(model).has(path) || trees.some((tree) => isAt(path, canonicalPath(tree.path)));
+}
+
+const named = new WeakMap<Model, ReadonlySet<string>>();
+
+/** What a document names, and the directories above: a directory is asked for where something in it is. Kept, as it is asked for each file. */
+function namedPaths(model: Model): ReadonlySet<string> {
+  const known = named.get(model);
+  if (known !== undefined) return known;
+  const paths = new Set<string>();
+  for (const { path } of [...model.host.files, ...model.host.directories, ...model.host.links])
+    for (let at = canonicalPath(path); !paths.has(at); at = dirname(at)) paths.add(at);
+  named.set(model, paths);
+  return paths;
 }
 
 /** Whether a path is a directory or in it. */
