@@ -3,7 +3,7 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { Execution, Step } from '../steps/step.ts';
 import { noteHookEdits } from './hook-edits.ts';
 import { stepsFor } from './pipeline.ts';
-import { pendingHooks, requireAfterHooks, waitsForHooks } from './preflight.ts';
+import { pendingHooks, programsToCome, requireAfter, waitsForHooks } from './preflight.ts';
 import type { RunTrace } from './run-trace.ts';
 import type { RunOptions } from './runner.ts';
 
@@ -19,10 +19,10 @@ export interface RunWithHooks extends Omit<RunOptions, 'facts'> {
 /**
  * Prepares a run for hooks that may install runc, containerd, kubeadm and the kubelet. After each group of hooks the
  * versions are read again, files of earlier steps that depend on a version are renewed, and requirements are checked
- * again.
+ * again. After files and archives that bring one of these programs, the versions and the requirements are, too.
  */
 export function withHooks(
-  base: Omit<RunOptions, 'hooksRan' | 'afterHooks' | 'postpones'> & { readonly trace: RunTrace },
+  base: Omit<RunOptions, 'hooksRan' | 'recheck' | 'postpones'> & { readonly trace: RunTrace },
   steps: readonly Step[] = stepsFor(base.scope, base.model.host.platform),
   gather: () => Promise<Facts> = () => gatherFacts(base.host),
 ): RunWithHooks {
@@ -38,8 +38,12 @@ export function withHooks(
       await renew(steps.slice(0, steps.indexOf(hooks)), before, run, execution);
     },
 
-    async afterHooks(hooks) {
-      await requireAfterHooks(hooks, steps, asked());
+    async recheck(installer) {
+      if (installer.runsHooks !== true) {
+        if (programsToCome(installer, asked()).length === 0) return;
+        run.facts = afterHooks(run.facts, await gather());
+      }
+      await requireAfter(installer, steps, asked());
     },
 
     postpones(step) {

@@ -119,7 +119,7 @@ export interface PlanOptions {
   readonly host: QueryHost;
   readonly journal: JournalState;
   readonly scope: 'base' | 'all';
-  /** Requirements that hooks may still provide: the steps are planned after the hooks. */
+  /** Requirements that earlier steps may still provide: the steps are planned after them. */
   readonly awaited?: Requirements['awaited'];
   /** Requirements that nothing provides: what depends on them is unknown. */
   readonly unmet?: Requirements['unmet'];
@@ -159,10 +159,10 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
         remarks.push({ step: step.id, message: `not known yet: ${change}` });
         continue;
       }
-      const hooks = awaited.find(({ missing }) => missing.change === change.id)?.hooks;
+      const after = awaited.find(({ missing }) => missing.change === change.id)?.after;
       changes.push({
         ...plannedChange(step.id, change),
-        ...(hooks === undefined ? {} : { knownAfter: hooks.id }),
+        ...(after === undefined ? {} : { knownAfter: after.id }),
         ...options.source?.(step.id, change.id),
       });
       for (const followUp of change.owes ?? []) owed.add(followUp);
@@ -195,7 +195,7 @@ function knownAfterHooks(step: Step, awaited: Requirements['awaited']): PlannedC
     summary,
     action: 'change',
     scope: 'node',
-    knownAfter: awaited[0]?.hooks.id ?? '',
+    knownAfter: awaited[0]?.after.id ?? '',
   };
 }
 

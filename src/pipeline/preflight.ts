@@ -2,12 +2,13 @@ import { formatPlace } from '@machineadm/document/diagnostics.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Model } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { runChecks } from '../host/processes/checks.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { RanRecord, Step, UnmetRequirement } from '../steps/step.ts';
+import type { NodeProgram, RanRecord, Step, UnmetRequirement } from '../steps/step.ts';
 import type { ChangeSource, FindSource } from './change-source.ts';
 import { findCollisions } from './ownership.ts';
 import { asRefusal } from './refusal.ts';
@@ -59,8 +60,8 @@ export interface Unmet {
 export interface Requirements {
   /** Nothing is going to bring it. */
   readonly unmet: readonly Unmet[];
-  /** Hooks that are still to run may bring it; it is looked for again after them. */
-  readonly awaited: readonly (Unmet & { readonly hooks: Step })[];
+  /** Hooks that are still to run, or files of the document, may bring it; it is looked for again after them. */
+  readonly awaited: readonly (Unmet & { readonly after: Step })[];
   /** What is told and refuses nothing: warnings, and what could not be checked. */
   readonly told: readonly Unmet[];
 }
@@ -90,6 +91,23 @@ export function pendingHooks(steps: readonly Step[], { model, facts, scope, reco
   );
 }
 
+/** How a step reports that one of these programs is missing. */
+const MISSING: Readonly<Record<NodeProgram, Reason>> = {
+  containerd: 'ContainerRuntimeMissing',
+  kubeadm: 'KubeadmNotInstalled',
+  kubelet: 'KubeletNotInstalled',
+};
+
+/** The programs that a step of this document may bring and that are not on the machine. */
+export function programsToCome(
+  step: Step,
+  { model, facts }: Pick<PreflightScope, 'model' | 'facts'>,
+): readonly NodeProgram[] {
+  const desired = step.brings === undefined ? undefined : step.desired(model, facts);
+  if (desired === undefined) return [];
+  return step.brings?.(desired).filter((program) => facts[program] === undefined) ?? [];
+}
+
 /** What the steps of this document will need and do not find: all of them are asked at once. Asks only. */
 export async function findRequirements(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
   const { host, model, facts, scope, source } = asked;
@@ -105,6 +123,7 @@ export async function findRequirements(steps: readonly Step[], asked: PreflightS
   const collisions = owner === undefined ? [] : [[owner, () => findCollisions(steps, asked)] as const];
   const found = await runChecks<Step, Unmet>([...checks, ...collisions], thrown);
   const pending = pendingHooks(steps, asked);
+  const bringers = steps.map((step) => [step, programsToCome(step, asked)] as const);
   const all: { unmet: Unmet[]; awaited: Requirements['awaited'][number][]; told: Unmet[] } = {
     unmet: [],
     awaited: [],
@@ -118,10 +137,13 @@ export async function findRequirements(steps: readonly Step[], asked: PreflightS
       all.told.push({ ...one, missing });
       continue;
     }
-    const before = pending.find((other) => steps.indexOf(other) < steps.indexOf(step));
-    const hooks = missing.certain === true ? undefined : (before ?? (waits(step) ? pending[0] : undefined));
-    if (hooks === undefined) all.unmet.push({ ...one, missing });
-    else all.awaited.push({ ...one, missing, hooks });
+    const isEarlier = (other: Step) => steps.indexOf(other) < steps.indexOf(step);
+    const bringer = bringers.find(
+      ([other, programs]) => isEarlier(other) && programs.some((program) => MISSING[program] === missing.reason),
+    )?.[0];
+    const before = pending.find(isEarlier) ?? bringer ?? (waits(step) ? pending[0] : undefined);
+    if (before === undefined || missing.certain === true) all.unmet.push({ ...one, missing });
+    else all.awaited.push({ ...one, missing, after: before });
   }
   return all;
 }
@@ -150,7 +172,7 @@ export function findingsOf({ unmet, awaited, told }: Requirements): readonly Fin
   });
   return [
     ...unmet.map((one) => finding(one, 'failed')),
-    ...awaited.map((one) => finding(one, 'warning', `; checked again after ${one.hooks.id}`)),
+    ...awaited.map((one) => finding(one, 'warning', `; checked again after ${one.after.id}`)),
     ...told.map((one) => finding(one, one.missing.severity ?? 'warning')),
   ];
 }
@@ -186,30 +208,26 @@ export async function requirements(steps: readonly Step[], asked: PreflightScope
 export function refusalFor(unmet: readonly Unmet[]): MachineadmError {
   const [first, second] = unmet;
   const alone = second === undefined ? asRefusal(first?.error) : undefined;
-  return alone instanceof MachineadmError ? alone : missingError(unmet, 'Refused', '');
+  return alone instanceof MachineadmError ? alone : missingError(unmet, 'Refused');
 }
 
 /**
- * Checks requirements again after hooks ran. The machine was changed by then, so it is not a refusal: the first step
- * with an unmet requirement fails.
+ * Checks requirements again after a step that may have installed programs. The machine was changed by then, so it is
+ * not a refusal: the first step with an unmet requirement fails.
  *
  * @throws StepFailure
  */
-export async function requireAfterHooks(hooks: Step, steps: readonly Step[], asked: PreflightScope): Promise<void> {
-  const concerned = steps.filter((step, index) => index > steps.indexOf(hooks) || waits(step));
+export async function requireAfter(installer: Step, steps: readonly Step[], asked: PreflightScope): Promise<void> {
+  const concerned = steps.filter((step, index) => index > steps.indexOf(installer) || waits(step));
   const { unmet } = await findRequirements(concerned, asked);
   const [first] = unmet;
-  if (first !== undefined)
-    throw new StepFailure(first.step.id, missingError(unmet, 'HostStepFailed', stepTitle(hooks.id)));
+  if (first !== undefined) throw new StepFailure(first.step.id, missingError(unmet, 'HostStepFailed', installer));
 }
 
-/**
- *
- * @param after the hooks that could have provided it
- */
-function missingError(unmet: readonly Unmet[], exit: ExitName, after: string): MachineadmError {
+/** @param installer the step that could have provided it */
+function missingError(unmet: readonly Unmet[], exit: ExitName, installer?: Step): MachineadmError {
   const [first, second] = unmet.map(({ missing }) => missing);
-  const still = after === '' ? '' : ` (after the ${after})`;
+  const still = installer === undefined ? '' : ` (after the ${stepTitle(installer.id)})`;
   const what = unmet.map(({ missing }) => missing.what);
   const isOne = first !== undefined && second === undefined;
   return new MachineadmError({
@@ -217,9 +235,9 @@ function missingError(unmet: readonly Unmet[], exit: ExitName, after: string): M
     summary: isOne ? `${first.what}${still}` : `${unmet.length} requirements are not met${still}: ${what.join('; ')}`,
     remedy: [
       ...new Set(unmet.map(({ missing }) => missing.remedy)),
-      ...(after === ''
-        ? []
-        : ['The hooks do not run again: correct them and run machineadm reset, or install it manually.']),
+      ...(installer?.runsHooks === true
+        ? ['The hooks do not run again: correct them and run machineadm reset, or install it manually.']
+        : []),
     ].join(' '),
     evidence: unmet.flatMap(({ missing, source }) => [
       source === undefined

@@ -46,8 +46,11 @@ export interface RunOptions {
   readonly trace?: RunTrace;
   /** Called when hooks of the document ran, before that is recorded. It may renew `facts`. */
   readonly hooksRan?: (step: Step, execution: Execution) => Promise<void>;
-  /** Called after the record. It throws a `StepFailure` where a later step still has an unmet requirement. */
-  readonly afterHooks?: (step: Step) => Promise<void>;
+  /**
+   * Called after a step that may have installed programs. It may renew `facts`, and throws a `StepFailure` where a later
+   * step still has an unmet requirement.
+   */
+  readonly recheck?: (step: Step) => Promise<void>;
   /** Whether a step is postponed until after later hooks; it is then skipped here, and performed by the caller. */
   readonly postpones?: (step: Step) => boolean;
 }
@@ -78,7 +81,8 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       await runStep(step, desired, options, changes);
       options.trace?.inOrder(step.id);
       finish(changes.length === 0 ? 'Unchanged' : 'Succeeded');
-      if (step.runsHooks === true && changes.length > 0) await options.afterHooks?.(step);
+      const hasRunHooks = step.runsHooks === true && changes.length > 0;
+      if (hasRunHooks || step.brings !== undefined) await options.recheck?.(step);
     } catch (error) {
       if (endsForReboot(error)) {
         // The follow-ups are performed after the reboot.

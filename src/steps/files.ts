@@ -4,6 +4,7 @@ import type { FileModel } from '@machineadm/document/model.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import { mountPointsOf } from '../host/files/paths.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
+import { programsAt } from './brought-programs.ts';
 import { contentObstacles } from './content-checks/index.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';
 import { download } from './file-download.ts';
@@ -74,6 +75,8 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
       ? undefined
       : { files, afterHooks: hooks.early !== undefined, made: accountsMadeBy(model.host) };
   },
+
+  brings: ({ files }) => programsAt((program) => files.some(({ path }) => path === program)),
 
   async preflight(host, desired) {
     // Obstacles are judged after the early hooks, which may remove them.

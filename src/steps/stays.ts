@@ -1,5 +1,6 @@
 import type { Model } from '@machineadm/document/model.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
+import { wantedGroups } from './groups.ts';
 import type { ResetAction } from './prior-state/action.ts';
 import type { Memory } from './prior-state/memory.ts';
 import type { FollowUp, StepRecord } from './step.ts';
@@ -43,7 +44,7 @@ export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory)
       stays('hostname', 'the host name stays: certificates, logs and a cluster know the machine by it');
     if (step === 'users' && kind === 'user' && isMade && !namedIn(host, 'user', host.users).includes(name))
       stays(of, `the user ${name} stays, with its files: absent: true removes it`);
-    if (step === 'groups' && kind === 'group' && isMade && !namedIn(host, 'group', host.groups).includes(name))
+    if (step === 'groups' && kind === 'group' && isMade && !namedIn(host, 'group', wantedGroups(host)).includes(name))
       stays(of, `the group ${name} stays, as files may belong to it: absent: true removes it`);
     if (step === 'mounts' && kind === 'mount' && !mounts.includes(name))
       stays(of, `${name} stays mounted, as programs may work in it: absent: true unmounts it`);

@@ -40,7 +40,12 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * Programs without which the step can do nothing. While one is missing, and hooks that may install it are still to run,
    * the step waits for them and runs right after them.
    */
-  readonly needs?: readonly ('containerd' | 'kubeadm' | 'kubelet')[];
+  readonly needs?: readonly NodeProgram[];
+  /**
+   * The programs that its changes may put where programs are looked for. Where one of them is missing, its version is
+   * read after the step, and what needs it is checked again.
+   */
+  brings?(desired: Desired): readonly NodeProgram[];
   /**
    * Brings what this step wrote in line with the programs that hooks after it have installed, and gives the notes of its
    * changes that are true now. Called when `desired` is not what it was before the hooks.
@@ -96,6 +101,10 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    */
   settled?(host: Host, desired: Desired, execution: Execution): Promise<void>;
 }
+
+/** The programs whose versions are facts about the machine. */
+export const NODE_PROGRAMS = ['containerd', 'kubeadm', 'kubelet'] as const;
+export type NodeProgram = (typeof NODE_PROGRAMS)[number];
 
 /** What a step ever did on this instance: the ids of its changes and their last notes. */
 export interface Did {

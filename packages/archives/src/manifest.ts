@@ -124,6 +124,11 @@ function safeName(name: string): string {
   return plain;
 }
 
+/** Whether an archive may have a member that is unpacked to this path, by what is selected of it. */
+export function maySelect(selection: Selection, path: string): boolean {
+  return selectedPath(`${'x/'.repeat(selection.stripComponents)}${path}`, selection) === path;
+}
+
 function selectedPath(name: string, selection: Selection): string | undefined {
   const { member, include, exclude, stripComponents } = selection;
   if (member !== undefined) return name === safeName(member) ? '' : undefined;

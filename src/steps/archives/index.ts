@@ -5,6 +5,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
+import { programsAt } from '../brought-programs.ts';
 import { isAt } from '../dropped.ts';
 import { scopeOf, sourceOf } from '../file-content.ts';
 import { accountsMadeBy, NO_ACCOUNTS, type Obstacle, obstructed, ownerObstacles } from '../file-obstacles.ts';
@@ -19,7 +20,16 @@ import {
   type UnmetRequirement,
 } from '../step.ts';
 import { type Comparison, claimObstacles, compare, type Different, modeOf, placeOf } from './compare.ts';
-import { digestOf, type FileEntry, knownManifest, noteOf, read, withArchive, writeContents } from './source.ts';
+import {
+  digestOf,
+  type FileEntry,
+  knownManifest,
+  mayHold,
+  noteOf,
+  read,
+  withArchive,
+  writeContents,
+} from './source.ts';
 
 /** So many paths of an archive are named in a plan. */
 const MOST_SHOWN = 3;
@@ -64,6 +74,8 @@ export const archives: Step<Model, ArchivesActual, ArchivesPayload> = {
   owned: true,
 
   desired: (model) => (model.host.archives.length === 0 ? undefined : model),
+
+  brings: ({ host }) => programsAt((program) => host.archives.some((archive) => mayHold(archive, program))),
 
   async preflight(host, model, record) {
     if (model.host.hooks.early !== undefined) return [];

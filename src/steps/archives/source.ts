@@ -4,6 +4,7 @@ import {
   contentsOf,
   type ManifestEntry,
   manifestOf,
+  maySelect,
   type Selection,
 } from '@machineadm/archives/manifest.ts';
 import { type StoredBytes, storedBytes } from '@machineadm/archives/stored-bytes.ts';
@@ -107,6 +108,13 @@ export async function writeContents(
   } catch (error) {
     throw named(archive, error);
   }
+}
+
+/** Whether an archive may put something at this path. What it really holds is known once it is there. */
+export function mayHold(archive: ArchiveModel, path: string): boolean {
+  if (archive.select.member !== undefined) return archive.path === path;
+  const directory = archive.path === '/' ? '/' : `${archive.path}/`;
+  return path.startsWith(directory) && maySelect(selectionOf(archive), path.slice(directory.length));
 }
 
 function selectionOf({ select, mode }: ArchiveModel): Selection {

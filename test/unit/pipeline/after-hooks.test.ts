@@ -45,18 +45,41 @@ function assertMissing(failure: unknown, step: string, message: RegExp): void {
   assert.match(failure.error.message, message);
 }
 
-describe('hooks that install what Kubernetes needs', () => {
-  /** Lacks kubeadm unless the machine has it by then. */
-  const lacking = (id: string, now: () => Facts, more: Partial<FakeStep> = {}): FakeStep => ({
-    id,
-    changes: [{ id: `${id}/change` }],
-    ...more,
-    preflight: async () =>
-      now().kubeadm === undefined
-        ? [{ reason: 'KubeadmNotInstalled', what: 'kubeadm is not installed', remedy: 'Install kubeadm.' }]
-        : [],
+/** Lacks kubeadm unless the machine has it by then. */
+const lacking = (id: string, now: () => Facts, more: Partial<FakeStep> = {}): FakeStep => ({
+  id,
+  changes: [{ id: `${id}/change` }],
+  ...more,
+  preflight: async () =>
+    now().kubeadm === undefined
+      ? [{ reason: 'KubeadmNotInstalled', what: 'kubeadm is not installed', remedy: 'Install kubeadm.' }]
+      : [],
+});
+
+describe('files that bring what Kubernetes needs', () => {
+  const FILES: FakeStep = { id: 'files', brings: () => ['kubeadm'], changes: [{ id: 'files/kubeadm' }] };
+
+  test('give the steps after them its version', async () => {
+    const { options, failure } = await run([FILES, BOOTSTRAP], facts());
+    assert.equal(failure, undefined);
+    assert.equal(options.facts.kubeadm?.text, facts().kubeadm?.text);
   });
 
+  test('that do not bring it fail the step that needs it, without a word about hooks', async () => {
+    const { story, failure } = await run([FILES, lacking('bootstrap', () => BARE, { bootstraps: true })], BARE);
+    assertMissing(failure, 'bootstrap', /^kubeadm is not installed \(after the files\)$/);
+    assert.ok(failure instanceof StepFailure && failure.error instanceof MachineadmError);
+    assert.equal(failure.error.remedy, 'Install kubeadm.');
+    assert.deepEqual(story, ['files started', 'files Succeeded [files/kubeadm]', 'bootstrap Failed []']);
+  });
+
+  test('are no reason to look again where it is there', async () => {
+    const { options } = await run([FILES, BOOTSTRAP], BARE, facts());
+    assert.equal(options.facts.kubeadm?.text, facts().kubeadm?.text);
+  });
+});
+
+describe('hooks that install what Kubernetes needs', () => {
   test('give the steps after them the versions that they installed', async () => {
     const { options, failure } = await run([EARLY, { ...BOOTSTRAP }], facts());
     assert.equal(failure, undefined);

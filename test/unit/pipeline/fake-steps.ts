@@ -32,6 +32,7 @@ export interface FakeStep
       | 'runsHooks'
       | 'bootstraps'
       | 'needs'
+      | 'brings'
       | 'renew'
       | 'whyNotEffective'
     >

@@ -151,7 +151,7 @@ describe('what hooks may still install', () => {
   const BEFORE: FakeStep = { id: 'before', runsHooks: true };
   const BOOTSTRAP: FakeStep = { id: 'bootstrap', bootstraps: true };
   const awaited = async (wishes: readonly FakeStep[], scope: PreflightScope) =>
-    (await preflight(fakeSteps(...wishes), scope)).awaited.map(({ step, hooks }) => [step.id, hooks.id]);
+    (await preflight(fakeSteps(...wishes), scope)).awaited.map(({ step, after }) => [step.id, after.id]);
 
   test('is awaited by all steps after them, and looked for again', async () => {
     const steps = [EARLY, missing('a', CONTAINERD), { ...missing('b', KUBEADM), bootstraps: true as const }];
@@ -165,6 +165,18 @@ describe('what hooks may still install', () => {
     const postponed = { ...missing('a', CONTAINERD), needs: ['containerd'] as const };
     assert.deepEqual(await awaited([postponed, BEFORE, BOOTSTRAP], asked()), [['a', 'before']]);
     assert.equal((await ask([missing('a', CONTAINERD), BEFORE, BOOTSTRAP]))?.reason, 'ContainerRuntimeMissing');
+  });
+
+  test('is awaited of a step that brings the program, and only that program', async () => {
+    const bare = { ...asked('base'), facts: facts({ containerd: undefined, kubeadm: undefined }) };
+    const files: FakeStep = { id: 'files', brings: () => ['containerd'] };
+    assert.deepEqual(await awaited([files, missing('a', CONTAINERD)], bare), [['a', 'files']]);
+    const refused = { exit: 'Refused', reason: 'KubeadmNotInstalled' };
+    const needsKubeadm = missing('a', { ...KUBEADM, scope: 'base' });
+    await assert.rejects(preflight(fakeSteps(files, needsKubeadm), bare), refused);
+    await assert.rejects(preflight(fakeSteps(missing('a', CONTAINERD), files), bare), { exit: 'Refused' });
+    // A containerd that is there and is not right is not replaced by hope.
+    await assert.rejects(preflight(fakeSteps(files, missing('a', CONTAINERD)), asked()), { exit: 'Refused' });
   });
 
   test('is not awaited where no hook can help', async () => {

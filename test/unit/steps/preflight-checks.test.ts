@@ -101,7 +101,7 @@ describe('kernel settings', () => {
     const found = await preflightOf(`${yaml}  hooks: {early: {commands: ["true"]}}\n`, { programs: { sh: answer(0) } });
     assert.deepEqual(refused(found), []);
     assert.deepEqual(
-      found.awaited.map(({ missing, hooks }) => [missing.change, hooks.id]),
+      found.awaited.map(({ missing, after }) => [missing.change, after.id]),
       [
         ['sysctl/vm/swappiness', 'hooks-early'],
         ['sysctl/vm/no_such_key', 'hooks-early'],
@@ -207,14 +207,14 @@ describe('hooks', () => {
     };
     for (const [stderr, told] of Object.entries(words)) {
       const found = await preflightOf(yaml, { programs: { sh: answer(2, stderr) } });
-      assert.equal(found.unmet[1]?.missing.what, `sh does not understand host.hooks.early.commands[1]${told}`);
+      assert.equal(found.unmet[0]?.missing.what, `sh does not understand host.hooks.early.commands[1]${told}`);
     }
   });
 
   test('whose failures the document lets pass, or that end before, are a warning', async () => {
     const passing = await preflightOf(`${yaml}      onError: Continue\n`, { programs: { sh } });
     assert.deepEqual([refused(passing), told(passing).length], [[], 1]);
-    const ending = await preflightOf(yaml.replace('if true; then', 'exit 0\\n'), { programs: { sh } });
+    const ending = await preflightOf(yaml.replace('if true; then', 'exit 0\\nfi'), { programs: { sh } });
     assert.deepEqual([refused(ending), told(ending).length], [[], 1]);
   });
 
