@@ -66,7 +66,15 @@ export interface StatusWriterOptions {
   readonly onTrouble: (message: string) => void;
 }
 
-/** The shortest time between two writes, in milliseconds: readers look every second, and a quick step is not worth four files. */
+/** The phase, the outcome and the conditions of a run. */
+function provenBy({ phase, outcome, conditions }: RunStatus): string {
+  return [phase, outcome, ...conditions.map(({ type, status }) => `${type}=${status}`)].join(' ');
+}
+
+/**
+ * The shortest time between two writes of steps, in milliseconds: readers look every second, and a quick step is not
+ * worth four files.
+ */
 const PACE_MS = 100;
 
 /**
@@ -77,6 +85,8 @@ export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #broken = new Set<string>();
   #next: RunStatus | undefined;
+  /** What the last written status proves. */
+  #proven = '';
   #writing: Promise<void> | undefined;
   /** How many wait for the newest status to be written. */
   #waiting = 0;
@@ -91,6 +101,7 @@ export class StatusWriter {
   write(status: RunStatus): void {
     this.#next = status;
     this.#writing ??= this.#drain();
+    if (this.#isUrgent()) this.#goOn();
   }
 
   /** Resolves when the files contain the newest status, or could not be written. Never rejects. */
@@ -126,7 +137,7 @@ export class StatusWriter {
   }
 
   async #pause(): Promise<void> {
-    if (this.#waiting > 0) return;
+    if (this.#waiting > 0 || this.#isUrgent()) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, PACE_MS).unref();
       this.#goOn = () => {
@@ -139,7 +150,13 @@ export class StatusWriter {
   #take(): RunStatus | undefined {
     const status = this.#next;
     this.#next = undefined;
+    if (status !== undefined) this.#proven = provenBy(status);
     return status;
+  }
+
+  /** A status that proves something else than the last is not kept back: the run may be killed at any moment. */
+  #isUrgent(): boolean {
+    return this.#next !== undefined && provenBy(this.#next) !== this.#proven;
   }
 
   async #put(path: string, write: () => Promise<void>): Promise<void> {

@@ -166,6 +166,24 @@ describe('the status file', () => {
     assert.ok(written.length <= 8, `${written.length} writes`);
   });
 
+  test('says what is proved at once, for the run may be killed; steps may wait a moment', async () => {
+    using clock = fakeClock({ deadlines: true });
+    const host = memoryHost();
+    const reporter = await openReporter({ identity: IDENTITY, host });
+    reporter.phase('Host');
+    await clock.pass(1);
+    assert.equal(parsed(host.text(CURRENT)).phase, 'Host');
+    reporter.stepStarted('sysctl');
+    reporter.stepDone('sysctl', { state: 'Succeeded', changes: ['sysctl/a'], durationMs: 5 });
+    await clock.pass(1);
+    assert.deepEqual(parsed(host.text(CURRENT)).steps, [], 'a step waits');
+    reporter.phase('Kubernetes');
+    await clock.pass(1);
+    const { phase, steps } = parsed(host.text(CURRENT));
+    assert.deepEqual([phase, steps.map(({ id }) => id)], ['Kubernetes', ['sysctl']]);
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+  });
+
   test('that cannot be written is told through the sinks, and fails nothing', async () => {
     const host = memoryHost();
     const broken = {
