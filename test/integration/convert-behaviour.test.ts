@@ -21,7 +21,7 @@ const ENVIRONMENT = {
 
 /** Programs that would want a real machine, a network or time: they write down how they are called. */
 const STAND_INS =
-  'kubeadm systemctl hostnamectl hostname ctr crictl update-ca-certificates curl wget apt apt-get apt-mark yum dnf tdnf zypper snap ip iptables modprobe sysctl netplan reboot swapoff swapon ufw timedatectl localectl kubectl az aws nmcli restorecon setenforce growpart resize2fs dhclient jq containerd mkfs.ext4 sleep gpg tar sha256sum install dpkg systemd-run firewall-cmd cloud-init update-initramfs pkill kill'.split(
+  'kubeadm systemctl hostnamectl hostname ctr crictl update-ca-certificates curl wget apt apt-get apt-mark yum dnf tdnf zypper snap ip iptables modprobe sysctl netplan reboot swapoff swapon ufw timedatectl localectl kubectl az aws nmcli restorecon setenforce growpart resize2fs dhclient containerd mkfs.ext4 sleep gpg tar sha256sum install dpkg systemd-run firewall-cmd cloud-init update-initramfs pkill kill'.split(
     ' ',
   );
 const STAND_IN = `#!/bin/sh
@@ -33,7 +33,7 @@ case "\${0##*/} $*" in
   for word; do file=\${word#--config=}; done
   for word; do case $word in --config=*) file=\${word#*=} ;; /*ml) file=$word ;; esac; done
   cp "$file" /run/case/config ;;
-curl* | jq* | hostname*) echo node-1 ;;
+curl* | hostname*) echo node-1 ;;
 esac
 exit 0
 `;
@@ -56,6 +56,8 @@ type Tree = ReturnType<typeof parse>;
 function behaviour(name: string, prepare: (root: CaseRoot) => void, run: (root: CaseRoot) => void): Behaviour {
   using root = new CaseRoot(name);
   for (const program of STAND_INS) writeFileSync(root.outside(`/usr/local/bin/${program}`), STAND_IN, { mode: 0o755 });
+  // In a pipe, where two programs write at once.
+  writeFileSync(root.outside('/usr/local/bin/jq'), '#!/bin/sh\ncat\n', { mode: 0o755 });
   root.shell(
     `chmod 0755 /usr/local/bin/*; mkdir -p /run/cluster-api /run/kubeadm /run/secrets /run/metadata /run/cloud-init; touch /run/case/calls; chmod 0755 /run/cluster-api`,
   );
@@ -98,6 +100,8 @@ function nodeOf(text: string): unknown {
   return { name: registration?.name, args: Object.fromEntries(list.map(([name, value]) => [name, String(value)])) };
 }
 
+let number = 0;
+
 /** Runs both, and compares them. */
 async function compare(title: string, object: Tree, spec: Tree, version: string): Promise<number> {
   const { documents, decisions } = await converting([object], {
@@ -114,6 +118,8 @@ async function compare(title: string, object: Tree, spec: Tree, version: string)
   for (const { role, yaml } of documents) {
     if (role === 'JoinControlPlane' || /platform: Windows/.test(yaml)) continue;
     compared++;
+    // A root of a name that was there before has its files.
+    number++;
     const machine = providerMachine(spec, role === 'InitControlPlane', SECRET);
     // systemd takes a pattern, too.
     const environmentFiles = machine.environmentFiles.map((path) => path.replace('*', 'flatcar'));
@@ -131,7 +137,7 @@ async function compare(title: string, object: Tree, spec: Tree, version: string)
         );
       }
     };
-    const theirs = behaviour(`theirs-${compared}`, prepare, (root) => {
+    const theirs = behaviour(`theirs-${number}`, prepare, (root) => {
       for (const file of machine.files) {
         root.shell(`umask 022; mkdir -p '${dirname(file.path)}'`);
         writeFileSync(root.outside(file.path), rendered(file.content, machine.shell), { mode: file.mode });
@@ -141,7 +147,7 @@ async function compare(title: string, object: Tree, spec: Tree, version: string)
       const set = environmentFiles.map((path) => `set -a; . ${path}; set +a; `).join('');
       inRoot(root, ['sh', '-c', `umask 022; cd /; ${set}exec ${machine.shell} /run/case/script`]);
     });
-    const ours = behaviour(`ours-${compared}`, prepare, (root) => {
+    const ours = behaviour(`ours-${number}`, prepare, (root) => {
       const document = parse(yaml);
       for (const { file } of [
         ...Object.values<Tree>(document.secrets ?? {}),

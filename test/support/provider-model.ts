@@ -64,6 +64,10 @@ export function providerMachine(spec: Tree, initializes: boolean, secret: string
           mode: 0o644,
           owner: 'root:root',
         })),
+      // Scripts look into it for what kubeadm does.
+      ...(isIgnition
+        ? [{ path: '/etc/kubeadm.sh', content: `#!/bin/bash\n${script.join('\n')}\n`, mode: 0o700, owner: 'root:root' }]
+        : []),
       { path, content: kubeadmFile(spec, initializes), mode: 0o640, owner: 'root:root' },
     ],
     environmentFiles: dropIns.flatMap(({ contents }) =>
