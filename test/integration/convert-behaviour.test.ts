@@ -59,7 +59,7 @@ function behaviour(name: string, prepare: (root: CaseRoot) => void, run: (root: 
   // In a pipe, where two programs write at once.
   writeFileSync(root.outside('/usr/local/bin/jq'), '#!/bin/sh\ncat\n', { mode: 0o755 });
   root.shell(
-    `chmod 0755 /usr/local/bin/*; mkdir -p /run/cluster-api /run/kubeadm /run/secrets /run/metadata /run/cloud-init; touch /run/case/calls; chmod 0755 /run/cluster-api`,
+    `cd /usr/local/bin; chmod 0755 jq ${STAND_INS.join(' ')}; mkdir -p /run/cluster-api /run/kubeadm /run/secrets /run/metadata /run/cloud-init; touch /run/case/calls; chmod 0755 /run/cluster-api`,
   );
   prepare(root);
   const earlier = new Set(Array.from(root.changed(), ([path, looks]) => `${path} ${looks}`));
