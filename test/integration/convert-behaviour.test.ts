@@ -54,7 +54,7 @@ type Tree = ReturnType<typeof parse>;
 
 /** A machine's behaviour in a root of its own. */
 function behaviour(name: string, prepare: (root: CaseRoot) => void, run: (root: CaseRoot) => void): Behaviour {
-  using root = new CaseRoot(name);
+  using root = new CaseRoot(name, 'own');
   for (const program of STAND_INS) writeFileSync(root.outside(`/usr/local/bin/${program}`), STAND_IN, { mode: 0o755 });
   // In a pipe, where two programs write at once.
   writeFileSync(root.outside('/usr/local/bin/jq'), '#!/bin/sh\ncat\n', { mode: 0o755 });

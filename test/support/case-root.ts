@@ -32,7 +32,11 @@ export class CaseRoot implements Disposable {
   readonly path: string;
   readonly #upper: string;
 
-  constructor(name: string) {
+  /**
+   * @param devices those of this machine, or a few of the root's own: for commands of others, which may do to a device
+   * whatever they do to a file
+   */
+  constructor(name: string, devices: 'shared' | 'own' = 'shared') {
     const directory = join('/mnt', name);
     this.path = join(directory, 'root');
     this.#upper = join(directory, 'upper');
@@ -44,9 +48,20 @@ export class CaseRoot implements Disposable {
     mount('-t', 'proc', 'proc', join(this.path, 'proc'));
     mount('-t', 'sysfs', 'sysfs', join(this.path, 'sys'));
     mount('-t', 'tmpfs', '-o', 'mode=755', 'none', join(this.path, 'run'));
-    mount('--rbind', '/dev', join(this.path, 'dev'));
+    if (devices === 'shared') mount('--rbind', '/dev', join(this.path, 'dev'));
+    else this.#makeDevices();
     this.#showCheckout();
     this.shell('rm -rf /var/lib/machineadm; mkdir -m 0700 /run/case');
+  }
+
+  #makeDevices(): void {
+    const directory = join(this.path, 'dev');
+    mount('-t', 'tmpfs', '-o', 'mode=755', 'none', directory);
+    const names = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+    const { status, stderr } = spawnSync('cp', ['-a', ...names.map((name) => join('/dev', name)), directory]);
+    if (status !== 0) throw new Error(`no devices: ${stderr}`);
+    for (const [name, target] of Object.entries({ fd: 'fd', stdin: 'fd/0', stdout: 'fd/1', stderr: 'fd/2' }))
+      symlinkSync(`/proc/self/${target}`, join(directory, name));
   }
 
   [Symbol.dispose](): void {
