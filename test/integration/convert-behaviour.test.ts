@@ -79,7 +79,7 @@ function behaviour(name: string, prepare: (root: CaseRoot) => void, run: (root: 
       .split('\n')
       .filter(
         (call) =>
-          !/^(?:systemctl (?:is-active|start (?:containerd\.service )?coreos-metadata)|sleep|kubeadm config validate)/.test(
+          !/^(?:systemctl (?:is-active|start (?:containerd\.service ?)?(?:coreos-metadata\.service)?$)|sleep|kubeadm config validate)/.test(
             call,
           ),
       ),

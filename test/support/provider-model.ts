@@ -41,13 +41,15 @@ export function providerMachine(spec: Tree, initializes: boolean, secret: string
     shell: isIgnition ? 'bash' : 'sh',
     script: `${script.join('\n')}\n`,
     files: [
-      ...(spec.files ?? []).map((file: Tree) => ({
-        path: file.path,
-        // A referenced secret is written without the line break that the provider adds: docs/convert.md.
-        content: file.contentFrom === undefined ? `${String(file.content ?? '').replace(/\n*$/, '')}\n` : secret,
-        mode: Number.parseInt(file.permissions || '0644', 8),
-        owner: file.owner || 'root:root',
-      })),
+      ...(spec.files ?? [])
+        .filter(({ path: to }: Tree) => to !== '/dev/null')
+        .map((file: Tree) => ({
+          path: file.path,
+          // A referenced secret is written without the line break that the provider adds: docs/convert.md.
+          content: file.contentFrom === undefined ? `${String(file.content ?? '').replace(/\n*$/, '')}\n` : secret,
+          mode: Number.parseInt(file.permissions || '0644', 8),
+          owner: file.owner || 'root:root',
+        })),
       ...(parts.storage?.files ?? [])
         .filter((file: Tree) => file.contents?.inline !== undefined)
         .map((file: Tree) => ({

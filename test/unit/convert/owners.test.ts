@@ -192,3 +192,17 @@ test('commands and files that install Kubernetes are named', async () => {
     .map(({ at }) => at.replace(/.*spec\./, ''));
   assert.deepEqual(places, ['files[0]', 'preKubeadmCommands[1]']);
 });
+
+test('a file at /dev/null, which keeps a place for patches, is no file of the document', async () => {
+  const spec = {
+    joinConfiguration: {},
+    files: [{ path: '/dev/null', owner: 'root:root', permissions: '0644', content: 'x' }],
+  };
+  const conversion = await converting([CLUSTER, template('a', spec)], { kubernetesVersion: 'v1.35.2' });
+  assert.equal(parse(conversion.documents[0]?.yaml ?? '').host, undefined);
+  assert.ok(codesOf(conversion, 'note').includes('WithoutEffect'));
+  assert.deepEqual(
+    codesOf(conversion, 'decision').filter((code) => code !== 'ControllerValueMissing'),
+    [],
+  );
+});

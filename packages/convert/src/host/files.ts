@@ -16,7 +16,13 @@ const PRIVATE_NAME = /(?:^|[./_-])(?:key|password|passwd|token|secret|pw|azure\.
 
 /** `host.files`: the bytes, owners and modes that the provider's user data has. */
 export function convertFiles(spec: Spec, conversion: Conversion): FileSection[] {
-  return spec.files.map((file) => convertFile(file, spec, conversion));
+  return spec.files.flatMap((file) => {
+    // Templates keep a place in the list so, for patches.
+    if (file.path !== '/dev/null') return [convertFile(file, spec, conversion)];
+    for (const part of ['content', 'encoding', 'append']) file.at.get(part).whole();
+    conversion.report.add('WithoutEffect', file.at, 'what is written to /dev/null is nowhere');
+    return [];
+  });
 }
 
 function convertFile(file: FileSpec, spec: Spec, conversion: Conversion): FileSection {
