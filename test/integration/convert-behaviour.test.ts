@@ -127,7 +127,7 @@ async function compare(title: string, object: Tree, spec: Tree, version: string)
       ...new Set(Array.from(JSON.stringify(spec).matchAll(/\$\{?([A-Z][A-Z0-9_]+)/g), ([, name = '']) => name)),
     ];
     const prepare = (root: CaseRoot): void => {
-      const data = { ds: { meta_data: names(spec) }, v1: { local_hostname: 'node-1', instance_id: 'i-1' } };
+      const data = { ds: { meta_data: names(spec) }, v1: { local_hostname: 'node-1', instance_id: 'node-1' } };
       writeFileSync(root.outside('/run/cloud-init/instance-data.json'), JSON.stringify(data));
       for (const path of environmentFiles) {
         mkdirSync(dirname(root.outside(path)), { recursive: true });
