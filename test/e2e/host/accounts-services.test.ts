@@ -151,12 +151,12 @@ describe('accounts, time and services on a real systemd', {
     });
     const run = await provisionTwice(node, document, seeds);
     assert.deepEqual(run.changes, [
-      'removals/stays/group:operators',
       'time/chrony/stop',
       'time/chrony/disable',
       'users/ada/unlock',
       'users/ada/sudo',
       'users/gone/expiry',
+      'removals/stays/group:operators',
       'services/lab-app/stop',
       'services/lab-app/disable',
       'services/systemd-networkd-wait-online/unmask',

@@ -116,12 +116,8 @@ describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ??
 
   test('sends the reports that wait, by the packaged service', async () => {
     const take = 'cat >/root/last; [ -e /root/repaired ] || exit 75; cat /root/last >>/root/received';
-    await node.lay({
-      apiVersion: 'machineadm.dev/v1alpha1',
-      kind: 'MachineBootstrap',
-      metadata: { name: 'renamed' },
-      reporting: { deadline: '1s', sinks: [{ type: 'Exec', command: ['sh', '-c', take] }] },
-    });
+    const reporting = { deadline: '1s', sinks: [{ type: 'Exec', command: ['sh', '-c', take] }] };
+    await node.lay(merge(document, { reporting }));
     await assertSucceeded(node, await node.provision());
     // The deliverer of the run would try again, too: it is the service that is looked at.
     await node.machine.shell("pkill -f '[r]eport flush' || true");
