@@ -34,6 +34,10 @@ const progress: Progress = (line) => {
 
 /** Carries out one verb. Returns the exit status. */
 async function main(verb: string | undefined, args: readonly string[]): Promise<number> {
+  if ([verb, args[0]].some((word) => word === '--help' || word === '-h')) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
   switch (verb) {
     case 'build': {
       const built = await buildCluster(...kubernetesOf(args));
