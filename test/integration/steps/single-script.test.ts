@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
@@ -91,6 +91,9 @@ inThrowAwayMachine(import.meta.filename, () => {
     const model = modelOf(script);
     try {
       await runStep(beforeBootstrapHooks, host, model);
+      // What the commands exported may be a secret.
+      const { mode } = statSync('/var/lib/machineadm/hooks/hooks-before-bootstrap.environment');
+      assert.equal(mode & 0o777, 0o600);
       const program = inSurroundings('/opt/site/program', ['init', 'a b'], await scriptSurroundings(host));
       assert.equal((await host.run({ ...program, supervised: true })).status, 0);
       if (model.host.hooks.afterBootstrap !== undefined) await runStep(afterBootstrapHooks, host, model);
