@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes what one machine needs to report to this management cluster, and prints the part of its bootstrap document that says
-# so, with a token that is good for a day. Run it where the document is rendered, with rights in the management cluster:
+# Creates what one machine needs to report to this management cluster, and prints the sinks for its bootstrap document, with a
+# token that expires after a day. Run it where the document is rendered, with a context of the management cluster:
 #
 #   mint-report-credential.sh --namespace clusters --machine prod-a-md-0-x7k2p > report.yaml
-#   machineadm validate -d bootstrap.yaml -d report.yaml
+#   machineadm validate -f bootstrap.yaml -f report.yaml
 #
 # Needs kubectl (1.20 or later) and the context of the management cluster.
 set -eu
@@ -36,7 +36,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
-# The names go into YAML and into a path: nothing but names may be in them (RFC 1123).
+# The names become a part of YAML and of a path, so nothing but RFC 1123 names is accepted.
 for name in "$namespace" "$machine"; do
 	case $name in '' | *[!a-z0-9.-]* | [.-]* | *[.-]) usage ;; esac
 done
