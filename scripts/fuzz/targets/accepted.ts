@@ -102,7 +102,7 @@ async function refusal(work: () => Promise<unknown> | unknown): Promise<string> 
 /** What every command makes of a document that is valid: none of it may end with an internal error. */
 export const accepted: FuzzTarget = {
   name: 'accepted',
-  reads: 'Documents that are valid: rendered for kubeadm 1.20 to 1.35, wrapped, shown, and asked of every step',
+  reads: 'Valid documents: rendered for kubeadm 1.20 to 1.35, wrapped, printed, and planned by every step',
   seeds: [EVERYTHING, ...(['InitControlPlane', 'JoinControlPlane', 'Worker'] as const).map(exampleDocument)],
   tokens: ['\n', ': ', '- ', '"', '{', '}', '[', ']', 'null', '${a}', '  ', '0', 'true', "'", '|\n'],
   grammar: [yaml, json],

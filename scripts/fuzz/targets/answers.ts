@@ -48,7 +48,7 @@ async function refusal(work: () => Promise<unknown> | unknown): Promise<string> 
 
 export const answers: FuzzTarget = {
   name: 'answers',
-  reads: 'Answers of secret stores, queues and web servers; locations, endpoints and references',
+  reads: 'Responses of secret stores, queues and web servers; locations, endpoints and references',
   seeds: [
     JSON.stringify({ SecretString: JSON.stringify({ password: SECRET }) }),
     JSON.stringify({ SecretBinary: Buffer.from(SECRET).toString('base64') }),

@@ -316,7 +316,7 @@ const documentOnly: Mutation = (random, input) => {
  */
 export const life: FuzzTarget = {
   name: 'life',
-  reads: 'Documents, provisioned on a machine in memory: plan twice, run twice, kill anywhere and run again',
+  reads: 'Documents that are provisioned on a machine in memory: plan twice, run twice, kill anywhere and run again',
   seeds: [`7\n${DOCUMENT}`, `20\n${DOCUMENT}`, `43\n${DOCUMENT}`],
   tokens: ['\n', '  ', '- ', ': ', 'null', '"', "'", '[', ']', '{', '}', '0600', 'root', '/etc/', 'Stopped', '#'],
   grammar: [documentOnly],

@@ -203,7 +203,7 @@ export const storage: FuzzTarget = {
 
 export const system: FuzzTarget = {
   name: 'system',
-  reads: 'sysctl.d, modprobe, chrony, timedatectl, meminfo, ports, routes, os-release and what /proc says',
+  reads: 'sysctl.d, modprobe, chrony, timedatectl, meminfo, ports, routes, os-release and files of /proc',
   seeds: [
     sections({
       '/etc/sysctl.d/99-a.conf': '# a\nnet.ipv4.ip_forward = 0\n-net/ipv4/conf/*/rp_filter=1\n',
@@ -367,7 +367,7 @@ export const journalctl: FuzzTarget = {
 
 export const kubeadmOutput: FuzzTarget = {
   name: 'kubeadm-output',
-  reads: 'Output and versions of kubeadm, kubelet and containerd',
+  reads: 'Output and version strings of kubeadm, kubelet and containerd',
   seeds: [
     '[preflight] Running pre-flight checks\n\t[WARNING SystemVerification]: a\n[certs] Using certificateDir folder "/etc/kubernetes/pki"\n[etcd] Announced new etcd member joining to the existing etcd cluster\nerror execution phase kubelet-start: timed out waiting for the condition\nTo see the stack trace of this error execute with --v=5 or higher\n',
     'This node has joined the cluster:\n* Certificate signing request was sent\n',

@@ -140,7 +140,7 @@ const retarred: Mutation = (random) => {
 
 export const archives: FuzzTarget = {
   name: 'image-archives',
-  reads: 'Archives of images: tar, gzip, zstd, manifest.json, index.json',
+  reads: 'Image archives: tar, gzip, zstd, manifest.json, index.json',
   seeds: [DOCKER, OCI, LONG, gzipSync(DOCKER), zstdCompressSync(OCI)].map(latin1),
   tokens: [
     '\x00'.repeat(512),
@@ -186,7 +186,7 @@ const [TARRED, ZIPPED] = [tarOf, zipOf].map((pack) =>
 /** What leads out of the directory, or is no file, is refused before anything is written. */
 export const unpacked: FuzzTarget = {
   name: 'unpacked-archives',
-  reads: 'Archives that are unpacked: tar, gzip, zstd, zip, with paths, links, devices and sizes',
+  reads: 'Archives to unpack: tar, gzip, zstd, zip, with paths, links, devices and sizes',
   seeds: [TARRED, ZIPPED, gzipSync(TARRED), zstdCompressSync(TARRED)].map(latin1),
   tokens: [
     '../',
@@ -254,7 +254,7 @@ const BLOB = Buffer.from(`\x01\x10\x08\x00\xcc\xcc\xcc\xcc${latin1(size)}${ODJ}`
 /** A line of base64, and the other files behind it. */
 export const activeDirectory: FuzzTarget = {
   name: 'active-directory',
-  reads: 'Offline join data, keytabs, answers of LDAP',
+  reads: 'Offline join data, keytabs, responses of LDAP',
   seeds: [
     `${BLOB}\n${keytab(['NODE$'], ['host', 'node'])}`,
     `A\n${keytab(['a'])}currentTime\x31\x130\x04\x1120261120230000.0Z`,

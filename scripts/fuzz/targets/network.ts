@@ -106,7 +106,7 @@ const afterFirst: Mutation = (random, input) => {
 
 export const criReplies: FuzzTarget = {
   name: 'cri-replies',
-  reads: 'Answers of a container runtime (protobuf in gRPC)',
+  reads: 'Replies of a container runtime (protobuf in gRPC)',
   seeds: [
     called(0, text(2, 'containerd'), text(3, '2.0.0')),
     called(
@@ -171,7 +171,7 @@ const GRPC = `\x00\x00\x00\x00${String.fromCharCode(ANSWER.length)}${ANSWER}`;
 
 export const http2Frames: FuzzTarget = {
   name: 'http2-frames',
-  reads: 'What a container runtime writes into its socket (HTTP/2)',
+  reads: 'HTTP/2 frames from the socket of a container runtime',
   seeds: [
     frame(4, 0, 0, '') + frame(4, 1, 0, '') + frame(1, 4, 1, HEADERS) + frame(0, 0, 1, GRPC) + frame(1, 5, 1, TRAILERS),
     frame(4, 0, 0, '\x00\x03\x00\x00\x00\x64') + frame(7, 0, 0, '\x00\x00\x00\x00\x00\x00\x00\x01bye'),
@@ -197,7 +197,7 @@ const web = lazily(() => listening(writing()));
 
 export const httpAnswers: FuzzTarget = {
   name: 'http-answers',
-  reads: 'Heads and bodies of HTTP servers and proxies',
+  reads: 'Responses of HTTP servers and proxies: heads and bodies',
   seeds: [
     'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}',
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
@@ -256,7 +256,7 @@ const METADATA = {
 
 export const metadata: FuzzTarget = {
   name: 'metadata',
-  reads: 'Answers of the metadata services of clouds',
+  reads: 'Responses of the metadata services of clouds',
   seeds: [JSON.stringify(METADATA), 'i-0123456789abcdef0', 'ami-id\nhostname\nplacement/\n'],
   tokens: ['{', '}', '[', ']', '"', ':', ',', '\n', '/', '\\ud800', '<html>', '\x00', 'null'],
   grammar: [json],

@@ -141,7 +141,7 @@ const PLAN = serializePlan({
 /** What a spool holds of a sink: its state, its plan, and an event, a line each. */
 export const spool: FuzzTarget = {
   name: 'spool',
-  reads: 'Events that wait, and the plans and states of their sinks',
+  reads: 'Events that wait in the spool, and the plans and states of their sinks',
   seeds: [
     [{ failures: 3, refused: 1, lost: 2, told: true, lastError: 'HTTP 503' }, JSON.parse(PLAN), reported()]
       .map((value) => withChecksum(JSON.stringify(value)))
@@ -178,7 +178,7 @@ export const spool: FuzzTarget = {
 
 export const prepared: FuzzTarget = {
   name: 'prepared',
-  reads: 'What an image was prepared with',
+  reads: 'The record of what an image was prepared with',
   seeds: [
     sealedText({
       version: 1,
@@ -201,7 +201,7 @@ export const prepared: FuzzTarget = {
 /** Files below /var/lib/machineadm that steps keep for themselves, a line each. */
 export const kept: FuzzTarget = {
   name: 'kept-files',
-  reads: 'Hooks for every boot, a change of the API server that was interrupted, what the node was hardened to',
+  reads: 'State files: hooks for every boot, an interrupted change of the API server, the record of the hardening',
   seeds: [
     [
       { version: 1, machineId: 'a', group: { shell: 'sh', onError: 'Fail', timeoutMs: 1000, commands: ['true'] } },

@@ -62,7 +62,7 @@ export const convertedYaml: FuzzTarget = {
 
 export const toml: FuzzTarget = {
   name: 'toml',
-  reads: 'TOML of containerd',
+  reads: 'containerd configuration (TOML)',
   seeds: [
     `version = 2\nroot = "/a"\n[plugins."io.containerd.grpc.v1.cri".registry.configs."r".auth]\npassword = "${KEY}"\nx = [1.0, 1e6, 0x10, 1979-05-27T07:32:00Z, { a = 1_000, b = "# x" }]\ny = """\na = 1.0\n"""\nz = 'l'\n[[t]]\nd = 07:32:00\n`,
   ],
@@ -101,7 +101,7 @@ const TRANSCRIPTS = new URL('../../../test/fixtures/transcripts/', import.meta.u
 
 export const log: FuzzTarget = {
   name: 'log',
-  reads: 'Saved logs, for `diagnose --log`',
+  reads: 'Saved logs, for `diagnose LOG`',
   seeds: readdirSync(TRANSCRIPTS)
     .filter((name) => /^[ab]0.*\.log$/.test(name))
     .map((name) => readFileSync(new URL(name, TRANSCRIPTS), 'utf8').slice(0, 20_000)),

@@ -187,7 +187,7 @@ export const signatures: FuzzTarget = {
 
 export const trustMemory: FuzzTarget = {
   name: 'trust-memory',
-  reads: 'What was verified before',
+  reads: 'The memory of earlier verifications',
   seeds: [`${withChecksum(MEMORY)}\n`],
   tokens: TOKENS,
   grammar: [sealedJson, json],

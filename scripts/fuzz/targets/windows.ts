@@ -41,7 +41,7 @@ async function refused(work: Promise<unknown>): Promise<string> {
 
 export const windows: FuzzTarget = {
   name: 'windows',
-  reads: 'Answers of PowerShell, wevtutil, w32tm, nltest and security descriptors',
+  reads: 'Output of PowerShell, wevtutil, w32tm and nltest; security descriptors',
   seeds: [
     `${answer(READ_FACTS.name, FACTS)}\n`,
     `${answer(SERVICE_STATE.name, SERVICE)}\n`,
