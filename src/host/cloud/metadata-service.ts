@@ -215,7 +215,7 @@ function unavailable(provider: MetadataProvider, path: string, address: string, 
   const why = cause instanceof HttpError ? (cause.evidence[0]?.text ?? cause.message) : 'no answer in time';
   return new MachineadmError({
     reason: 'MetadataUnavailable',
-    summary: `the metadata service of ${provider} does not tell ${path}: ${why}`,
+    summary: `the metadata service of ${provider} does not return ${path}: ${why}`,
     remedy:
       `Check from this machine that ${address} answers: that it is a machine of ${provider}, that its metadata ` +
       'service is enabled, and that neither a firewall nor a hop limit is in the way.',

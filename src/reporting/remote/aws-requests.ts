@@ -118,7 +118,7 @@ export function resultOfAws(request: AwsRequest, answer: Exchange, nowMs: number
   if (status === 200) {
     // A proxy or portal also answers 200.
     if (hasReceipt(request, answer)) return { kind: 'delivered' };
-    return { kind: 'retry', why: 'the answer is not one of AWS' };
+    return { kind: 'retry', why: 'the answer is not from AWS' };
   }
   const code = errorCode(request, answer);
   const why = `HTTP ${status}${code === '' ? '' : ` ${code}`}`;

@@ -69,7 +69,7 @@ function resultOfAzure(
   // Event Grid answers 200 without a body. A proxy or portal answers with a page.
   const isReceipt = isQueue ? status === 201 && text.includes('<MessageId>') : status === 200 && text.trim() === '';
   if (isReceipt) return { kind: 'delivered' };
-  if (status >= 200 && status < 300) return { kind: 'retry', why: 'the answer is not one of Azure' };
+  if (status >= 200 && status < 300) return { kind: 'retry', why: 'the answer is not from Azure' };
   const code = headers.get('x-ms-error-code');
   return resultOfStatus(status, headers, nowMs, `HTTP ${status}${code === undefined ? '' : ` ${code}`}`);
 }

@@ -28,7 +28,7 @@ export function gcpSink(model: GCPSinkModel, metadata: MetadataService = new Met
       if (answer.status !== 200) return resultOfStatus(answer.status, answer.headers, clock().time);
       // A proxy or portal also answers 200.
       if (isReceipt(jsonOf(answer))) return { kind: 'delivered' };
-      return { kind: 'retry', why: 'the answer is not one of Pub/Sub' };
+      return { kind: 'retry', why: 'the answer is not from Pub/Sub' };
     },
   };
 }

@@ -32,7 +32,7 @@ function resultOfCollector(answer: Exchange, nowMs: number): DeliveryResult {
   const response = jsonOf(answer);
   // A proxy or portal also answers 200.
   if (response === null || typeof response !== 'object' || Array.isArray(response)) {
-    return { kind: 'retry', why: 'the answer is not one of a collector' };
+    return { kind: 'retry', why: 'the answer is not from a collector' };
   }
   const rejected = rejectedSpans(response);
   // "The client MUST NOT retry the request when it receives a partial success response" (OTLP, Partial Success).

@@ -141,12 +141,12 @@ describe('a token of the machine', () => {
     await using gcp = await startGcp({});
     await assert.rejects(new MetadataService({ address: gcp.url }).identityToken('gcp'), {
       reason: 'MetadataUnavailable',
-      message: 'the metadata service of gcp does not tell a token: this machine has no such identity',
+      message: 'the metadata service of gcp does not return a token: this machine has no such identity',
     });
     await using azure = await startAzure({});
     await assert.rejects(new MetadataService({ address: azure.url }).identityToken('azure', { audience: 'a' }), {
       reason: 'MetadataUnavailable',
-      message: /azure does not tell a token: it answers HTTP 400/,
+      message: /azure does not return a token: it answers HTTP 400/,
     });
   });
 

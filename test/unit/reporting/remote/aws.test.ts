@@ -147,7 +147,7 @@ describe('an answer that is not one of AWS', () => {
     const destination = { kind: 'topic', arn: aws.topicARN, endpoint: portal.url } as const;
     const sink = awsSink(toTopic(aws, { destination }), new MetadataService({ address: machine.url }));
     const result = await deliver(sink, concludedEvent());
-    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not one of AWS' });
+    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not from AWS' });
   });
 });
 

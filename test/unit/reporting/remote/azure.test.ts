@@ -68,7 +68,7 @@ describe('a queue of Azure Storage', () => {
     await using machine = await startMachine();
     await using portal = await startServer(() => ({ body: '<html>' }));
     const result = await deliver(sinkOf(machine, queueOf(portal.port)), concludedEvent());
-    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not one of Azure' });
+    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not from Azure' });
   });
 });
 
@@ -94,6 +94,6 @@ describe('a machine without that identity', () => {
   test('says so', async () => {
     await using machine = await startAzure({});
     const result = await deliver(sinkOf(machine, queueOf(9)), concludedEvent());
-    assert.match(result.kind === 'retry' ? result.why : '', /azure does not tell a token: it answers HTTP 400/);
+    assert.match(result.kind === 'retry' ? result.why : '', /azure does not return a token: it answers HTTP 400/);
   });
 });

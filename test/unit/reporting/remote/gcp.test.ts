@@ -75,7 +75,7 @@ describe('a topic of Pub/Sub', () => {
     await using portal = await startServer(() => ({ body: '{"welcome":true}' }));
     const sink = gcpSink(model(portal.url), new MetadataService({ address: machine.url }));
     const result = await deliver(sink, concludedEvent());
-    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not one of Pub/Sub' });
+    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not from Pub/Sub' });
   });
 });
 
@@ -86,7 +86,7 @@ describe('a machine without that service account', () => {
     const result = await deliver(sink, concludedEvent());
     assert.match(
       result.kind === 'retry' ? result.why : '',
-      /gcp does not tell a token: this machine has no such identity/,
+      /gcp does not return a token: this machine has no such identity/,
     );
   });
 });

@@ -116,6 +116,6 @@ describe('a collector of OpenTelemetry', () => {
   test('is not told by a 200 of somebody else', async () => {
     await using portal = await startServer(() => ({ body: '<html>' }));
     const result = await deliver(otlpSink(model(portal.port)), concludedEvent());
-    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not one of a collector' });
+    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not from a collector' });
   });
 });
