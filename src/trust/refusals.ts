@@ -25,7 +25,7 @@ const REMEDIES: Readonly<Record<RefusalReason, string>> = {
   SigningKeyRevoked:
     'Download the release again from its publisher, who has signed it with another key; do not use this one.',
   DigestMismatch: 'Do not use the file. Find out why it differs from the published one.',
-  ReleaseVersionMismatch: 'Request the version that the location has, or put the right one there.',
+  ReleaseVersionMismatch: 'Request the version at that location, or publish the requested version there.',
   ReleaseTooOld: 'Use a newer release; the publisher or the operator of this machine no longer allows this one.',
   WrongPlace:
     'Fetch a release with --release. Have another directory signed for its place: npm run release -- --list DIRECTORY --place PLACE.',

@@ -92,7 +92,7 @@ const FAILURES: Readonly<Record<number, KnownFailure>> = {
   // DNS_ERROR_RCODE_SERVER_FAILURE, DNS_ERROR_NO_DNS_SERVERS, ERROR_TIMEOUT of the locator
   ...same([9002, 9852, 1460], {
     reason: 'DomainNameServiceFailed',
-    summary: 'No name server answered the question for the domain.',
+    summary: 'No name server answered the query for the domain.',
     remedy: 'Check the DNS servers of this machine (Get-DnsClientServerAddress), and run again.',
     retryable: true,
   }),
