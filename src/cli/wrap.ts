@@ -131,14 +131,14 @@ function told(
   return [
     `${format}: ${bytes} bytes`,
     ...sizes,
-    ...(program === undefined ? [] : [`it starts ${program}, where the image must have it (--binary)`]),
-    ...(tooLarge ? [`What to do where it is too large: ${SIZE_REMEDIES}`] : []),
+    ...(program === undefined ? [] : [`it starts ${program}, which the image must contain (--binary)`]),
+    ...(tooLarge ? [`To make it smaller: ${SIZE_REMEDIES}`] : []),
     ...notes.map((note) => `${asked}: ${note}`),
     ...(secrets.length === 0
       ? []
       : [
-          `warning: in clear in this user data: ${secrets.join(', ')}. Whoever reads the user data reads them, on the machine and ` +
-            'at its provider, for as long as the machine lives. References under secrets keep them out.',
+          `warning: this user data contains secrets in clear text: ${secrets.join(', ')}. Anyone who can read the user data can ` +
+            'read them, on the machine and at its provider, as long as the machine lives. Use references under secrets instead.',
         ]),
   ];
 }

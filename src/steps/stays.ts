@@ -41,13 +41,13 @@ export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory)
     const { kind, name } = partsOf(of);
     const isMade = was === null;
     if (step === 'hostname' && host.hostname === undefined)
-      stays('hostname', 'the host name stays: certificates, logs and a cluster know the machine by it');
+      stays('hostname', 'the host name stays: certificates, logs and the cluster use it');
     if (step === 'users' && kind === 'user' && isMade && !namedIn(host, 'user', host.users).includes(name))
       stays(of, `the user ${name} stays, with its files: absent: true removes it`);
     if (step === 'groups' && kind === 'group' && isMade && !namedIn(host, 'group', wantedGroups(host)).includes(name))
       stays(of, `the group ${name} stays, as files may belong to it: absent: true removes it`);
     if (step === 'mounts' && kind === 'mount' && !mounts.includes(name))
-      stays(of, `${name} stays mounted, as programs may work in it: absent: true unmounts it`);
+      stays(of, `${name} stays mounted, as programs may use it: absent: true unmounts it`);
     if (step === 'mounts' && kind === 'swap' && !mounts.includes('none'))
       stays(of, `swap on ${name} stays on, as the kernel may need the memory: swapoff turns it off`);
     if (step === 'swap' && host.swap !== 'Disabled' && kubernetes !== undefined)
@@ -58,22 +58,22 @@ export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory)
   for (const change of memory.acted.get('kernel-modules') ?? []) {
     const [, module] = /^kernel-modules\/load\/(.+)$/.exec(change) ?? [];
     if (module === undefined || host.kernelModules.some((name) => name.replaceAll('-', '_') === module)) continue;
-    stays(change, `the kernel module ${module} stays loaded until the next boot: programs may use it unseen`);
+    stays(change, `the kernel module ${module} stays loaded until the next boot: programs may use it unnoticed`);
   }
   for (const [step, isAsked, what] of [
     ['disks', host.storage.disks.length > 0, 'partitions stay: no run deletes data'],
     ['filesystems', host.storage.filesystems.length > 0, 'file systems stay: no run deletes data'],
     ['active-directory', host.activeDirectory !== undefined, 'the machine stays in the domain: a reset leaves it'],
-    ['hooks-early', host.hooks.early !== undefined, 'what early hooks did stays: machineadm does not know what it is'],
+    ['hooks-early', host.hooks.early !== undefined, 'the effects of early hooks stay: machineadm does not know them'],
     [
       'hooks-before-bootstrap',
       host.hooks.beforeBootstrap !== undefined,
-      'what hooks before the bootstrap did stays: machineadm does not know what it is',
+      'the effects of hooks before the bootstrap stay: machineadm does not know them',
     ],
     [
       'hooks-after-bootstrap',
       host.hooks.afterBootstrap !== undefined,
-      'what hooks after the bootstrap did stays: machineadm does not know what it is',
+      'the effects of hooks after the bootstrap stay: machineadm does not know them',
     ],
   ] as const) {
     if (!isAsked && memory.acted.has(step)) stays(step, what);

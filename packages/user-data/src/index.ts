@@ -93,8 +93,8 @@ export async function wrapDocument(
 
 /** Remedies for user data that is too large. */
 export const SIZE_REMEDIES =
-  'Let files come by http with their digest instead of in the document, keys and certificates from a secret store (a reference ' +
-  'under secrets), take ECDSA keys for RSA ones (kubernetes.cluster.encryptionAlgorithm), and bake what all machines share.';
+  'Fetch files by http with their digest, and keys and certificates from a secret store (a reference under secrets). Use ECDSA keys ' +
+  'instead of RSA keys (kubernetes.cluster.encryptionAlgorithm). Put everything that all machines share into the image.';
 
 /** No character that a shell, a batch file, systemd or YAML would interpret in a path. */
 const PROGRAM = /^(?:\/[A-Za-z0-9._/+-]+|[A-Z]:(?:\\[A-Za-z0-9._+-]+)+)$/;

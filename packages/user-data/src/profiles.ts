@@ -38,25 +38,25 @@ function profile(
 const PROFILES = {
   capa: profile('AWS EC2 user data', 16 * KIBIBYTE, [...WITH_WINDOWS, 'script'], {
     notes: [
-      'By default it puts user data into Secrets Manager and fetches it from a boothook, which breaks with releases of cloud-init: with a carrier this small, cloudInit.insecureSkipSecretsManagerSecrets avoids that.',
+      'By default it stores user data in Secrets Manager and fetches it in a boothook, which some releases of cloud-init break. User data this small does not need that: set cloudInit.insecureSkipSecretsManagerSecrets.',
     ],
   }),
   capz: profile('Azure customData', 64 * KIBIBYTE - 1, WITH_WINDOWS, {
     notes: [
-      'Its VM extension waits 300 s for the sentinel, then it says BootstrapSucceeded=False: be done by then, or disable the extension (disableExtensionOperations).',
+      'Its VM extension waits 300 s for the sentinel and then reports BootstrapSucceeded=False. If the bootstrap takes longer, disable the extension (disableExtensionOperations).',
     ],
   }),
   capv: profile('vSphere guestinfo', 64 * KIBIBYTE, WITH_WINDOWS, { counted: 'base64' }),
   capm3: profile('Metal3 config drive', SECRET_LIMIT, BOTH),
   capo: profile('OpenStack user_data', 65_535, WITH_WINDOWS, { counted: 'base64' }),
   caph: profile('Hetzner Cloud user_data', 32 * KIBIBYTE, BOTH, {
-    notes: ['It looks at `cloud-init status` over SSH: a failure of machineadm is one of cloud-init, too.'],
+    notes: ['It reads `cloud-init status` over SSH. A failure of machineadm is also a failure of cloud-init.'],
   }),
   capx: profile('Nutanix guest customization', SECRET_LIMIT, ['cloud-init']),
   capc: profile('CloudStack userdata', 32 * KIBIBYTE, BOTH, { counted: 'base64' }),
   capl: profile('Linode metadata', 65_535, ['cloud-init']),
   capmox: profile('Proxmox NoCloud image', SECRET_LIMIT, BOTH, {
-    notes: ['It silently ignores a format that it does not know.'],
+    notes: ['It silently ignores unknown formats.'],
   }),
   capk: profile('KubeVirt Secret', SECRET_LIMIT, BOTH, {
     notes: ['It adds a user to the cloud-config, and reads the sentinel over SSH as that user.'],
@@ -69,7 +69,7 @@ const PROFILES = {
     // test/infrastructure/docker/internal/provisioning/cloudinit/writefiles.go).
     encoding: 'base64',
     notes: [
-      'It adds what a container needs to commands that begin with kubeadm, and finds none: the document must say it.',
+      'It adds settings for containers only to commands that begin with kubeadm, which this user data does not contain. Put these settings into the document.',
     ],
     lacks: lacksForContainers,
   }),

@@ -30,8 +30,8 @@ describe('machineadm wrap', () => {
     const size = Buffer.byteLength(stdout);
     assert.ok(stderr.includes(`cloud-init: ${size} bytes\n  capa   AWS EC2 user data: ${size} of 16384 bytes`), stderr);
     assert.match(stderr, /in base64/);
-    assert.match(stderr, /^it starts \/usr\/local\/bin\/machineadm, where the image must have it/m);
-    assert.match(stderr, /warning: in clear in this user data: secrets\.password\./);
+    assert.match(stderr, /^it starts \/usr\/local\/bin\/machineadm, which the image must contain/m);
+    assert.match(stderr, /warning: this user data contains secrets in clear text: secrets\.password\./);
     assert.doesNotMatch(stderr, /not-for-everybody/);
   });
 
@@ -62,10 +62,10 @@ describe('machineadm wrap', () => {
     const path = lay('large.yaml', `${HEADER}host: {files: [{path: /n, content: "${noise}"}]}\n`);
     const { status, stdout, stderr } = await wrap('-d', path, '--format', 'cloud-init', '--profile', 'capa');
     assert.deepEqual([status, stdout], [3, '']);
-    assert.match(stderr, /AWS EC2 user data takes 16384 \[UserDataTooLarge\]\nLet files come by http/);
+    assert.match(stderr, /AWS EC2 user data takes 16384 \[UserDataTooLarge\]\nFetch files by http/);
     const anywhere = await wrap('-d', path, '--format', 'cloud-init');
     assert.equal(anywhere.status, 0, 'for no provider in particular');
-    assert.match(anywhere.stderr, /capa .* too large\n[\s\S]*What to do where it is too large: /);
+    assert.match(anywhere.stderr, /capa .* too large\n[\s\S]*To make it smaller: /);
   });
 
   test('merges several sources into one document', async () => {
@@ -237,7 +237,7 @@ describe('machineadm wrap', () => {
       const [file] = parse(atob(secret.data.value)).write_files;
       assert.equal(gunzipSync(Buffer.from(file.content, 'base64')).toString(), plain.stdout);
       assert.ok(!/PRIVATE KEY|REPLACE-WITH/.test(stderr), 'no secret in what is told');
-      assert.match(stderr, /warning: in clear in this user data: /);
+      assert.match(stderr, /warning: this user data contains secrets in clear text: /);
     });
 
     test('writes one file for each document', async () => {

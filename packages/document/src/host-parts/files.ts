@@ -273,7 +273,7 @@ async function undecodable({ content, encoding }: FileSection, index: number): P
     const message =
       error instanceof MachineadmError
         ? 'not gzip, or larger than 4 MiB unpacked'
-        : 'not base64, although encoding is Base64';
+        : 'not base64, which encoding requires';
     return [{ code: 'InvalidValue', path: [index, 'content'], message }];
   }
 }
