@@ -16,7 +16,7 @@ export const DOCUMENT_COMMANDS: CommandTable = {
       .command('example')
       .description('print an annotated document to start from')
       .addOption(
-        new Option('--role <role>', 'what the machine becomes')
+        new Option('--role <role>', 'the role of the machine')
           .choices(['InitControlPlane', 'JoinControlPlane', 'Worker'])
           .default('InitControlPlane'),
       )
@@ -29,7 +29,7 @@ export const DOCUMENT_COMMANDS: CommandTable = {
       .command('explain')
       .description('explain a field of the document: type, default, values, what it changes on the machine')
       .argument('[field]', 'its path, such as kubernetes.join or reporting.sinks.Webhook', '')
-      .option('--recursive', 'list the names of all fields below it')
+      .option('--recursive', 'list the names of all fields in it')
       .addHelpText('after', '\nExample:\n  machineadm explain host.files')
       .action(async (field: string, options: ExplainOptions) =>
         done(await (await import('./explain.ts')).explain(field, options)),
@@ -39,8 +39,10 @@ export const DOCUMENT_COMMANDS: CommandTable = {
   schema(program, done) {
     program
       .command('schema')
-      .description('print the JSON Schema of the document, for editors, or of a result of -o json')
-      .addOption(new Option('--kind <kind>', 'of this result instead of the document').choices(schemaKinds()))
+      .description('print the JSON Schema of the document (for editors), or of a result of -o json')
+      .addOption(
+        new Option('--kind <kind>', 'the schema of this result instead of the document').choices(schemaKinds()),
+      )
       .addHelpText(
         'after',
         '\nExamples:\n  machineadm schema > machineadm.schema.json\n  machineadm schema --kind Plan > plan.schema.json',
@@ -105,7 +107,7 @@ export const DOCUMENT_COMMANDS: CommandTable = {
     const kubeadm = render
       .command('kubeadm')
       .description('print the kubeadm configuration, without secrets; changes nothing')
-      .option('--kubeadm-version <version>', 'of the kubeadm to render for; default: kubernetes.version')
+      .option('--kubeadm-version <version>', 'the version of the kubeadm that reads it; default: kubernetes.version')
       .addOption(outputOption());
     addDocuments(kubeadm, 'required')
       .addHelpText('after', '\nExample:\n  machineadm render kubeadm --kubeadm-version v1.31.4 -f bootstrap.yaml')

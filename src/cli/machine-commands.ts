@@ -26,12 +26,9 @@ export const MACHINE_COMMANDS: CommandTable = {
   status(program, done) {
     program
       .command('status')
-      .description('show how the run on this machine is going, or how it ended')
+      .description('show the progress or the result of the run on this machine')
       .addOption(outputOption('html'))
-      .option(
-        '--wait',
-        "wait for the end of the run, and exit with the run's exit status; a terminal shows its progress",
-      )
+      .option('--wait', 'wait for the end of the run, and exit with its exit code; a terminal shows the progress')
       .option('--follow', 'the same, and print each event as a line on stderr')
       .addOption(jsonStreamOption())
       .addOption(timeoutOption('the wait').default('30m'))
@@ -45,7 +42,7 @@ export const MACHINE_COMMANDS: CommandTable = {
   timeline(program, done) {
     program
       .command('timeline')
-      .description("show where the time went, from the kernel's boot to the conclusion")
+      .description("show how long each part took, from the kernel's boot to the end of the run")
       .addOption(outputOption())
       .addHelpText('after', '\nExample:\n  machineadm timeline')
       .action(async (options: { output: OutputFormat }) => done(await (await import('./status.ts')).timeline(options)));
@@ -77,7 +74,7 @@ export const MACHINE_COMMANDS: CommandTable = {
     const diagnose = program
       .command('diagnose')
       .description('name the cause of a failed bootstrap, on this machine or from saved logs; changes nothing')
-      .option('--kubeadm-exit-code <number>', 'the exit code of kubeadm, where it is known')
+      .option('--kubeadm-exit-code <number>', 'the exit code of kubeadm, if you know it')
       .addOption(outputOption());
     addInputs(diagnose, {
       property: 'log',
@@ -96,8 +93,8 @@ export const MACHINE_COMMANDS: CommandTable = {
   bundle(program, done) {
     const bundle = program
       .command('bundle')
-      .description('write what a bug report needs into one file, without secrets; changes nothing else')
-      .option('--output-file <file>', 'where to, or - for stdout (default: machineadm-bundle.tar.gz)')
+      .description('write everything that a bug report needs into one file, without secrets; changes nothing else')
+      .option('--output-file <file>', 'the file to write, or - for stdout (default: machineadm-bundle.tar.gz)')
       .option('--output-dir <directory>', 'write machineadm-bundle.tar.gz into this directory')
       .addOption(outputOption());
     addDocuments(bundle)
@@ -116,8 +113,8 @@ export const MACHINE_COMMANDS: CommandTable = {
         'a benchmark: cis-level-1, cis-level-2, stig, cis-os; repeat for several; default: those the machine was provisioned with',
         several,
       )
-      .option('--residue', 'secrets of the document that cloud-init, Ignition and other tools left behind')
-      .option('--scrub', 'with --residue: overwrite them where that breaks nothing');
+      .option('--residue', 'look for secrets of the document that cloud-init, Ignition and other tools left behind')
+      .option('--scrub', 'with --residue: overwrite them if that breaks nothing');
     addDocuments(audit)
       .addHelpText(
         'after',
@@ -130,15 +127,12 @@ export const MACHINE_COMMANDS: CommandTable = {
     program
       .command('conformance')
       .description('check this machine or image against the contract for operating systems; changes nothing')
-      .option(
-        '--root <directory>',
-        'the root of a mounted or unpacked image, of any architecture: only its files are read',
-      )
+      .option('--root <directory>', 'check the image in this directory, of any architecture; only its files are read')
       .addOption(
         optionFor(
           'profile',
           '--as <profile>',
-          'the profile that it is to have; default: kubernetes where any of its programs is installed',
+          'the profile to check; default: kubernetes if any of its programs is installed',
         ).choices(CONFORMANCE_PROFILES),
       )
       .addOption(formerly('--profile <profile>', 'profile').choices(CONFORMANCE_PROFILES))

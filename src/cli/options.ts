@@ -97,7 +97,7 @@ export function several(value: string, earlier: readonly string[] | undefined): 
 export function insecureDocumentOption(): Option {
   return new Option(
     '--insecure-document',
-    'accept a document, and files with its secrets, that other users can change or read; for tests',
+    'accept a document, or files of its secrets, that other users can change or read; for tests',
   );
 }
 
@@ -113,7 +113,10 @@ export async function heedInsecureDocument(_program: Command, command: Command):
  */
 export function outputOption(...more: readonly string[]): Option {
   const others = more.map((format) => `, or ${format}`).join('');
-  return new Option('-o, --output <format>', `text for people; for programs json, yaml, or jsonpath={.field}${others}`)
+  return new Option(
+    '-o, --output <format>',
+    `the format: text for people, or json, yaml, jsonpath={.field} for programs${others}`,
+  )
     .choices(['text', 'json', 'yaml', 'name', 'jsonpath=', ...more])
     .argParser((value) => (more.includes(value) ? value : parseOutputFormat(value)))
     .default('text');
@@ -121,7 +124,7 @@ export function outputOption(...more: readonly string[]): Option {
 
 /** `--timeout`: how long a command may take. */
 export function timeoutOption(what: string): Option {
-  return new Option('--timeout <duration>', `give up when ${what} took this long, such as 90s or 10m`);
+  return new Option('--timeout <duration>', `the time limit for ${what}, such as 90s or 10m`);
 }
 
 /** `--json-stream`: prints the events of a run as JSON while it goes. */
@@ -146,7 +149,7 @@ export function addInvoker(command: Command): Command {
     .addOption(
       new NamedOption(
         '--invoker <program>',
-        'the program that starts it: its convention for exit codes is followed',
+        'the program that starts machineadm; the exit codes follow its convention',
         'exitCodes',
       )
         .choices(invokers)
@@ -167,15 +170,17 @@ export function conventionIn(argv: readonly string[]): ExitConvention {
   return named.find(isExitConvention) ?? 'machineadm';
 }
 
-/** Adds the options that every command has, under a heading of their own in the help. */
+export const COMMON_OPTIONS = 'Common options:';
+
+/** Adds the options that every command has, under a separate heading in the help. */
 export function addCommonOptions(command: Command): void {
   const common = [
-    new Option('-v, --verbose', 'print more: the places of changes in the document, stack traces of errors'),
+    new Option('-v, --verbose', 'print more: where the document asks for a change, stack traces of errors'),
     new Option('-q, --quiet', 'print results and errors only').conflicts('verbose'),
     new Option('--color <when>', 'colour the output').choices(COLOR_MODES).default('auto'),
     new Option('--no-color', 'the same as --color never'),
   ];
-  for (const option of common) command.addOption(option.helpGroup('Common options:'));
+  for (const option of common) command.addOption(option.helpGroup(COMMON_OPTIONS));
 }
 
 /** Applies the options of `addCommonOptions`. Runs before every command. */

@@ -27,7 +27,7 @@ const GROUPS: Readonly<Record<string, CommandTable>> = {
     version(program, done) {
       program
         .command('version')
-        .description('print version, commit, Node and the document versions it reads')
+        .description('print the version, commit, Node and supported document versions')
         .addOption(outputOption())
         .addHelpText('after', '\nExample:\n  machineadm version -o json')
         .action(async (options: { output: OutputFormat }) =>

@@ -33,16 +33,16 @@ function addReport(program: Command, concluded: (status: number) => void): void 
     .addOption(outputOption())
     .addOption(timeoutOption('the attempts').default('30s'))
     .addOption(formerly('--within <duration>', 'timeout'))
-    .option('--linger <duration>', 'how long after that to make each try that falls due', '0s');
+    .option('--linger <duration>', 'how long to continue with retries after that', '0s');
   addDocuments(flush)
     .addHelpText(
       'after',
-      `\nExits with ${exitCode('DifferencesFound')} while a report waits, and when one was lost. With -f the sinks are those of the document, where it has one of\nthe name: after a reboot a secret that is written into the document is known from there only.\n\nExample:\n  machineadm report flush --timeout 2m`,
+      `\nExits with ${exitCode('DifferencesFound')} if a report still waits or was lost. With -f, the sinks of the document replace\nthose of the same name: after a reboot, only the document contains the secrets that are written into it.\n\nExample:\n  machineadm report flush --timeout 2m`,
     )
     .action(async (_, options: ReportFlushOptions) => done(await (await import('./report.ts')).reportFlush(options)));
   const test = report
     .command('test')
-    .description('send each sink of a document an event that is marked as a test, and show the result')
+    .description('send a test event to each sink of a document, and show the result')
     .addOption(insecureDocumentOption())
     .addOption(sinkOption())
     .addOption(outputOption());
@@ -56,10 +56,10 @@ function addReport(program: Command, concluded: (status: number) => void): void 
     );
   const watch = report
     .command('watch')
-    .description('check periodically whether this node works, and report what changed; needs no bootstrap')
+    .description('check periodically whether this node works, and report changes; needs no bootstrap')
     .addOption(insecureDocumentOption())
-    .option('--interval <duration>', 'between two checks', '30s')
-    .option('--repeat <duration>', 'how often to report what did not change', '10m')
+    .option('--interval <duration>', 'the time between two checks', '30s')
+    .option('--repeat <duration>', 'how often to report an unchanged state', '10m')
     .addOption(
       new Option('--require <what>', 'what counts as healthy')
         .choices(['KubeletHealthy', 'NodeRegistered', 'NodeReady'])
@@ -67,7 +67,7 @@ function addReport(program: Command, concluded: (status: number) => void): void 
     )
     .option(
       '--boot-id-file <file>',
-      "where the machine's boot id is, as the kubelet's option of this name; an empty file where it is not to count",
+      "the file with the machine's boot ID, like the kubelet's option of this name; an empty file ignores the boot ID",
       '/proc/sys/kernel/random/boot_id',
     );
   addDocuments(watch)

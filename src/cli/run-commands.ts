@@ -43,8 +43,11 @@ export const RUN_COMMANDS: CommandTable = {
       .addOption(outputOption())
       .addOption(sinkOption())
       .option('--dry-run', 'show what would be changed, as machineadm plan does; changes nothing')
-      .option('--resume', 'only continue a run that a reboot, a kill or a signal cut off; else do nothing')
-      .option('--boot', 'for a unit that runs at every boot: do nothing once the document was applied (apply: Once)');
+      .option('--resume', 'only resume a run that a reboot, a kill or a signal interrupted; otherwise do nothing')
+      .option(
+        '--boot',
+        'for a unit that runs at every boot: do nothing if the document was already applied (apply: Once)',
+      );
     addWatching(provision);
     addInvoker(addDocuments(provision, 'required'))
       .addHelpText('after', '\nExample:\n  machineadm provision -f /etc/machineadm/bootstrap.yaml')
@@ -60,13 +63,13 @@ export const RUN_COMMANDS: CommandTable = {
   prepare(program, done) {
     const prepare = program
       .command('prepare')
-      .description('make only the changes that belong in an image (a bake step)')
+      .description('make only the changes that belong into an image (a bake)')
       .addOption(insecureDocumentOption())
       .addOption(outputOption())
       .option('--dry-run', 'show what would be changed, as machineadm plan --prepare does; changes nothing')
       .option(
         '--verify',
-        'change nothing: list what is not as the document says, and what of one machine is in the image',
+        'change nothing; list differences from the document, and everything in the image that belongs to one machine',
       );
     addWatching(prepare);
     addDocuments(prepare, 'required')
@@ -84,11 +87,11 @@ export const RUN_COMMANDS: CommandTable = {
   reset(program, done) {
     program
       .command('reset')
-      .description('undo what provision made of this machine: the node, and the files that machineadm created')
+      .description('remove the node, and restore the machine to its state before the first run')
       .addOption(outputOption())
-      .option('--leave-files', 'undo the node only')
+      .option('--leave-files', 'remove only the node')
       .option('--dry-run', 'show what would be changed; changes nothing')
-      .option('--yes', 'do not ask')
+      .option('--yes', 'do not ask for confirmation')
       .addHelpText('after', '\nExample:\n  machineadm reset --dry-run')
       .action(async (options: ResetOptions) => done(await (await import('./reset.ts')).resetCommand(options)));
   },

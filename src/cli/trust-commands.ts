@@ -10,7 +10,7 @@ const key = () =>
 const trustDirectory = () =>
   new Option(
     '--trust-directory <directory>',
-    'keys, revoked keys, the minimum version and the number of signatures demanded',
+    'the directory with keys, revoked keys, the minimum version and the required number of signatures',
   ).default('/etc/machineadm/trust.d');
 
 /** Adds `fetch` and `verify`: how releases, documents and image archives reach a machine and are verified. */
@@ -18,12 +18,15 @@ export const TRUST_COMMANDS: CommandTable = {
   verify(program, done) {
     const verify = program
       .command('verify')
-      .description('check that files are what their publisher signed; changes nothing')
-      .option('--sha256 <digest>', 'the digest that one file must have')
-      .option('--signature <file>', 'a detached signature of one file: DER, as openssl and cosign make it')
-      .option('--bundle <file>', 'a Sigstore bundle v0.3 of one file')
-      .option('--list <file>', 'a SHA256SUMS with its signature beside it; default: the one beside each file')
-      .option('--release <release>', 'the release that the list must be of')
+      .description('verify that files are those that their publisher signed; changes nothing')
+      .option('--sha256 <digest>', 'the required digest of the one file')
+      .option('--signature <file>', 'a detached signature of the one file (DER, as from openssl and cosign)')
+      .option('--bundle <file>', 'a Sigstore bundle v0.3 for the one file')
+      .option(
+        '--list <file>',
+        'a SHA256SUMS with its signature in the same directory; default: the one beside each file',
+      )
+      .option('--release <release>', 'the release that the list must name')
       .addOption(key())
       .addOption(trustDirectory())
       .addOption(outputOption());
@@ -45,7 +48,7 @@ export const TRUST_COMMANDS: CommandTable = {
   fetch: (program, done) => {
     program
       .command('fetch')
-      .description('download a release, documents or archives of images; keeps only what it verified')
+      .description('download a release, documents or archives of images; keeps only verified files')
       .argument(
         '[name...]',
         'files below each location, verified by the signed SHA256SUMS beside them; NAME/ is all that it lists',
@@ -55,20 +58,24 @@ export const TRUST_COMMANDS: CommandTable = {
           .argParser(several)
           .makeOptionMandatory(),
       )
-      .option('--output-dir <directory>', 'where to; a release goes into a directory of its version')
+      .option('--output-dir <directory>', 'the directory to write to; a release gets a subdirectory for its version')
       .addOption(formerly('--to <directory>', 'outputDir'))
       .option('--release <release>', 'fetch this release')
-      .option('--platform <platform>', 'only archives and packages for it, as linux-amd64; repeat for several', several)
-      .option('--sha256 <digest>', 'of the one file named: no signature is asked then')
+      .option(
+        '--platform <platform>',
+        'only archives and packages for this platform, such as linux-amd64; repeat for several',
+        several,
+      )
+      .option('--sha256 <digest>', 'the digest of the one file, which then needs no signature')
       .addOption(key())
       .addOption(trustDirectory())
       .option(
         '--memory <file>',
-        'where verified versions are remembered, to refuse older ones (default: /var/lib/machineadm/trust.json; for users other than root below $XDG_STATE_HOME)',
+        'the record of verified versions, to refuse older ones (default: /var/lib/machineadm/trust.json; for other users than root in $XDG_STATE_HOME)',
       )
       .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", several)
       .option('--authorization <location=file>', 'a file with the Authorization header for an https location', several)
-      .option('--proxy <url>', 'reach locations through this proxy')
+      .option('--proxy <url>', 'the proxy for all locations')
       .addOption(timeoutOption('all attempts together').default('15m'))
       .addOption(formerly('--deadline <duration>', 'timeout'))
       .addOption(outputOption())

@@ -16,37 +16,39 @@ export function addCarrierOptions(command: Command): Command {
     .addOption(
       new Option(
         '--provider <provider>',
-        'for this infrastructure provider of Cluster API; user data that it does not accept is refused',
+        'the infrastructure provider of Cluster API; user data that it does not accept is refused',
       ).choices(profileNames()),
     )
     .addOption(formerly('--profile <provider>', 'provider').choices(profileNames()))
     .option(
       '--binary <path>',
-      'where the image has machineadm (default: where this program is installed, else the usual place of the format)',
+      'the path of machineadm in the image (default: where this program is installed, or else the usual path of the format)',
     )
     .addOption(
       new Option(
         '--fetch <location>',
-        'machineadm is not in the image: the machine downloads and verifies it; https://…, http://… or file:///…, repeat in order',
+        'download machineadm from here at the first boot, and verify it; https://…, http://… or file:///…; repeat in order of preference',
       ).argParser(several),
     )
-    .option('--release-manifest <file>', 'manifest.json of the release to fetch: its digests are pinned')
-    .option('--release <release>', 'without a manifest: the release to fetch, verified on the machine by --key')
+    .option('--release-manifest <file>', 'manifest.json of the release to download; its digests are pinned')
+    .option('--release <release>', 'the release to download, without a manifest: the machine verifies it with --key')
     .addOption(
       new Option(
         '--key <file>',
-        'a public key (PEM, ECDSA P-256) that signs releases: the manifest is verified by it, and without one the machine does; repeat for several',
+        'a public key (PEM, ECDSA P-256) of releases; it verifies the manifest, or without one the release on the machine; repeat for several',
       ).argParser(several),
     )
-    .option('--ca <file>', 'certificates (PEM) that https locations must be signed by, and by no other')
+    .option('--ca <file>', 'the only certificate authorities (PEM) for https locations')
     .addOption(
       new Option(
         '--authorization <location=file>',
-        'a file of the machine with the Authorization header for this location',
+        'a file on the machine with the Authorization header for this location',
       ).argParser(several),
     )
     .addOption(
-      new Option('--ignition-version <version>', 'of the configuration (default: 3.3.0)').choices(IGNITION_VERSIONS),
+      new Option('--ignition-version <version>', 'the version of the Ignition config (default: 3.3.0)').choices(
+        IGNITION_VERSIONS,
+      ),
     );
 }
 
@@ -54,11 +56,11 @@ export function addCarrierOptions(command: Command): Command {
 export function addWrap(program: Command, done: (status: number) => void): void {
   const command = program
     .command('wrap')
-    .description('put a document into user data for the first boot of a machine; needs no root and no network')
-    .addOption(new Option('--format <format>', 'what the machine boots with').choices(formats()).makeOptionMandatory());
+    .description('put a document into user data for the first boot of a machine; needs neither root nor a network')
+    .addOption(new Option('--format <format>', 'the format of the user data').choices(formats()).makeOptionMandatory());
   addDocuments(addCarrierOptions(command), 'required')
-    .option('--secret <name>', 'write a bootstrap data Secret of this name that holds the user data, for Cluster API')
-    .option('--output-file <file>', 'write it there, mode 0600, instead of to stdout')
+    .option('--secret <name>', 'write a bootstrap data Secret of this name with the user data, for Cluster API')
+    .option('--output-file <file>', 'write the result to this file, mode 0600, instead of to stdout')
     .addOption(formerly('--to <file>', 'outputFile'))
     .addHelpText(
       'after',
