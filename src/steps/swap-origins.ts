@@ -11,9 +11,10 @@ export interface SwapOrigin {
 }
 
 /** systemd.unit(5): the first of these directories that has a unit wins. */
-const UNIT_DIRECTORIES = [
+export const UNIT_DIRECTORIES = [
   '/etc/systemd/system',
   '/run/systemd/system',
+  '/run/systemd/generator.early',
   '/run/systemd/generator',
   '/usr/local/lib/systemd/system',
   '/usr/lib/systemd/system',

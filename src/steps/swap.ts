@@ -3,20 +3,9 @@ import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/
 import { unescapeOctal } from '../host/files/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, Step, UnmetRequirement } from './step.ts';
-import { type SwapOrigin, swapOrigins } from './swap-origins.ts';
+import { type SwapOrigin, swapOrigins, UNIT_DIRECTORIES } from './swap-origins.ts';
 
 const FSTAB_MARKER = '# machineadm disabled swap: ';
-/** systemd.unit(5) load path; what a generator made belongs to this boot, the rest to the image. */
-const UNIT_DIRECTORIES: readonly (readonly [directory: string, generated: boolean])[] = [
-  [UNIT_DIRECTORY, false],
-  ['/usr/local/lib/systemd/system', false],
-  ['/usr/lib/systemd/system', false],
-  ['/lib/systemd/system', false],
-  ['/run/systemd/system', true],
-  ['/run/systemd/generator', true],
-  ['/run/systemd/generator.early', true],
-  ['/run/systemd/generator.late', true],
-];
 /** zram-generator.conf(5): the first of /run, /etc, /usr/local/lib, /usr/lib wins, so an empty file in /etc hides a vendor's. */
 const VENDOR_ZRAM_CONFIGURATIONS = [
   '/usr/local/lib/systemd/zram-generator.conf',
@@ -241,7 +230,9 @@ export function withoutSwap(text: string): { readonly content: string; readonly 
 async function swapUnits(host: QueryHost): Promise<readonly SwapUnit[]> {
   const seen = new Set<string>();
   const units: SwapUnit[] = [];
-  for (const [directory, generated] of UNIT_DIRECTORIES) {
+  for (const directory of UNIT_DIRECTORIES) {
+    // What a generator made belongs to this boot, the rest to the image.
+    const generated = directory.startsWith('/run/');
     for (const name of (await host.list(directory)) ?? []) {
       if (!name.endsWith('.swap') || seen.has(name)) continue;
       const text = await host.readText(`${directory}/${name}`);

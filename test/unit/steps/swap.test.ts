@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ServiceModel } from '@machineadm/document/model.ts';
 import { activeSwaps, swap, withoutSwap } from '../../../src/steps/swap.ts';
+import { UNIT_DIRECTORIES } from '../../../src/steps/swap-origins.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type MemoryFile, type MemoryHost, memoryHost } from '../../support/memory-host.ts';
@@ -59,7 +60,13 @@ describe('swap', () => {
       ],
     );
     assert.deepEqual(run.left, []);
-    assert.ok(host.log.includes('service reload'));
+    assert.deepEqual(host.log, [
+      'write /etc/fstab 0644 0:0',
+      'run swapoff -- /dev/sda2',
+      'run swapoff -- /swap file',
+      'service reload',
+      'sync /etc',
+    ]);
     assert.deepEqual(await planned(swap, host, disabled), []);
   });
 
@@ -102,6 +109,26 @@ describe('swap', () => {
     assert.deepEqual(run.left, []);
   });
 
+  for (const [directory, scope] of [
+    ['/run/systemd/system', 'node'],
+    ['/run/systemd/generator', 'node'],
+    ['/run/systemd/generator.early', 'node'],
+    ['/run/systemd/generator.late', 'node'],
+    ['/usr/local/lib/systemd/system', 'base'],
+    ['/usr/lib/systemd/system', 'base'],
+    ['/lib/systemd/system', 'base'],
+  ] as const) {
+    test(`a swap unit in ${directory} is masked, which ${scope === 'node' ? 'this boot' : 'the image'} needs`, async () => {
+      const host = swapping([], { [`${directory}/x.swap`]: '[Swap]\nWhat=/x\n' });
+      const run = await runStep(swap, host, disabled);
+      assert.deepEqual(
+        run.changes.map(({ id, scope }) => [id, scope]),
+        [['swap/unit/x.swap', scope]],
+      );
+      assert.deepEqual(run.left, []);
+    });
+  }
+
   test("an administrator's own unit stays as it is and gets a condition that never holds", async () => {
     const unit = '[Swap]\nWhat=/extra\n';
     const host = swapping([], { '/etc/systemd/system/extra.swap': unit });
@@ -114,8 +141,14 @@ describe('swap', () => {
   test("a vendor's zram configuration is hidden by an empty one; an administrator's is not overwritten", async () => {
     const zram = '[zram0]\nzram-size = ram / 2\n';
     const vendor = swapping([], { '/usr/lib/systemd/zram-generator.conf': zram });
-    await runStep(swap, vendor, disabled);
+    const { changes } = await runStep(swap, vendor, disabled);
+    assert.deepEqual(
+      changes.map(({ id, scope }) => [id, scope]),
+      [['swap/zram-generator', 'base']],
+    );
     assert.equal(vendor.text('/etc/systemd/zram-generator.conf'), '');
+    const local = swapping([], { '/usr/local/lib/systemd/zram-generator.conf': zram });
+    assert.equal((await planned(swap, local, disabled)).length, 1);
     const own = swapping([], {
       '/usr/lib/systemd/zram-generator.conf': zram,
       '/etc/systemd/zram-generator.conf': zram,
@@ -158,6 +191,8 @@ describe('swap', () => {
       (await swap.preflight?.(host, { systemd: true, disabled: new Set() }))?.map(({ reason }) => reason),
       ['SwapNotDisabled'],
     );
+    const able = swapping(['/dev/sda2']);
+    assert.deepEqual(await swap.preflight?.(able, { systemd: true, disabled: new Set() }), []);
   });
 
   test('an fstab that is a link of another tool is not replaced', async () => {
@@ -179,6 +214,14 @@ describe('reading swap', () => {
   test('a mount point named swap is not swap', () => {
     const fstab = '/dev/sdb1 swap ext4 defaults 0 0\n';
     assert.deepEqual(withoutSwap(fstab), { content: fstab, devices: [] });
+  });
+
+  test('an indented line of fstab is one, and a comment about swap is none', () => {
+    const comment = '  # /old none swap sw 0 0\n';
+    assert.deepEqual(withoutSwap(`${comment}  /s none swap sw 0 0\n`), {
+      content: `${comment}# machineadm disabled swap:   /s none swap sw 0 0\n`,
+      devices: ['/s'],
+    });
   });
 });
 
@@ -291,5 +334,52 @@ describe('swap that something else turns on', () => {
     const why = await swap.whyNotEffective?.(host, { systemd: true, disabled: new Set() }, left);
     assert.equal(why?.summary, 'Swap on /dev/sda2 was turned off and is on again: swapspace.service turns it on.');
     assert.deepEqual(why?.evidence, [{ source: 'swapspace.service', text: '/usr/sbin/swapspace' }]);
+    assert.equal(why?.remedy, 'Add {name: swapspace, enabled: false, state: Stopped} to host.services.');
+  });
+
+  test('swap that is on again for no known reason tells how to find the reason', async () => {
+    const host = memoryHost({ files: { '/proc/swaps': `${HEADING}/dev/sda2 partition 1 0 -2\n` } });
+    const left = await planned(swap, host, disabled);
+    const why = await swap.whyNotEffective?.(host, { systemd: true, disabled: new Set() }, left);
+    assert.equal(why?.summary, 'Swap on /dev/sda2 was turned off and is on again.');
+    assert.match(why?.remedy ?? '', /^Find the program that runs swapon/);
+    assert.equal(await swap.whyNotEffective?.(host, { systemd: true, disabled: new Set() }, []), undefined);
+  });
+
+  for (const directory of UNIT_DIRECTORIES) {
+    test(`a service that is enabled in ${directory} is found`, async () => {
+      const found = await preflight({
+        [`${directory}/a.service`]: '[Service]\nExecStart=/sbin/swapon /s\n',
+        [`${directory}/b.target.wants/a.service`]: '',
+      });
+      assert.match(found[0]?.what ?? '', /^a\.service turns swap on/);
+    });
+  }
+
+  for (const path of ['/etc/rc.d/rc.local', '/etc/crontab', '/var/spool/cron/crontabs/root', '/var/spool/cron/root']) {
+    test(`${path} is read`, async () => {
+      const line = path.endsWith('rc.local') ? '  swapon /s' : '@reboot swapon /s';
+      const found = await preflight({ [path]: script(`${line}\n`) });
+      assert.equal(found.length, 1);
+      assert.match(found[0]?.what ?? '', /\(.*swapon \/s\)/);
+    });
+  }
+
+  test('the units of templates, of one name each, and only services are looked at', async () => {
+    const unit = '[Service]\nExecStart=/bin/sh /opt/on\n';
+    const found = await preflight({
+      [`${UNITS}/z@.service`]: unit,
+      [`${UNITS}/a.service`]: unit,
+      [`${UNITS}/a.mount`]: unit,
+      [`${WANTS}/z@1.service`]: '',
+      [`${WANTS}/a.mount`]: '',
+      [`${WANTS}/a.service`]: '',
+      '/opt/on': { type: 'symlink', content: '#!/bin/sh\nswapon --priority 5 /s\nswapon --show\n' },
+      '/etc/local.d/README': script('#!/bin/sh\nswapon /s\n'),
+    });
+    assert.deepEqual(
+      found.map(({ what }) => what.split(' ')[0]),
+      ['a.service', 'z@1.service'],
+    );
   });
 });

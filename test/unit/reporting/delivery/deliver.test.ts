@@ -35,7 +35,8 @@ async function machine(
 ) {
   const taken: Record<string, ReportEvent[]> = {};
   const told: string[] = [];
-  const spool = new Spool(memoryHost());
+  const disk = memoryHost();
+  const spool = new Spool(disk);
   for (const [name, { plan, waits = [reported({ sequence: 1, type: 'concluded' })] }] of Object.entries(sinks)) {
     taken[name] = [];
     await spool.putPlan(name, serializePlan(planOf(name, plan)).text);
@@ -68,7 +69,7 @@ async function machine(
     });
     return { due, reports: reports.toSorted((one, other) => one.sink.localeCompare(other.sink)) };
   };
-  return { spool, deliver, taken, told };
+  return { disk, spool, deliver, taken, told };
 }
 
 describe('delivering to all sinks', () => {
@@ -130,6 +131,81 @@ describe('delivering to all sinks', () => {
     await deliver();
     assert.deepEqual(told, [trouble], 'it is told once');
     assert.equal(taken.good?.length, 2);
+  });
+
+  test('does not tell of an error of the past where nothing waits any more', async () => {
+    const { deliver, spool, told } = await machine({ a: { status: 0, waits: [] }, other: { status: 0 } });
+    await spool.putState('a', { failures: 3, refused: 0, lost: 0, told: false, lastError: 'status 75' });
+    const [report] = (await deliver()).reports;
+    assert.deepEqual([report?.state, report?.pending, report && 'message' in report], ['Delivered', 0, false]);
+    assert.deepEqual(told, []);
+  });
+
+  for (const [what, state, message, change] of [
+    ['lost', 'Lost', 'lost, because the queue was full or they waited too long: one event', { lost: 1 }],
+    [
+      'perhaps lost, as the count was damaged',
+      'Unreadable',
+      'what was counted before was damaged: more may have been lost',
+      { unreadable: true },
+    ],
+  ] as const) {
+    test(`an event that was ${what} is reported`, async () => {
+      const { deliver, spool, told } = await machine({ a: { status: 0 } });
+      await spool.putState('a', { failures: 0, refused: 0, lost: 0, told: false, ...change });
+      const [report] = (await deliver()).reports;
+      assert.deepEqual([report?.state, report?.pending, report?.message, told], [state, 0, message, []]);
+    });
+  }
+
+  test('an event that is damaged, and events of another machine, are reported and not sent', async () => {
+    const damaged = await machine({ a: { status: 0 } });
+    const [event] = await damaged.spool.waiting('a');
+    assert.ok(event !== undefined);
+    damaged.disk.put(event.path, 'nonsense');
+    const [unreadable] = (await damaged.deliver()).reports;
+    assert.deepEqual(
+      [unreadable?.state, unreadable?.message, damaged.taken.a],
+      ['Unreadable', 'damaged and kept in quarantine: one event', []],
+    );
+    const waits = [1, 2].map((sequence) => reported({ sequence }));
+    const copied = await machine({ a: { status: 0, waits } });
+    const [foreign] = (await copied.deliver({ machine: { machineId: 'copy', bootId: 'b1' } })).reports;
+    assert.deepEqual(
+      [foreign?.state, foreign?.message, copied.taken.a],
+      ['Lost', 'of the machine that this disk was copied from: 2 events', []],
+    );
+  });
+
+  test('a sink that cannot be made has its error told, and the others get what waits for them', async () => {
+    const { deliver, taken, told } = await machine({
+      a: { status: 0, plan: { kind: 'Webhook' as 'Exec' } },
+      b: { status: 0 },
+    });
+    const { reports } = await deliver();
+    assert.deepEqual(
+      reports.map(({ state, pending }) => [state, pending]),
+      [
+        ['Pending', 1],
+        ['Delivered', 0],
+      ],
+    );
+    assert.equal(taken.b?.length, 2, 'its own event, and the warning about the other');
+    assert.match(told[0] ?? '', /^sink a \(Webhook\) did not accept one event/);
+  });
+
+  test('a warning about a sink is of the same run, of now, and has nothing of what happened in the run', async () => {
+    const { deliver, taken } = await machine({ bad: { status: 75 }, good: { status: 0 } });
+    await deliver();
+    const { steps: _s, timeline: _t, ...envelope } = reported({ sequence: 1, type: 'concluded' });
+    assert.deepEqual(taken.good?.at(-1), {
+      ...envelope,
+      id: 'run-1.1.sink.bad',
+      type: 'warning',
+      time: '2026-11-20T10:00:05.000Z',
+      sinceBootMs: 17_000,
+      message: 'warning: sink bad (/usr/bin/bad) did not accept one event, which will be retried: status 75: not today',
+    });
   });
 
   test('names how many events were refused for good', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ReportEvent } from '@machineadm/status/event.ts';
+import { withChecksum } from '../../../../src/host/files/checksum.ts';
 import { isExpired, SPOOL_LIMITS, Spool } from '../../../../src/reporting/spool/spool.ts';
 import { errno, memoryHost } from '../../../support/memory-host.ts';
 import { reported } from '../events.ts';
@@ -136,6 +137,66 @@ describe('the spool', () => {
     assert.match((await host.readText(`${DISK}/quarantine/a~state.json`)) ?? '', /"lost":1/);
   });
 
+  test('keeps what is known of a sink as it was, and forgets a sink with all its files', async () => {
+    const host = memoryHost();
+    const spool = new Spool(host);
+    const state = { failures: 2, refused: 3, lost: 4, told: true, lastError: 'status 75', unreadable: true } as const;
+    await spool.putState('a', state);
+    await spool.putPlan('a', 'plan');
+    assert.deepEqual(await spool.state('a'), state);
+    assert.deepEqual(await spool.state('b'), { failures: 0, refused: 0, lost: 0, told: false });
+    await spool.forget('a');
+    assert.deepEqual(await host.list(DISK), []);
+  });
+
+  for (const content of [
+    'null',
+    '[]',
+    '{"failures":1,"refused":1}',
+    '{"failures":1,"lost":1}',
+    '{"refused":1,"lost":1}',
+  ]) {
+    test(`a state that is ${content} is damaged`, async () => {
+      const host = memoryHost();
+      await host.writeFile({ path: `${DISK}/a~state.json`, content: withChecksum(content), mode: 0o600 });
+      assert.equal((await new Spool(host).state('a')).unreadable, true);
+    });
+  }
+
+  test('takes a damaged plan for none, and keeps it', async () => {
+    const host = memoryHost();
+    const spool = new Spool(host);
+    await spool.putPlan('a', '{"to":"plan"}');
+    await spool.putPlan('b', '{"to":"b"}');
+    host.put(`${DISK}/a~sink.json`, (host.text(`${DISK}/a~sink.json`) ?? '').replace('plan', 'plam'));
+    host.put(`${DISK}/c~sink.json`, '');
+    assert.deepEqual([...(await spool.plans())], [['b', '{"to":"b"}']]);
+    assert.match(host.text(`${DISK}/quarantine/a~sink.json`) ?? '', /plam/);
+  });
+
+  test('names the sinks that something waits for, and flushes the first root that is there', async () => {
+    const host = memoryHost();
+    const spool = new Spool(host);
+    await spool.sync();
+    assert.equal(host.log.length, 0);
+    await spool.add('a', reported());
+    await spool.putPlan('b', 'plan');
+    assert.deepEqual([...(await spool.sinksWaitedFor())], ['a']);
+    host.put(`${MEMORY}/x`, '');
+    await spool.sync();
+    assert.deepEqual(
+      host.log.filter((line) => line.startsWith('sync')),
+      [`sync ${DISK}`],
+    );
+  });
+
+  test('orders events of one number, which two processes gave, by their names', async () => {
+    const host = memoryHost({
+      files: { [`${MEMORY}/a~000000001~run-1.1.json`]: '', [`${DISK}/a~000000001~run-2.1.json`]: '' },
+    });
+    assert.deepEqual(await idsOf(new Spool(host), 'a'), ['run-1.1', 'run-2.1']);
+  });
+
   test('overlooks what is not its own, a half-written file of a killed process included', async () => {
     const host = memoryHost();
     await host.writeFile({ path: `${DISK}/.a~000000001~run-1.1.json.machineadm-new`, content: '{', mode: 0o600 });
@@ -153,6 +214,7 @@ describe('an event expires', () => {
   test('after a week, by the wall clock after a reboot', () => {
     assert.equal(isExpired(event, at(6.9, 5), 'another boot'), false);
     assert.equal(isExpired(event, at(7.1, 5), 'another boot'), true);
+    assert.equal(isExpired(event, at(7, 5), 'another boot'), false);
   });
 
   test('after a week, by the clock that does not jump within a boot', () => {
@@ -161,6 +223,8 @@ describe('an event expires', () => {
   });
 
   test('not because the clock had not been set when it happened', () => {
-    assert.equal(isExpired({ ...event, time: '1970-01-01T00:00:09.000Z' }, at(0, 5), 'another boot'), false);
+    const early = { ...event, time: '1970-01-01T00:00:09.000Z' };
+    assert.equal(isExpired(early, at(0, 5), 'another boot'), false);
+    assert.equal(isExpired(early, at(0, 8 * day), event.host.bootId), true);
   });
 });
