@@ -16,7 +16,7 @@ export function template(name: string, version = 'v1.35.2'): string {
   return substituted(readFileSync(join(TEMPLATES, name), 'utf8'), version);
 }
 
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGf3vMTlzMFzkWEOk6ClCjQ0yNLIN1q7yYpLQqAuVo5B admin';
+export const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGf3vMTlzMFzkWEOk6ClCjQ0yNLIN1q7yYpLQqAuVo5B admin';
 
 /** The values of an operator, who fills in what fits. */
 function operatorValue(name: string, version: string): string {

@@ -28,9 +28,8 @@ export const CODES = {
   ClusterUnknown: decision(
     'No Cluster is in the input: its endpoint, networks and name are left out, and kubeadm uses its defaults.',
   ),
-  PatchesNotApplied: decision(
-    'Patches of the ClusterClass change this template for each Cluster: they are not applied.',
-  ),
+  PatchesApplied: note('Patches of the ClusterClass were applied, with the variables of the Cluster.'),
+  PatchesNotApplied: decision('A patch of the ClusterClass may change this template, and was not applied.'),
   CertificatesByKubeadm: warning('No certificate authorities are in the input: kubeadm makes them on the machine.'),
   MachineNameUnknown: warning('The name in `metadata` is not that of a Machine.'),
   RetryJoin: warning(

@@ -44,8 +44,6 @@ export interface Surroundings {
   readonly podSubnets: readonly string[];
   readonly serviceSubnets: readonly string[];
   readonly dnsDomain: string | undefined;
-  /** Of its ClusterClass, which change this template. */
-  readonly patches: readonly string[];
   /** Kind of the infrastructure object, which identifies the provider: `AzureMachineTemplate`. */
   readonly infrastructure: string | undefined;
   /** True: a KubeadmControlPlane created the machine. */

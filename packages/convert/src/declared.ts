@@ -1,6 +1,7 @@
 import type { PathSegment } from '@machineadm/document/diagnostics.ts';
 import { formatPath, printableKey } from '@machineadm/document/diagnostics.ts';
 import type { Role } from '@machineadm/document/model.ts';
+import type { TemplateUse } from './cluster-class/patches.ts';
 import type { ConvertOptions, Surroundings } from './conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
 import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
@@ -17,8 +18,7 @@ import { surroundingsCommand } from './user-data/unit-surroundings.ts';
 import { yamlValue } from './yaml.ts';
 
 /** A user's configuration, and its place in its object. */
-export interface Declared {
-  readonly object: InputObject;
+export interface Declared extends TemplateUse {
   readonly spec: unknown;
   readonly path: readonly PathSegment[];
 }
@@ -35,7 +35,8 @@ const SPECS: Readonly<Record<string, { readonly group: string; readonly path: re
 };
 
 /** undefined for an object of another kind; an unknown version is reported. */
-export function declaredOf(object: InputObject, report: Report): Declared | undefined {
+export function declaredOf(template: TemplateUse, report: Report): Declared | undefined {
+  const { object } = template;
   const known = SPECS[object.kind];
   if (known === undefined || known.group !== object.group) return undefined;
   if (object.version !== 'v1beta1' && object.version !== 'v1beta2') {
@@ -44,17 +45,18 @@ export function declaredOf(object: InputObject, report: Report): Declared | unde
   }
   let spec: unknown = object.value;
   for (const name of known.path) spec = isMap(spec) ? spec[name] : undefined;
-  return { object, spec: spec ?? {}, path: known.path };
+  return { ...template, spec: spec ?? {}, path: known.path };
 }
 
 /** One document; two for a configuration that both starts a cluster and joins it, like a control plane's. */
 export async function convertDeclared(
-  { object, spec: written, path }: Declared,
+  declared: Declared,
   inputs: Inputs,
   options: ConvertOptions,
   report: Report,
 ): Promise<readonly ConvertedDocument[]> {
-  const surroundings = relatedObjectsOf(object, inputs, options);
+  const { object, spec: written, path } = declared;
+  const surroundings = relatedObjectsOf(object, inputs, options, declared);
   const placeOf = (below: readonly PathSegment[]): string => `${object.title}: ${formatPath([...path, ...below])}`;
   const templated = renderTemplates(written, surroundings.controlPlaneVersion, (index, text) => {
     const place = placeOf(['files', index]);
@@ -66,8 +68,6 @@ export async function convertDeclared(
   const value = isIgnition ? templated : markTree(templated, placeOf, expressions, report);
   const spec = await readSpec(value, object, path, report);
   const documents: ConvertedDocument[] = [];
-  const { patches } = surroundings;
-  if (patches.length > 0) report.add('PatchesNotApplied', object.title, patches.map(printableKey).join(', '));
   const roles = rolesOf(object, spec, surroundings, options, report);
   for (const role of roles) {
     const context = { report, expressions, options, surroundings, object: object.title };

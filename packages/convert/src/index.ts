@@ -1,5 +1,6 @@
 import { printableKey } from '@machineadm/document/diagnostics.ts';
 import type { Role } from '@machineadm/document/model.ts';
+import { templateUses } from './cluster-class/patches.ts';
 import type { ConvertOptions } from './conversion.ts';
 import { convertDeclared, type Declared, declaredOf } from './declared.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
@@ -57,15 +58,18 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
     report.settle(converted.length > 0);
   }
   for (const object of inputs.objects) {
-    const declared = declaredOf(object, report);
+    const found = declaredOf({ object }, report);
     // The provider's Secret of a configuration has the same name, and is more complete.
-    if (declared === undefined || carried.has(object.name)) {
-      tellIgnored(object, declared, report);
+    if (found === undefined || carried.has(object.name)) {
+      tellIgnored(object, found, report);
       continue;
     }
-    const converted = await convertDeclared(declared, inputs, options, report);
-    leftOut ||= converted.length === 0;
-    documents.push(...converted);
+    for (const use of await templateUses(object, inputs.objects, report)) {
+      const declared = declaredOf(use, report) ?? found;
+      const converted = await convertDeclared(declared, inputs, options, report);
+      leftOut ||= converted.length === 0;
+      documents.push(...converted);
+    }
   }
   for (const { namespace, name, data, named } of inputs.secrets) {
     const unused = Array.from(data.keys()).filter((key) => !named.has(key));
@@ -90,7 +94,7 @@ function roleOfUserData(initializes: boolean, joins: boolean, controlPlane: bool
 }
 
 /** Kinds that are read as related objects. */
-const BESIDE = /^(?:Cluster|Machine|MachineDeployment|MachineSet|MachinePool)$/;
+const BESIDE = /^(?:Cluster|ClusterClass|Machine|MachineDeployment|MachineSet|MachinePool)$/;
 
 function tellIgnored(object: InputObject, declared: Declared | undefined, report: Report): void {
   if (declared !== undefined) report.add('ObjectIgnored', object.title, 'the Secret that was made of it is converted');

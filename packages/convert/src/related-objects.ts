@@ -1,6 +1,7 @@
+import { classesNaming, classNameOf, type TopologyUse } from './cluster-class/topology.ts';
 import type { ConvertOptions, Surroundings } from './conversion.ts';
 import type { InputObject, Inputs } from './inputs.ts';
-import { isMap } from './map.ts';
+import { at, isMap, text, texts } from './map.ts';
 
 const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 
@@ -12,6 +13,7 @@ export function relatedObjectsOf(
   object: InputObject | undefined,
   inputs: Inputs,
   options: ConvertOptions,
+  { use, name }: { readonly use?: TopologyUse; readonly name?: string } = {},
 ): Surroundings {
   const all = inputs.objects;
   const ofKind = (kind: string): readonly InputObject[] => all.filter((one) => one.kind === kind);
@@ -24,13 +26,13 @@ export function relatedObjectsOf(
         );
   const controlPlanes = ofKind('KubeadmControlPlane');
   const clusters = ofKind('Cluster');
-  const classes = object === undefined ? [] : ofKind('ClusterClass').map((one) => ({ one, ...classNames(one) }));
-  const workers = classes.find(({ workers }) => workers.has(object?.name ?? ''));
-  const ownClass = workers ?? classes.find(({ controlPlane }) => controlPlane === object?.name);
+  const classes = object === undefined ? [] : classesNaming(object, all);
+  const ofWorkers = classes.some(({ isOfWorkers }) => isOfWorkers);
   const owner = [machine, object, deployment].flatMap((one) => (one === undefined ? [] : clusterNameOf(one)))[0];
   const cluster =
+    use?.cluster ??
     clusters.find(({ name }) => name === owner) ??
-    clusters.find(({ value }) => ownClass !== undefined && classNameOf(value) === ownClass.one.name) ??
+    clusters.find(({ value }) => classes.some(({ clusterClass }) => clusterClass.name === classNameOf(value))) ??
     clusters.find(({ value }) => text(at(value, 'spec', 'controlPlaneRef', 'name')) === object?.name) ??
     (clusters.length === 1 ? clusters[0] : undefined);
   const network = at(cluster?.value, 'spec', 'clusterNetwork');
@@ -44,17 +46,13 @@ export function relatedObjectsOf(
     [object, machine].some((one) => ownersOf(one).some((kind) => kind === 'KubeadmControlPlane'));
   return {
     machine: {
-      name: named?.name ?? 'machine',
+      name: name ?? named?.name ?? 'machine',
       namespace: named?.namespace,
       uid,
       isMachine: machine !== undefined || object?.kind === 'KubeadmConfig' || object?.kind === 'Secret',
     },
     hasCluster: cluster !== undefined,
     clusterName: cluster?.name ?? owner,
-    patches: patchesOf(
-      object,
-      classes.map(({ one }) => one),
-    ),
     kubernetesVersion:
       text(at(machine?.value, 'spec', 'version')) ??
       text(at(deployment?.value, 'spec', 'template', 'spec', 'version')) ??
@@ -70,7 +68,7 @@ export function relatedObjectsOf(
     dnsDomain: text(at(network, 'serviceDomain')),
     infrastructure: infrastructureOf([object, machine, deployment], all),
     ofControlPlane,
-    kind: kindOf(ofControlPlane, machine, deployment ?? workers?.one),
+    kind: kindOf(ofControlPlane, machine, ofWorkers || deployment !== undefined),
     namespace: object?.namespace,
   };
 }
@@ -78,55 +76,10 @@ export function relatedObjectsOf(
 const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
 
 /** As the provider decides it: by the label of the Machine, which its creator sets (kubeadmconfig_controller.go). */
-function kindOf(
-  ofControlPlane: boolean,
-  machine: InputObject | undefined,
-  workers: InputObject | undefined,
-): Surroundings['kind'] {
+function kindOf(ofControlPlane: boolean, machine: InputObject | undefined, ofWorkers: boolean): Surroundings['kind'] {
   const labels = at(machine?.value, 'metadata', 'labels');
   if (ofControlPlane || (isMap(labels) && Object.hasOwn(labels, CONTROL_PLANE_LABEL))) return 'control plane';
-  return machine === undefined && workers === undefined ? undefined : 'worker';
-}
-
-/** The templates that a ClusterClass names (cluster-api api/core/{v1beta1,v1beta2}/clusterclass_types.go). */
-function classNames({ value }: InputObject): {
-  readonly controlPlane: string | undefined;
-  readonly workers: ReadonlySet<string>;
-} {
-  const controlPlane = at(value, 'spec', 'controlPlane');
-  const pools = ['machineDeployments', 'machinePools'].flatMap((list): readonly unknown[] => {
-    const found = at(value, 'spec', 'workers', list);
-    return Array.isArray(found) ? found : [];
-  });
-  return {
-    controlPlane: text(at(controlPlane, 'ref', 'name')) ?? text(at(controlPlane, 'templateRef', 'name')),
-    workers: new Set(
-      pools.flatMap(
-        (one) =>
-          text(at(one, 'template', 'bootstrap', 'ref', 'name')) ??
-          text(at(one, 'bootstrap', 'templateRef', 'name')) ??
-          [],
-      ),
-    ),
-  };
-}
-
-/** The names of the patches that change a template for a Cluster: by its kind, for which classes of workers whatever. */
-function patchesOf(object: InputObject | undefined, classes: readonly InputObject[]): readonly string[] {
-  const lists = classes.map(({ value }) => at(value, 'spec', 'patches'));
-  return lists
-    .flatMap((patches) => (Array.isArray(patches) ? patches : []))
-    .flatMap((patch: unknown) => {
-      const definitions = at(patch, 'definitions');
-      const kinds = Array.isArray(definitions) ? definitions.map((one) => text(at(one, 'selector', 'kind'))) : [];
-      const changes = kinds.includes(object?.kind) || at(patch, 'external') !== undefined;
-      return changes ? [text(at(patch, 'name')) ?? 'unnamed'] : [];
-    });
-}
-
-function classNameOf(cluster: unknown): string | undefined {
-  const topology = at(cluster, 'spec', 'topology');
-  return text(at(topology, 'class')) ?? text(at(topology, 'classRef', 'name'));
+  return machine === undefined && !ofWorkers ? undefined : 'worker';
 }
 
 /**
@@ -181,18 +134,4 @@ function hostAndPort(endpoint: unknown): string | undefined {
   if (host === undefined || host === '') return undefined;
   const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
   return typeof port === 'number' && port > 0 ? `${name}:${port}` : name;
-}
-
-function at(value: unknown, ...path: readonly string[]): unknown {
-  let found = value;
-  for (const name of path) found = isMap(found) ? found[name] : undefined;
-  return found;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-function texts(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }

@@ -183,7 +183,7 @@ describe('Go templates of files', () => {
       assert.equal(document.host.files[0].content, expected);
     });
   }
-  for (const content of ['{{ .controlPlane.version }}', '{{ range .a }}{{ end }}', '{{ if .controlPlane }}']) {
+  for (const content of ['{{ .controlPlane.version }}', '{{ template "a" }}', '{{ if .controlPlane }}']) {
     test(`${content} without a version is refused`, async () => {
       const { conversion } = await converted({ files: [{ path: '/a', contentFormat: 'Template', content }] });
       assert.deepEqual(codesOf(conversion, 'error'), ['TemplateUnsupported']);

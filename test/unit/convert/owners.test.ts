@@ -38,10 +38,6 @@ const CLASS = {
     workers: {
       machineDeployments: [{ class: 'w', bootstrap: { templateRef: { kind: 'KubeadmConfigTemplate', name: 'w' } } }],
     },
-    patches: [
-      { name: 'proxy', definitions: [{ selector: { kind: 'KubeadmControlPlaneTemplate' }, jsonPatches: [] }] },
-      { name: 'infrastructure', definitions: [{ selector: { kind: 'AWSMachineTemplate' }, jsonPatches: [] }] },
-    ],
   },
 };
 const WITH_TOPOLOGY = {
@@ -80,8 +76,8 @@ describe('role and version come from the object that creates the machines', () =
     ]);
   });
 
-  test('a ClusterClass gives roles, and the topology of its Cluster the version; its patches are a decision', async () => {
-    const { conversion, found } = await roles([
+  test('a ClusterClass gives roles, and the topology of its Cluster the version', async () => {
+    const { found } = await roles([
       WITH_TOPOLOGY,
       CLASS,
       template('cp', {}, 'KubeadmControlPlaneTemplate'),
@@ -92,11 +88,6 @@ describe('role and version come from the object that creates the machines', () =
       ['cp', 'JoinControlPlane', 'v1.34.3'],
       ['w', 'Worker', 'v1.34.3'],
     ]);
-    const patches = conversion.decisions.filter(({ code }) => code === 'PatchesNotApplied');
-    assert.deepEqual(
-      patches.map(({ at, message }) => [at, message]),
-      [['KubeadmControlPlaneTemplate cp', 'proxy']],
-    );
   });
 
   test('--kubernetes-version fills in what the input leaves open, and never overrides it', async () => {

@@ -27,7 +27,6 @@ const NOTHING: Surroundings = {
   machine: { name: 'c-1', namespace: 'clusters', uid: undefined, isMachine: true },
   hasCluster: false,
   clusterName: undefined,
-  patches: [],
   kubernetesVersion: undefined,
   controlPlaneVersion: undefined,
   endpoint: undefined,
