@@ -1,6 +1,6 @@
 import { GO_FUNCTIONS } from './go-template/functions.ts';
-import { GoTemplateError } from './go-template/parse.ts';
 import { renderGoTemplate } from './go-template/render.ts';
+import { GoTemplateError } from './go-template/tokens.ts';
 import { isMap } from './map.ts';
 
 /**

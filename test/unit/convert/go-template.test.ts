@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GoTemplateError } from '@machineadm/convert/go-template/parse.ts';
 import { renderGoTemplate } from '@machineadm/convert/go-template/render.ts';
 import { sprigFunctions } from '@machineadm/convert/go-template/sprig.ts';
+import { GoTemplateError } from '@machineadm/convert/go-template/tokens.ts';
 import { goValue } from '@machineadm/convert/go-template/values.ts';
 import * as re2js from 're2js';
 

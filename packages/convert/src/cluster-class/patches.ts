@@ -1,7 +1,7 @@
 import { printableKey } from '@machineadm/document/diagnostics.ts';
-import { GoTemplateError } from '../go-template/parse.ts';
 import { renderGoTemplate } from '../go-template/render.ts';
 import { sprigFunctions } from '../go-template/sprig.ts';
+import { GoTemplateError } from '../go-template/tokens.ts';
 import { goValue } from '../go-template/values.ts';
 import type { InputObject } from '../inputs.ts';
 import { at, isMap, items, text, texts } from '../map.ts';

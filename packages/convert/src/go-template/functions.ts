@@ -1,4 +1,4 @@
-import { GoTemplateError } from './parse.ts';
+import { GoTemplateError } from './tokens.ts';
 import { isList, isObject, isTrue, printed, sortedKeys, typeOf, type Value } from './values.ts';
 
 /**

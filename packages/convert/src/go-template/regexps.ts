@@ -1,5 +1,5 @@
 import type { Functions } from './functions.ts';
-import { GoTemplateError } from './parse.ts';
+import { GoTemplateError } from './tokens.ts';
 import { requireShort } from './values.ts';
 
 /** The part of re2js that is used: Go's regular expressions. */

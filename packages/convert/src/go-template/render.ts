@@ -1,13 +1,6 @@
 import type { Functions } from './functions.ts';
-import {
-  type Branch,
-  type Command,
-  GoTemplateError,
-  type Node,
-  type Operand,
-  type Pipe,
-  parseTemplate,
-} from './parse.ts';
+import { type Branch, type Command, type Node, type Operand, type Pipe, parseTemplate } from './parse.ts';
+import { GoTemplateError } from './tokens.ts';
 import {
   isList,
   isObject,

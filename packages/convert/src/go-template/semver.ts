@@ -1,4 +1,4 @@
-import { GoTemplateError } from './parse.ts';
+import { GoTemplateError } from './tokens.ts';
 import { Opaque } from './values.ts';
 
 interface Version {

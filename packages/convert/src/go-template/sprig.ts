@@ -1,7 +1,7 @@
 import { type Functions, GO_FUNCTIONS, json, quoted } from './functions.ts';
-import { GoTemplateError } from './parse.ts';
 import { goRegexps, type Regexps } from './regexps.ts';
 import { semverCompare, semverOf } from './semver.ts';
+import { GoTemplateError } from './tokens.ts';
 import { isList, isObject, isTrue, printed, requireShort, sortedKeys, typeOf, type Value } from './values.ts';
 
 /**

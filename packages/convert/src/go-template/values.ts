@@ -1,6 +1,6 @@
 import { Verbatim } from '@machineadm/document/verbatim.ts';
 import { isMap } from '../map.ts';
-import { GoTemplateError } from './parse.ts';
+import { GoTemplateError } from './tokens.ts';
 
 /**
  * Values as Go's text/template has them: a number of JSON is a float64, a number that the template or a function makes is an
