@@ -151,9 +151,11 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     }
     trace?.touch(step.id);
     const running = execution(step, change.id, signal, options, waits);
-    await within(step.apply(recording(change), change, running)).catch((error: unknown) => {
-      throw endsForReboot(error) ? error : new StepFailure(step.id, error, change.id);
-    });
+    await within(step.apply(change.owes === undefined ? changing : recording(change), change, running)).catch(
+      (error: unknown) => {
+        throw endsForReboot(error) ? error : new StepFailure(step.id, error, change.id);
+      },
+    );
     if (step.runsHooks === true && options.hooksRan !== undefined) {
       await within(options.hooksRan(step, execution(step, change.id, signal, options, waits)));
     }
@@ -266,22 +268,21 @@ async function untilAborted<T>(
   step: Step,
   deadlineMs: number | undefined,
 ): Promise<T> {
-  const grace = new AbortController();
-  const abandoned = new Promise<never>((_, reject) => {
-    const abandon = () => {
-      const timer = setTimeout(reject, STOP_GRACE_MS, new Error(`${step.id} did not stop`));
-      grace.signal.addEventListener('abort', () => clearTimeout(timer));
-    };
-    if (signal.aborted) abandon();
-    else signal.addEventListener('abort', abandon, { once: true, signal: grace.signal });
-  });
+  let timer: NodeJS.Timeout | undefined;
+  const abandoned = Promise.withResolvers<never>();
+  const abandon = () => {
+    timer = setTimeout(abandoned.reject, STOP_GRACE_MS, new Error(`${step.id} did not stop`));
+  };
+  if (signal.aborted) abandon();
+  else signal.addEventListener('abort', abandon, { once: true });
   try {
-    return await Promise.race([work, abandoned]);
+    return await Promise.race([work, abandoned.promise]);
   } catch (error) {
     if (signal.aborted) throw stopError(signal.reason, step, deadlineMs, error);
     throw error;
   } finally {
-    grace.abort();
+    signal.removeEventListener('abort', abandon);
+    clearTimeout(timer);
   }
 }
 

@@ -7,9 +7,14 @@ import type { QueryHost } from '../host/seam/host.ts';
  * timeline without its beginning is still useful.
  * @param execMs when this process was started, since boot.
  */
-export async function bootTimeline(host: Pick<QueryHost, 'query'>, execMs: number): Promise<readonly TimelineEntry[]> {
+export async function bootTimeline(
+  host: Pick<QueryHost, 'query' | 'stat'>,
+  execMs: number,
+): Promise<readonly TimelineEntry[]> {
   const properties = 'InitRDTimestampMonotonic,UserspaceTimestampMonotonic';
   try {
+    // sd_booted(3): where another init runs, systemctl(1) has nothing to say.
+    if ((await host.stat('/run/systemd/system')) === undefined) return bootEntries('', execMs);
     const { status, stdout } = await host.query({
       program: 'systemctl',
       args: ['show', '--no-pager', '-p', properties],

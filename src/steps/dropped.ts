@@ -45,7 +45,7 @@ const ASKED: Readonly<Record<string, Asked>> = {
   apparmor: ({ host }, name) => host.apparmor?.profiles.some(({ path }) => isAt(path, name)) === true,
   time: ({ host }) => host.time !== undefined,
   proxy: ({ host }) => host.proxy !== undefined,
-  sysctl: ({ host }, name) => host.sysctl.some(({ key }) => setBy(key).test(name)),
+  sysctl: ({ host }, name, kind) => host.sysctl.some(({ key }) => kind === 'path' || setBy(key).test(name)),
   swap: ({ host, kubernetes }) => host.swap === 'Disabled' || kubernetes !== undefined,
   users: asksForUser,
   directories: asksForPath,
@@ -97,7 +97,8 @@ function namedPaths(model: Model): ReadonlySet<string> {
   const known = named.get(model);
   if (known !== undefined) return known;
   const paths = new Set<string>();
-  for (const { path } of [...model.host.files, ...model.host.directories, ...model.host.links])
+  const { archives, directories, files, links } = model.host;
+  for (const { path } of [...files, ...directories, ...links, ...archives])
     for (let at = canonicalPath(path); !paths.has(at); at = dirname(at)) paths.add(at);
   named.set(model, paths);
   return paths;
@@ -234,8 +235,18 @@ function owedFor(model: Model, { before, everOwed }: Memory, of: Resource): read
   return [...new Set([...followUpsOf(name, model.host.services), ...owed])];
 }
 
-/** Tells whether the document asks for a path, by any name: a directory may be a link to another. */
-export async function claimed(host: QueryHost, model: Model): Promise<(path: string) => Promise<boolean>> {
+/** Tells whether the document asks for a path, by any name: a directory may be a link to another. Looked up when first asked. */
+export function claimed(host: QueryHost, model: Model): (path: string) => Promise<boolean> {
+  let known: Promise<ReadonlySet<string>> | undefined;
+  return async (path) => {
+    known ??= claimedPaths(host, model);
+    const all = [...(await known)];
+    const names = [canonicalPath(path), await host.realPath(canonicalPath(path))];
+    return all.some((other) => names.some((name) => isAt(other, name)));
+  };
+}
+
+async function claimedPaths(host: QueryHost, model: Model): Promise<ReadonlySet<string>> {
   // Loaded here: it brings the schema library, which commands that read no document do without.
   const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
   const claims = claimsOf(model).filter(({ step }) => step !== 'removals');
@@ -244,10 +255,7 @@ export async function claimed(host: QueryHost, model: Model): Promise<(path: str
   const all = new Set<string>();
   for (const path of [...claims.map((claim) => claim.path), ...homes.map(authorizedKeysPath)])
     all.add(canonicalPath(path)).add(await host.realPath(canonicalPath(path)));
-  return async (path) => {
-    const names = [canonicalPath(path), await host.realPath(canonicalPath(path))];
-    return [...all].some((other) => names.some((name) => isAt(other, name)));
-  };
+  return all;
 }
 
 /** Restores one of them, or tells that it stays. */

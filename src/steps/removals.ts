@@ -75,7 +75,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
 
   async inspect(host, { model }, record) {
     const { found, obstacles } = await findAbsent(host, model.host.absent);
-    const isClaimed = await claimed(host, model);
+    const isClaimed = claimed(host, model);
     const dropped: (readonly [string, OwnedPlace])[] = [];
     for (const place of droppedFrom(model, record.owned)) if (!(await isClaimed(place[0]))) dropped.push(place);
     const isOther = async (path: string): Promise<boolean> =>

@@ -4,6 +4,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { parse, stringify } from 'yaml';
+import { desiredOf } from '../../../src/pipeline/desired.ts';
 import { planSteps } from '../../../src/pipeline/plan.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
 import { removals } from '../../../src/steps/removals.ts';
@@ -76,6 +77,12 @@ for (const [name, yaml] of Object.entries(UNDO_DOCUMENTS)) {
   const isAbsence = yaml.includes('absent: true');
   const stays = STAYS[name];
   describe(`a machine that no longer has ${name} in its document`, () => {
+    test('was looked at for nothing to remove as long as it had it', { skip: isAbsence }, async () => {
+      const [model, machine, journal] = [await hostDocument(yaml), wholeMachine(), memoryJournal()];
+      await provisionHost(machine, model, journal);
+      assert.equal(desiredOf(removals, model, facts(), journal.record), undefined);
+    });
+
     test(
       isAbsence ? 'does not get back what was removed' : 'is what it was before, but for what is said to stay',
       async () => {
