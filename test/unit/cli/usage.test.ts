@@ -106,7 +106,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '--output-dir': 'the directory that files are written into',
   '--output-file': 'the file that the result is written to',
   '--release': 'the release that is meant',
-  '--role': 'what the machine becomes',
+  '--role': 'the role of the machine',
   '--secret': 'the name of the bootstrap data Secret that is written',
   '--sha256': 'the digest of the one file that is named',
   '--timeout': 'give up after this long',
