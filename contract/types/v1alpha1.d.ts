@@ -53,9 +53,9 @@ export interface MachineBootstrap {
       /** A dotted path into cloud-init's instance data. "-" and "_" are the same; names below v1 may be used alone. */
       readonly instanceData: string;
     } | {
-      /** A value of the cloud's metadata service, which is asked directly and never through a proxy. */
+      /** A value of the cloud's metadata service, which is reached directly and never through a proxy. */
       readonly metadata: {
-        /** The cloud whose metadata service is asked. */
+        /** The cloud with the metadata service. */
         readonly provider: 'aws' | 'gcp' | 'azure' | 'openstack';
         /** The path of the value, as the service of the provider names it. */
         readonly path: string;
@@ -89,7 +89,7 @@ export interface MachineBootstrap {
       readonly http: {
         /** The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine. */
         readonly url: HttpUrl | VariableText;
-        /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
+        /** HTTP headers that are sent with every request. A value is a secret, given directly or by name. */
         readonly headers?: {
           readonly [key: string]: Secret;
         };
@@ -145,14 +145,14 @@ export interface MachineBootstrap {
         /** Names of the address, the canonical one first. */
         readonly names: readonly (string)[];
       })[];
-      /** Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. `host.hostname` alone does it, too; false leaves the name out. */
+      /** Adds the machine's own name at 127.0.1.1 if neither another line nor nss-myhostname resolves it. sudo and other programs look it up. `host.hostname` alone does it, too; false leaves the name out. */
       readonly ownName?: boolean;
     };
     /** Configuration files of the network, in the format of the network tool. If the network is lost with the new files, machineadm restores the previous ones. Default: the network stays as it is. */
     readonly network?: {
       /** The tool that reads the files: systemd-networkd, netplan or NetworkManager. */
       readonly tool: 'networkd' | 'netplan' | 'NetworkManager';
-      /** The files. One that an earlier document had and this one does not is removed. */
+      /** The files. A file that leaves the document is removed. */
       readonly files?: readonly ({
         /** The file name, with the suffix that the tool expects. */
         readonly name: string;
@@ -173,25 +173,25 @@ export interface MachineBootstrap {
     readonly selinux?: {
       /** The mode, now and at every boot. Default: the mode stays as it is. */
       readonly mode?: 'Enforcing' | 'Permissive';
-      /** Booleans of the policy, set now and at every boot. One that a later document does not have keeps its value. */
+      /** Booleans of the policy, set now and at every boot. If a later document does not have one, it keeps its value. */
       readonly booleans?: {
         readonly [key: string]: boolean;
       };
-      /** Types of files by path, added to the policy with semanage. One that a later document does not have is removed. */
+      /** Types of files by path, added to the policy with semanage. If a later document does not have one, it is removed. */
       readonly fileContexts?: readonly ({
         /** A regular expression that matches whole paths (semanage-fcontext(8)). */
         readonly path: string;
-        /** The type that they get. */
+        /** The type of these files. */
         readonly type: string;
       })[];
     };
     /** AppArmor profiles, loaded now and at every boot. Default: AppArmor stays as it is. */
     readonly apparmor?: {
-      /** The profiles. One that an earlier document had and this one does not is unloaded and removed. */
+      /** The profiles. If a profile leaves the document, it is unloaded and removed. */
       readonly profiles?: readonly ({
         /** The name of the file in /etc/apparmor.d. */
         readonly name: string;
-        /** The profile, as apparmor.d(5) has it. */
+        /** The profile, in the format of apparmor.d(5). */
         readonly content: string;
       })[];
     };
@@ -276,7 +276,7 @@ export interface MachineBootstrap {
     };
     /** Disabled switches swap off, now and at every boot. Unmanaged leaves it as it is. */
     readonly swap?: 'Disabled' | 'Unmanaged';
-    /** Groups of users. A group that exists is changed where it differs. */
+    /** Groups of users. An existing group is changed if it differs. */
     readonly groups?: readonly ({
       /** The name of the group. */
       readonly name: string;
@@ -287,7 +287,7 @@ export interface MachineBootstrap {
       /** Whether the group is removed. */
       readonly absent?: boolean;
     })[];
-    /** Users of the machine. A user that exists is changed where it differs. */
+    /** Users of the machine. An existing user is changed if it differs. */
     readonly users?: readonly ({
       /** The name of the user. */
       readonly name: string;
@@ -295,13 +295,13 @@ export interface MachineBootstrap {
       readonly uid?: number;
       /** The full name or a comment. Default: the comment stays as it is. */
       readonly gecos?: string;
-      /** The primary group, which is created if it does not exist. Default: that of useradd, a group with the name of the user. */
+      /** The primary group, which is created if it does not exist. Default: the default of useradd, a group with the name of the user. */
       readonly primaryGroup?: string;
       /** Supplementary groups, which are created if they do not exist. */
       readonly groups?: readonly (string)[];
-      /** The home directory. Default: that of useradd, below /home. */
+      /** The home directory. Default: the default of useradd, in /home. */
       readonly home?: AbsolutePath;
-      /** The login shell. Default: that of useradd. */
+      /** The login shell. Default: the default of useradd. */
       readonly shell?: AbsolutePath;
       /** Whether the user is a system account, with an ID from that range. */
       readonly system?: boolean;
@@ -324,7 +324,7 @@ export interface MachineBootstrap {
       readonly enabled?: boolean;
       /** NTP servers, by name or address. Default: those of the distribution. */
       readonly servers?: readonly (string | VariableText)[];
-      /** Waits until the clock is right before anything depends on it. Default: the run does not wait. */
+      /** Waits until the clock is synchronized before anything depends on it. Default: the run does not wait. */
       readonly synchronized?: {
         /** How far the clock may be off. */
         readonly within?: Duration;
@@ -381,7 +381,7 @@ export interface MachineBootstrap {
       readonly accountReuse?: boolean;
       /** The action when the domain no longer accepts the keys of this machine. */
       readonly onBroken?: 'Fail' | 'Rejoin';
-      /** Leave makes `machineadm reset` remove the keytab. The account stays in the directory. */
+      /** Leave makes `machineadm reset` delete the computer account, if the domain permits that, and remove the keytab. Keep leaves both. Without effect on Windows. */
       readonly onReset?: 'Keep' | 'Leave';
       /** The path of the keytab with the keys of the computer, with mode 0600. */
       readonly keytab?: AbsolutePath;
@@ -398,7 +398,7 @@ export interface MachineBootstrap {
       readonly logins?: {
         /** Groups of the domain whose members may log in, without the domain. */
         readonly allowedGroups: readonly (string)[];
-        /** Create makes the home directory at the first login. */
+        /** Create creates the home directory at the first login. */
         readonly homeDirectories?: 'None' | 'Create';
       };
       /** How long the join may take. */
@@ -414,14 +414,14 @@ export interface MachineBootstrap {
       readonly masked?: boolean;
       /** Whether the service runs now. Default: it stays as it is. */
       readonly state?: 'Started' | 'Stopped';
-      /** Drop-ins of the unit. The service restarts when one changes; one that an earlier run wrote and that is no longer named is removed. */
+      /** Drop-ins of the unit. The service restarts if one changes. A drop-in that leaves the document is removed. */
       readonly dropIns?: readonly ({
         /** The file name, which ends in ".conf". */
         readonly name: string;
         /** The content of the drop-in. */
         readonly content: string;
       })[];
-      /** Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package is masked instead. */
+      /** Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package cannot be removed: mask it instead. */
       readonly absent?: boolean;
     })[];
     /** Disks, file systems and mounts. A device with data is never formatted unless the document explicitly allows it. Default: storage stays as it is. */
@@ -432,17 +432,17 @@ export interface MachineBootstrap {
         readonly device: Device;
         /** The kind of partition table. mbr ends at 2 TiB and four partitions, and has no labels. */
         readonly table?: 'gpt' | 'mbr';
-        /** Whether an existing partition table or signature is destroyed. With false, a disk that is in use already is an error. */
+        /** Whether a partition table or signature that differs from the document may be destroyed. With false, such a disk is an error. A matching table is always kept. */
         readonly wipe?: boolean;
         /** The partitions of the disk in their order. */
         readonly partitions: readonly ({
           /** The label of the partition. An mbr table has none. Default: no label. */
           readonly label?: string | VariableText;
-          /** The size with its unit, a percentage of the disk, or Rest for what the others leave. */
+          /** The size with its unit, a percentage of the disk, or Rest for the remaining space. */
           readonly size: string;
           /** What the partition is for, by name or as a GPT type GUID. */
           readonly type?: 'linux' | 'swap' | 'lvm' | 'raid' | 'efi' | 'fat32' | 'ntfs' | string;
-          /** Whether the partition grows to the end of its disk when the disk is larger than it was. Only the last partition can, with the size Rest, on a disk without percentages. Its data is kept. */
+          /** Whether the partition grows to the end of a disk that became larger. Only for the last partition, with the size Rest, on a disk without percentages. Its data is kept. */
           readonly grow?: boolean;
         })[];
       })[];
@@ -469,17 +469,17 @@ export interface MachineBootstrap {
         readonly device: Device;
         /** The mount point, which is created if needed. Required, except for type swap, which has none. Default: swap has no mount point. */
         readonly path?: AbsolutePath | VariableText;
-        /** The type of the file system, or swap. Default: what is found on the device. */
+        /** The type of the file system, or swap. Default: the type that is found on the device. */
         readonly type?: string;
         /** Mount options, one in each entry. */
         readonly options?: readonly (string)[];
-        /** Whether the device is unmounted from the path, and its entry of machineadm in /etc/fstab is removed. The data is kept. */
+        /** Whether the device is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept. */
         readonly absent?: boolean;
       })[];
     };
-    /** Directories that machineadm makes, before it writes files. */
+    /** Directories that machineadm creates before it writes files. */
     readonly directories?: readonly ({
-      /** The path of the directory. Those above it are made if needed. */
+      /** The path of the directory. Those above it are created if needed. */
       readonly path: AbsolutePath;
       /** The permissions of the directory in octal digits, in quotes. Default: "0755" for a new directory; an existing one keeps its mode. */
       readonly mode?: FileMode;
@@ -505,9 +505,9 @@ export interface MachineBootstrap {
     readonly files?: readonly ({
       /** The path of the file. Directories above it are created if needed. */
       readonly path: MachinePath | VariableText;
-      /** The content, byte for byte. Give this or contentFrom. Default: contentFrom says where the content is. */
+      /** The content, byte for byte. Give this or contentFrom. Default: the content comes from contentFrom. */
       readonly content?: string;
-      /** Where the content comes from. Give this or content. Default: content is the content. */
+      /** Where the content comes from. Give this or content. Default: the content is in content. */
       readonly contentFrom?: {
         /** The name of an entry of `secrets`, which is the content. */
         readonly secret: string;
@@ -521,7 +521,7 @@ export interface MachineBootstrap {
           readonly url: HttpUrl | VariableText;
           /** The SHA-256 digest of the content. A download with another digest is refused. */
           readonly sha256: Sha256;
-          /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
+          /** HTTP headers that are sent with every request. A value is a secret, given directly or by name. */
           readonly headers?: {
             readonly [key: string]: Secret;
           };
@@ -566,9 +566,9 @@ export interface MachineBootstrap {
       /** Services that reload their configuration after a change, if they run. Default: none. */
       readonly reloads?: readonly (string)[];
     })[];
-    /** Symbolic links that machineadm makes, after it has written files. */
+    /** Symbolic links that machineadm creates after it has written files. */
     readonly links?: readonly ({
-      /** The path of the link. Directories above it are made if needed. */
+      /** The path of the link. Directories above it are created if needed. */
       readonly path: AbsolutePath;
       /** The target of the link: an absolute path, or one relative to the directory of the link. Required, except with absent. Default: the link is removed. */
       readonly target?: string;
@@ -581,7 +581,7 @@ export interface MachineBootstrap {
       /** Services that reload their configuration after a change, if they run. Default: none. */
       readonly reloads?: readonly (string)[];
     })[];
-    /** Whether what an earlier run made or changed is undone once the document no longer asks for it. Anything changed since is kept. */
+    /** Whether a run undoes what earlier runs created or changed for entries that left the document. Anything changed since is kept. */
     readonly prune?: 'Always' | 'Never';
     /** Custom commands at three points of a run. Default: no commands. */
     readonly hooks?: {
@@ -597,43 +597,43 @@ export interface MachineBootstrap {
   };
   /** The container runtime of the node. Default: the runtime of the image is used as it is configured. */
   readonly containerRuntime?: {
-    /** The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of what was there and restarts containerd after a change. Default: containerd is left as it is configured. */
+    /** The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of the previous file and restarts containerd after a change. Default: containerd is left as it is configured. */
     readonly containerd?: {
-      /** Managed writes the whole file. Merge changes the keys of this section in the file that is there. */
+      /** Managed writes the whole file. Merge changes only the keys of this section in an existing file. */
       readonly mode?: 'Managed' | 'Merge';
       /** The cgroup driver of every runtime. The kubelet gets the same one. */
       readonly cgroupDriver?: 'systemd' | 'cgroupfs';
       /** The pause image. Default: the one that containerd was built with. */
       readonly sandboxImage?: string;
-      /** The snapshotter that stores image layers. Default: that of containerd, overlayfs. */
+      /** The snapshotter that stores image layers. Default: the default of containerd, overlayfs. */
       readonly snapshotter?: string;
-      /** Deletes compressed layers after they are unpacked, which saves disk space. Default: that of containerd, false. */
+      /** Deletes compressed layers after they are unpacked, which saves disk space. Default: the default of containerd, false. */
       readonly discardUnpackedLayers?: boolean;
-      /** The longest line of a container's log, as a size or Unlimited. Longer lines are split. Default: that of containerd, 16Ki. */
+      /** The longest line of a container's log, as a size or Unlimited. Longer lines are split. Default: the default of containerd, 16Ki. */
       readonly maxContainerLogLineSize?: string;
-      /** Keeps containers from lowering oom_score_adj below that of containerd, for machines where they may not (nested machines). Default: that of containerd, false. */
+      /** Prevents containers from lowering oom_score_adj below the value of containerd, for machines where that is forbidden (nested machines). Default: the default of containerd, false. */
       readonly restrictOomScoreAdj?: boolean;
-      /** Devices through the Container Device Interface. Needs containerd 1.7; on by default from 2.0. Default: that of containerd. */
+      /** Devices through the Container Device Interface. Needs containerd 1.7; on by default from 2.0. Default: the default of containerd. */
       readonly cdi?: {
         /** Whether CDI is on. */
         readonly enabled?: boolean;
         /** Directories with CDI specifications. Default: /etc/cdi and /var/run/cdi. */
         readonly specDirectories?: readonly (AbsolutePath)[];
       };
-      /** Where containerd looks for CNI plug-ins and their configuration. Default: that of the file that is there, or else of containerd. */
+      /** Where containerd looks for CNI plug-ins and their configuration. Default: the value in the existing file, or else the default of containerd. */
       readonly cni?: {
-        /** Directories with CNI plug-ins. More than one needs containerd 2.1. Default: that of the file that is there, or else /opt/cni/bin. */
+        /** Directories with CNI plug-ins. More than one needs containerd 2.1. Default: the value in the existing file, or else /opt/cni/bin. */
         readonly binaryDirectories?: readonly (AbsolutePath)[];
-        /** The directory with the configuration of CNI. Default: that of the file that is there, or else /etc/cni/net.d. */
+        /** The directory with the configuration of CNI. Default: the value in the existing file, or else /etc/cni/net.d. */
         readonly configurationDirectory?: AbsolutePath;
       };
-      /** The directory that stores images and containers. Default: that of the file that is there, or else /var/lib/containerd. */
+      /** The directory that stores images and containers. Default: the value in the existing file, or else /var/lib/containerd. */
       readonly root?: AbsolutePath;
-      /** The directory for state that ends with a reboot. Must differ from root. Default: that of the file that is there, or else /run/containerd. */
+      /** The directory for state that ends with a reboot. Must differ from root. Default: the value in the existing file, or else /run/containerd. */
       readonly state?: AbsolutePath;
       /** The runtime of pods without a RuntimeClass. With mode Managed it must be runc or an entry of runtimes. Default: runc. */
       readonly defaultRuntime?: string;
-      /** OCI runtimes, by the handler name that a RuntimeClass gives. runc is always there. */
+      /** OCI runtimes by the handler name of a RuntimeClass. runc always exists. */
       readonly runtimes?: {
         readonly [key: string]: {
           /** The shim of the runtime. Default: by the name; io.containerd.runc.v2 for runc, crun, nvidia and unknown names. */
@@ -642,9 +642,9 @@ export interface MachineBootstrap {
           readonly binary?: AbsolutePath | string;
           /** Whether the program may be installed later. With false, a missing program ends the run before any change. */
           readonly optional?: boolean;
-          /** The path of the shim, where it is not on the PATH of containerd. Default: the shim is looked up on the PATH of containerd. */
+          /** The path of the shim, if it is not on the PATH of containerd. Default: the shim is looked up on the PATH of containerd. */
           readonly path?: AbsolutePath;
-          /** The directory for the state of the OCI runtime. Default: that of the runtime. */
+          /** The directory for the state of the OCI runtime. Default: the default of the runtime. */
           readonly root?: AbsolutePath;
           /** Annotations of pods that are passed to the runtime. A pattern may end in *. Default: by the name of the runtime. */
           readonly podAnnotations?: readonly (string)[];
@@ -652,27 +652,27 @@ export interface MachineBootstrap {
           readonly containerAnnotations?: readonly (string)[];
           /** Whether a privileged container gets no devices of the host. Default: by the name of the runtime, or else false. */
           readonly privilegedWithoutHostDevices?: boolean;
-          /** A file with the OCI runtime specification (JSON) that every container starts from. Default: that of containerd. */
+          /** A file with the OCI runtime specification (JSON) that every container starts from. Default: the default of containerd. */
           readonly baseSpec?: AbsolutePath;
-          /** The snapshotter of this runtime. Needs containerd 1.7. Default: that of containerRuntime.containerd.snapshotter. */
+          /** The snapshotter of this runtime. Needs containerd 1.7. Default: the value of containerRuntime.containerd.snapshotter. */
           readonly snapshotter?: string;
           /** Further options of the shim, by the names of containerd. SystemdCgroup and BinaryName have their own fields. */
           readonly options?: TomlTable;
         };
       };
-      /** Where the images of a registry come from. Each entry becomes one hosts.toml; that of an entry that is gone is removed. */
+      /** Where the images of a registry come from. Each entry becomes one hosts.toml, which is removed with the entry. */
       readonly registries?: readonly ({
-        /** The registry, as image names begin with it. _default stands for all others. */
+        /** The registry, as in the names of its images. _default stands for all others. */
         readonly host: string | VariableText;
-        /** The URL of the registry itself, which is asked after the mirrors. Default: https:// and the host. */
+        /** The URL of the registry itself, which is used after the mirrors. Default: https:// and the host. */
         readonly server?: string | VariableText;
-        /** Mirrors, asked first and in this order. */
+        /** Mirrors, which are tried first and in this order. */
         readonly mirrors?: readonly ({
           /** The URL of the mirror, without user and query. */
           readonly url: string | VariableText;
           /** What the mirror may do. referrers needs containerd 2.2. */
           readonly capabilities?: readonly ('pull' | 'resolve' | 'push' | 'referrers')[];
-          /** The authority that signs for the server, as PEM or as a file on the machine, beside those that the operating system trusts. Default: those that the operating system trusts. */
+          /** The certificate authority of the server, as PEM or as a file on the machine, in addition to those that the operating system trusts. Default: those that the operating system trusts. */
           readonly ca?: Certificate | {
             /** A file with PEM certificates on the machine. */
             readonly file: AbsolutePath;
@@ -683,9 +683,9 @@ export interface MachineBootstrap {
           readonly skipVerify?: boolean;
           /** Whether the API begins at the path of the URL itself instead of at /v2 below it. */
           readonly overridePath?: boolean;
-          /** How long to try to connect. Needs containerd 2.0. Default: that of containerd, 30s. */
+          /** How long to try to connect. Needs containerd 2.0. Default: the default of containerd, 30s. */
           readonly dialTimeout?: Duration;
-          /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
+          /** HTTP headers that are sent with every request. A value is a secret, given directly or by name. */
           readonly headers?: {
             readonly [key: string]: Secret;
           };
@@ -699,11 +699,11 @@ export interface MachineBootstrap {
           /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
           readonly allowInsecure?: boolean;
         })[];
-        /** Whether the registry itself is asked when no mirror has an image. */
+        /** Whether the registry itself is used if no mirror has an image. */
         readonly fallback?: boolean;
         /** An image of this registry that is pulled to prove addresses, certificates and credentials. Default: nothing is pulled. */
         readonly verify?: string;
-        /** The authority that signs for the server, as PEM or as a file on the machine, beside those that the operating system trusts. Default: those that the operating system trusts. */
+        /** The certificate authority of the server, as PEM or as a file on the machine, in addition to those that the operating system trusts. Default: those that the operating system trusts. */
         readonly ca?: Certificate | {
           /** A file with PEM certificates on the machine. */
           readonly file: AbsolutePath;
@@ -714,9 +714,9 @@ export interface MachineBootstrap {
         readonly skipVerify?: boolean;
         /** Whether the API begins at the path of the URL itself instead of at /v2 below it. */
         readonly overridePath?: boolean;
-        /** How long to try to connect. Needs containerd 2.0. Default: that of containerd, 30s. */
+        /** How long to try to connect. Needs containerd 2.0. Default: the default of containerd, 30s. */
         readonly dialTimeout?: Duration;
-        /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
+        /** HTTP headers that are sent with every request. A value is a secret, given directly or by name. */
         readonly headers?: {
           readonly [key: string]: Secret;
         };
@@ -738,13 +738,13 @@ export interface MachineBootstrap {
   readonly images?: {
     /** Archives that are imported into containerd, in OCI or docker layout, as plain tar, gzip or zstd. With archives and without kubernetes.node.imagePullPolicy the machine counts as air-gapped. */
     readonly archives?: readonly ({
-      /** A file on this machine. Excludes url. Default: url says where the archive is. */
+      /** A file on this machine. Excludes url. Default: url names the archive. */
       readonly path?: AbsolutePath;
-      /** The URL of an archive, which is downloaded, imported and deleted. Needs sha256. Excludes path. Default: path says where the archive is. */
+      /** The URL of an archive, which is downloaded, imported and deleted. Needs sha256. Excludes path. Default: path names the archive. */
       readonly url?: HttpUrl | VariableText;
       /** The SHA-256 digest of the archive as it is stored, compressed or not. Required with url. Default: a local file is not compared. */
       readonly sha256?: Sha256;
-      /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
+      /** HTTP headers that are sent with every request. A value is a secret, given directly or by name. */
       readonly headers?: {
         readonly [key: string]: Secret;
       };
@@ -760,17 +760,17 @@ export interface MachineBootstrap {
     readonly version: string;
     /** InitControlPlane creates a cluster, JoinControlPlane adds a control plane machine to one, Worker adds any other machine. */
     readonly role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker';
-    /** The program that makes the node. Default: kubeadm with its defaults. */
+    /** The program that bootstraps the node. Default: kubeadm with its defaults. */
     readonly bootstrapper?: {
       /** Settings of kubeadm. Excludes exec. Default: the defaults of kubeadm. */
       readonly kubeadm?: {
-        /** The log level of kubeadm, 0 to 5. Above 5 kubeadm prints the bodies of requests, which hold secrets. Default: that of kubeadm, 0. */
+        /** The log level of kubeadm, 0 to 5. Above 5 kubeadm prints the bodies of requests, which hold secrets. Default: the default of kubeadm, 0. */
         readonly verbosity?: number;
         /** Phases of kubeadm that are left out. */
         readonly skipPhases?: readonly (string)[];
         /** Names of preflight checks of kubeadm whose failure is ignored, or all. */
         readonly ignorePreflightErrors?: readonly (string)[];
-        /** Patches of what kubeadm writes, as a list or as a directory on the machine. */
+        /** Patches for the files that kubeadm writes, as a list or as a directory on the machine. */
         readonly patches?: readonly ({
           /** What is patched. A worker has only kubeletconfiguration. */
           readonly target: 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubeletconfiguration' | 'corednsdeployment' | 'kubeproxydaemonset';
@@ -792,7 +792,7 @@ export interface MachineBootstrap {
           readonly kind: string;
           readonly [key: string]: unknown;
         })[];
-        /** How often the bootstrapper is tried where the cause of a failure may be temporary. Default: 3 attempts. */
+        /** How often the bootstrapper is tried if the cause of a failure may be temporary. Default: 3 attempts. */
         readonly retry?: {
           /** The number of attempts, 1 to 3. */
           readonly attempts?: number;
@@ -831,7 +831,7 @@ export interface MachineBootstrap {
           /** The program and its arguments. */
           readonly command: readonly (string)[];
         };
-        /** How often the bootstrapper is tried where the cause of a failure may be temporary. Default: 3 attempts. */
+        /** How often the bootstrapper is tried if the cause of a failure may be temporary. Default: 3 attempts. */
         readonly retry?: {
           /** The number of attempts, 1 to 3. */
           readonly attempts?: number;
@@ -842,17 +842,17 @@ export interface MachineBootstrap {
     };
     /** Settings of the cluster. They matter when it is created; a machine that joins reads them from the cluster. Default: the defaults of kubeadm. */
     readonly cluster?: {
-      /** The name of the cluster. Default: that of kubeadm, kubernetes. */
+      /** The name of the cluster. Default: the default of kubeadm, kubernetes. */
       readonly name?: string;
       /** The stable address of the API servers, as host:port. Default: the address of this machine, which cannot be changed later. */
       readonly controlPlaneEndpoint?: HostPort | VariableText;
       /** The subnets of pods, one of each IP family at most. */
       readonly podSubnets?: readonly (Subnet)[];
-      /** The subnets of services, one of each IP family at most. Default: that of kubeadm, 10.96.0.0/12. */
+      /** The subnets of services, one of each IP family at most. Default: the default of kubeadm, 10.96.0.0/12. */
       readonly serviceSubnets?: readonly (Subnet)[];
-      /** The DNS domain of services. Default: that of kubeadm, cluster.local. */
+      /** The DNS domain of services. Default: the default of kubeadm, cluster.local. */
       readonly dnsDomain?: DnsSubdomain;
-      /** The repository of the images of the control plane. Default: that of kubeadm, registry.k8s.io. */
+      /** The repository of the images of the control plane. Default: the default of kubeadm, registry.k8s.io. */
       readonly imageRepository?: ImageRepository;
       /** Feature gates of kubeadm itself. Those of the components are arguments or kubelet configuration. */
       readonly featureGates?: {
@@ -860,29 +860,29 @@ export interface MachineBootstrap {
       };
       /** The directory with the certificates of the cluster. */
       readonly certificatesDirectory?: AbsolutePath;
-      /** How long certificates are valid. Needs kubeadm 1.31. Default: that of kubeadm, 365 days. */
+      /** How long certificates are valid. Needs kubeadm 1.31. Default: the default of kubeadm, 365 days. */
       readonly certificateValidity?: Duration;
-      /** How long certificates of the authorities are valid. Needs kubeadm 1.31. Default: that of kubeadm, 3650 days. */
+      /** How long certificates of the authorities are valid. Needs kubeadm 1.31. Default: the default of kubeadm, 3650 days. */
       readonly caCertificateValidity?: Duration;
-      /** The algorithm of the keys that kubeadm makes. Default: that of kubeadm, RSA-2048. */
+      /** The algorithm of the keys that kubeadm creates. Default: the default of kubeadm, RSA-2048. */
       readonly encryptionAlgorithm?: 'RSA-2048' | 'RSA-3072' | 'RSA-4096' | 'ECDSA-P256' | 'ECDSA-P384';
-      /** Tokens with which other machines can join. Only when the cluster is created. Default: kubeadm makes one. */
+      /** Tokens with which other machines can join. Only when the cluster is created. Default: kubeadm creates one. */
       readonly bootstrapTokens?: readonly ({
         /** The token, 6 characters, a dot and 16 characters of a-z and 0-9. */
         readonly token: Secret;
         /** What the token is for. Default: none. */
         readonly description?: string;
-        /** How long the token is valid. Excludes expires. Default: that of kubeadm, 24h. */
+        /** How long the token is valid. Excludes expires. Default: the default of kubeadm, 24h. */
         readonly ttl?: Duration;
-        /** The time at which the token ends (RFC 3339). kubeadm takes only ttl in its configuration. Excludes ttl. Default: ttl says when it ends. */
+        /** The time at which the token expires (RFC 3339). kubeadm takes only ttl in its configuration. Excludes ttl. Default: the token expires after ttl. */
         readonly expires?: string;
         /** What the token may be used for. kubeadm needs authentication among them. Default: both. */
         readonly usages?: readonly ('signing' | 'authentication')[];
-        /** Groups that a machine with the token belongs to. Default: that of kubeadm, system:bootstrappers:kubeadm:default-node-token. */
+        /** Groups that a machine with the token belongs to. Default: the default of kubeadm, system:bootstrappers:kubeadm:default-node-token. */
         readonly groups?: readonly (string)[];
       })[];
     };
-    /** Certificates and keys of the cluster that exist already. machineadm checks that they belong together. Not for a worker. Default: kubeadm makes or fetches them. */
+    /** Certificates and keys of the cluster that exist already. machineadm checks that they belong together. Not for a worker. Default: kubeadm creates or downloads them. */
     readonly pki?: {
       /** The authority of the cluster. Default: kubeadm makes or fetches it. */
       readonly ca?: KeyPair;
@@ -904,9 +904,9 @@ export interface MachineBootstrap {
     readonly controlPlane?: {
       /** The address at which the API server of this machine listens. Default: the default address of the machine, port 6443. */
       readonly apiEndpoint?: {
-        /** The IP address that the API server tells others. Default: the address of the default route. */
+        /** The IP address that the API server advertises. Default: the address of the default route. */
         readonly advertiseAddress?: string | VariableText;
-        /** The port of the API server. Default: that of kubeadm, 6443. */
+        /** The port of the API server. Default: the default of kubeadm, 6443. */
         readonly bindPort?: number;
       };
       /** The API server. Default: the defaults of kubeadm. */
@@ -1050,7 +1050,7 @@ export interface MachineBootstrap {
         };
         /** How the API server checks the identity of users. Give webhook, structured or both. Default: certificates, service accounts and bootstrap tokens. */
         readonly authentication?: {
-          /** A server that checks bearer tokens (TokenReview). Default: no server is asked. */
+          /** A server that checks bearer tokens (TokenReview). Default: no server is called. */
           readonly webhook?: {
             /** The URL of the server. */
             readonly server: string;
@@ -1064,7 +1064,7 @@ export interface MachineBootstrap {
             readonly token?: Secret;
             /** The API version of the review object. */
             readonly version?: 'v1' | 'v1beta1';
-            /** How long an answer is cached. Default: that of Kubernetes, 2m. */
+            /** How long an answer is cached. Default: the default of Kubernetes, 2m. */
             readonly cacheTTL?: Duration;
           };
           /** An AuthenticationConfiguration. Needs Kubernetes 1.30, or 1.29 with its feature gate. It replaces the arguments oidc-*. Default: none. */
@@ -1075,7 +1075,7 @@ export interface MachineBootstrap {
               readonly issuer: {
                 /** The URL of the issuer, as the tokens name it. */
                 readonly url: HttpsUrl;
-                /** The URL of the discovery document, where it differs from that of the issuer. Needs Kubernetes 1.30. Default: url and /.well-known/openid-configuration. */
+                /** The URL of the discovery document, if it is not the default URL of the issuer. Needs Kubernetes 1.30. Default: url and /.well-known/openid-configuration. */
                 readonly discoveryURL?: HttpsUrl;
                 /** The authority that signs for the issuer, in PEM form. Default: those that the image of the API server trusts. */
                 readonly certificateAuthority?: Certificate;
@@ -1099,7 +1099,7 @@ export interface MachineBootstrap {
                 readonly username: {
                   /** The claim that holds the value. Excludes expression. Default: expression gives the value. */
                   readonly claim?: string;
-                  /** What is put before the value of the claim, "" for nothing. Required with claim. Default: an expression has no prefix. */
+                  /** A prefix for the value of the claim, "" for none. Required with claim. Default: an expression has no prefix. */
                   readonly prefix?: string;
                   /** A CEL expression that gives the value. Excludes claim. Default: claim gives the value. */
                   readonly expression?: string;
@@ -1108,7 +1108,7 @@ export interface MachineBootstrap {
                 readonly groups?: {
                   /** The claim that holds the value. Excludes expression. Default: expression gives the value. */
                   readonly claim?: string;
-                  /** What is put before the value of the claim, "" for nothing. Required with claim. Default: an expression has no prefix. */
+                  /** A prefix for the value of the claim, "" for none. Required with claim. Default: an expression has no prefix. */
                   readonly prefix?: string;
                   /** A CEL expression that gives the value. Excludes claim. Default: claim gives the value. */
                   readonly expression?: string;
@@ -1136,7 +1136,7 @@ export interface MachineBootstrap {
                 readonly message?: string;
               })[];
             })[];
-            /** Requests without a credential. Needs Kubernetes 1.31, or its feature gate. Default: that of Kubernetes, enabled. */
+            /** Requests without a credential. Needs Kubernetes 1.31, or its feature gate. Default: the default of Kubernetes, enabled. */
             readonly anonymous?: {
               /** Whether such requests are served. */
               readonly enabled: boolean;
@@ -1149,7 +1149,7 @@ export interface MachineBootstrap {
         readonly authorization?: {
           /** The authorizers in their order. All three are required. */
           readonly modes?: readonly ('Node' | 'RBAC' | 'Webhook')[];
-          /** A server that decides about requests (SubjectAccessReview). Excludes structured. Default: no server is asked. */
+          /** A server that decides about requests (SubjectAccessReview). Excludes structured. Default: no server is called. */
           readonly webhook?: {
             /** The URL of the server. */
             readonly server: string;
@@ -1196,7 +1196,7 @@ export interface MachineBootstrap {
               readonly timeout?: Duration;
               /** What happens when the server does not answer. */
               readonly failurePolicy: 'NoOpinion' | 'Deny';
-              /** CEL expressions. The server is asked only if all are true. */
+              /** CEL expressions. The server is called only if all are true. */
               readonly matchConditions?: readonly (string)[];
             };
           })[];
@@ -1226,11 +1226,11 @@ export interface MachineBootstrap {
       readonly etcd?: {
         /** The etcd member that kubeadm runs as a static pod. Excludes external. Default: the defaults of kubeadm. */
         readonly local?: {
-          /** The directory of the data. Use a directory below a mount point and not the mount point itself. Default: that of kubeadm, /var/lib/etcd. */
+          /** The directory of the data. Use a directory below a mount point and not the mount point itself. Default: the default of kubeadm, /var/lib/etcd. */
           readonly dataDirectory?: AbsolutePath;
           /** The repository of the image. Default: kubernetes.cluster.imageRepository. */
           readonly imageRepository?: ImageRepository;
-          /** The tag of the image. Default: that of kubeadm. */
+          /** The tag of the image. Default: the default of kubeadm. */
           readonly imageTag?: ImageTag;
           /** Command line arguments. A name may repeat where the component allows it. */
           readonly args?: readonly (Argument)[];
@@ -1277,7 +1277,7 @@ export interface MachineBootstrap {
       readonly labels?: {
         readonly [key: string]: string | VariableText;
       };
-      /** Taints of the Node when it registers. An empty list means none. Default: that of kubeadm for the role. */
+      /** Taints of the Node when it registers. An empty list means none. Default: the default of kubeadm for the role. */
       readonly taints?: readonly ({
         /** The key of the taint. */
         readonly key: string;
@@ -1288,9 +1288,9 @@ export interface MachineBootstrap {
       })[];
       /** The socket of the container runtime, as a URL. Default: unix:///run/containerd/containerd.sock, or the named pipe of containerd on Windows. */
       readonly criSocket?: string;
-      /** When kubeadm pulls its images. Default: that of kubeadm, IfNotPresent; Never with images.archives. */
+      /** When kubeadm pulls its images. Default: the default of kubeadm, IfNotPresent; Never with images.archives. */
       readonly imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never';
-      /** Whether kubeadm pulls one image after the other. false needs kubeadm 1.31. Default: that of kubeadm, true. */
+      /** Whether kubeadm pulls one image after the other. false needs kubeadm 1.31. Default: the default of kubeadm, true. */
       readonly imagePullSerial?: boolean;
       /** Settings of the kubelet. Default: the defaults of kubeadm. */
       readonly kubelet?: {
@@ -1329,7 +1329,7 @@ export interface MachineBootstrap {
             readonly tlsServerName?: string;
             /** Accepts any certificate of the server. Excludes certificateAuthority. */
             readonly insecureSkipTLSVerify?: boolean;
-            /** The authority of the cluster in PEM form. Default: that of the cluster-info ConfigMap. */
+            /** The authority of the cluster in PEM form. Default: the one in the ConfigMap cluster-info. */
             readonly certificateAuthority?: Certificate | VariableText;
             /** A proxy for the connection to the API server. Default: no proxy. */
             readonly proxyURL?: string | VariableText;
@@ -1368,7 +1368,7 @@ export interface MachineBootstrap {
         readonly enabled?: boolean;
         /** The repository of the image. Default: kubernetes.cluster.imageRepository. */
         readonly imageRepository?: ImageRepository;
-        /** The tag of the image. Default: that of kubeadm. */
+        /** The tag of the image. Default: the default of kubeadm. */
         readonly imageTag?: ImageTag;
       };
       /** The addon kube-proxy. Default: enabled, with the defaults of kubeadm. */
@@ -1383,17 +1383,17 @@ export interface MachineBootstrap {
     };
     /** How long kubeadm and the whole run wait. Default: the defaults of kubeadm, and 30m for the whole run. */
     readonly timeouts?: {
-      /** How long to wait for the components of the control plane. Default: that of kubeadm, 4m. */
+      /** How long to wait for the components of the control plane. Default: the default of kubeadm, 4m. */
       readonly controlPlane?: Duration;
-      /** How long to wait for the kubelet. Needs kubeadm 1.31. Default: that of kubeadm, 4m. */
+      /** How long to wait for the kubelet. Needs kubeadm 1.31. Default: the default of kubeadm, 4m. */
       readonly kubelet?: Duration;
-      /** How long one request to the API server may be retried. Needs kubeadm 1.31. Default: that of kubeadm, 1m. */
+      /** How long one request to the API server may be retried. Needs kubeadm 1.31. Default: the default of kubeadm, 1m. */
       readonly api?: Duration;
-      /** How long one request to etcd may be retried. Needs kubeadm 1.32. Default: that of kubeadm, 2m. */
+      /** How long one request to etcd may be retried. Needs kubeadm 1.32. Default: the default of kubeadm, 2m. */
       readonly etcd?: Duration;
-      /** How long to wait for the certificate of the kubelet. Needs kubeadm 1.31. Default: that of kubeadm, 5m. */
+      /** How long to wait for the certificate of the kubelet. Needs kubeadm 1.31. Default: the default of kubeadm, 5m. */
       readonly tlsBootstrap?: Duration;
-      /** How long discovery may take. Default: that of kubeadm, 5m. */
+      /** How long discovery may take. Default: the default of kubeadm, 5m. */
       readonly discovery?: Duration;
       /** How long the whole run may take. */
       readonly overall?: Duration;
@@ -1465,9 +1465,9 @@ export type Sha256 = string;
 export type HostPort = string;
 
 export type Limit = number | 'Unlimited' | {
-  /** What a process starts with. It may raise it up to the hard limit. */
+  /** The limit with which a process starts. The process may raise it up to the hard limit. */
   readonly soft: number | 'Unlimited';
-  /** What a process cannot exceed. */
+  /** The limit that a process cannot exceed. */
   readonly hard: number | 'Unlimited';
 };
 
@@ -1507,7 +1507,7 @@ export type Device = {
   /** How long to wait for the device to appear. */
   readonly timeout?: Duration;
 } | {
-  /** The number of the instance store volume of an AWS instance, from 0. */
+  /** The number of a local disk of the cloud machine, from 0: instance store of AWS, local disks of Azure, local SSD of Google Cloud. */
   readonly instanceStore: number;
   /** The number of a partition of the disk. Default: the whole disk. */
   readonly partition?: number;
@@ -1537,7 +1537,7 @@ export type EarlyHookGroup = {
   readonly rerun?: 'Never' | 'OnChange' | 'Always';
   /** The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows. */
   readonly user?: string;
-  /** The directory that the commands start in. It must exist when the group runs. Default: /, or the directory of machineadm on Windows. */
+  /** The working directory of the commands. It must exist when the group runs. Default: /, or the directory of machineadm on Windows. */
   readonly workingDirectory?: MachinePath;
   /** The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next. */
   readonly commands: readonly (string | readonly (string)[])[];
@@ -1570,7 +1570,7 @@ export type HookGroup = {
   readonly rerun?: 'Never' | 'OnChange' | 'Always';
   /** The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows. */
   readonly user?: string;
-  /** The directory that the commands start in. It must exist when the group runs. Default: /, or the directory of machineadm on Windows. */
+  /** The working directory of the commands. It must exist when the group runs. Default: /, or the directory of machineadm on Windows. */
   readonly workingDirectory?: MachinePath;
   /** The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next. */
   readonly commands: readonly (string | readonly (string)[])[];
@@ -1648,7 +1648,7 @@ export type PodEnvironmentVariable = EnvironmentVariable | {
     readonly fieldRef: {
       /** The path of the field. */
       readonly fieldPath: string;
-      /** The API version that the path belongs to. Default: that of Kubernetes, v1. */
+      /** The API version that the path belongs to. Default: the default of Kubernetes, v1. */
       readonly apiVersion?: string;
     };
   } | {
@@ -1658,7 +1658,7 @@ export type PodEnvironmentVariable = EnvironmentVariable | {
       readonly resource: string;
       /** The container. Default: the container that has the variable. */
       readonly containerName?: string;
-      /** The unit of the value. Default: that of Kubernetes, 1. */
+      /** The unit of the value. Default: the default of Kubernetes, 1. */
       readonly divisor?: string;
     };
   };
@@ -1723,7 +1723,7 @@ export type ExecSink = {
   readonly type: 'Exec';
   /** The program and its arguments. It is started for each event and reads it from stdin as one line of JSON. */
   readonly command: readonly (string)[];
-  /** Environment variables of the program. A value is a secret, written down or by name. */
+  /** Environment variables of the program. A value is a secret, given directly or by name. */
   readonly environment?: {
     readonly [key: string]: Secret;
   };
@@ -1832,7 +1832,7 @@ export type AWSSink = {
   readonly queueURL?: string;
   /** The AWS region of the topic or queue. Default: the region in topicARN or queueURL, or else that of the machine. */
   readonly region?: string;
-  /** The URL of SNS, for a VPC endpoint. Not with queueURL, which says where the queue is. Default: the public endpoint of the region. */
+  /** The URL of SNS, for a VPC endpoint. Not with queueURL, which names the queue. Default: the public endpoint of the region. */
   readonly endpoint?: HttpUrl;
   /** An S3 bucket for events above 64 KiB. Default: events above 252 KiB are sent shortened. */
   readonly bucket?: {
@@ -1903,7 +1903,7 @@ export type OTLPSink = {
   readonly type: 'OTLP';
   /** The URL of the collector, complete with its path. The run is sent as one trace with a span for each step (OTLP/HTTP, JSON). */
   readonly url: HttpUrl;
-  /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
+  /** HTTP headers that are sent with every request. A value is a secret, given directly or by name. */
   readonly headers?: {
     readonly [key: string]: Secret;
   };
@@ -1943,7 +1943,7 @@ export type WebhookSink = {
   readonly secret?: Secret;
   /** A second key that signs as well, while the receiver changes from one key to the next. Default: one key signs. */
   readonly previousSecret?: Secret;
-  /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
+  /** HTTP headers that are sent with every request. A value is a secret, given directly or by name. */
   readonly headers?: {
     readonly [key: string]: Secret;
   };

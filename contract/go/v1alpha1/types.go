@@ -68,7 +68,7 @@ type MachineBootstrapVariables struct {
 	File *string `json:"file,omitempty"`
 	// A dotted path into cloud-init's instance data. "-" and "_" are the same; names below v1 may be used alone.
 	InstanceData *string `json:"instanceData,omitempty"`
-	// A value of the cloud's metadata service, which is asked directly and never through a proxy.
+	// A value of the cloud's metadata service, which is reached directly and never through a proxy.
 	Metadata *MachineBootstrapVariablesMetadata `json:"metadata,omitempty"`
 }
 
@@ -80,9 +80,9 @@ type MachineBootstrapVariablesEnvFile struct {
 	Key string `json:"key"`
 }
 
-// MachineBootstrapVariablesMetadata: A value of the cloud's metadata service, which is asked directly and never through a proxy.
+// MachineBootstrapVariablesMetadata: A value of the cloud's metadata service, which is reached directly and never through a proxy.
 type MachineBootstrapVariablesMetadata struct {
-	// The cloud whose metadata service is asked.
+	// The cloud with the metadata service.
 	Provider string `json:"provider"`
 	// The path of the value, as the service of the provider names it.
 	Path string `json:"path"`
@@ -120,7 +120,7 @@ type MachineBootstrapSecretsExec struct {
 type MachineBootstrapSecretsHTTP struct {
 	// The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine.
 	URL string `json:"url"`
-	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
+	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
 	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
@@ -182,9 +182,9 @@ type MachineBootstrapHost struct {
 	Limits *MachineBootstrapHostLimits `json:"limits,omitempty"`
 	// Disabled switches swap off, now and at every boot. Unmanaged leaves it as it is.
 	Swap *string `json:"swap,omitempty"`
-	// Groups of users. A group that exists is changed where it differs.
+	// Groups of users. An existing group is changed if it differs.
 	Groups []MachineBootstrapHostGroups `json:"groups,omitempty"`
-	// Users of the machine. A user that exists is changed where it differs.
+	// Users of the machine. An existing user is changed if it differs.
 	Users []MachineBootstrapHostUsers `json:"users,omitempty"`
 	// The synchronization of the clock. Default: the time service stays as it is.
 	Time *MachineBootstrapHostTime `json:"time,omitempty"`
@@ -198,13 +198,13 @@ type MachineBootstrapHost struct {
 	Services []MachineBootstrapHostServices `json:"services,omitempty"`
 	// Disks, file systems and mounts. A device with data is never formatted unless the document explicitly allows it. Default: storage stays as it is.
 	Storage *MachineBootstrapHostStorage `json:"storage,omitempty"`
-	// Directories that machineadm makes, before it writes files.
+	// Directories that machineadm creates before it writes files.
 	Directories []MachineBootstrapHostDirectories `json:"directories,omitempty"`
 	// Files that machineadm writes, after mounts and users exist.
 	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
-	// Symbolic links that machineadm makes, after it has written files.
+	// Symbolic links that machineadm creates after it has written files.
 	Links []MachineBootstrapHostLinks `json:"links,omitempty"`
-	// Whether what an earlier run made or changed is undone once the document no longer asks for it. Anything changed since is kept.
+	// Whether a run undoes what earlier runs created or changed for entries that left the document. Anything changed since is kept.
 	Prune *string `json:"prune,omitempty"`
 	// Custom commands at three points of a run. Default: no commands.
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`
@@ -214,7 +214,7 @@ type MachineBootstrapHost struct {
 type MachineBootstrapHostHosts struct {
 	// Addresses with their names.
 	Entries []MachineBootstrapHostHostsEntries `json:"entries,omitempty"`
-	// Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. `host.hostname` alone does it, too; false leaves the name out.
+	// Adds the machine's own name at 127.0.1.1 if neither another line nor nss-myhostname resolves it. sudo and other programs look it up. `host.hostname` alone does it, too; false leaves the name out.
 	OwnName *bool `json:"ownName,omitempty"`
 }
 
@@ -230,7 +230,7 @@ type MachineBootstrapHostHostsEntries struct {
 type MachineBootstrapHostNetwork struct {
 	// The tool that reads the files: systemd-networkd, netplan or NetworkManager.
 	Tool string `json:"tool"`
-	// The files. One that an earlier document had and this one does not is removed.
+	// The files. A file that leaves the document is removed.
 	Files []MachineBootstrapHostNetworkFiles `json:"files,omitempty"`
 	// Endpoints that must still be reachable after a change. A default route that existed before must always exist again.
 	Keep *MachineBootstrapHostNetworkKeep `json:"keep,omitempty"`
@@ -256,9 +256,9 @@ type MachineBootstrapHostNetworkKeep struct {
 type MachineBootstrapHostSelinux struct {
 	// The mode, now and at every boot. Default: the mode stays as it is.
 	Mode *string `json:"mode,omitempty"`
-	// Booleans of the policy, set now and at every boot. One that a later document does not have keeps its value.
+	// Booleans of the policy, set now and at every boot. If a later document does not have one, it keeps its value.
 	Booleans map[string]bool `json:"booleans,omitempty"`
-	// Types of files by path, added to the policy with semanage. One that a later document does not have is removed.
+	// Types of files by path, added to the policy with semanage. If a later document does not have one, it is removed.
 	FileContexts []MachineBootstrapHostSelinuxFileContexts `json:"fileContexts,omitempty"`
 }
 
@@ -266,13 +266,13 @@ type MachineBootstrapHostSelinux struct {
 type MachineBootstrapHostSelinuxFileContexts struct {
 	// A regular expression that matches whole paths (semanage-fcontext(8)).
 	Path string `json:"path"`
-	// The type that they get.
+	// The type of these files.
 	Type string `json:"type"`
 }
 
 // MachineBootstrapHostApparmor: AppArmor profiles, loaded now and at every boot. Default: AppArmor stays as it is.
 type MachineBootstrapHostApparmor struct {
-	// The profiles. One that an earlier document had and this one does not is unloaded and removed.
+	// The profiles. If a profile leaves the document, it is unloaded and removed.
 	Profiles []MachineBootstrapHostApparmorProfiles `json:"profiles,omitempty"`
 }
 
@@ -280,7 +280,7 @@ type MachineBootstrapHostApparmor struct {
 type MachineBootstrapHostApparmorProfiles struct {
 	// The name of the file in /etc/apparmor.d.
 	Name string `json:"name"`
-	// The profile, as apparmor.d(5) has it.
+	// The profile, in the format of apparmor.d(5).
 	Content string `json:"content"`
 }
 
@@ -382,13 +382,13 @@ type MachineBootstrapHostUsers struct {
 	UID *int64 `json:"uid,omitempty"`
 	// The full name or a comment. Default: the comment stays as it is.
 	Gecos *string `json:"gecos,omitempty"`
-	// The primary group, which is created if it does not exist. Default: that of useradd, a group with the name of the user.
+	// The primary group, which is created if it does not exist. Default: the default of useradd, a group with the name of the user.
 	PrimaryGroup *string `json:"primaryGroup,omitempty"`
 	// Supplementary groups, which are created if they do not exist.
 	Groups []string `json:"groups,omitempty"`
-	// The home directory. Default: that of useradd, below /home.
+	// The home directory. Default: the default of useradd, in /home.
 	Home *string `json:"home,omitempty"`
-	// The login shell. Default: that of useradd.
+	// The login shell. Default: the default of useradd.
 	Shell *string `json:"shell,omitempty"`
 	// Whether the user is a system account, with an ID from that range.
 	System *bool `json:"system,omitempty"`
@@ -412,11 +412,11 @@ type MachineBootstrapHostTime struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	// NTP servers, by name or address. Default: those of the distribution.
 	Servers []string `json:"servers,omitempty"`
-	// Waits until the clock is right before anything depends on it. Default: the run does not wait.
+	// Waits until the clock is synchronized before anything depends on it. Default: the run does not wait.
 	Synchronized *MachineBootstrapHostTimeSynchronized `json:"synchronized,omitempty"`
 }
 
-// MachineBootstrapHostTimeSynchronized: Waits until the clock is right before anything depends on it. Default: the run does not wait.
+// MachineBootstrapHostTimeSynchronized: Waits until the clock is synchronized before anything depends on it. Default: the run does not wait.
 type MachineBootstrapHostTimeSynchronized struct {
 	// How far the clock may be off.
 	Within *string `json:"within,omitempty"`
@@ -464,7 +464,7 @@ type MachineBootstrapHostActiveDirectory struct {
 	AccountReuse *bool `json:"accountReuse,omitempty"`
 	// The action when the domain no longer accepts the keys of this machine.
 	OnBroken *string `json:"onBroken,omitempty"`
-	// Leave makes `machineadm reset` remove the keytab. The account stays in the directory.
+	// Leave makes `machineadm reset` delete the computer account, if the domain permits that, and remove the keytab. Keep leaves both. Without effect on Windows.
 	OnReset *string `json:"onReset,omitempty"`
 	// The path of the keytab with the keys of the computer, with mode 0600.
 	Keytab *string `json:"keytab,omitempty"`
@@ -502,7 +502,7 @@ type MachineBootstrapHostActiveDirectoryKerberos struct {
 type MachineBootstrapHostActiveDirectoryLogins struct {
 	// Groups of the domain whose members may log in, without the domain.
 	AllowedGroups []string `json:"allowedGroups"`
-	// Create makes the home directory at the first login.
+	// Create creates the home directory at the first login.
 	HomeDirectories *string `json:"homeDirectories,omitempty"`
 }
 
@@ -516,9 +516,9 @@ type MachineBootstrapHostServices struct {
 	Masked *bool `json:"masked,omitempty"`
 	// Whether the service runs now. Default: it stays as it is.
 	State *string `json:"state,omitempty"`
-	// Drop-ins of the unit. The service restarts when one changes; one that an earlier run wrote and that is no longer named is removed.
+	// Drop-ins of the unit. The service restarts if one changes. A drop-in that leaves the document is removed.
 	DropIns []MachineBootstrapHostServicesDropIns `json:"dropIns,omitempty"`
-	// Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package is masked instead.
+	// Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package cannot be removed: mask it instead.
 	Absent *bool `json:"absent,omitempty"`
 }
 
@@ -546,7 +546,7 @@ type MachineBootstrapHostStorageDisks struct {
 	Device Device `json:"device"`
 	// The kind of partition table. mbr ends at 2 TiB and four partitions, and has no labels.
 	Table *string `json:"table,omitempty"`
-	// Whether an existing partition table or signature is destroyed. With false, a disk that is in use already is an error.
+	// Whether a partition table or signature that differs from the document may be destroyed. With false, such a disk is an error. A matching table is always kept.
 	Wipe *bool `json:"wipe,omitempty"`
 	// The partitions of the disk in their order.
 	Partitions []MachineBootstrapHostStorageDisksPartitions `json:"partitions"`
@@ -568,7 +568,7 @@ type Device struct {
 	Label *string `json:"label,omitempty"`
 	// The label of the partition (GPT).
 	PartitionLabel *string `json:"partitionLabel,omitempty"`
-	// The number of the instance store volume of an AWS instance, from 0.
+	// The number of a local disk of the cloud machine, from 0: instance store of AWS, local disks of Azure, local SSD of Google Cloud.
 	InstanceStore *int64 `json:"instanceStore,omitempty"`
 	// The resource disk of an Azure machine.
 	AzureResource any `json:"azureResource,omitempty"`
@@ -578,11 +578,11 @@ type Device struct {
 type MachineBootstrapHostStorageDisksPartitions struct {
 	// The label of the partition. An mbr table has none. Default: no label.
 	Label *string `json:"label,omitempty"`
-	// The size with its unit, a percentage of the disk, or Rest for what the others leave.
+	// The size with its unit, a percentage of the disk, or Rest for the remaining space.
 	Size string `json:"size"`
 	// What the partition is for, by name or as a GPT type GUID.
 	Type *string `json:"type,omitempty"`
-	// Whether the partition grows to the end of its disk when the disk is larger than it was. Only the last partition can, with the size Rest, on a disk without percentages. Its data is kept.
+	// Whether the partition grows to the end of a disk that became larger. Only for the last partition, with the size Rest, on a disk without percentages. Its data is kept.
 	Grow *bool `json:"grow,omitempty"`
 }
 
@@ -610,17 +610,17 @@ type MachineBootstrapHostStorageMounts struct {
 	Device Device `json:"device"`
 	// The mount point, which is created if needed. Required, except for type swap, which has none. Default: swap has no mount point.
 	Path *string `json:"path,omitempty"`
-	// The type of the file system, or swap. Default: what is found on the device.
+	// The type of the file system, or swap. Default: the type that is found on the device.
 	Type *string `json:"type,omitempty"`
 	// Mount options, one in each entry.
 	Options []string `json:"options,omitempty"`
-	// Whether the device is unmounted from the path, and its entry of machineadm in /etc/fstab is removed. The data is kept.
+	// Whether the device is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept.
 	Absent *bool `json:"absent,omitempty"`
 }
 
 // MachineBootstrapHostDirectories: see the schema.
 type MachineBootstrapHostDirectories struct {
-	// The path of the directory. Those above it are made if needed.
+	// The path of the directory. Those above it are created if needed.
 	Path string `json:"path"`
 	// The permissions of the directory in octal digits, in quotes. Default: "0755" for a new directory; an existing one keeps its mode.
 	Mode *string `json:"mode,omitempty"`
@@ -640,9 +640,9 @@ type MachineBootstrapHostDirectories struct {
 type MachineBootstrapHostFiles struct {
 	// The path of the file. Directories above it are created if needed.
 	Path string `json:"path"`
-	// The content, byte for byte. Give this or contentFrom. Default: contentFrom says where the content is.
+	// The content, byte for byte. Give this or contentFrom. Default: the content comes from contentFrom.
 	Content *string `json:"content,omitempty"`
-	// Where the content comes from. Give this or content. Default: content is the content.
+	// Where the content comes from. Give this or content. Default: the content is in content.
 	ContentFrom *MachineBootstrapHostFilesContentFrom `json:"contentFrom,omitempty"`
 	// How content is encoded in the document. Default: content is plain text.
 	Encoding *string `json:"encoding,omitempty"`
@@ -668,7 +668,7 @@ type MachineBootstrapHostFiles struct {
 	Reloads []string `json:"reloads,omitempty"`
 }
 
-// MachineBootstrapHostFilesContentFrom: Where the content comes from. Give this or content. Default: content is the content.
+// MachineBootstrapHostFilesContentFrom: Where the content comes from. Give this or content. Default: the content is in content.
 type MachineBootstrapHostFilesContentFrom struct {
 	// The name of an entry of `secrets`, which is the content.
 	Secret *string `json:"secret,omitempty"`
@@ -684,7 +684,7 @@ type MachineBootstrapHostFilesContentFromHTTP struct {
 	URL string `json:"url"`
 	// The SHA-256 digest of the content. A download with another digest is refused.
 	Sha256 string `json:"sha256"`
-	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
+	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
 	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
@@ -712,7 +712,7 @@ type MachineBootstrapHostFilesUnpack struct {
 
 // MachineBootstrapHostLinks: see the schema.
 type MachineBootstrapHostLinks struct {
-	// The path of the link. Directories above it are made if needed.
+	// The path of the link. Directories above it are created if needed.
 	Path string `json:"path"`
 	// The target of the link: an absolute path, or one relative to the directory of the link. Required, except with absent. Default: the link is removed.
 	Target *string `json:"target,omitempty"`
@@ -750,7 +750,7 @@ type EarlyHookGroup struct {
 	Rerun *string `json:"rerun,omitempty"`
 	// The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.
 	User *string `json:"user,omitempty"`
-	// The directory that the commands start in. It must exist when the group runs. Default: /, or the directory of machineadm on Windows.
+	// The working directory of the commands. It must exist when the group runs. Default: /, or the directory of machineadm on Windows.
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 	// The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.
 	Commands []any `json:"commands"`
@@ -782,7 +782,7 @@ type HookGroup struct {
 	Rerun *string `json:"rerun,omitempty"`
 	// The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.
 	User *string `json:"user,omitempty"`
-	// The directory that the commands start in. It must exist when the group runs. Default: /, or the directory of machineadm on Windows.
+	// The working directory of the commands. It must exist when the group runs. Default: /, or the directory of machineadm on Windows.
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 	// The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.
 	Commands []any `json:"commands"`
@@ -802,45 +802,45 @@ type HookGroupSecrets struct {
 
 // MachineBootstrapContainerRuntime: The container runtime of the node. Default: the runtime of the image is used as it is configured.
 type MachineBootstrapContainerRuntime struct {
-	// The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of what was there and restarts containerd after a change. Default: containerd is left as it is configured.
+	// The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of the previous file and restarts containerd after a change. Default: containerd is left as it is configured.
 	Containerd *MachineBootstrapContainerRuntimeContainerd `json:"containerd,omitempty"`
 }
 
-// MachineBootstrapContainerRuntimeContainerd: The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of what was there and restarts containerd after a change. Default: containerd is left as it is configured.
+// MachineBootstrapContainerRuntimeContainerd: The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of the previous file and restarts containerd after a change. Default: containerd is left as it is configured.
 type MachineBootstrapContainerRuntimeContainerd struct {
-	// Managed writes the whole file. Merge changes the keys of this section in the file that is there.
+	// Managed writes the whole file. Merge changes only the keys of this section in an existing file.
 	Mode *string `json:"mode,omitempty"`
 	// The cgroup driver of every runtime. The kubelet gets the same one.
 	CgroupDriver *string `json:"cgroupDriver,omitempty"`
 	// The pause image. Default: the one that containerd was built with.
 	SandboxImage *string `json:"sandboxImage,omitempty"`
-	// The snapshotter that stores image layers. Default: that of containerd, overlayfs.
+	// The snapshotter that stores image layers. Default: the default of containerd, overlayfs.
 	Snapshotter *string `json:"snapshotter,omitempty"`
-	// Deletes compressed layers after they are unpacked, which saves disk space. Default: that of containerd, false.
+	// Deletes compressed layers after they are unpacked, which saves disk space. Default: the default of containerd, false.
 	DiscardUnpackedLayers *bool `json:"discardUnpackedLayers,omitempty"`
-	// The longest line of a container's log, as a size or Unlimited. Longer lines are split. Default: that of containerd, 16Ki.
+	// The longest line of a container's log, as a size or Unlimited. Longer lines are split. Default: the default of containerd, 16Ki.
 	MaxContainerLogLineSize *string `json:"maxContainerLogLineSize,omitempty"`
-	// Keeps containers from lowering oom_score_adj below that of containerd, for machines where they may not (nested machines). Default: that of containerd, false.
+	// Prevents containers from lowering oom_score_adj below the value of containerd, for machines where that is forbidden (nested machines). Default: the default of containerd, false.
 	RestrictOomScoreAdj *bool `json:"restrictOomScoreAdj,omitempty"`
-	// Devices through the Container Device Interface. Needs containerd 1.7; on by default from 2.0. Default: that of containerd.
+	// Devices through the Container Device Interface. Needs containerd 1.7; on by default from 2.0. Default: the default of containerd.
 	Cdi *MachineBootstrapContainerRuntimeContainerdCdi `json:"cdi,omitempty"`
-	// Where containerd looks for CNI plug-ins and their configuration. Default: that of the file that is there, or else of containerd.
+	// Where containerd looks for CNI plug-ins and their configuration. Default: the value in the existing file, or else the default of containerd.
 	Cni *MachineBootstrapContainerRuntimeContainerdCni `json:"cni,omitempty"`
-	// The directory that stores images and containers. Default: that of the file that is there, or else /var/lib/containerd.
+	// The directory that stores images and containers. Default: the value in the existing file, or else /var/lib/containerd.
 	Root *string `json:"root,omitempty"`
-	// The directory for state that ends with a reboot. Must differ from root. Default: that of the file that is there, or else /run/containerd.
+	// The directory for state that ends with a reboot. Must differ from root. Default: the value in the existing file, or else /run/containerd.
 	State *string `json:"state,omitempty"`
 	// The runtime of pods without a RuntimeClass. With mode Managed it must be runc or an entry of runtimes. Default: runc.
 	DefaultRuntime *string `json:"defaultRuntime,omitempty"`
-	// OCI runtimes, by the handler name that a RuntimeClass gives. runc is always there.
+	// OCI runtimes by the handler name of a RuntimeClass. runc always exists.
 	Runtimes map[string]MachineBootstrapContainerRuntimeContainerdRuntimes `json:"runtimes,omitempty"`
-	// Where the images of a registry come from. Each entry becomes one hosts.toml; that of an entry that is gone is removed.
+	// Where the images of a registry come from. Each entry becomes one hosts.toml, which is removed with the entry.
 	Registries []MachineBootstrapContainerRuntimeContainerdRegistries `json:"registries,omitempty"`
 	// Any other key of the configuration of containerd, in the format of the installed version. machineadm merges it last and compares it with what containerd reports.
 	Settings map[string]any `json:"settings,omitempty"`
 }
 
-// MachineBootstrapContainerRuntimeContainerdCdi: Devices through the Container Device Interface. Needs containerd 1.7; on by default from 2.0. Default: that of containerd.
+// MachineBootstrapContainerRuntimeContainerdCdi: Devices through the Container Device Interface. Needs containerd 1.7; on by default from 2.0. Default: the default of containerd.
 type MachineBootstrapContainerRuntimeContainerdCdi struct {
 	// Whether CDI is on.
 	Enabled *bool `json:"enabled,omitempty"`
@@ -848,11 +848,11 @@ type MachineBootstrapContainerRuntimeContainerdCdi struct {
 	SpecDirectories []string `json:"specDirectories,omitempty"`
 }
 
-// MachineBootstrapContainerRuntimeContainerdCni: Where containerd looks for CNI plug-ins and their configuration. Default: that of the file that is there, or else of containerd.
+// MachineBootstrapContainerRuntimeContainerdCni: Where containerd looks for CNI plug-ins and their configuration. Default: the value in the existing file, or else the default of containerd.
 type MachineBootstrapContainerRuntimeContainerdCni struct {
-	// Directories with CNI plug-ins. More than one needs containerd 2.1. Default: that of the file that is there, or else /opt/cni/bin.
+	// Directories with CNI plug-ins. More than one needs containerd 2.1. Default: the value in the existing file, or else /opt/cni/bin.
 	BinaryDirectories []string `json:"binaryDirectories,omitempty"`
-	// The directory with the configuration of CNI. Default: that of the file that is there, or else /etc/cni/net.d.
+	// The directory with the configuration of CNI. Default: the value in the existing file, or else /etc/cni/net.d.
 	ConfigurationDirectory *string `json:"configurationDirectory,omitempty"`
 }
 
@@ -864,9 +864,9 @@ type MachineBootstrapContainerRuntimeContainerdRuntimes struct {
 	Binary *string `json:"binary,omitempty"`
 	// Whether the program may be installed later. With false, a missing program ends the run before any change.
 	Optional *bool `json:"optional,omitempty"`
-	// The path of the shim, where it is not on the PATH of containerd. Default: the shim is looked up on the PATH of containerd.
+	// The path of the shim, if it is not on the PATH of containerd. Default: the shim is looked up on the PATH of containerd.
 	Path *string `json:"path,omitempty"`
-	// The directory for the state of the OCI runtime. Default: that of the runtime.
+	// The directory for the state of the OCI runtime. Default: the default of the runtime.
 	Root *string `json:"root,omitempty"`
 	// Annotations of pods that are passed to the runtime. A pattern may end in *. Default: by the name of the runtime.
 	PodAnnotations []string `json:"podAnnotations,omitempty"`
@@ -874,9 +874,9 @@ type MachineBootstrapContainerRuntimeContainerdRuntimes struct {
 	ContainerAnnotations []string `json:"containerAnnotations,omitempty"`
 	// Whether a privileged container gets no devices of the host. Default: by the name of the runtime, or else false.
 	PrivilegedWithoutHostDevices *bool `json:"privilegedWithoutHostDevices,omitempty"`
-	// A file with the OCI runtime specification (JSON) that every container starts from. Default: that of containerd.
+	// A file with the OCI runtime specification (JSON) that every container starts from. Default: the default of containerd.
 	BaseSpec *string `json:"baseSpec,omitempty"`
-	// The snapshotter of this runtime. Needs containerd 1.7. Default: that of containerRuntime.containerd.snapshotter.
+	// The snapshotter of this runtime. Needs containerd 1.7. Default: the value of containerRuntime.containerd.snapshotter.
 	Snapshotter *string `json:"snapshotter,omitempty"`
 	// Further options of the shim, by the names of containerd. SystemdCgroup and BinaryName have their own fields.
 	Options map[string]any `json:"options,omitempty"`
@@ -884,17 +884,17 @@ type MachineBootstrapContainerRuntimeContainerdRuntimes struct {
 
 // MachineBootstrapContainerRuntimeContainerdRegistries: see the schema.
 type MachineBootstrapContainerRuntimeContainerdRegistries struct {
-	// The registry, as image names begin with it. _default stands for all others.
+	// The registry, as in the names of its images. _default stands for all others.
 	Host string `json:"host"`
-	// The URL of the registry itself, which is asked after the mirrors. Default: https:// and the host.
+	// The URL of the registry itself, which is used after the mirrors. Default: https:// and the host.
 	Server *string `json:"server,omitempty"`
-	// Mirrors, asked first and in this order.
+	// Mirrors, which are tried first and in this order.
 	Mirrors []MachineBootstrapContainerRuntimeContainerdRegistriesMirrors `json:"mirrors,omitempty"`
-	// Whether the registry itself is asked when no mirror has an image.
+	// Whether the registry itself is used if no mirror has an image.
 	Fallback *bool `json:"fallback,omitempty"`
 	// An image of this registry that is pulled to prove addresses, certificates and credentials. Default: nothing is pulled.
 	Verify *string `json:"verify,omitempty"`
-	// The authority that signs for the server, as PEM or as a file on the machine, beside those that the operating system trusts. Default: those that the operating system trusts.
+	// The certificate authority of the server, as PEM or as a file on the machine, in addition to those that the operating system trusts. Default: those that the operating system trusts.
 	CA any `json:"ca,omitempty"`
 	// The certificate that containerd presents to the server (mutual TLS). Default: none is presented.
 	ClientCertificate *ClientCertificate `json:"clientCertificate,omitempty"`
@@ -902,9 +902,9 @@ type MachineBootstrapContainerRuntimeContainerdRegistries struct {
 	SkipVerify *bool `json:"skipVerify,omitempty"`
 	// Whether the API begins at the path of the URL itself instead of at /v2 below it.
 	OverridePath *bool `json:"overridePath,omitempty"`
-	// How long to try to connect. Needs containerd 2.0. Default: that of containerd, 30s.
+	// How long to try to connect. Needs containerd 2.0. Default: the default of containerd, 30s.
 	DialTimeout *string `json:"dialTimeout,omitempty"`
-	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
+	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
 	// User name and password (basic authentication) for every pull on this machine. Default: none.
 	Credentials *MachineBootstrapContainerRuntimeContainerdRegistriesCredentials `json:"credentials,omitempty"`
@@ -918,7 +918,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistriesMirrors struct {
 	URL string `json:"url"`
 	// What the mirror may do. referrers needs containerd 2.2.
 	Capabilities []string `json:"capabilities,omitempty"`
-	// The authority that signs for the server, as PEM or as a file on the machine, beside those that the operating system trusts. Default: those that the operating system trusts.
+	// The certificate authority of the server, as PEM or as a file on the machine, in addition to those that the operating system trusts. Default: those that the operating system trusts.
 	CA any `json:"ca,omitempty"`
 	// The certificate that containerd presents to the server (mutual TLS). Default: none is presented.
 	ClientCertificate *ClientCertificate `json:"clientCertificate,omitempty"`
@@ -926,9 +926,9 @@ type MachineBootstrapContainerRuntimeContainerdRegistriesMirrors struct {
 	SkipVerify *bool `json:"skipVerify,omitempty"`
 	// Whether the API begins at the path of the URL itself instead of at /v2 below it.
 	OverridePath *bool `json:"overridePath,omitempty"`
-	// How long to try to connect. Needs containerd 2.0. Default: that of containerd, 30s.
+	// How long to try to connect. Needs containerd 2.0. Default: the default of containerd, 30s.
 	DialTimeout *string `json:"dialTimeout,omitempty"`
-	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
+	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
 	// User name and password (basic authentication) for every pull on this machine. Default: none.
 	Credentials *MachineBootstrapContainerRuntimeContainerdRegistriesMirrorsCredentials `json:"credentials,omitempty"`
@@ -970,13 +970,13 @@ type MachineBootstrapImages struct {
 
 // MachineBootstrapImagesArchives: see the schema.
 type MachineBootstrapImagesArchives struct {
-	// A file on this machine. Excludes url. Default: url says where the archive is.
+	// A file on this machine. Excludes url. Default: url names the archive.
 	Path *string `json:"path,omitempty"`
-	// The URL of an archive, which is downloaded, imported and deleted. Needs sha256. Excludes path. Default: path says where the archive is.
+	// The URL of an archive, which is downloaded, imported and deleted. Needs sha256. Excludes path. Default: path names the archive.
 	URL *string `json:"url,omitempty"`
 	// The SHA-256 digest of the archive as it is stored, compressed or not. Required with url. Default: a local file is not compared.
 	Sha256 *string `json:"sha256,omitempty"`
-	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
+	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
 	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
@@ -988,11 +988,11 @@ type MachineBootstrapKubernetes struct {
 	Version string `json:"version"`
 	// InitControlPlane creates a cluster, JoinControlPlane adds a control plane machine to one, Worker adds any other machine.
 	Role string `json:"role"`
-	// The program that makes the node. Default: kubeadm with its defaults.
+	// The program that bootstraps the node. Default: kubeadm with its defaults.
 	Bootstrapper *MachineBootstrapKubernetesBootstrapper `json:"bootstrapper,omitempty"`
 	// Settings of the cluster. They matter when it is created; a machine that joins reads them from the cluster. Default: the defaults of kubeadm.
 	Cluster *MachineBootstrapKubernetesCluster `json:"cluster,omitempty"`
-	// Certificates and keys of the cluster that exist already. machineadm checks that they belong together. Not for a worker. Default: kubeadm makes or fetches them.
+	// Certificates and keys of the cluster that exist already. machineadm checks that they belong together. Not for a worker. Default: kubeadm creates or downloads them.
 	Pki *MachineBootstrapKubernetesPki `json:"pki,omitempty"`
 	// The components of the control plane on this machine. Not for a worker. Default: the defaults of kubeadm.
 	ControlPlane *MachineBootstrapKubernetesControlPlane `json:"controlPlane,omitempty"`
@@ -1008,7 +1008,7 @@ type MachineBootstrapKubernetes struct {
 	Ready *MachineBootstrapKubernetesReady `json:"ready,omitempty"`
 }
 
-// MachineBootstrapKubernetesBootstrapper: The program that makes the node. Default: kubeadm with its defaults.
+// MachineBootstrapKubernetesBootstrapper: The program that bootstraps the node. Default: kubeadm with its defaults.
 type MachineBootstrapKubernetesBootstrapper struct {
 	// Settings of kubeadm. Excludes exec. Default: the defaults of kubeadm.
 	Kubeadm *MachineBootstrapKubernetesBootstrapperKubeadm `json:"kubeadm,omitempty"`
@@ -1018,17 +1018,17 @@ type MachineBootstrapKubernetesBootstrapper struct {
 
 // MachineBootstrapKubernetesBootstrapperKubeadm: Settings of kubeadm. Excludes exec. Default: the defaults of kubeadm.
 type MachineBootstrapKubernetesBootstrapperKubeadm struct {
-	// The log level of kubeadm, 0 to 5. Above 5 kubeadm prints the bodies of requests, which hold secrets. Default: that of kubeadm, 0.
+	// The log level of kubeadm, 0 to 5. Above 5 kubeadm prints the bodies of requests, which hold secrets. Default: the default of kubeadm, 0.
 	Verbosity *int64 `json:"verbosity,omitempty"`
 	// Phases of kubeadm that are left out.
 	SkipPhases []string `json:"skipPhases,omitempty"`
 	// Names of preflight checks of kubeadm whose failure is ignored, or all.
 	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
-	// Patches of what kubeadm writes, as a list or as a directory on the machine.
+	// Patches for the files that kubeadm writes, as a list or as a directory on the machine.
 	Patches any `json:"patches,omitempty"`
 	// A KubeletConfiguration and a KubeProxyConfiguration, passed on unchanged. Settings of kubeadm itself have their own fields.
 	ExtraDocuments []map[string]any `json:"extraDocuments,omitempty"`
-	// How often the bootstrapper is tried where the cause of a failure may be temporary. Default: 3 attempts.
+	// How often the bootstrapper is tried if the cause of a failure may be temporary. Default: 3 attempts.
 	Retry *MachineBootstrapKubernetesBootstrapperKubeadmRetry `json:"retry,omitempty"`
 }
 
@@ -1042,7 +1042,7 @@ type MachineBootstrapKubernetesBootstrapperKubeadmPatches struct {
 	Patch any `json:"patch"`
 }
 
-// MachineBootstrapKubernetesBootstrapperKubeadmRetry: How often the bootstrapper is tried where the cause of a failure may be temporary. Default: 3 attempts.
+// MachineBootstrapKubernetesBootstrapperKubeadmRetry: How often the bootstrapper is tried if the cause of a failure may be temporary. Default: 3 attempts.
 type MachineBootstrapKubernetesBootstrapperKubeadmRetry struct {
 	// The number of attempts, 1 to 3.
 	Attempts *int64 `json:"attempts,omitempty"`
@@ -1066,7 +1066,7 @@ type MachineBootstrapKubernetesBootstrapperExec struct {
 	FailurePatterns []MachineBootstrapKubernetesBootstrapperExecFailurePatterns `json:"failurePatterns,omitempty"`
 	// A program that undoes what the bootstrapper did, before another attempt and for `machineadm reset`. Default: nothing is undone.
 	Reset *MachineBootstrapKubernetesBootstrapperExecReset `json:"reset,omitempty"`
-	// How often the bootstrapper is tried where the cause of a failure may be temporary. Default: 3 attempts.
+	// How often the bootstrapper is tried if the cause of a failure may be temporary. Default: 3 attempts.
 	Retry *MachineBootstrapKubernetesBootstrapperExecRetry `json:"retry,omitempty"`
 }
 
@@ -1102,7 +1102,7 @@ type MachineBootstrapKubernetesBootstrapperExecReset struct {
 	Command []string `json:"command"`
 }
 
-// MachineBootstrapKubernetesBootstrapperExecRetry: How often the bootstrapper is tried where the cause of a failure may be temporary. Default: 3 attempts.
+// MachineBootstrapKubernetesBootstrapperExecRetry: How often the bootstrapper is tried if the cause of a failure may be temporary. Default: 3 attempts.
 type MachineBootstrapKubernetesBootstrapperExecRetry struct {
 	// The number of attempts, 1 to 3.
 	Attempts *int64 `json:"attempts,omitempty"`
@@ -1112,29 +1112,29 @@ type MachineBootstrapKubernetesBootstrapperExecRetry struct {
 
 // MachineBootstrapKubernetesCluster: Settings of the cluster. They matter when it is created; a machine that joins reads them from the cluster. Default: the defaults of kubeadm.
 type MachineBootstrapKubernetesCluster struct {
-	// The name of the cluster. Default: that of kubeadm, kubernetes.
+	// The name of the cluster. Default: the default of kubeadm, kubernetes.
 	Name *string `json:"name,omitempty"`
 	// The stable address of the API servers, as host:port. Default: the address of this machine, which cannot be changed later.
 	ControlPlaneEndpoint *string `json:"controlPlaneEndpoint,omitempty"`
 	// The subnets of pods, one of each IP family at most.
 	PodSubnets []string `json:"podSubnets,omitempty"`
-	// The subnets of services, one of each IP family at most. Default: that of kubeadm, 10.96.0.0/12.
+	// The subnets of services, one of each IP family at most. Default: the default of kubeadm, 10.96.0.0/12.
 	ServiceSubnets []string `json:"serviceSubnets,omitempty"`
-	// The DNS domain of services. Default: that of kubeadm, cluster.local.
+	// The DNS domain of services. Default: the default of kubeadm, cluster.local.
 	DNSDomain *string `json:"dnsDomain,omitempty"`
-	// The repository of the images of the control plane. Default: that of kubeadm, registry.k8s.io.
+	// The repository of the images of the control plane. Default: the default of kubeadm, registry.k8s.io.
 	ImageRepository *string `json:"imageRepository,omitempty"`
 	// Feature gates of kubeadm itself. Those of the components are arguments or kubelet configuration.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 	// The directory with the certificates of the cluster.
 	CertificatesDirectory *string `json:"certificatesDirectory,omitempty"`
-	// How long certificates are valid. Needs kubeadm 1.31. Default: that of kubeadm, 365 days.
+	// How long certificates are valid. Needs kubeadm 1.31. Default: the default of kubeadm, 365 days.
 	CertificateValidity *string `json:"certificateValidity,omitempty"`
-	// How long certificates of the authorities are valid. Needs kubeadm 1.31. Default: that of kubeadm, 3650 days.
+	// How long certificates of the authorities are valid. Needs kubeadm 1.31. Default: the default of kubeadm, 3650 days.
 	CACertificateValidity *string `json:"caCertificateValidity,omitempty"`
-	// The algorithm of the keys that kubeadm makes. Default: that of kubeadm, RSA-2048.
+	// The algorithm of the keys that kubeadm creates. Default: the default of kubeadm, RSA-2048.
 	EncryptionAlgorithm *string `json:"encryptionAlgorithm,omitempty"`
-	// Tokens with which other machines can join. Only when the cluster is created. Default: kubeadm makes one.
+	// Tokens with which other machines can join. Only when the cluster is created. Default: kubeadm creates one.
 	BootstrapTokens []MachineBootstrapKubernetesClusterBootstrapTokens `json:"bootstrapTokens,omitempty"`
 }
 
@@ -1144,17 +1144,17 @@ type MachineBootstrapKubernetesClusterBootstrapTokens struct {
 	Token any `json:"token"`
 	// What the token is for. Default: none.
 	Description *string `json:"description,omitempty"`
-	// How long the token is valid. Excludes expires. Default: that of kubeadm, 24h.
+	// How long the token is valid. Excludes expires. Default: the default of kubeadm, 24h.
 	TTL *string `json:"ttl,omitempty"`
-	// The time at which the token ends (RFC 3339). kubeadm takes only ttl in its configuration. Excludes ttl. Default: ttl says when it ends.
+	// The time at which the token expires (RFC 3339). kubeadm takes only ttl in its configuration. Excludes ttl. Default: the token expires after ttl.
 	Expires *string `json:"expires,omitempty"`
 	// What the token may be used for. kubeadm needs authentication among them. Default: both.
 	Usages []string `json:"usages,omitempty"`
-	// Groups that a machine with the token belongs to. Default: that of kubeadm, system:bootstrappers:kubeadm:default-node-token.
+	// Groups that a machine with the token belongs to. Default: the default of kubeadm, system:bootstrappers:kubeadm:default-node-token.
 	Groups []string `json:"groups,omitempty"`
 }
 
-// MachineBootstrapKubernetesPki: Certificates and keys of the cluster that exist already. machineadm checks that they belong together. Not for a worker. Default: kubeadm makes or fetches them.
+// MachineBootstrapKubernetesPki: Certificates and keys of the cluster that exist already. machineadm checks that they belong together. Not for a worker. Default: kubeadm creates or downloads them.
 type MachineBootstrapKubernetesPki struct {
 	// The authority of the cluster. Default: kubeadm makes or fetches it.
 	CA *KeyPair `json:"ca,omitempty"`
@@ -1204,9 +1204,9 @@ type MachineBootstrapKubernetesControlPlane struct {
 
 // MachineBootstrapKubernetesControlPlaneAPIEndpoint: The address at which the API server of this machine listens. Default: the default address of the machine, port 6443.
 type MachineBootstrapKubernetesControlPlaneAPIEndpoint struct {
-	// The IP address that the API server tells others. Default: the address of the default route.
+	// The IP address that the API server advertises. Default: the address of the default route.
 	AdvertiseAddress *string `json:"advertiseAddress,omitempty"`
-	// The port of the API server. Default: that of kubeadm, 6443.
+	// The port of the API server. Default: the default of kubeadm, 6443.
 	BindPort *int64 `json:"bindPort,omitempty"`
 }
 
@@ -1262,7 +1262,7 @@ type PodEnvironmentVariableValueFrom struct {
 type PodEnvironmentVariableValueFromFieldRef struct {
 	// The path of the field.
 	FieldPath string `json:"fieldPath"`
-	// The API version that the path belongs to. Default: that of Kubernetes, v1.
+	// The API version that the path belongs to. Default: the default of Kubernetes, v1.
 	APIVersion *string `json:"apiVersion,omitempty"`
 }
 
@@ -1272,7 +1272,7 @@ type PodEnvironmentVariableValueFromResourceFieldRef struct {
 	Resource string `json:"resource"`
 	// The container. Default: the container that has the variable.
 	ContainerName *string `json:"containerName,omitempty"`
-	// The unit of the value. Default: that of Kubernetes, 1.
+	// The unit of the value. Default: the default of Kubernetes, 1.
 	Divisor *string `json:"divisor,omitempty"`
 }
 
@@ -1454,13 +1454,13 @@ type MachineBootstrapKubernetesControlPlaneAPIServerEncryptionAtRestProvidersIde
 
 // MachineBootstrapKubernetesControlPlaneAPIServerAuthentication: How the API server checks the identity of users. Give webhook, structured or both. Default: certificates, service accounts and bootstrap tokens.
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthentication struct {
-	// A server that checks bearer tokens (TokenReview). Default: no server is asked.
+	// A server that checks bearer tokens (TokenReview). Default: no server is called.
 	Webhook *MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationWebhook `json:"webhook,omitempty"`
 	// An AuthenticationConfiguration. Needs Kubernetes 1.30, or 1.29 with its feature gate. It replaces the arguments oidc-*. Default: none.
 	Structured *MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructured `json:"structured,omitempty"`
 }
 
-// MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationWebhook: A server that checks bearer tokens (TokenReview). Default: no server is asked.
+// MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationWebhook: A server that checks bearer tokens (TokenReview). Default: no server is called.
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationWebhook struct {
 	// The URL of the server.
 	Server string `json:"server"`
@@ -1474,7 +1474,7 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationWebhook struct
 	Token any `json:"token,omitempty"`
 	// The API version of the review object.
 	Version *string `json:"version,omitempty"`
-	// How long an answer is cached. Default: that of Kubernetes, 2m.
+	// How long an answer is cached. Default: the default of Kubernetes, 2m.
 	CacheTTL *string `json:"cacheTTL,omitempty"`
 }
 
@@ -1482,7 +1482,7 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationWebhook struct
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructured struct {
 	// Issuers of tokens that are accepted.
 	Jwt []MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredJwt `json:"jwt,omitempty"`
-	// Requests without a credential. Needs Kubernetes 1.31, or its feature gate. Default: that of Kubernetes, enabled.
+	// Requests without a credential. Needs Kubernetes 1.31, or its feature gate. Default: the default of Kubernetes, enabled.
 	Anonymous *MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredAnonymous `json:"anonymous,omitempty"`
 }
 
@@ -1502,7 +1502,7 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredJwt 
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredJwtIssuer struct {
 	// The URL of the issuer, as the tokens name it.
 	URL string `json:"url"`
-	// The URL of the discovery document, where it differs from that of the issuer. Needs Kubernetes 1.30. Default: url and /.well-known/openid-configuration.
+	// The URL of the discovery document, if it is not the default URL of the issuer. Needs Kubernetes 1.30. Default: url and /.well-known/openid-configuration.
 	DiscoveryURL *string `json:"discoveryURL,omitempty"`
 	// The authority that signs for the issuer, in PEM form. Default: those that the image of the API server trusts.
 	CertificateAuthority *string `json:"certificateAuthority,omitempty"`
@@ -1538,7 +1538,7 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredJwtC
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredJwtClaimMappingsUsername struct {
 	// The claim that holds the value. Excludes expression. Default: expression gives the value.
 	Claim *string `json:"claim,omitempty"`
-	// What is put before the value of the claim, "" for nothing. Required with claim. Default: an expression has no prefix.
+	// A prefix for the value of the claim, "" for none. Required with claim. Default: an expression has no prefix.
 	Prefix *string `json:"prefix,omitempty"`
 	// A CEL expression that gives the value. Excludes claim. Default: claim gives the value.
 	Expression *string `json:"expression,omitempty"`
@@ -1548,7 +1548,7 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredJwtC
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredJwtClaimMappingsGroups struct {
 	// The claim that holds the value. Excludes expression. Default: expression gives the value.
 	Claim *string `json:"claim,omitempty"`
-	// What is put before the value of the claim, "" for nothing. Required with claim. Default: an expression has no prefix.
+	// A prefix for the value of the claim, "" for none. Required with claim. Default: an expression has no prefix.
 	Prefix *string `json:"prefix,omitempty"`
 	// A CEL expression that gives the value. Excludes claim. Default: claim gives the value.
 	Expression *string `json:"expression,omitempty"`
@@ -1578,7 +1578,7 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredJwtU
 	Message *string `json:"message,omitempty"`
 }
 
-// MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredAnonymous: Requests without a credential. Needs Kubernetes 1.31, or its feature gate. Default: that of Kubernetes, enabled.
+// MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredAnonymous: Requests without a credential. Needs Kubernetes 1.31, or its feature gate. Default: the default of Kubernetes, enabled.
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredAnonymous struct {
 	// Whether such requests are served.
 	Enabled bool `json:"enabled"`
@@ -1590,13 +1590,13 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAuthenticationStructuredAnon
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthorization struct {
 	// The authorizers in their order. All three are required.
 	Modes []string `json:"modes,omitempty"`
-	// A server that decides about requests (SubjectAccessReview). Excludes structured. Default: no server is asked.
+	// A server that decides about requests (SubjectAccessReview). Excludes structured. Default: no server is called.
 	Webhook *MachineBootstrapKubernetesControlPlaneAPIServerAuthorizationWebhook `json:"webhook,omitempty"`
 	// An AuthorizationConfiguration, the authorizers in their order. Needs Kubernetes 1.30. Excludes modes and webhook. Default: modes.
 	Structured []MachineBootstrapKubernetesControlPlaneAPIServerAuthorizationStructured `json:"structured,omitempty"`
 }
 
-// MachineBootstrapKubernetesControlPlaneAPIServerAuthorizationWebhook: A server that decides about requests (SubjectAccessReview). Excludes structured. Default: no server is asked.
+// MachineBootstrapKubernetesControlPlaneAPIServerAuthorizationWebhook: A server that decides about requests (SubjectAccessReview). Excludes structured. Default: no server is called.
 type MachineBootstrapKubernetesControlPlaneAPIServerAuthorizationWebhook struct {
 	// The URL of the server.
 	Server string `json:"server"`
@@ -1648,7 +1648,7 @@ type MachineBootstrapKubernetesControlPlaneAPIServerAuthorizationStructuredWebho
 	Timeout *string `json:"timeout,omitempty"`
 	// What happens when the server does not answer.
 	FailurePolicy string `json:"failurePolicy"`
-	// CEL expressions. The server is asked only if all are true.
+	// CEL expressions. The server is called only if all are true.
 	MatchConditions []string `json:"matchConditions,omitempty"`
 }
 
@@ -1704,11 +1704,11 @@ type MachineBootstrapKubernetesControlPlaneEtcd struct {
 
 // MachineBootstrapKubernetesControlPlaneEtcdLocal: The etcd member that kubeadm runs as a static pod. Excludes external. Default: the defaults of kubeadm.
 type MachineBootstrapKubernetesControlPlaneEtcdLocal struct {
-	// The directory of the data. Use a directory below a mount point and not the mount point itself. Default: that of kubeadm, /var/lib/etcd.
+	// The directory of the data. Use a directory below a mount point and not the mount point itself. Default: the default of kubeadm, /var/lib/etcd.
 	DataDirectory *string `json:"dataDirectory,omitempty"`
 	// The repository of the image. Default: kubernetes.cluster.imageRepository.
 	ImageRepository *string `json:"imageRepository,omitempty"`
-	// The tag of the image. Default: that of kubeadm.
+	// The tag of the image. Default: the default of kubeadm.
 	ImageTag *string `json:"imageTag,omitempty"`
 	// Command line arguments. A name may repeat where the component allows it.
 	Args []Argument `json:"args,omitempty"`
@@ -1752,13 +1752,13 @@ type MachineBootstrapKubernetesNode struct {
 	ProviderID *string `json:"providerID,omitempty"`
 	// Labels of the Node, set by the kubelet when it registers.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Taints of the Node when it registers. An empty list means none. Default: that of kubeadm for the role.
+	// Taints of the Node when it registers. An empty list means none. Default: the default of kubeadm for the role.
 	Taints []MachineBootstrapKubernetesNodeTaints `json:"taints,omitempty"`
 	// The socket of the container runtime, as a URL. Default: unix:///run/containerd/containerd.sock, or the named pipe of containerd on Windows.
 	CriSocket *string `json:"criSocket,omitempty"`
-	// When kubeadm pulls its images. Default: that of kubeadm, IfNotPresent; Never with images.archives.
+	// When kubeadm pulls its images. Default: the default of kubeadm, IfNotPresent; Never with images.archives.
 	ImagePullPolicy *string `json:"imagePullPolicy,omitempty"`
-	// Whether kubeadm pulls one image after the other. false needs kubeadm 1.31. Default: that of kubeadm, true.
+	// Whether kubeadm pulls one image after the other. false needs kubeadm 1.31. Default: the default of kubeadm, true.
 	ImagePullSerial *bool `json:"imagePullSerial,omitempty"`
 	// Settings of the kubelet. Default: the defaults of kubeadm.
 	Kubelet *MachineBootstrapKubernetesNodeKubelet `json:"kubelet,omitempty"`
@@ -1828,7 +1828,7 @@ type MachineBootstrapKubernetesJoinDiscoveryFileKubeconfig struct {
 	TLSServerName *string `json:"tlsServerName,omitempty"`
 	// Accepts any certificate of the server. Excludes certificateAuthority.
 	InsecureSkipTLSVerify *bool `json:"insecureSkipTLSVerify,omitempty"`
-	// The authority of the cluster in PEM form. Default: that of the cluster-info ConfigMap.
+	// The authority of the cluster in PEM form. Default: the one in the ConfigMap cluster-info.
 	CertificateAuthority *string `json:"certificateAuthority,omitempty"`
 	// A proxy for the connection to the API server. Default: no proxy.
 	ProxyURL *string `json:"proxyURL,omitempty"`
@@ -1872,7 +1872,7 @@ type MachineBootstrapKubernetesAddonsDNS struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	// The repository of the image. Default: kubernetes.cluster.imageRepository.
 	ImageRepository *string `json:"imageRepository,omitempty"`
-	// The tag of the image. Default: that of kubeadm.
+	// The tag of the image. Default: the default of kubeadm.
 	ImageTag *string `json:"imageTag,omitempty"`
 }
 
@@ -1886,17 +1886,17 @@ type MachineBootstrapKubernetesAddonsProxy struct {
 
 // MachineBootstrapKubernetesTimeouts: How long kubeadm and the whole run wait. Default: the defaults of kubeadm, and 30m for the whole run.
 type MachineBootstrapKubernetesTimeouts struct {
-	// How long to wait for the components of the control plane. Default: that of kubeadm, 4m.
+	// How long to wait for the components of the control plane. Default: the default of kubeadm, 4m.
 	ControlPlane *string `json:"controlPlane,omitempty"`
-	// How long to wait for the kubelet. Needs kubeadm 1.31. Default: that of kubeadm, 4m.
+	// How long to wait for the kubelet. Needs kubeadm 1.31. Default: the default of kubeadm, 4m.
 	Kubelet *string `json:"kubelet,omitempty"`
-	// How long one request to the API server may be retried. Needs kubeadm 1.31. Default: that of kubeadm, 1m.
+	// How long one request to the API server may be retried. Needs kubeadm 1.31. Default: the default of kubeadm, 1m.
 	API *string `json:"api,omitempty"`
-	// How long one request to etcd may be retried. Needs kubeadm 1.32. Default: that of kubeadm, 2m.
+	// How long one request to etcd may be retried. Needs kubeadm 1.32. Default: the default of kubeadm, 2m.
 	Etcd *string `json:"etcd,omitempty"`
-	// How long to wait for the certificate of the kubelet. Needs kubeadm 1.31. Default: that of kubeadm, 5m.
+	// How long to wait for the certificate of the kubelet. Needs kubeadm 1.31. Default: the default of kubeadm, 5m.
 	TLSBootstrap *string `json:"tlsBootstrap,omitempty"`
-	// How long discovery may take. Default: that of kubeadm, 5m.
+	// How long discovery may take. Default: the default of kubeadm, 5m.
 	Discovery *string `json:"discovery,omitempty"`
 	// How long the whole run may take.
 	Overall *string `json:"overall,omitempty"`
@@ -1952,7 +1952,7 @@ type MachineBootstrapReportingSinks struct {
 	Device *string `json:"device,omitempty"`
 	// The program and its arguments. It is started for each event and reads it from stdin as one line of JSON.
 	Command []string `json:"command,omitempty"`
-	// Environment variables of the program. A value is a secret, written down or by name.
+	// Environment variables of the program. A value is a secret, given directly or by name.
 	Environment map[string]any `json:"environment,omitempty"`
 	// The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink.
 	Name *string `json:"name,omitempty"`
@@ -1992,7 +1992,7 @@ type MachineBootstrapReportingSinks struct {
 	QueueURL *string `json:"queueURL,omitempty"`
 	// The AWS region of the topic or queue. Default: the region in topicARN or queueURL, or else that of the machine.
 	Region *string `json:"region,omitempty"`
-	// The URL of SNS, for a VPC endpoint. Not with queueURL, which says where the queue is. Default: the public endpoint of the region.
+	// The URL of SNS, for a VPC endpoint. Not with queueURL, which names the queue. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
 	// An S3 bucket for events above 64 KiB. Default: events above 252 KiB are sent shortened.
 	Bucket *MachineBootstrapReportingSinksBucket `json:"bucket,omitempty"`
@@ -2006,7 +2006,7 @@ type MachineBootstrapReportingSinks struct {
 	ClientID *string `json:"clientID,omitempty"`
 	// The URL of the collector, complete with its path. The run is sent as one trace with a span for each step (OTLP/HTTP, JSON).
 	URL *string `json:"url,omitempty"`
-	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
+	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
 	// The span that the run belongs to (W3C Trace Context). Default: the run starts a new trace.
 	Traceparent *string `json:"traceparent,omitempty"`

@@ -140,7 +140,8 @@ export const activeDirectory = hostPart({
       example: 'Rejoin',
     },
     onReset: {
-      description: 'Leave makes `machineadm reset` remove the keytab. The account stays in the directory.',
+      description:
+        'Leave makes `machineadm reset` delete the computer account, if the domain permits that, and remove the keytab. Keep leaves both. Without effect on Windows.',
       default: 'Keep',
       example: 'Leave',
     },
@@ -179,7 +180,7 @@ export const activeDirectory = hostPart({
       example: ['node-operators'],
     },
     'logins.homeDirectories': {
-      description: 'Create makes the home directory at the first login.',
+      description: 'Create creates the home directory at the first login.',
       default: 'None',
       example: 'Create',
     },

@@ -15,12 +15,12 @@ export const apparmor = hostPart({
   example: { profiles: [{ name: 'k8s-nginx', content: EXAMPLE }] },
   fields: {
     profiles: {
-      description: 'The profiles. One that an earlier document had and this one does not is unloaded and removed.',
+      description: 'The profiles. If a profile leaves the document, it is unloaded and removed.',
       default: [],
       example: [{ name: 'k8s-nginx', content: EXAMPLE }],
     },
     'profiles[].name': { description: 'The name of the file in /etc/apparmor.d.', example: 'k8s-nginx' },
-    'profiles[].content': { description: 'The profile, as apparmor.d(5) has it.', example: EXAMPLE },
+    'profiles[].content': { description: 'The profile, in the format of apparmor.d(5).', example: EXAMPLE },
   },
   entryKeys: { profiles: ['name'] },
   linuxOnly: 'it has no AppArmor',

@@ -48,12 +48,12 @@ const recursive = z.strictObject({
 });
 
 export const directories = hostPart({
-  description: 'Directories that machineadm makes, before it writes files.',
+  description: 'Directories that machineadm creates before it writes files.',
   default: [],
   changes: 'directories at these paths, with their owner and mode',
   example: [{ path: '/srv/app', owner: 'app', mode: '0750' }],
   fields: {
-    '[].path': { description: 'The path of the directory. Those above it are made if needed.', example: '/srv/app' },
+    '[].path': { description: 'The path of the directory. Those above it are created if needed.', example: '/srv/app' },
     '[].mode': {
       description: 'The permissions of the directory in octal digits, in quotes.',
       absent: '"0755" for a new directory; an existing one keeps its mode',

@@ -33,7 +33,7 @@ const DIGEST = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 export const CONTENT_FROM_FIELDS = {
   '[].contentFrom': {
     description: 'Where the content comes from. Give this or content.',
-    absent: 'content is the content',
+    absent: 'the content is in content',
     example: { secret: 'registryToken' },
   },
   '[].contentFrom.secret': {

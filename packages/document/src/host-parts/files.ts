@@ -97,7 +97,7 @@ export const files = hostPart({
     },
     '[].content': {
       description: 'The content, byte for byte. Give this or contentFrom.',
-      absent: 'contentFrom says where the content is',
+      absent: 'the content comes from contentFrom',
       example: 'Managed by machineadm\n',
     },
     ...CONTENT_FROM_FIELDS,

@@ -12,7 +12,7 @@ export interface GroupModel {
 }
 
 export const groups = hostPart({
-  description: 'Groups of users. A group that exists is changed where it differs.',
+  description: 'Groups of users. An existing group is changed if it differs.',
   default: [],
   changes: '`/etc/group`, with `groupadd` and `groupmod`',
   example: [{ name: 'operators', gid: 2000 }],

@@ -152,7 +152,7 @@ export const hooks = hostPart({
       example: 'core',
     },
     '*HookGroup.workingDirectory': {
-      description: 'The directory that the commands start in. It must exist when the group runs.',
+      description: 'The working directory of the commands. It must exist when the group runs.',
       absent: '/, or the directory of machineadm on Windows',
       example: '/opt/site',
     },

@@ -25,7 +25,7 @@ export const hosts = hostPart({
     },
     ownName: {
       description:
-        "Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. `host.hostname` alone does it, too; false leaves the name out.",
+        "Adds the machine's own name at 127.0.1.1 if neither another line nor nss-myhostname resolves it. sudo and other programs look it up. `host.hostname` alone does it, too; false leaves the name out.",
       default: true,
       example: false,
     },

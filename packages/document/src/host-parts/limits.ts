@@ -74,10 +74,10 @@ export const limits = hostPart({
       example: 1048576,
     },
     'Limit.soft': {
-      description: 'What a process starts with. It may raise it up to the hard limit.',
+      description: 'The limit with which a process starts. The process may raise it up to the hard limit.',
       example: 65536,
     },
-    'Limit.hard': { description: 'What a process cannot exceed.', example: 1048576 },
+    'Limit.hard': { description: 'The limit that a process cannot exceed.', example: 1048576 },
   },
   definitions: { Limit: limit },
   linuxOnly: 'it has no such limits',

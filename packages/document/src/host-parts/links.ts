@@ -27,13 +27,13 @@ export interface LinkModel {
 }
 
 export const links = hostPart({
-  description: 'Symbolic links that machineadm makes, after it has written files.',
+  description: 'Symbolic links that machineadm creates after it has written files.',
   default: [],
   changes: 'symbolic links at these paths',
   example: [{ path: '/usr/local/bin/tool', target: '/opt/tool/bin/tool' }],
   fields: {
     '[].path': {
-      description: 'The path of the link. Directories above it are made if needed.',
+      description: 'The path of the link. Directories above it are created if needed.',
       example: '/usr/local/bin/tool',
     },
     '[].target': {

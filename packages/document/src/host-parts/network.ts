@@ -45,7 +45,7 @@ export const network = hostPart({
       example: 'networkd',
     },
     files: {
-      description: 'The files. One that an earlier document had and this one does not is removed.',
+      description: 'The files. A file that leaves the document is removed.',
       default: [],
       example: [{ name: '10-eth0.network', content: EXAMPLE }],
     },

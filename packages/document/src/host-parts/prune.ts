@@ -3,7 +3,7 @@ import { hostPart } from './part.ts';
 
 export const prune = hostPart({
   description:
-    'Whether what an earlier run made or changed is undone once the document no longer asks for it. Anything changed since is kept.',
+    'Whether a run undoes what earlier runs created or changed for entries that left the document. Anything changed since is kept.',
   default: 'Always',
   changes: 'removes what an earlier run created, and restores what it changed',
   example: 'Never',

@@ -23,13 +23,13 @@ export const selinux = hostPart({
     },
     booleans: {
       description:
-        'Booleans of the policy, set now and at every boot. One that a later document does not have keeps its value.',
+        'Booleans of the policy, set now and at every boot. If a later document does not have one, it keeps its value.',
       default: {},
       example: { container_manage_cgroup: true },
     },
     fileContexts: {
       description:
-        'Types of files by path, added to the policy with semanage. One that a later document does not have is removed.',
+        'Types of files by path, added to the policy with semanage. If a later document does not have one, it is removed.',
       default: [],
       example: [{ path: '/srv/data(/.*)?', type: 'container_file_t' }],
     },
@@ -37,7 +37,7 @@ export const selinux = hostPart({
       description: 'A regular expression that matches whole paths (semanage-fcontext(8)).',
       example: '/srv/data(/.*)?',
     },
-    'fileContexts[].type': { description: 'The type that they get.', example: 'container_file_t' },
+    'fileContexts[].type': { description: 'The type of these files.', example: 'container_file_t' },
   },
   entryKeys: { fileContexts: ['path'] },
   linuxOnly: 'it has no SELinux',

@@ -44,7 +44,7 @@ export const services = hostPart({
     '[].state': { description: 'Whether the service runs now.', absent: 'it stays as it is', example: 'Started' },
     '[].dropIns': {
       description:
-        'Drop-ins of the unit. The service restarts when one changes; one that an earlier run wrote and that is no longer named is removed.',
+        'Drop-ins of the unit. The service restarts if one changes. A drop-in that leaves the document is removed.',
       default: [],
       example: [{ name: '10-limits.conf', content: DROP_IN }],
     },
@@ -52,7 +52,7 @@ export const services = hostPart({
     '[].absent': {
       ...ABSENT_FIELD,
       description:
-        'Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package is masked instead.',
+        'Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package cannot be removed: mask it instead.',
     },
     '[].dropIns[].content': { description: 'The content of the drop-in.', example: DROP_IN },
   },

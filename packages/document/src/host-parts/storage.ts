@@ -48,7 +48,8 @@ export const storage = hostPart({
     'Device.label': { description: 'The label of the file system on the device.', example: 'data' },
     'Device.partitionLabel': { description: 'The label of the partition (GPT).', example: 'etcd' },
     'Device.instanceStore': {
-      description: 'The number of the instance store volume of an AWS instance, from 0.',
+      description:
+        'The number of a local disk of the cloud machine, from 0: instance store of AWS, local disks of Azure, local SSD of Google Cloud.',
       example: 0,
     },
     'Device.azureResource': { description: 'The resource disk of an Azure machine.', example: true },
@@ -61,7 +62,7 @@ export const storage = hostPart({
     },
     'disks[].wipe': {
       description:
-        'Whether an existing partition table or signature is destroyed. With false, a disk that is in use already is an error.',
+        'Whether a partition table or signature that differs from the document may be destroyed. With false, such a disk is an error. A matching table is always kept.',
       default: false,
       example: true,
     },
@@ -78,7 +79,7 @@ export const storage = hostPart({
       example: 'etcd',
     },
     'disks[].partitions[].size': {
-      description: 'The size with its unit, a percentage of the disk, or Rest for what the others leave.',
+      description: 'The size with its unit, a percentage of the disk, or Rest for the remaining space.',
       example: '20Gi',
     },
     'disks[].partitions[].type': {
@@ -109,7 +110,7 @@ export const storage = hostPart({
     },
     'disks[].partitions[].grow': {
       description:
-        'Whether the partition grows to the end of its disk when the disk is larger than it was. Only the last partition can, with the size Rest, on a disk without percentages. Its data is kept.',
+        'Whether the partition grows to the end of a disk that became larger. Only for the last partition, with the size Rest, on a disk without percentages. Its data is kept.',
       default: false,
       example: true,
     },
@@ -143,13 +144,13 @@ export const storage = hostPart({
     },
     'mounts[].type': {
       description: 'The type of the file system, or swap.',
-      absent: 'what is found on the device',
+      absent: 'the type that is found on the device',
       example: 'ext4',
     },
     'mounts[].absent': {
       ...ABSENT_FIELD,
       description:
-        'Whether the device is unmounted from the path, and its entry of machineadm in /etc/fstab is removed. The data is kept.',
+        "Whether the device is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept.",
     },
     'mounts[].options': { description: 'Mount options, one in each entry.', default: [], example: ['noatime'] },
   },

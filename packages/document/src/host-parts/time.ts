@@ -32,7 +32,7 @@ export const time = hostPart({
       example: ['ntp.example'],
     },
     synchronized: {
-      description: 'Waits until the clock is right before anything depends on it.',
+      description: 'Waits until the clock is synchronized before anything depends on it.',
       absent: 'the run does not wait',
       example: { within: '5s', timeout: '60s' },
     },

@@ -48,7 +48,7 @@ const ATTRIBUTES = [
 ];
 
 export const users = hostPart({
-  description: 'Users of the machine. A user that exists is changed where it differs.',
+  description: 'Users of the machine. An existing user is changed if it differs.',
   default: [],
   changes: '`/etc/passwd`, `/etc/shadow`, `/etc/group`, home directories, authorized keys and `/etc/sudoers.d`',
   example: [{ name: 'core', groups: ['wheel'], sshAuthorizedKeys: [KEY] }],
@@ -62,7 +62,7 @@ export const users = hostPart({
     },
     '[].primaryGroup': {
       description: 'The primary group, which is created if it does not exist.',
-      absent: 'that of useradd, a group with the name of the user',
+      absent: 'the default of useradd, a group with the name of the user',
       example: 'operators',
     },
     '[].groups': {
@@ -72,10 +72,10 @@ export const users = hostPart({
     },
     '[].home': {
       description: 'The home directory.',
-      absent: 'that of useradd, below /home',
+      absent: 'the default of useradd, in /home',
       example: '/var/home/core',
     },
-    '[].shell': { description: 'The login shell.', absent: 'that of useradd', example: '/bin/bash' },
+    '[].shell': { description: 'The login shell.', absent: 'the default of useradd', example: '/bin/bash' },
     '[].system': {
       description: 'Whether the user is a system account, with an ID from that range.',
       default: false,

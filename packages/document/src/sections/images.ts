@@ -24,13 +24,13 @@ export type ImageArchive =
 const archive = object(
   {
     path: field(absolutePath, 'A file on this machine. Excludes url.', {
-      absent: 'url says where the archive is',
+      absent: 'url names the archive',
       example: '/opt/images/kubernetes.tar.zst',
     }),
     url: field(
       httpUrl,
       'The URL of an archive, which is downloaded, imported and deleted. Needs sha256. Excludes path.',
-      { absent: 'path says where the archive is', example: 'https://mirror.example/kubernetes-v1.35.2.tar.zst' },
+      { absent: 'path names the archive', example: 'https://mirror.example/kubernetes-v1.35.2.tar.zst' },
     ),
     sha256: field(sha256, 'The SHA-256 digest of the archive as it is stored, compressed or not. Required with url.', {
       absent: 'a local file is not compared',

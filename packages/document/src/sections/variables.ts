@@ -34,7 +34,7 @@ const variableSource = oneOf({
           azure: 'Azure virtual machines.',
           openstack: 'OpenStack Nova.',
         }),
-        'The cloud whose metadata service is asked.',
+        'The cloud with the metadata service.',
         {
           example: 'gcp',
         },
@@ -43,7 +43,7 @@ const variableSource = oneOf({
         example: 'instance/zone',
       }),
     }),
-    "A value of the cloud's metadata service, which is asked directly and never through a proxy.",
+    "A value of the cloud's metadata service, which is reached directly and never through a proxy.",
     { example: { provider: 'gcp', path: 'instance/zone' } },
   ),
 });

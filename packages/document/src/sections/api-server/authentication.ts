@@ -34,10 +34,13 @@ export const authentication = object(
     webhook: field(
       connectionObject({
         version: reviewVersion,
-        cacheTTL: field(duration, 'How long an answer is cached.', { absent: 'that of Kubernetes, 2m', example: '5m' }),
+        cacheTTL: field(duration, 'How long an answer is cached.', {
+          absent: 'the default of Kubernetes, 2m',
+          example: '5m',
+        }),
       }),
       'A server that checks bearer tokens (TokenReview).',
-      { absent: 'no server is asked', example: { server: 'https://auth.example:8443/authenticate' } },
+      { absent: 'no server is called', example: { server: 'https://auth.example:8443/authenticate' } },
     ),
     structured: field(
       object({
@@ -64,7 +67,7 @@ export const authentication = object(
           ),
           'Requests without a credential. Needs Kubernetes 1.31, or its feature gate.',
           {
-            absent: 'that of Kubernetes, enabled',
+            absent: 'the default of Kubernetes, enabled',
             example: { enabled: true, paths: ['/livez', '/readyz', '/healthz'] },
           },
         ),

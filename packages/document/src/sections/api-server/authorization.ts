@@ -68,7 +68,7 @@ export const authorization = object(
     webhook: field(
       connectionObject({ version: reviewVersion, ...matchTTL }),
       'A server that decides about requests (SubjectAccessReview). Excludes structured.',
-      { absent: 'no server is asked', example: { server: 'https://authz.example:8443/authorize' } },
+      { absent: 'no server is called', example: { server: 'https://authz.example:8443/authorize' } },
     ),
     structured: field(
       z
@@ -96,7 +96,7 @@ export const authorization = object(
                   ),
                   matchConditions: field(
                     z.array(z.string().min(1)).max(64),
-                    'CEL expressions. The server is asked only if all are true.',
+                    'CEL expressions. The server is called only if all are true.',
                     { default: [], example: ['has(request.resourceAttributes)'] },
                   ),
                 }),

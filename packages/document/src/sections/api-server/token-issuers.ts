@@ -27,7 +27,7 @@ const expression = field(z.string().min(1), 'A CEL expression that gives the val
   absent: 'claim gives the value',
   example: 'claims.sub',
 });
-const prefix = field(z.string(), 'What is put before the value of the claim, "" for nothing. Required with claim.', {
+const prefix = field(z.string(), 'A prefix for the value of the claim, "" for none. Required with claim.', {
   absent: 'an expression has no prefix',
   example: '',
 });
@@ -51,7 +51,7 @@ export const jwt = object(
         url: field(httpsUrl, 'The URL of the issuer, as the tokens name it.', { example: 'https://issuer.example' }),
         discoveryURL: field(
           httpsUrl,
-          'The URL of the discovery document, where it differs from that of the issuer. Needs Kubernetes 1.30.',
+          'The URL of the discovery document, if it is not the default URL of the issuer. Needs Kubernetes 1.30.',
           {
             absent: 'url and /.well-known/openid-configuration',
             example: 'https://issuer.internal/.well-known/openid-configuration',

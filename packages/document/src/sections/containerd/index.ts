@@ -60,9 +60,9 @@ const containerd = object(
     mode: field(
       choice({
         Managed: 'The whole file is written.',
-        Merge: 'The keys of this section are changed in the file that is there.',
+        Merge: 'Only the keys of this section are changed in an existing file.',
       }),
-      'Managed writes the whole file. Merge changes the keys of this section in the file that is there.',
+      'Managed writes the whole file. Merge changes only the keys of this section in an existing file.',
       { default: 'Managed', example: 'Merge' },
     ),
     cgroupDriver: field(
@@ -78,23 +78,23 @@ const containerd = object(
       example: 'registry.k8s.io/pause:3.10',
     }),
     snapshotter: field(snapshotter, 'The snapshotter that stores image layers.', {
-      absent: 'that of containerd, overlayfs',
+      absent: 'the default of containerd, overlayfs',
       example: 'overlayfs',
     }),
     discardUnpackedLayers: field(
       z.boolean(),
       'Deletes compressed layers after they are unpacked, which saves disk space.',
-      { absent: 'that of containerd, false', example: true },
+      { absent: 'the default of containerd, false', example: true },
     ),
     maxContainerLogLineSize: field(
       z.string({ error: LINE_SIZE }).regex(new RegExp(`^Unlimited$|${SIZE_PATTERN.source}`), LINE_SIZE),
       "The longest line of a container's log, as a size or Unlimited. Longer lines are split.",
-      { absent: 'that of containerd, 16Ki', example: '64Ki' },
+      { absent: 'the default of containerd, 16Ki', example: '64Ki' },
     ),
     restrictOomScoreAdj: field(
       z.boolean(),
-      'Keeps containers from lowering oom_score_adj below that of containerd, for machines where they may not (nested machines).',
-      { absent: 'that of containerd, false', example: true },
+      'Prevents containers from lowering oom_score_adj below the value of containerd, for machines where that is forbidden (nested machines).',
+      { absent: 'the default of containerd, false', example: true },
     ),
     cdi: field(
       object({
@@ -105,32 +105,32 @@ const containerd = object(
         }),
       }),
       'Devices through the Container Device Interface. Needs containerd 1.7; on by default from 2.0.',
-      { absent: 'that of containerd', example: { enabled: true } },
+      { absent: 'the default of containerd', example: { enabled: true } },
     ),
     cni: field(
       object({
         binaryDirectories: field(
           z.array(absolutePath).min(1),
           'Directories with CNI plug-ins. More than one needs containerd 2.1.',
-          { absent: 'that of the file that is there, or else /opt/cni/bin', example: ['/opt/cni/bin'] },
+          { absent: 'the value in the existing file, or else /opt/cni/bin', example: ['/opt/cni/bin'] },
         ),
         configurationDirectory: field(absolutePath, 'The directory with the configuration of CNI.', {
-          absent: 'that of the file that is there, or else /etc/cni/net.d',
+          absent: 'the value in the existing file, or else /etc/cni/net.d',
           example: '/etc/cni/net.d',
         }),
       }),
       'Where containerd looks for CNI plug-ins and their configuration.',
       {
-        absent: 'that of the file that is there, or else of containerd',
+        absent: 'the value in the existing file, or else the default of containerd',
         example: { binaryDirectories: ['/opt/cni/bin'] },
       },
     ),
     root: field(absolutePath, 'The directory that stores images and containers.', {
-      absent: 'that of the file that is there, or else /var/lib/containerd',
+      absent: 'the value in the existing file, or else /var/lib/containerd',
       example: '/var/lib/containerd',
     }),
     state: field(absolutePath, 'The directory for state that ends with a reboot. Must differ from root.', {
-      absent: 'that of the file that is there, or else /run/containerd',
+      absent: 'the value in the existing file, or else /run/containerd',
       example: '/run/containerd',
     }),
     defaultRuntime: field(
@@ -138,14 +138,13 @@ const containerd = object(
       'The runtime of pods without a RuntimeClass. With mode Managed it must be runc or an entry of runtimes.',
       { absent: 'runc', example: 'nvidia' },
     ),
-    runtimes: field(
-      runtimesSection,
-      'OCI runtimes, by the handler name that a RuntimeClass gives. runc is always there.',
-      { default: {}, example: { nvidia: {} } },
-    ),
+    runtimes: field(runtimesSection, 'OCI runtimes by the handler name of a RuntimeClass. runc always exists.', {
+      default: {},
+      example: { nvidia: {} },
+    }),
     registries: field(
       registries,
-      'Where the images of a registry come from. Each entry becomes one hosts.toml; that of an entry that is gone is removed.',
+      'Where the images of a registry come from. Each entry becomes one hosts.toml, which is removed with the entry.',
       { default: [], example: [{ host: 'docker.io', mirrors: [{ url: 'https://mirror.example' }] }] },
     ),
     settings: field(
@@ -172,7 +171,7 @@ const containerd = object(
 export const containerRuntime = object({
   containerd: field(
     containerd,
-    'The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of what was there and restarts containerd after a change.',
+    'The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of the previous file and restarts containerd after a change.',
     {
       absent: 'containerd is left as it is configured',
       example: { cgroupDriver: 'systemd', sandboxImage: 'registry.k8s.io/pause:3.10' },

@@ -102,7 +102,7 @@ const endpoint = {
         error: 'expected a PEM certificate, or {file: path} of one on the machine',
       },
     ),
-    'The authority that signs for the server, as PEM or as a file on the machine, beside those that the operating system trusts.',
+    'The certificate authority of the server, as PEM or as a file on the machine, in addition to those that the operating system trusts.',
     { absent: 'those that the operating system trusts', example: { file: '/etc/ssl/registry-ca.pem' } },
   ),
   clientCertificate: field(clientCertificate, 'The certificate that containerd presents to the server (mutual TLS).', {
@@ -119,7 +119,7 @@ const endpoint = {
     example: true,
   }),
   dialTimeout: field(duration, 'How long to try to connect. Needs containerd 2.0.', {
-    absent: 'that of containerd, 30s',
+    absent: 'the default of containerd, 30s',
     example: '5s',
   }),
   headers,
@@ -149,18 +149,18 @@ const mirror = object(
 export const registries = z.array(
   object(
     {
-      host: field(registryHost, 'The registry, as image names begin with it. _default stands for all others.', {
+      host: field(registryHost, 'The registry, as in the names of its images. _default stands for all others.', {
         example: 'docker.io',
       }),
-      server: field(endpointUrl, 'The URL of the registry itself, which is asked after the mirrors.', {
+      server: field(endpointUrl, 'The URL of the registry itself, which is used after the mirrors.', {
         absent: 'https:// and the host',
         example: 'https://registry-1.docker.io',
       }),
-      mirrors: field(z.array(mirror), 'Mirrors, asked first and in this order.', {
+      mirrors: field(z.array(mirror), 'Mirrors, which are tried first and in this order.', {
         default: [],
         example: [{ url: 'https://mirror.example' }],
       }),
-      fallback: field(z.boolean(), 'Whether the registry itself is asked when no mirror has an image.', {
+      fallback: field(z.boolean(), 'Whether the registry itself is used if no mirror has an image.', {
         default: true,
         example: false,
       }),

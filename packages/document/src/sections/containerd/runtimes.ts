@@ -61,12 +61,12 @@ const runtime = object(
       'Whether the program may be installed later. With false, a missing program ends the run before any change.',
       { default: false, example: true },
     ),
-    path: field(absolutePath, 'The path of the shim, where it is not on the PATH of containerd.', {
+    path: field(absolutePath, 'The path of the shim, if it is not on the PATH of containerd.', {
       absent: 'the shim is looked up on the PATH of containerd',
       example: '/opt/kata/bin/containerd-shim-kata-v2',
     }),
     root: field(absolutePath, 'The directory for the state of the OCI runtime.', {
-      absent: 'that of the runtime',
+      absent: 'the default of the runtime',
       example: '/run/containerd/runc',
     }),
     podAnnotations: field(annotations, 'Annotations of pods that are passed to the runtime. A pattern may end in *.', {
@@ -86,12 +86,12 @@ const runtime = object(
       absolutePath,
       'A file with the OCI runtime specification (JSON) that every container starts from.',
       {
-        absent: 'that of containerd',
+        absent: 'the default of containerd',
         example: '/etc/containerd/base-spec.json',
       },
     ),
     snapshotter: field(snapshotter, 'The snapshotter of this runtime. Needs containerd 1.7.', {
-      absent: 'that of containerRuntime.containerd.snapshotter',
+      absent: 'the value of containerRuntime.containerd.snapshotter',
       example: 'devmapper',
     }),
     options: field(

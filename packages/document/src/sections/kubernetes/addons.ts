@@ -24,7 +24,7 @@ export const addons = object({
         absent: 'kubernetes.cluster.imageRepository',
         example: 'registry.example:5000/kubernetes',
       }),
-      imageTag: field(imageTag, 'The tag of the image.', { absent: 'that of kubeadm', example: 'v1.12.1' }),
+      imageTag: field(imageTag, 'The tag of the image.', { absent: 'the default of kubeadm', example: 'v1.12.1' }),
     }),
     'The addon CoreDNS.',
     { absent: 'enabled, with the image of kubeadm', example: { imageTag: 'v1.12.1' } },

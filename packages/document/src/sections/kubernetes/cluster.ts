@@ -45,7 +45,7 @@ export const TOKEN = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
 
 export const cluster = object({
   name: field(z.string().min(1), 'The name of the cluster.', {
-    absent: 'that of kubeadm, kubernetes',
+    absent: 'the default of kubeadm, kubernetes',
     example: 'prod-a',
   }),
   controlPlaneEndpoint: field(hostPort, 'The stable address of the API servers, as host:port.', {
@@ -57,15 +57,15 @@ export const cluster = object({
     example: ['10.244.0.0/16'],
   }),
   serviceSubnets: field(z.array(cidr), 'The subnets of services, one of each IP family at most.', {
-    absent: 'that of kubeadm, 10.96.0.0/12',
+    absent: 'the default of kubeadm, 10.96.0.0/12',
     example: ['10.96.0.0/12'],
   }),
   dnsDomain: field(dnsSubdomain, 'The DNS domain of services.', {
-    absent: 'that of kubeadm, cluster.local',
+    absent: 'the default of kubeadm, cluster.local',
     example: 'cluster.local',
   }),
   imageRepository: field(imageRepository, 'The repository of the images of the control plane.', {
-    absent: 'that of kubeadm, registry.k8s.io',
+    absent: 'the default of kubeadm, registry.k8s.io',
     example: 'registry.example:5000/kubernetes',
   }),
   featureGates: field(
@@ -78,11 +78,11 @@ export const cluster = object({
     example: '/etc/kubernetes/pki',
   }),
   certificateValidity: field(duration, 'How long certificates are valid. Needs kubeadm 1.31.', {
-    absent: 'that of kubeadm, 365 days',
+    absent: 'the default of kubeadm, 365 days',
     example: '365d',
   }),
   caCertificateValidity: field(duration, 'How long certificates of the authorities are valid. Needs kubeadm 1.31.', {
-    absent: 'that of kubeadm, 3650 days',
+    absent: 'the default of kubeadm, 3650 days',
     example: '3650d',
   }),
   encryptionAlgorithm: field(
@@ -93,8 +93,8 @@ export const cluster = object({
       'ECDSA-P256': 'ECDSA on the curve P-256.',
       'ECDSA-P384': 'ECDSA on the curve P-384. Needs a newer kubeadm.',
     }),
-    'The algorithm of the keys that kubeadm makes.',
-    { absent: 'that of kubeadm, RSA-2048', example: 'ECDSA-P256' },
+    'The algorithm of the keys that kubeadm creates.',
+    { absent: 'the default of kubeadm, RSA-2048', example: 'ECDSA-P256' },
   ),
   bootstrapTokens: field(
     z.array(
@@ -105,13 +105,13 @@ export const cluster = object({
           }),
           description: field(z.string(), 'What the token is for.', { absent: 'none', example: 'Workers of rack r12' }),
           ttl: field(duration, 'How long the token is valid. Excludes expires.', {
-            absent: 'that of kubeadm, 24h',
+            absent: 'the default of kubeadm, 24h',
             example: '2h',
           }),
           expires: field(
             z.iso.datetime({ offset: true, error: 'not an RFC 3339 time' }),
-            'The time at which the token ends (RFC 3339). kubeadm takes only ttl in its configuration. Excludes ttl.',
-            { absent: 'ttl says when it ends', example: '2027-01-31T12:00:00Z' },
+            'The time at which the token expires (RFC 3339). kubeadm takes only ttl in its configuration. Excludes ttl.',
+            { absent: 'the token expires after ttl', example: '2027-01-31T12:00:00Z' },
           ),
           usages: field(
             z.array(
@@ -127,7 +127,7 @@ export const cluster = object({
             z.array(z.string().regex(/^system:bootstrappers:[a-z0-9:-]+$/, 'not a bootstrap group')),
             'Groups that a machine with the token belongs to.',
             {
-              absent: 'that of kubeadm, system:bootstrappers:kubeadm:default-node-token',
+              absent: 'the default of kubeadm, system:bootstrappers:kubeadm:default-node-token',
               example: ['system:bootstrappers:kubeadm:default-node-token'],
             },
           ),
@@ -136,7 +136,7 @@ export const cluster = object({
       ),
     ),
     'Tokens with which other machines can join. Only when the cluster is created.',
-    { absent: 'kubeadm makes one', example: [{ token: { secret: 'joinToken' }, ttl: '24h' }] },
+    { absent: 'kubeadm creates one', example: [{ token: { secret: 'joinToken' }, ttl: '24h' }] },
   ),
 });
 

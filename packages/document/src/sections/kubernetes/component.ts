@@ -59,7 +59,7 @@ export const podEnvironmentVariable = define(
                 object({
                   fieldPath: field(z.string().min(1), 'The path of the field.', { example: 'status.hostIP' }),
                   apiVersion: field(z.string().min(1), 'The API version that the path belongs to.', {
-                    absent: 'that of Kubernetes, v1',
+                    absent: 'the default of Kubernetes, v1',
                     example: 'v1',
                   }),
                 }),
@@ -76,7 +76,7 @@ export const podEnvironmentVariable = define(
                     example: 'kube-apiserver',
                   }),
                   divisor: field(z.string().min(1), 'The unit of the value.', {
-                    absent: 'that of Kubernetes, 1',
+                    absent: 'the default of Kubernetes, 1',
                     example: '1Mi',
                   }),
                 }),

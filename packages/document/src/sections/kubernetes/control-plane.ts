@@ -81,13 +81,13 @@ const etcd = object(
         dataDirectory: field(
           absolutePath,
           'The directory of the data. Use a directory below a mount point and not the mount point itself.',
-          { absent: 'that of kubeadm, /var/lib/etcd', example: '/var/lib/etcd-disk/data' },
+          { absent: 'the default of kubeadm, /var/lib/etcd', example: '/var/lib/etcd-disk/data' },
         ),
         imageRepository: field(imageRepository, 'The repository of the image.', {
           absent: 'kubernetes.cluster.imageRepository',
           example: 'registry.example:5000/kubernetes',
         }),
-        imageTag: field(imageTag, 'The tag of the image.', { absent: 'that of kubeadm', example: 'v1.12.1' }),
+        imageTag: field(imageTag, 'The tag of the image.', { absent: 'the default of kubeadm', example: 'v1.12.1' }),
         args: field(z.array(argument), 'Command line arguments. A name may repeat where the component allows it.', {
           default: [],
           example: [{ name: 'v', value: '2' }],
@@ -151,11 +151,11 @@ export const controlPlane = object({
     object({
       advertiseAddress: field(
         z.union([z.ipv4(), z.ipv6()], { error: 'not an IP address' }),
-        'The IP address that the API server tells others.',
+        'The IP address that the API server advertises.',
         { absent: 'the address of the default route', example: '10.0.0.11' },
       ),
       bindPort: field(z.int().min(1).max(65535), 'The port of the API server.', {
-        absent: 'that of kubeadm, 6443',
+        absent: 'the default of kubeadm, 6443',
         example: 6443,
       }),
     }),

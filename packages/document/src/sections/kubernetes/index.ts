@@ -74,7 +74,7 @@ export const kubernetes = object(
       'InitControlPlane creates a cluster, JoinControlPlane adds a control plane machine to one, Worker adds any other machine.',
       { example: 'Worker', changes: 'whether `kubeadm init` or `kubeadm join` runs' },
     ),
-    bootstrapper: field(bootstrapper, 'The program that makes the node.', {
+    bootstrapper: field(bootstrapper, 'The program that bootstraps the node.', {
       absent: 'kubeadm with its defaults',
       example: { kubeadm: { verbosity: 2 } },
       changes: 'how the bootstrapper is run',
@@ -92,7 +92,7 @@ export const kubernetes = object(
       pki,
       'Certificates and keys of the cluster that exist already. machineadm checks that they belong together. Not for a worker.',
       {
-        absent: 'kubeadm makes or fetches them',
+        absent: 'kubeadm creates or downloads them',
         example: { ca: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'caKey' } } },
         changes: 'certificates and keys in `/etc/kubernetes/pki`',
       },

@@ -74,7 +74,7 @@ const kubeconfig = object(
       example: true,
     }),
     certificateAuthority: field(certificatePem, 'The authority of the cluster in PEM form.', {
-      absent: 'that of the cluster-info ConfigMap',
+      absent: 'the one in the ConfigMap cluster-info',
       example: EXAMPLE_CERTIFICATE,
     }),
     proxyURL: field(url('proxy', 'not an http, https or socks5 URL'), 'A proxy for the connection to the API server.', {

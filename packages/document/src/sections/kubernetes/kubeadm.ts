@@ -104,7 +104,7 @@ export const kubeadm = object({
   verbosity: field(
     z.int().min(0).max(5, 'at most 5: above, kubeadm prints the bodies of requests, Secrets among them'),
     'The log level of kubeadm, 0 to 5. Above 5 kubeadm prints the bodies of requests, which hold secrets.',
-    { absent: 'that of kubeadm, 0', example: 2 },
+    { absent: 'the default of kubeadm, 0', example: 2 },
   ),
   skipPhases: field(
     z.array(z.string().regex(/^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/, 'not the name of a phase')),
@@ -130,7 +130,7 @@ export const kubeadm = object({
         error: 'expected a list of {target, type, patch}, or {directory}',
       },
     ),
-    'Patches of what kubeadm writes, as a list or as a directory on the machine.',
+    'Patches for the files that kubeadm writes, as a list or as a directory on the machine.',
     { default: [], example: [{ target: 'kube-apiserver', patch: { spec: { priority: 1000 } } }] },
   ),
   extraDocuments: field(

@@ -58,7 +58,10 @@ export const node = object({
       }),
     ),
     'Taints of the Node when it registers. An empty list means none.',
-    { absent: 'that of kubeadm for the role', example: [{ key: 'dedicated', value: 'gpu', effect: 'NoSchedule' }] },
+    {
+      absent: 'the default of kubeadm for the role',
+      example: [{ key: 'dedicated', value: 'gpu', effect: 'NoSchedule' }],
+    },
   ),
   criSocket: field(
     z.string().regex(/^unix:\/\/\/|^npipe:\/\//, 'not a socket URL, such as unix:///run/containerd/containerd.sock'),
@@ -76,12 +79,12 @@ export const node = object({
     }),
     'When kubeadm pulls its images.',
     {
-      absent: 'that of kubeadm, IfNotPresent; Never with images.archives',
+      absent: 'the default of kubeadm, IfNotPresent; Never with images.archives',
       example: 'IfNotPresent',
     },
   ),
   imagePullSerial: field(z.boolean(), 'Whether kubeadm pulls one image after the other. false needs kubeadm 1.31.', {
-    absent: 'that of kubeadm, true',
+    absent: 'the default of kubeadm, true',
     example: false,
   }),
   kubelet: field(

@@ -36,7 +36,7 @@ export function toRetry(section: z.infer<typeof retryFields> | undefined): Retry
 /** `retry` of a bootstrapper. */
 export const retry = field(
   retryFields,
-  'How often the bootstrapper is tried where the cause of a failure may be temporary.',
+  'How often the bootstrapper is tried if the cause of a failure may be temporary.',
   {
     absent: '3 attempts',
     example: { attempts: 2 },

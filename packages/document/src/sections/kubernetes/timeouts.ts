@@ -25,26 +25,26 @@ export interface ReadyModel {
 
 export const timeouts = object({
   controlPlane: field(duration, 'How long to wait for the components of the control plane.', {
-    absent: 'that of kubeadm, 4m',
+    absent: 'the default of kubeadm, 4m',
     example: '6m',
   }),
   kubelet: field(duration, 'How long to wait for the kubelet. Needs kubeadm 1.31.', {
-    absent: 'that of kubeadm, 4m',
+    absent: 'the default of kubeadm, 4m',
     example: '6m',
   }),
   api: field(duration, 'How long one request to the API server may be retried. Needs kubeadm 1.31.', {
-    absent: 'that of kubeadm, 1m',
+    absent: 'the default of kubeadm, 1m',
     example: '2m',
   }),
   etcd: field(duration, 'How long one request to etcd may be retried. Needs kubeadm 1.32.', {
-    absent: 'that of kubeadm, 2m',
+    absent: 'the default of kubeadm, 2m',
     example: '4m',
   }),
   tlsBootstrap: field(duration, 'How long to wait for the certificate of the kubelet. Needs kubeadm 1.31.', {
-    absent: 'that of kubeadm, 5m',
+    absent: 'the default of kubeadm, 5m',
     example: '10m',
   }),
-  discovery: field(duration, 'How long discovery may take.', { absent: 'that of kubeadm, 5m', example: '10m' }),
+  discovery: field(duration, 'How long discovery may take.', { absent: 'the default of kubeadm, 5m', example: '10m' }),
   overall: field(duration, 'How long the whole run may take.', { default: '30m', example: '20m' }),
 });
 

@@ -60,7 +60,7 @@ const schema = sinkSchema(
       absent: 'the region in topicARN or queueURL, or else that of the machine',
       example: 'eu-west-1',
     }),
-    endpoint: field(httpUrl, 'The URL of SNS, for a VPC endpoint. Not with queueURL, which says where the queue is.', {
+    endpoint: field(httpUrl, 'The URL of SNS, for a VPC endpoint. Not with queueURL, which names the queue.', {
       absent: 'the public endpoint of the region',
       example: 'https://vpce-1a2b3c.sns.eu-west-1.vpce.amazonaws.com',
     }),

@@ -26,7 +26,7 @@ const schema = sinkSchema(
     ),
     environment: field(
       z.record(environmentName, secret),
-      'Environment variables of the program. A value is a secret, written down or by name.',
+      'Environment variables of the program. A value is a secret, given directly or by name.',
       { default: {}, example: { TOKEN: { secret: 'reportToken' } } },
     ),
     ...remoteFields,

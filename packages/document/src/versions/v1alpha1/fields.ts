@@ -196,7 +196,7 @@ export const allowInsecure = field(
 
 export const headers = field(
   z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret),
-  'HTTP headers that are sent with every request. A value is a secret, written down or by name.',
+  'HTTP headers that are sent with every request. A value is a secret, given directly or by name.',
   { default: {}, example: { 'X-Token': { secret: 'apiToken' } } },
 );
 
