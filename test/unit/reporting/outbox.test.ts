@@ -66,6 +66,15 @@ describe('the outbox of a run', () => {
     assert.deepEqual(told, []);
   });
 
+  test('starts the last delivery even while the disk takes longer than a run may wait for it', async () => {
+    const host = Object.assign(memoryHost(), { sync: () => new Promise<never>(() => undefined) });
+    const spool = new Spool(host, ['/spool']);
+    const { box, starts, told } = outbox({ spool });
+    box.push(concluded(1));
+    await box.close(1);
+    assert.deepEqual([starts, told, (await spool.waiting('last')).length], [[true], [], 1]);
+  });
+
   test('leaves the values of secrets in memory, for root only, with one newline', async () => {
     const { box, host } = outbox({ carriedDirectory: '/run/carried' });
     await box.close(60_000);
