@@ -166,6 +166,18 @@ async function bootOrDestroy(machine: Machine, timeoutMs: number | undefined): P
   }
 }
 
+/**
+ * No router advertises anything here, and no cloud has a metadata service: what looks for one gets its answer at once. A kubelet
+ * before 1.29, which has the clouds compiled in (k/k pkg/credentialprovider/aws, cadvisor utils/cloudinfo), would wait 11 s at each start.
+ */
+function networkOf(ip: string): string {
+  return [
+    '[Match]\nName=host0',
+    `[Network]\nAddress=${ip}/24\nGateway=${GATEWAY}\nIPv6AcceptRA=no`,
+    '[Route]\nDestination=169.254.169.254/32\nType=unreachable\n',
+  ].join('\n');
+}
+
 /** What makes a disk this machine's: the files a cloud's first boot would write. */
 function writeIdentity(upper: string, name: string, ip: string, machineId: string | undefined): void {
   writeInto(upper, '/etc/hostname', `${name}\n`);
@@ -173,8 +185,7 @@ function writeIdentity(upper: string, name: string, ip: string, machineId: strin
   writeInto(upper, '/etc/machine-id', `${machineId ?? randomBytes(16).toString('hex')}\n`);
   // There is no name server here: a question is refused at once instead of timing out.
   writeInto(upper, '/etc/resolv.conf', 'nameserver 127.0.0.1\n');
-  const network = `[Match]\nName=host0\n[Network]\nAddress=${ip}/24\nGateway=${GATEWAY}\n`;
-  writeInto(upper, '/etc/systemd/network/10-host0.network', network);
+  writeInto(upper, '/etc/systemd/network/10-host0.network', networkOf(ip));
 }
 
 function writeInto(upper: string, path: string, content: string | Uint8Array): void {
