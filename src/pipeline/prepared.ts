@@ -3,7 +3,7 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
-import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';
+import { checksummedJson, withChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { removeStatus } from '../reporting/status-writer.ts';
@@ -118,12 +118,7 @@ export async function readPrepared(host: QueryHost): Promise<Prepared | undefine
 
 /** Parses the manifest. A manifest with an unexpected or damaged part is ignored. */
 export function parsePrepared(text: string): Prepared | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(withoutChecksum(text) ?? '');
-  } catch {
-    return undefined;
-  }
+  const value = checksummedJson(text);
   if (!isRecord(value) || value.version !== 1) return undefined;
   const { agentVersion, preparedAt, baseSha256 } = value;
   if (typeof agentVersion !== 'string' || typeof preparedAt !== 'string' || typeof baseSha256 !== 'string') {

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { HOOKS_DIRECTORY, HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
-import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';
+import { checksummedJson, withChecksum } from '../host/files/checksum.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
@@ -192,12 +192,7 @@ function keptText(group: HookGroup, { machineId, cloudInstanceId }: Facts): stri
  * not used.
  */
 export function parseKeptHooks(text: string): KeptHooks | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(withoutChecksum(text) ?? '');
-  } catch {
-    return undefined;
-  }
+  const value = checksummedJson(text);
   if (!isRecord(value) || value.version !== 1 || typeof value.machineId !== 'string') return undefined;
   const { machineId, cloudInstanceId, group } = value;
   if (!isRecord(group) || !Array.isArray(group.commands)) return undefined;

@@ -1,5 +1,5 @@
 import { member } from '@machineadm/document/untyped.ts';
-import { withoutChecksum } from '../../host/files/checksum.ts';
+import { checksummedJson } from '../../host/files/checksum.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
 import { GROUP_FILES, idIn } from '../../host/linux/accounts.ts';
 import type { FileStat } from '../../host/seam/host.ts';
@@ -129,7 +129,7 @@ export const RUN_CLAUSES: readonly Clause[] = [
         wrongMode(SUMMARY, stat, 0o644) ??
         (directory === undefined ? undefined : wrongMode('/run/machineadm', directory, 0o755));
       if (wrong !== undefined) return broken(wrong, 'Let only root change it: other users read it.');
-      const summary = parsed(tree.readText(SUMMARY));
+      const summary = checksummedJson(tree.readText(SUMMARY));
       if (summary === undefined) return broken('it is damaged', 'Let only root write it. Run provision again.');
       if ([status.phase, member(summary, 'phase')].some((phase) => phase !== 'Concluded')) {
         return notProven('the run had not concluded when it was read');
@@ -146,7 +146,7 @@ export const RUN_CLAUSES: readonly Clause[] = [
 function statusOf({ tree, isRunning }: Subject): Readonly<Record<string, unknown>> | undefined {
   const text = isRunning ? tree.readText(STATUS) : undefined;
   if (text === undefined) return undefined;
-  const value = parsed(text);
+  const value = checksummedJson(text);
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
@@ -172,15 +172,6 @@ function wrongGroup(tree: RootTree, path: string, { gid }: FileStat): string | u
   const ids = GROUP_FILES.map((file) => idIn(tree.readText(file) ?? '', GROUP));
   const group = ids.find((id) => id !== undefined) ?? 0;
   return gid === 0 || gid === group ? undefined : `${path} belongs to group ${gid}`;
-}
-
-/** The value of a JSON text with or without a checksum; undefined where it is damaged. */
-function parsed(text: string | undefined): unknown {
-  try {
-    return JSON.parse(withoutChecksum(text ?? '') ?? '');
-  } catch {
-    return undefined;
-  }
 }
 
 /** What is below a directory of root and is not root's, is a link, or is open to others without being meant for them. */

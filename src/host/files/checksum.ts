@@ -34,6 +34,15 @@ export function withoutChecksum(text: string): string | undefined {
   return name === NAME ? undefined : text;
 }
 
+/** The value of a JSON text with or without a checksum; undefined where it is damaged, or there is none. */
+export function checksummedJson(text: string | undefined): unknown {
+  try {
+    return JSON.parse(withoutChecksum(text ?? '') ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
 function hex(sum: number): string {
   return sum.toString(16).padStart(8, '0');
 }

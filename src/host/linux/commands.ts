@@ -1,12 +1,10 @@
 import { constants } from 'node:os';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { ChildStreams } from '../processes/child-streams.ts';
 import { commandAborted, moreDescriptors } from '../processes/commands.ts';
 import { commandKilled } from '../processes/killed.ts';
-import { keyBlockHider, LineSplitter, Tail } from '../processes/output.ts';
+
 import type { Command, CommandResult } from '../seam/host.ts';
 import { anonymousFile } from './anonymous-file.ts';
 import { dropKeptDirectories } from './directories.ts';
@@ -15,7 +13,6 @@ import { outOfMemoryKills, outOfMemorySince } from './out-of-memory.ts';
 import { groupEnded, signalGroup } from './processes.ts';
 import { which } from './read.ts';
 
-const KEPT_OUTPUT_BYTES = 1024 * 1024;
 /** Time between SIGTERM and SIGKILL for a group, and then for its end. */
 const END_GRACE_MS = 5_000;
 /**
@@ -80,10 +77,11 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
     ],
   });
   const run = new Supervision(command, child.pid);
-  const stdout = run.collect(child.stdout, 'stdout');
-  const stderr = run.collect(child.stderr, 'stderr');
-  run.readDescriptor(child.stdio);
-  if (child.stdin !== null && typeof command.input === 'object') void run.feed(child.stdin, command.input);
+  const { streams } = run;
+  const stdout = streams.collect(child.stdout, 'stdout');
+  const stderr = streams.collect(child.stderr, 'stderr');
+  streams.readDescriptor(child.stdio);
+  if (child.stdin !== null && typeof command.input === 'object') void streams.feed(child.stdin, command.input);
   run.watch();
 
   child.nodeChildProcess.once('exit', () => {
@@ -116,58 +114,15 @@ class Supervision {
   timedOut = false;
   readonly #command: Command;
   readonly #group: number | undefined;
-  readonly #splitters: LineSplitter[] = [];
+  readonly streams: ChildStreams;
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
-  #bytesRead = 0;
-  #failure: { readonly error: unknown } | undefined;
   #ending: Promise<void> | undefined;
 
   constructor(command: Command, group: number | undefined) {
     this.#command = command;
     this.#group = group;
-  }
-
-  /** Keeps the tail of a stream and passes on its lines, redacted. */
-  collect(stream: Readable | null, name: 'stdout' | 'stderr'): Tail {
-    const tail = new Tail(KEPT_OUTPUT_BYTES);
-    const { onLine } = this.#command;
-    const hide = keyBlockHider();
-    const lines = onLine === undefined ? undefined : this.#splitter((line) => onLine(name, redact(hide(line))));
-    stream?.on('data', (bytes: Uint8Array) => {
-      this.#bytesRead += bytes.length;
-      tail.write(bytes);
-      if (lines !== undefined) this.#guard(() => lines.write(bytes));
-    });
-    return tail;
-  }
-
-  /** The lines of the extra descriptor are an internal protocol, so they are passed on unchanged. */
-  readDescriptor(stdio: readonly unknown[]): void {
-    const extra = this.#command.onDescriptorLine;
-    if (extra === undefined) return;
-    const stream = stdio[extra.descriptor];
-    const lines = this.#splitter(extra.line);
-    if (stream instanceof Readable) stream.on('data', (bytes: Uint8Array) => this.#guard(() => lines.write(bytes)));
-  }
-
-  /** Passes the child its input. A child may stop reading early; a failing source is an error. */
-  async feed(stdin: NodeJS.WritableStream, source: AsyncIterable<Uint8Array>): Promise<void> {
-    const fail = (error: unknown): void => this.#fail(error);
-    // Only errors of the source itself count: the end of the child throws EPIPE into a generator, too.
-    async function* guarded(): AsyncGenerator<Uint8Array> {
-      const iterator = source[Symbol.asyncIterator]();
-      try {
-        for (;;) {
-          const next = await iterator.next().catch(fail);
-          if (next === undefined || next.done) return;
-          yield next.value;
-        }
-      } finally {
-        await iterator.return?.();
-      }
-    }
-    await pipeline(Readable.from(guarded(), { objectMode: false }), stdin).catch(() => undefined);
+    this.streams = new ChildStreams(command, () => this.#endGroup());
   }
 
   watch(): void {
@@ -193,11 +148,11 @@ class Supervision {
   /** Releases pipes that another process still holds; ended ones have closed already. */
   async stopReading(streams: readonly ({ destroy(): unknown } | null | undefined)[]): Promise<void> {
     for (let round = 0; round < SILENCES_AT_MOST; round += 1) {
-      const before = this.#bytesRead;
+      const before = this.streams.bytesRead;
       await sleep(SILENCE_MS, undefined, { ref: false });
       // An event loop that was blocked for so long has not polled the pipes yet; one turn later it has.
       await nextTurn();
-      if (this.#bytesRead === before) break;
+      if (this.streams.bytesRead === before) break;
     }
     for (const stream of streams) stream?.destroy();
   }
@@ -205,37 +160,15 @@ class Supervision {
   /** After the last output: passes on unfinished lines, and waits for the end of a group that is being ended. */
   async end(): Promise<void> {
     this.exited();
-    for (const splitter of this.#splitters) this.#guard(() => splitter.end());
+    const failure = this.streams.end();
     await this.#ending;
-    if (this.#failure === undefined) return;
-    const { error } = this.#failure;
-    throw error instanceof MachineadmError ? error : failed(this.#command, error);
-  }
-
-  #splitter(line: (line: string) => void): LineSplitter {
-    const splitter = new LineSplitter(line);
-    this.#splitters.push(splitter);
-    return splitter;
+    if (failure !== undefined) throw failure;
   }
 
   readonly #abort = (): void => {
     const { signal } = this.#command;
-    if (signal !== undefined) this.#fail(commandAborted(this.#command, signal));
+    if (signal !== undefined) this.streams.fail(commandAborted(this.#command, signal));
   };
-
-  /** A listener that throws must not become an uncaught exception of the event loop. */
-  #guard(action: () => void): void {
-    try {
-      action();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  #fail(error: unknown): void {
-    this.#failure ??= { error };
-    this.#endGroup();
-  }
 
   #endGroup(): void {
     if (this.#group === undefined || this.#ended) return;
@@ -256,17 +189,5 @@ function notStarted(program: string, why: string, cause?: unknown): MachineadmEr
     summary: `${program} could not be started: ${why}`,
     remedy: `Install ${program}, or check that it can be executed ("${program}" in a root shell).`,
     cause,
-  });
-}
-
-function failed(command: Command, error: unknown): MachineadmError {
-  const text = redact(errorMessage(error));
-  const evidence: Evidence[] = [{ source: command.program, text }];
-  return new MachineadmError({
-    reason: 'HostStepFailed',
-    summary: `${command.program} was killed: its input or output could not be handled`,
-    remedy: 'Look at the evidence; if it names a file, check that it can be read.',
-    evidence,
-    cause: error,
   });
 }

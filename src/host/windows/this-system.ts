@@ -1,16 +1,13 @@
 import { spawn } from 'node:child_process';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import { ChildStreams } from '../processes/child-streams.ts';
 import { commandAborted, moreDescriptors } from '../processes/commands.ts';
-import { keyBlockHider, LineSplitter, Tail } from '../processes/output.ts';
 import type { Command, CommandResult } from '../seam/host.ts';
 import { cleanEnvironment, DRIVE, SYSTEM32, windowsPath } from './paths.ts';
 import type { WindowsSystem } from './system.ts';
 
-const KEPT_OUTPUT_BYTES = 1024 * 1024;
 /** As on Linux: for a command that was ended because of its timeout and exited with success. */
 const TIMED_OUT_STATUS = 124;
 /** How long background children may keep our pipes open after the command has ended. */
@@ -40,44 +37,10 @@ async function runCommand(command: Command, recorder?: ProcessRecorder): Promise
     windowsHide: true,
     stdio: ['pipe', 'pipe', 'pipe', ...moreDescriptors(command)],
   });
-  let failure: unknown;
-  const fail = (error: unknown): void => {
-    failure ??= error;
-    void endTree(child.pid);
-  };
-  const guarded = (action: () => void): void => {
-    try {
-      action();
-    } catch (error) {
-      fail(error);
-    }
-  };
-  const splitters: LineSplitter[] = [];
-  const split = (line: (text: string) => void): LineSplitter => {
-    const splitter = new LineSplitter(line);
-    splitters.push(splitter);
-    return splitter;
-  };
-  const collect = (stream: Readable | null, name: 'stdout' | 'stderr'): Tail => {
-    const tail = new Tail(KEPT_OUTPUT_BYTES);
-    const { onLine } = command;
-    const hide = keyBlockHider();
-    const lines = onLine === undefined ? undefined : split((line) => onLine(name, redact(hide(line))));
-    stream?.on('data', (bytes: Uint8Array) => {
-      tail.write(bytes);
-      if (lines !== undefined) guarded(() => lines.write(bytes));
-    });
-    return tail;
-  };
-  const stdout = collect(child.stdout, 'stdout');
-  const stderr = collect(child.stderr, 'stderr');
-  const extra = command.onDescriptorLine;
-  const extraStream = extra === undefined ? undefined : child.stdio[extra.descriptor];
-  if (extra !== undefined && extraStream instanceof Readable) {
-    const lines = split(extra.line);
-    extraStream.on('data', (bytes: Uint8Array) => guarded(() => lines.write(bytes)));
-  }
-
+  const streams = new ChildStreams(command, () => void endTree(child.pid));
+  const stdout = streams.collect(child.stdout, 'stdout');
+  const stderr = streams.collect(child.stderr, 'stderr');
+  streams.readDescriptor(child.stdio);
   let timedOut = false;
   const timer =
     command.timeoutMs === undefined
@@ -87,15 +50,18 @@ async function runCommand(command: Command, recorder?: ProcessRecorder): Promise
           void endTree(child.pid);
         }, command.timeoutMs);
   const onAbort = (): void => {
-    if (command.signal !== undefined) fail(commandAborted(command, command.signal));
+    if (command.signal !== undefined) streams.fail(commandAborted(command, command.signal));
   };
   command.signal?.addEventListener('abort', onAbort, { once: true });
   if (command.supervised === true && child.pid !== undefined) recorder?.started(child.pid);
-  void feed(child.stdin, command.input, fail);
+  // A child may stop reading early.
+  child.stdin?.on('error', () => {});
+  if (typeof command.input === 'object' && child.stdin !== null) void streams.feed(child.stdin, command.input);
+  else child.stdin?.end(command.input ?? '');
   try {
     const status = await ended(child);
-    if (failure !== undefined) throw failed(command, failure);
-    for (const splitter of splitters) splitter.end();
+    const failure = streams.end();
+    if (failure !== undefined) throw failure;
     return {
       status: timedOut && status === 0 ? TIMED_OUT_STATUS : status,
       stdout: stdout.text(),
@@ -135,33 +101,6 @@ function ended(child: ReturnType<typeof spawn>): Promise<number> {
       for (const stream of child.stdio) stream?.destroy();
     });
   });
-}
-
-async function feed(
-  stdin: NodeJS.WritableStream | null,
-  input: Command['input'],
-  fail: (error: unknown) => void,
-): Promise<void> {
-  if (stdin === null) return;
-  // A child may stop reading early.
-  stdin.on('error', () => {});
-  if (input === undefined || typeof input === 'string') {
-    stdin.end(input ?? '');
-    return;
-  }
-  async function* guarded(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const iterator = source[Symbol.asyncIterator]();
-    try {
-      for (;;) {
-        const next = await iterator.next().catch(fail);
-        if (next === undefined || next.done) return;
-        yield next.value;
-      }
-    } finally {
-      await iterator.return?.();
-    }
-  }
-  await pipeline(Readable.from(guarded(input), { objectMode: false }), stdin).catch(() => undefined);
 }
 
 function failed(command: Command, error: unknown): MachineadmError {

@@ -1,7 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { API_SERVER_TRANSACTION } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
+import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
+import { type KeptFile, keepFiles, parseKeptFiles, restoreFiles } from '../../host/files/kept-files.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 
 /** Stored beside the files that it keeps, and restricted to root like them. */
@@ -16,24 +17,13 @@ export interface Transaction {
   readonly processes: readonly string[];
 }
 
-interface KeptFile {
-  readonly path: string;
-  readonly content: string | undefined;
-  readonly mode: number;
-}
-
 /** Saves the current files. Durable before it returns. */
 export async function beginTransaction(
   host: Host,
   paths: readonly string[],
   facts: Omit<Transaction, 'files'>,
 ): Promise<Transaction> {
-  const files: KeptFile[] = [];
-  for (const path of new Set(paths)) {
-    const [content, stat] = [await host.readText(path), await host.stat(path)];
-    files.push({ path, content, mode: stat?.mode ?? 0o600 });
-  }
-  const transaction: Transaction = { ...facts, files };
+  const transaction: Transaction = { ...facts, files: await keepFiles(host, paths) };
   await host.writeFile({ path: TRANSACTION, content: withChecksum(JSON.stringify(transaction)), mode: 0o600 });
   await host.sync(TRANSACTION);
   return transaction;
@@ -43,39 +33,21 @@ export async function beginTransaction(
 export async function readTransaction(host: QueryHost): Promise<Transaction | undefined> {
   const source = await host.readText(TRANSACTION);
   if (source === undefined) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(withoutChecksum(source) ?? '');
-  } catch {
-    throw unreadable();
-  }
+  const value = checksummedJson(source);
   const [files, cluster, processes] = [
-    member(value, 'files'),
+    parseKeptFiles(member(value, 'files')),
     text(member(value, 'cluster')),
     member(value, 'processes'),
   ];
   const isPid = (pid: unknown): pid is string => typeof pid === 'string';
-  if (!Array.isArray(files) || cluster === undefined || !Array.isArray(processes) || !processes.every(isPid))
+  if (files === undefined || cluster === undefined || !Array.isArray(processes) || !processes.every(isPid))
     throw unreadable();
-  return {
-    cluster,
-    processes,
-    files: files.map((file: unknown) => {
-      const [path, content, mode] = [text(member(file, 'path')), member(file, 'content'), member(file, 'mode')];
-      // A file without content is removed on restore, so a file that cannot be read must not count as missing.
-      if (path === undefined || typeof mode !== 'number') throw unreadable();
-      if (content !== undefined && typeof content !== 'string') throw unreadable();
-      return { path, content, mode };
-    }),
-  };
+  return { cluster, processes, files };
 }
 
 /** Restores everything, the manifest last (`paths` end with it), because it makes the kubelet read the other files. */
 export async function restore(host: Host, { files }: Transaction): Promise<void> {
-  for (const { path, content, mode } of files) {
-    if (content === undefined) await host.removeFile(path);
-    else await host.writeFile({ path, content, mode });
-  }
+  await restoreFiles(host, files);
   await host.sync('/etc/kubernetes');
 }
 

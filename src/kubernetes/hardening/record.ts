@@ -1,7 +1,7 @@
 import { CONTROL_IDS, HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
+import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
 /** The hardening that was applied to this machine, so that an audit needs no document. Contains no secret. */
@@ -14,14 +14,8 @@ export function recordText(hardening: HardeningModel): string {
 
 /** The section that this machine was provisioned with; undefined = none, or it cannot be parsed. */
 export async function readRecord(host: QueryHost): Promise<HardeningModel | undefined> {
-  const source = await host.readText(HARDENING_RECORD);
-  if (source === undefined) return undefined;
-  let content: unknown;
-  try {
-    content = JSON.parse(withoutChecksum(source) ?? '');
-  } catch {
-    return undefined;
-  }
+  const content = checksummedJson(await host.readText(HARDENING_RECORD));
+  if (content === undefined) return undefined;
   const strings = (value: unknown): readonly string[] =>
     Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
   const known: readonly string[] = CONTROL_IDS;

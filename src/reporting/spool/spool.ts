@@ -1,7 +1,7 @@
 import { isRecord } from '@machineadm/document/shape.ts';
 import { type ReportEvent, truncateEvent } from '@machineadm/status/event.ts';
 import { isEvent } from '@machineadm/status/shapes.ts';
-import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
+import { checksummedJson, withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
 import type { Host } from '../../host/seam/host.ts';
 
 /** Where events wait: on disk or, if that cannot be written, in memory. */
@@ -127,13 +127,8 @@ export class Spool {
 
   /** The event; undefined when it does not exist, or is damaged. */
   async read({ path }: SpooledEvent): Promise<ReportEvent | undefined> {
-    const text = await this.#host.readText(path);
-    try {
-      const value: unknown = JSON.parse(withoutChecksum(text ?? '') ?? '');
-      return isEvent(value) ? value : undefined;
-    } catch {
-      return undefined;
-    }
+    const value = checksummedJson(await this.#host.readText(path));
+    return isEvent(value) ? value : undefined;
   }
 
   async remove({ path }: SpooledEvent): Promise<void> {
@@ -251,12 +246,7 @@ const PLAUSIBLE_SINCE = Date.parse('2025-01-01T00:00:00Z');
 
 /** undefined: it is damaged or missing. */
 function parseState(text: string): SinkState | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(withoutChecksum(text) ?? '');
-  } catch {
-    return undefined;
-  }
+  const value = checksummedJson(text);
   if (!isRecord(value)) return undefined;
   const { failures, lastError, refused, lost, told, unreadable } = value;
   if (typeof failures !== 'number' || typeof refused !== 'number' || typeof lost !== 'number') return undefined;

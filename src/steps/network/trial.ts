@@ -4,7 +4,8 @@ import type { NetworkModel } from '@machineadm/document/model.ts';
 import { NETWORK_TRIAL } from '@machineadm/document/ownership/paths.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
+import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
+import { type KeptFile, keepFiles, parseKeptFiles, restoreFiles } from '../../host/files/kept-files.ts';
 import { defaultInterfaces } from '../../host/linux/node-addresses.ts';
 import { probeTcp } from '../../host/network/reachability.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
@@ -32,8 +33,7 @@ export interface NetworkChange {
 /** How the network was before a change that is not confirmed yet. */
 export interface Trial {
   readonly tool: NetworkModel['tool'];
-  /** Each file as it was; without content: there was none. */
-  readonly files: readonly (Omit<WantedFile, 'content'> & { readonly content: string | undefined })[];
+  readonly files: readonly KeptFile[];
   readonly hadDefaultRoute: boolean;
 }
 
@@ -68,12 +68,8 @@ export async function confirm(host: Host): Promise<void> {
 }
 
 async function beginTrial(host: Host, { desired, write, remove }: NetworkChange, earlier?: Trial): Promise<Trial> {
-  const files: Trial['files'][number][] = [];
   const paths = [...write.map(({ path }) => path), ...remove, ...(earlier?.files ?? []).map(({ path }) => path)];
-  for (const path of new Set(paths)) {
-    const [content, stat] = [await host.readText(path), await host.stat(path)];
-    files.push({ path, content, mode: stat?.mode ?? 0o600, gid: stat?.gid ?? 0 });
-  }
+  const files = await keepFiles(host, paths);
   const hadDefaultRoute = earlier?.hadDefaultRoute ?? (await defaultInterfaces(host)).length > 0;
   const trial: Trial = { tool: desired.tool, files, hadDefaultRoute };
   await host.writeFile({ path: NETWORK_TRIAL, content: withChecksum(JSON.stringify(trial)), mode: 0o600 });
@@ -97,10 +93,7 @@ async function endTrial(host: Host, trial: Trial, written: readonly NetworkFile[
 }
 
 async function restore(host: Host, { files }: Trial): Promise<void> {
-  for (const { path, content, mode, gid } of files) {
-    if (content === undefined) await host.removeFile(path);
-    else await host.writeFile({ path, content, mode, gid });
-  }
+  await restoreFiles(host, files);
   await host.sync('/etc');
 }
 
@@ -108,29 +101,14 @@ async function restore(host: Host, { files }: Trial): Promise<void> {
 export async function readTrial(host: QueryHost): Promise<Trial | undefined> {
   const source = await host.readText(NETWORK_TRIAL);
   if (source === undefined) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(withoutChecksum(source) ?? '');
-  } catch {
-    throw unreadable();
-  }
+  const value = checksummedJson(source);
   const [tool, files, hadDefaultRoute] = [
     text(member(value, 'tool')),
-    member(value, 'files'),
+    parseKeptFiles(member(value, 'files')),
     member(value, 'hadDefaultRoute'),
   ];
-  if (!isTool(tool) || !Array.isArray(files) || typeof hadDefaultRoute !== 'boolean') throw unreadable();
-  return {
-    tool,
-    hadDefaultRoute,
-    files: files.map((file: unknown) => {
-      const [path, content, mode, gid] = ['path', 'content', 'mode', 'gid'].map((name) => member(file, name));
-      // Without content the file is removed: one that cannot be read must not be taken for one that was not there.
-      if (typeof path !== 'string' || typeof mode !== 'number' || typeof gid !== 'number') throw unreadable();
-      if (content !== undefined && typeof content !== 'string') throw unreadable();
-      return { path, content, mode, gid };
-    }),
-  };
+  if (!isTool(tool) || files === undefined || typeof hadDefaultRoute !== 'boolean') throw unreadable();
+  return { tool, hadDefaultRoute, files };
 }
 
 function isTool(tool: string | undefined): tool is NetworkModel['tool'] {
