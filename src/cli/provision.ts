@@ -12,6 +12,7 @@ import type { DocumentOptions } from './options.ts';
 import { printMessage, printNotice, printObject, printPaintedReport } from './output.ts';
 import { openProgress } from './progress.ts';
 import { usesColor } from './terminal.ts';
+import { interrupted } from './until-signal.ts';
 
 /** The longest time of a timer in Node: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -57,7 +58,7 @@ export async function provision(
     titleOf: stepTitle,
   });
   const stop = new AbortController();
-  const onSignal = (signal: NodeJS.Signals) => stop.abort(interrupted(signal));
+  const onSignal = (signal: NodeJS.Signals) => stop.abort(interrupted('the run', signal));
   const timer =
     timeoutMs === undefined
       ? undefined
@@ -127,15 +128,6 @@ function timedOut(timeoutMs: number): MachineadmError {
     reason: 'DeadlinePassed',
     summary: `the run did not end within ${formatDuration(timeoutMs)} (--timeout)`,
     remedy: 'Look at what it waited for. What was done stays; run it again with a longer --timeout, and it continues.',
-    retryable: true,
-  });
-}
-
-function interrupted(signal: NodeJS.Signals): MachineadmError {
-  return new MachineadmError({
-    reason: 'Interrupted',
-    summary: `the run was ended by ${signal === 'SIGINT' ? 'Ctrl-C (SIGINT)' : signal}`,
-    remedy: 'Run it again: it resumes where it stopped.',
     retryable: true,
   });
 }

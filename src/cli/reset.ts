@@ -3,7 +3,7 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { describeReset, type ResetPlan, reset } from '../commands/reset.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
-import { untilSignal } from './until-signal.ts';
+import { interrupted, untilSignal } from './until-signal.ts';
 
 export interface ResetOptions {
   readonly leaveFiles?: true;
@@ -26,7 +26,7 @@ export async function resetCommand(options: ResetOptions): Promise<number> {
         },
         line: (text) => printNotice(oneLine(text)),
       }),
-    interrupted,
+    (signal) => interrupted('the reset', signal),
   );
   if (options.output !== 'text')
     await printData(options.output, 'ResetResult', { done: done !== undefined, actions: shown });
@@ -58,13 +58,4 @@ async function mayProceed(plan: ResetPlan, options: ResetOptions): Promise<boole
   } finally {
     terminal.close();
   }
-}
-
-function interrupted(signal: NodeJS.Signals): MachineadmError {
-  return new MachineadmError({
-    reason: 'Interrupted',
-    summary: `the reset was ended by ${signal === 'SIGINT' ? 'Ctrl-C (SIGINT)' : signal}`,
-    remedy: 'Run it again: it resumes where it stopped.',
-    retryable: true,
-  });
 }

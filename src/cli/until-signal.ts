@@ -1,3 +1,5 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
+
 /**
  * Does the work until SIGTERM or SIGINT aborts it. Afterwards these signals do again what they did before.
  */
@@ -15,4 +17,14 @@ export async function untilSignal<T>(
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);
   }
+}
+
+/** The reason of `what` that a signal ended: "the run". */
+export function interrupted(what: string, signal: NodeJS.Signals): MachineadmError {
+  return new MachineadmError({
+    reason: 'Interrupted',
+    summary: `${what} was ended by ${signal === 'SIGINT' ? 'Ctrl-C (SIGINT)' : signal}`,
+    remedy: 'Run it again: it resumes where it stopped.',
+    retryable: true,
+  });
 }

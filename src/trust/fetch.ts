@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type FileIdentity, identify, placeVerified } from '../host/files/release-files.ts';
 import { type AttemptOptions, tryInOrder } from './attempts.ts';
 import { DIRECTORY_MANIFEST, type VerifiedDirectory, verifyDirectory } from './directory.ts';
 import { extendTrustMemory, readTrustMemory, type TrustMemory, withMemory } from './memory.ts';
 import { trustOfMirror } from './mirror.ts';
 import { verifyProvenance } from './provenance.ts';
-import { looksLikeWebPage, refusal } from './refusals.ts';
+import { looksLikeWebPage, refusal, usageOf } from './refusals.ts';
 import {
   LIST,
   LIST_BUNDLE,
@@ -73,7 +72,7 @@ export async function fetchRelease(
   options: AttemptOptions,
 ): Promise<Fetched> {
   const { version, to } = wish;
-  if (!isReleaseVersion(version)) throw usage(`"${version}" is not a version like 1.4.0`);
+  if (!isReleaseVersion(version)) throw usageOf('fetch', `"${version}" is not a version like 1.4.0`);
   return tryInOrder(
     sources,
     async (source, left) => {
@@ -125,13 +124,14 @@ export async function fetchFiles(
 ): Promise<Fetched> {
   const { names, sha256, to } = wish;
   for (const name of names) {
-    if (!/^[A-Za-z0-9][\w.+-]*(\/[A-Za-z0-9][\w.+-]*)*\/?$/.test(name)) throw usage(`"${name}" is not a plain name`);
+    if (!/^[A-Za-z0-9][\w.+-]*(\/[A-Za-z0-9][\w.+-]*)*\/?$/.test(name))
+      throw usageOf('fetch', `"${name}" is not a plain name`);
   }
   if (
     sha256 !== undefined &&
     (names.some((name) => name.endsWith('/')) || names.length !== 1 || !/^[0-9a-f]{64}$/.test(sha256))
   ) {
-    throw usage('--sha256 takes 64 lower-case hexadecimal digits, for one file');
+    throw usageOf('fetch', '--sha256 takes 64 lower-case hexadecimal digits, for one file');
   }
   return tryInOrder(
     sources,
@@ -309,12 +309,4 @@ function identityOf(bytes: Uint8Array): FileIdentity {
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
-}
-
-function usage(problem: string): MachineadmError {
-  return new MachineadmError({
-    reason: 'DownloadInvalid',
-    summary: problem,
-    remedy: 'See machineadm fetch --help.',
-  });
 }

@@ -53,3 +53,12 @@ export function looksLikeWebPage(head: Uint8Array): boolean {
     Buffer.from(head.subarray(0, 256)).toString('utf8'),
   );
 }
+
+/** Arguments of a command that do not fit. */
+export function usageOf(command: 'fetch' | 'verify', problem: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'DownloadInvalid',
+    summary: problem,
+    remedy: `See machineadm ${command} --help.`,
+  });
+}

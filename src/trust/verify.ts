@@ -1,10 +1,9 @@
 import { basename, dirname, join } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type FileIdentity, fileExists, identify, piecesOf, readSmallFile } from '../host/files/release-files.ts';
 import { DIRECTORY_MANIFEST, expiry, manifestOf } from './directory.ts';
 import { releaseIn } from './mirror.ts';
 import { verifyProvenance } from './provenance.ts';
-import { refusal } from './refusals.ts';
+import { refusal, usageOf } from './refusals.ts';
 import {
   LIST,
   LIST_BUNDLE,
@@ -53,9 +52,9 @@ export async function verifyFiles(
   now: Date,
 ): Promise<readonly VerifiedFile[]> {
   const given = [proof.sha256, proof.signature, proof.bundle, proof.list].filter((one) => one !== undefined);
-  if (given.length > 1) throw usage('give one of --sha256, --signature, --bundle and --list');
+  if (given.length > 1) throw usageOf('verify', 'give one of --sha256, --signature, --bundle and --list');
   if (proof.list === undefined && given.length > 0 && paths.length > 1)
-    throw usage('a digest or signature is of one file');
+    throw usageOf('verify', 'a digest or signature is of one file');
   const verified: VerifiedFile[] = [];
   for (const path of paths) verified.push(await verifyFile(path, proof, trust, now));
   return verified;
@@ -63,9 +62,10 @@ export async function verifyFiles(
 
 async function verifyFile(path: string, proof: Proof, trust: TrustStore, now: Date): Promise<VerifiedFile> {
   const found = await identify(path);
-  if (found === undefined) throw usage(`there is no file ${path}`);
+  if (found === undefined) throw usageOf('verify', `there is no file ${path}`);
   if (proof.sha256 !== undefined) {
-    if (!/^[0-9a-f]{64}$/.test(proof.sha256)) throw usage('--sha256 takes 64 lower-case hexadecimal digits');
+    if (!/^[0-9a-f]{64}$/.test(proof.sha256))
+      throw usageOf('verify', '--sha256 takes 64 lower-case hexadecimal digits');
     mustBe(path, found, proof.sha256);
     return { ...found, path, by: 'the digest given', signedBy: undefined, warnings: [] };
   }
@@ -90,7 +90,7 @@ async function byList(
 ): Promise<VerifiedFile> {
   const list = proof.list ?? join(dirname(path), LIST);
   const directory = dirname(list);
-  if (basename(list) !== LIST) throw usage(`a list is a file of the name ${LIST}`);
+  if (basename(list) !== LIST) throw usageOf('verify', `a list is a file of the name ${LIST}`);
   const release = (await fileExists(join(directory, MANIFEST))) ? await releaseIn(directory, trust, now) : undefined;
   if (proof.version !== undefined && release?.manifest.version !== proof.version) {
     const holds = release === undefined ? 'no release' : `the release ${release.manifest.version}`;
@@ -158,15 +158,7 @@ function mustBe(path: string, found: FileIdentity, sha256: string): void {
 }
 
 async function small(path: string): Promise<Uint8Array> {
-  const bytes = await readSmallFile(path, SMALL, () => usage(`${path} is too large for what it should be`));
-  if (bytes === undefined) throw usage(`there is no file ${path}`);
+  const bytes = await readSmallFile(path, SMALL, () => usageOf('verify', `${path} is too large for what it should be`));
+  if (bytes === undefined) throw usageOf('verify', `there is no file ${path}`);
   return bytes;
-}
-
-function usage(problem: string): MachineadmError {
-  return new MachineadmError({
-    reason: 'DownloadInvalid',
-    summary: problem,
-    remedy: 'See machineadm verify --help.',
-  });
 }

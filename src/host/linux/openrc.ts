@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, ServiceManager, ServiceState } from '../seam/host.ts';
+import { ABSENT_SERVICE } from '../services/absent.ts';
 import { serviceLog } from '../services/log.ts';
 import { runCommand } from './commands.ts';
 import { isRunning, readProcess } from './processes.ts';
@@ -34,16 +35,6 @@ const STATUS: Readonly<Record<number, string>> = {
   64: 'unsupervised',
 };
 
-const ABSENT: ServiceState = {
-  exists: false,
-  active: false,
-  enabled: false,
-  masked: false,
-  detail: 'not-found',
-  pid: undefined,
-  startedAtMs: undefined,
-};
-
 /**
  * True where OpenRC has booted this machine: the same test as in its own scripts (sh/openrc-run.sh.in, verify_boot),
  * except in a chroot that sees the /run of its host.
@@ -61,13 +52,13 @@ export function openrcName(name: string): string {
 export async function openrcServiceState(name: string): Promise<ServiceState> {
   const service = openrcName(name);
   const script = await stat(`${SCRIPTS}/${service}`);
-  if (script === undefined) return ABSENT;
+  if (script === undefined) return ABSENT_SERVICE;
   // A script that is not executable cannot be started; OpenRC has no other way to mask it.
   const masked = script.type === 'file' && (script.mode & 0o111) === 0;
   const enabled = (await runlevelsOf(service)).some((level) => BOOT_RUNLEVELS.includes(level));
   const started = (await stat(`${STATE}/started/${service}`)) !== undefined;
   // Its status is not available; a service started before it was masked continues.
-  if (masked) return { ...ABSENT, exists: true, active: started, enabled, masked, detail: 'masked' };
+  if (masked) return { ...ABSENT_SERVICE, exists: true, active: started, enabled, masked, detail: 'masked' };
   const { status } = await runCommand({
     program: 'rc-service',
     args: ['--nocolor', service, 'status'],
@@ -207,7 +198,7 @@ async function failed(command: string, name: string, what: string, result: Comma
   const service = openrcName(name);
   // The logs are evidence; a failure to read them must not hide the actual failure.
   const log = await serviceLog({ stat, readRange }, service, EVIDENCE_LINES).catch(() => []);
-  const state = await openrcServiceState(name).catch(() => ABSENT);
+  const state = await openrcServiceState(name).catch(() => ABSENT_SERVICE);
   const why = state.masked
     ? 'its script is not executable (it is masked)'
     : !state.exists

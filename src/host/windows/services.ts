@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost, ServiceManager, ServiceState } from '../seam/host.ts';
+import { ABSENT_SERVICE } from '../services/absent.ts';
 import { DRIVE } from './paths.ts';
 import { askScript, readAnswer, scriptInput } from './powershell.ts';
 import { CHANGE_SERVICE, SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';
@@ -33,17 +34,7 @@ export async function serviceState(host: Pick<QueryHost, 'query'>, name: string)
 
 /** Throws `HostStepFailed` for an invalid answer. */
 function toState(answer: unknown): ServiceState {
-  if (member(answer, 'exists') === false) {
-    return {
-      exists: false,
-      active: false,
-      enabled: false,
-      masked: false,
-      detail: 'not-found',
-      pid: undefined,
-      startedAtMs: undefined,
-    };
-  }
+  if (member(answer, 'exists') === false) return ABSENT_SERVICE;
   const [state, mode, pid] = [text(member(answer, 'state')), text(member(answer, 'startMode')), member(answer, 'pid')];
   if (state === undefined || mode === undefined) throw notTold();
   const startedAt = Date.parse(text(member(answer, 'startedAt')) ?? '');
