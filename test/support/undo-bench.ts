@@ -29,11 +29,11 @@ const KILLED = new Error('killed');
 export class Killer {
   /** Events so far. */
   events = 0;
-  readonly #at: number;
+  /** The number of the event after which nothing happens any more. */
+  readonly at: number;
 
-  /** @param at number of the event after which nothing happens any more; undefined: never */
   constructor(at?: number) {
-    this.#at = at ?? Number.POSITIVE_INFINITY;
+    this.at = at ?? Number.POSITIVE_INFINITY;
   }
 
   journal(journal: MemoryJournal): MemoryJournal {
@@ -74,7 +74,7 @@ export class Killer {
   }
 
   get isDead(): boolean {
-    return this.events >= this.#at;
+    return this.events >= this.at;
   }
 
   #event<Result>(act: () => Result): Result {

@@ -9,6 +9,7 @@ import { type MembershipEvidence, memberIdOfData } from '../../../src/kubernetes
 import { agent } from '../../support/agent.ts';
 import { type ApiServer, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';
 import { type EtcdCluster, etcdUnavailable, type Member, startEtcdCluster } from '../../support/etcd-cluster.ts';
+import { EVERY_KILL, killPoints } from '../../support/kill-points.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { provision } from '../../support/provision.ts';
 
@@ -39,12 +40,6 @@ function put(path: string, content: string): void {
 }
 
 const withoutTimes = (members: readonly Member[]) => members.map(({ ID, name, peerURLs }) => ({ ID, name, peerURLs }));
-
-/** From the start of kubeadm on; all records with MACHINEADM_E2E=all: each kill is a process of its own. */
-function killPoints(kinds: readonly string[]): readonly number[] {
-  const all = kinds.slice(1).map((_, index) => index + 1);
-  return process.env.MACHINEADM_E2E === 'all' ? all : all.filter((nth) => nth > kinds.lastIndexOf('started'));
-}
 
 inThrowAwayMachine(import.meta.filename, () => {
   describe('three control planes on real etcd', { skip: etcdUnavailable() ?? false }, () => {
@@ -279,7 +274,10 @@ inThrowAwayMachine(import.meta.filename, () => {
           `strace -f -qq -o /dev/null -e trace=fdatasync -e inject=fdatasync:signal=SIGKILL:when=${nth}`.split(' ');
         fail('wait-control-plane old');
         assert.equal((await provision(DOCUMENT)).exitCode, 11);
-        const points = killPoints(kinds());
+        const records = kinds();
+        // Each kill is a process of its own: from the start of kubeadm on, or at all records.
+        const begun = EVERY_KILL ? 0 : records.lastIndexOf('started');
+        const points = killPoints(records.length - 1 - begun, 4).map((point) => begun + point);
         fail('preflight new');
         await provision(DOCUMENT);
         await assertAllThere('before the kills');

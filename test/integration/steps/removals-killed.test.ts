@@ -14,6 +14,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openHost } from '../../../src/host/index.ts';
 import type { Host } from '../../../src/host/seam/host.ts';
+import { killPoints } from '../../support/kill-points.ts';
 import { lifetime } from '../../support/lifetime.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 
@@ -109,33 +110,34 @@ inThrowAwayMachine(import.meta.filename, () => {
     await nextTurn();
   }
 
-  /** Runs a document and dies at each of its changes and records in turn; gives how many there were. */
-  async function dyingAtEach(
+  /** Runs a document and dies at its changes and records in turn; gives how many there were. */
+  async function dying(
     prepare: (life: ReturnType<typeof machine>) => Promise<void>,
     document: string,
     wanted: readonly string[],
   ): Promise<number> {
-    let deaths = 0;
+    const begun = async () => {
+      await lay();
+      const death = new Death();
+      const life = machine(death);
+      await prepare(life);
+      return { life, death: Object.assign(death, { count: 0 }) };
+    };
+    const whole = await begun();
+    await whole.life.run(document);
+    const { count } = whole.death;
     for (const isBehind of [false, true]) {
-      for (let at = 1; ; at += 1) {
-        await lay();
-        const death = new Death();
-        const life = machine(death);
-        await prepare(life);
-        Object.assign(death, { count: 0, at, isBehind });
-        const survived = await life.run(document).then(
-          () => true,
-          () => false,
-        );
+      for (const at of killPoints(count, 12)) {
+        const { life, death } = await begun();
+        Object.assign(death, { at, isBehind });
+        await assert.rejects(life.run(document));
         death.at = undefined;
-        if (survived) break;
-        deaths += 1;
         await life.run(document);
         assert.deepEqual(treeAt(ROOT), wanted, `killed ${isBehind ? 'behind' : 'before'} ${at}`);
         assert.deepEqual(await life.plan(document), []);
       }
     }
-    return deaths;
+    return count;
   }
 
   describe('files, directories, links and their removal on a real tree', () => {
@@ -149,7 +151,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         wanted.some((line) => line.startsWith('old')),
         false,
       );
-      const deaths = await dyingAtEach(async () => {}, EVERYTHING, wanted);
+      const deaths = await dying(async () => {}, EVERYTHING, wanted);
       assert.ok(deaths > 20, String(deaths));
     });
 
@@ -164,7 +166,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         ['lines', 'there', 'there/link', 'there/sub', 'there/sub/file'],
       );
       assert.equal(readFileSync(`${ROOT}/lines`, 'utf8'), 'of others\n');
-      const deaths = await dyingAtEach(async (made) => void (await made.run(EVERYTHING)), NOTHING, wanted);
+      const deaths = await dying(async (made) => void (await made.run(EVERYTHING)), NOTHING, wanted);
       assert.ok(deaths > 8, String(deaths));
     });
 

@@ -9,6 +9,7 @@ import { EMPTY_RECORD, type Step } from '../../../src/steps/step.ts';
 import { disks, filesystems, mounts } from '../../../src/steps/storage/index.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
+import { killPoints } from '../../support/kill-points.ts';
 import { at, type LoopDevice, loopDevice } from '../../support/loop-device.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
@@ -131,31 +132,31 @@ inThrowAwayMachine(import.meta.filename, () => {
 
   test('killed before or after any change, the next run ends where an undisturbed one does, with the data', async (context) => {
     if ((await real.which('mkfs.btrfs')) === undefined) return context.skip('no mkfs.btrfs');
-    // The dump, the table, the kernel, the mount, the growth, the end of the mount.
-    for (let number = 1; number <= 6; number += 1) {
-      for (const moment of ['before', 'after'] as const) {
-        using loop = loopDevice(160);
-        await provision(document(loop.path, 'btrfs', false));
-        sh(`echo kept >${TARGET}/data; umount ${TARGET}`);
-        resize(loop, 320);
-        let count = 0;
-        const mortal: Host = {
-          ...real,
-          run: async (command) => {
-            count += 1;
-            if (count === number && moment === 'before') throw new Killed();
-            const result = await real.run(command);
-            if (count === number) throw new Killed();
-            return result;
-          },
-        };
-        const model = document(loop.path, 'btrfs', true);
-        await assert.rejects(provision(model, mortal), Killed);
-        await provision(model);
-        assert.deepEqual(await provision(model), []);
-        assert.equal(sh(`cat ${TARGET}/data`), 'kept', `killed ${moment} command ${number}`);
-        assert.ok(Number(sh(`df -B1M --output=size ${TARGET} | tail -1`)) > 160);
-      }
+    // The dump, the table, the kernel, the mount, the growth, the end of the mount: before or after each.
+    for (const point of killPoints(12, 4)) {
+      const number = Math.ceil(point / 2);
+      const moment = point % 2 === 1 ? 'before' : 'after';
+      using loop = loopDevice(160);
+      await provision(document(loop.path, 'btrfs', false));
+      sh(`echo kept >${TARGET}/data; umount ${TARGET}`);
+      resize(loop, 320);
+      let count = 0;
+      const mortal: Host = {
+        ...real,
+        run: async (command) => {
+          count += 1;
+          if (count === number && moment === 'before') throw new Killed();
+          const result = await real.run(command);
+          if (count === number) throw new Killed();
+          return result;
+        },
+      };
+      const model = document(loop.path, 'btrfs', true);
+      await assert.rejects(provision(model, mortal), Killed);
+      await provision(model);
+      assert.deepEqual(await provision(model), []);
+      assert.equal(sh(`cat ${TARGET}/data`), 'kept', `killed ${moment} command ${number}`);
+      assert.ok(Number(sh(`df -B1M --output=size ${TARGET} | tail -1`)) > 160);
     }
   });
 
