@@ -1,4 +1,5 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { hookReasonIn, remedyOfHookReason } from '@machineadm/document/hook-reasons.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { describeKill, type Kill, remedyOfKill } from '../host/processes/killed.ts';
 import type { StateKind } from './hook-driver.ts';
@@ -19,12 +20,14 @@ export function hookFailed(
   lines: readonly string[],
 ): MachineadmError {
   const counted = kill?.outOfMemory === undefined ? [] : [kill.outOfMemory];
+  const told = phase === 'beforeBootstrap' && kill === undefined ? hookReasonIn(lines) : undefined;
+  const why = told?.text ?? `exit status ${status}${meaning(status, kill)}`;
   return new MachineadmError({
-    reason: reasonOf(phase),
-    summary: `The hook ${phase} failed at ${describe(phase, group, entry)}: exit status ${status}${meaning(status, kill)}.`,
-    remedy: `${remedyFor(status, kill)} ${whatIsRepeated(group)}`,
+    reason: told?.reason ?? reasonOf(phase),
+    summary: `The hook ${phase} failed at ${describe(phase, group, entry)}: ${why}.`,
+    remedy: `${told === undefined ? remedyFor(status, kill) : remedyOfHookReason(told.reason)} ${whatIsRepeated(group)}`,
     evidence: [...counted, ...evidence(phase, entry, lines)],
-    retryable: kill !== undefined,
+    retryable: kill !== undefined || told !== undefined,
   });
 }
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { converting, EXAMPLES, goldenUserData } from '../support/capi.ts';
 import { CaseRoot } from '../support/case-root.ts';
+import { accountsOf, INSTANCE, runCloudInit } from '../support/cloud-init-run.ts';
 import { debianCloudInit } from '../support/debian-cloud-init.ts';
 import { loopDevice } from '../support/loop-device.ts';
 import { inNamespaces } from '../support/namespace.ts';
@@ -19,8 +20,6 @@ echo "\${0##*/} $*" >>/run/case/calls
 case "\${0##*/} $*" in "kubeadm version"*) echo v1.35.2;; esac
 `;
 const STAND_INS = ['kubeadm', 'systemctl', 'hostnamectl', 'ctr', 'update-ca-certificates', 'cloud-init-per'];
-
-const INSTANCE = { 'local-hostname': 'node-1', hostname: 'node-1', rack: 'r7', 'instance-id': 'i-1' };
 
 /** Of cloud-init itself, or written in another way on purpose. */
 const ELSEWHERE = [
@@ -168,68 +167,6 @@ function looks(path: string): string {
   const found = lstatSync(path);
   const who = `${(found.mode & 0o177777).toString(8)} ${found.uid}:${found.gid}`;
   return found.isFile() ? `${who} ${readFileSync(path, 'utf8')}` : who;
-}
-
-/** Lines of passwd and group, sudo rules and SSH keys, without comments. */
-function accountsOf(root: CaseRoot): readonly string[] {
-  const lines = (path: string): string[] =>
-    existsSync(root.outside(path))
-      ? readFileSync(root.outside(path), 'utf8')
-          .split('\n')
-          .filter((line) => line.trim() !== '' && !line.startsWith('#'))
-      : [];
-  const rules = readdirSync(root.outside('/etc/sudoers.d')).flatMap((name) => lines(`/etc/sudoers.d/${name}`));
-  const home = root.outside('/home');
-  const keys = readdirSync(home).flatMap((name) =>
-    existsSync(join(home, name, '.ssh'))
-      ? lines(`/home/${name}/.ssh/authorized_keys`).map((key) => `${name} ${key}`)
-      : [],
-  );
-  const locked = lines('/etc/shadow').map((line) =>
-    line
-      .split(':')
-      .slice(0, 2)
-      .join(' ')
-      .replace(/ !\*?$/, ' locked'),
-  );
-  return [
-    ...lines('/etc/passwd'),
-    ...lines('/etc/group'),
-    ...locked,
-    ...rules.map((rule) => rule.trim()),
-    ...keys,
-  ].sort();
-}
-
-/** Debian's cloud-init with the modules of Cluster API's user data that need no disks and no network. */
-function runCloudInit(
-  root: CaseRoot,
-  library: string,
-  userData: string,
-  modules: readonly string[] = ['bootcmd', 'write-files', 'users-groups'],
-): void {
-  cpSync(join(library, 'etc/cloud'), root.outside('/etc/cloud'), { recursive: true });
-  const configuration = [
-    'datasource_list: [NoCloud]',
-    'network: {config: disabled}',
-    `cloud_init_modules: [${modules.join(', ')}]`,
-    'cloud_config_modules: [runcmd]',
-    'cloud_final_modules: [scripts-user]',
-    'system_info: {distro: debian, paths: {cloud_dir: /var/lib/cloud/, templates_dir: /etc/cloud/templates/}}',
-  ];
-  writeFileSync(root.outside('/etc/cloud/cloud.cfg'), `${configuration.join('\n')}\n`);
-  root.shell('mkdir -p /var/lib/cloud/seed/nocloud /run/case');
-  writeFileSync(root.outside('/var/lib/cloud/seed/nocloud/user-data'), userData);
-  writeFileSync(root.outside('/var/lib/cloud/seed/nocloud/meta-data'), JSON.stringify(INSTANCE));
-  const libraries = readdirSync(join(library, 'usr/lib'))
-    .map((name) => join(library, 'usr/lib', name))
-    .join(':');
-  const env = `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${join(library, 'usr/lib/python3/dist-packages')} LD_LIBRARY_PATH=${libraries}`;
-  for (const stage of ['init --local', 'init', 'modules --mode config', 'modules --mode final']) {
-    root.shell(
-      `umask 022; ${env} /usr/bin/python3 -m cloudinit.cmd.main ${stage} >>/run/case/cloud-init 2>&1 || { cat /run/case/cloud-init; exit 1; }`,
-    );
-  }
 }
 
 function apply(root: CaseRoot, document: string): void {

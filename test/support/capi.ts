@@ -44,20 +44,22 @@ export function withSurroundings({ name, cluster }: Example): { name: string; te
   ];
 }
 
-/** The CA Secrets of a cluster, out of golden user data: it is the same invented PKI in all of them. */
-function authorities(cluster: string): string {
+/** A certificate or key out of golden user data: it is the same invented PKI in all of them. */
+export function authority(path: string): string {
   const { write_files: files } = parse(goldenUserData('01-controlplane-kube-vip', 'init'));
-  const content = (path: string): string => {
-    const file = files.find((one: { path: string }) => one.path === `/etc/kubernetes/pki/${path}`);
-    assert.ok(file, path);
-    return file.content;
-  };
+  const file = files.find((one: { path: string }) => one.path === `/etc/kubernetes/pki/${path}`);
+  assert.ok(file, path);
+  return file.content;
+}
+
+/** The CA Secrets of a cluster. */
+function authorities(cluster: string): string {
   const secret = (suffix: string, certificate: string, key: string) =>
     stringify({
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: `${cluster}-${suffix}`, namespace: 'clusters' },
-      data: { 'tls.crt': btoa(content(certificate)), 'tls.key': btoa(content(key)) },
+      data: { 'tls.crt': btoa(authority(certificate)), 'tls.key': btoa(authority(key)) },
     });
   return [
     secret('ca', 'ca.crt', 'ca.key'),

@@ -179,6 +179,14 @@ export const REASONS = {
   ReadOnlyFilesystem: reason('HostStepFailed', 'A path that must be written is on a read-only file system.'),
   HooksUnreadable: reason('HostStepFailed', 'The stored hooks for every boot cannot be read.'),
   HookFailed: reason('HostStepFailed', 'A command of a hook failed; the entry is named.'),
+  RequiredUnitNotStarted: reason(
+    'HostStepFailed',
+    'A unit that the drop-ins of kubeadm.service require did not start in time.',
+  ),
+  EnvironmentFileMissing: reason(
+    'HostStepFailed',
+    'An environment file that the drop-ins of kubeadm.service name does not exist.',
+  ),
   HookTimedOut: reason('HostStepFailed', 'A hook did not end within its timeout; its process group was killed.'),
   HostnameNotEffective: reason('HostStepFailed', 'The host name could not be set.'),
   TimezoneUnknown: reason(

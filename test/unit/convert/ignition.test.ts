@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parse } from 'yaml';
+import { hookReasonIn } from '@machineadm/document/hook-reasons.ts';
+import { parse, stringify } from 'yaml';
 import { codesOf, converting } from '../../support/capi.ts';
 
 /** As cluster-api's pkg/ignition/clc/clc.go has it; composed from its templates, not captured. */
@@ -222,6 +227,39 @@ etcd: {version: 3}
       conversion.decisions.filter(({ code }) => code === 'ContainerLinuxConfigDropped').map(({ at }) => at),
       ['KubeadmConfig a: spec.ignition.containerLinuxConfig.additionalConfig: etcd.version'],
     );
+  });
+
+  test('a drop-in of kubeadm.service that cannot be satisfied names what it lacks, with a reason of its own', async () => {
+    using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-drop-in-'));
+    const starts = (status: number) =>
+      writeFileSync(join(directory.path, 'systemctl'), `#!/bin/sh\nexit ${status}\n`, { mode: 0o755 });
+    const text = `[Unit]\nRequires=coreos-metadata.service\n[Service]\nEnvironmentFile=${directory.path}/flatcar\n`;
+    const dropins = [{ name: 'a.conf', contents: text }];
+    const units = stringify({ systemd: { units: [{ name: 'kubeadm.service', dropins }] } });
+    const spec = { initConfiguration: {}, ignition: { containerLinuxConfig: { additionalConfig: units } } };
+    const { documents } = await converting([config(spec)], { kubernetesVersion: 'v1.35.2' });
+    const { commands } = parse(documents[0]?.yaml ?? '').host.hooks.beforeBootstrap;
+    const run = () => {
+      const env = { PATH: `${directory.path}:/usr/bin:/bin` };
+      const done = spawnSync('bash', ['-c', `${commands.join('\n')}\necho "$A"`], { env, encoding: 'utf8' });
+      return { ...hookReasonIn(done.stderr.split('\n')), status: done.status, printed: done.stdout };
+    };
+    starts(1);
+    assert.deepEqual(run(), {
+      reason: 'RequiredUnitNotStarted',
+      text: 'kubeadm.service requires coreos-metadata.service, which did not start within 300 seconds',
+      status: 1,
+      printed: '',
+    });
+    starts(0);
+    assert.deepEqual(run(), {
+      reason: 'EnvironmentFileMissing',
+      text: `the environment file ${directory.path}/flatcar of kubeadm.service does not exist`,
+      status: 1,
+      printed: '',
+    });
+    writeFileSync(join(directory.path, 'flatcar'), 'A="b c"\n');
+    assert.deepEqual(run(), { status: 0, printed: 'b c\n' });
   });
 
   test('is no jinja template', async () => {

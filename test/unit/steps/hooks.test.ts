@@ -4,8 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { hookReasonLine } from '@machineadm/document/hook-reasons.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { DRIVER_FILES } from '../../../src/steps/hook-driver.ts';
+import { hookFailed } from '../../../src/steps/hook-errors.ts';
 import { hookScript, parseMarker, savedState } from '../../../src/steps/hook-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../src/steps/step.ts';
@@ -100,6 +102,22 @@ describe('hooks', () => {
       changes.map(({ id, summary, scope, repeatable }) => [id, summary, scope, repeatable]),
       [['hooks-early/run', 'run 2 commands with sh', 'node', false]],
     );
+  });
+
+  test('fail for the reason that a command gives in its last words, before the bootstrap', () => {
+    const failed = { entry: 2, status: 1, kill: undefined };
+    const lines = [
+      'Job failed.',
+      hookReasonLine('RequiredUnitNotStarted', 'a.service did not start'),
+      'its shell ended',
+    ];
+    const { reason, message, remedy, retryable } = hookFailed('beforeBootstrap', GROUP, failed, lines);
+    assert.deepEqual([reason, retryable], ['RequiredUnitNotStarted', true]);
+    assert.match(message, /entry 2 of 2 .*: a\.service did not start\.$/);
+    assert.match(remedy, /journalctl -u/);
+    assert.equal(hookFailed('afterBootstrap', GROUP, failed, lines).reason, 'AfterBootstrapHookFailed');
+    for (const foreign of ['machineadm: KubeletNotHealthy: x', 'x machineadm: EnvironmentFileMissing: y'])
+      assert.equal(hookFailed('beforeBootstrap', GROUP, failed, [foreign]).reason, 'HookFailed');
   });
 
   test('belong each to a place in the run', () => {

@@ -1,3 +1,4 @@
+import { hookReasonLine } from '@machineadm/document/hook-reasons.ts';
 import type { Placed } from '../report.ts';
 import type { CommandSpec } from '../spec.ts';
 import type { UnitSetting } from './unit-file.ts';
@@ -40,7 +41,8 @@ export function surroundingsCommand(dropIns: readonly UnitSurroundings[]): reado
 /** Requires= */
 function startCommand(units: readonly string[]): string {
   const names = units.join(' ');
-  const message = `kubeadm.service requires ${names}, which did not start within ${PATIENCE_SECONDS} seconds`;
+  const text = `kubeadm.service requires ${names}, which did not start within ${PATIENCE_SECONDS} seconds`;
+  const message = hookReasonLine('RequiredUnitNotStarted', text);
   return `timeout ${PATIENCE_SECONDS} systemctl start ${names} || { echo '${message}' >&2; exit 1; }`;
 }
 
@@ -56,9 +58,9 @@ function waitCommand(unit: string): string {
  */
 function exportCommand(pattern: string): string {
   const path = pattern.replace(/^-/, '');
-  const absent = pattern.startsWith('-')
-    ? 'continue'
-    : `{ echo 'the environment file ${path} of kubeadm.service does not exist' >&2; exit 1; }`;
+  const text = `the environment file ${path} of kubeadm.service does not exist`;
+  const message = hookReasonLine('EnvironmentFileMissing', text);
+  const absent = pattern.startsWith('-') ? 'continue' : `{ echo '${message}' >&2; exit 1; }`;
   return `for file in ${path}; do
   [ -r "$file" ] || ${absent}
   while IFS= read -r line || [ -n "$line" ]; do
