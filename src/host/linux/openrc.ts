@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { CommandResult, ServiceManager, ServiceState } from '../seam/host.ts';
+import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
 import { serviceLog } from '../services/log.ts';
 import { runCommand } from './commands.ts';
@@ -35,6 +35,10 @@ const STATUS: Readonly<Record<number, string>> = {
   64: 'unsupervised',
 };
 
+/** What of a machine its services are seen and changed through. */
+type OpenrcHost = Pick<Host, 'stat' | 'list' | 'readText' | 'readRange' | 'chmod' | 'run'>;
+const THIS_MACHINE: OpenrcHost = { stat, list, readText, readRange, chmod, run: runCommand };
+
 /**
  * True where OpenRC has booted this machine: the same test as in its own scripts (sh/openrc-run.sh.in, verify_boot),
  * except in a chroot that sees the /run of its host.
@@ -49,25 +53,25 @@ export function openrcName(name: string): string {
 }
 
 /** The state of a service. A missing service is a state, not an error. */
-export async function openrcServiceState(name: string): Promise<ServiceState> {
+export async function openrcServiceState(name: string, host: OpenrcHost = THIS_MACHINE): Promise<ServiceState> {
   const service = openrcName(name);
-  const script = await stat(`${SCRIPTS}/${service}`);
+  const script = await host.stat(`${SCRIPTS}/${service}`);
   if (script === undefined) return ABSENT_SERVICE;
   // A script that is not executable cannot be started; OpenRC has no other way to mask it.
   const masked = script.type === 'file' && (script.mode & 0o111) === 0;
-  const enabled = (await runlevelsOf(service)).some((level) => BOOT_RUNLEVELS.includes(level));
-  const started = (await stat(`${STATE}/started/${service}`)) !== undefined;
+  const enabled = (await runlevelsOf(service, host)).some((level) => BOOT_RUNLEVELS.includes(level));
+  const started = (await host.stat(`${STATE}/started/${service}`)) !== undefined;
   // Its status is not available; a service started before it was masked continues.
   if (masked) return { ...ABSENT_SERVICE, exists: true, active: started, enabled, masked, detail: 'masked' };
-  const { status } = await runCommand({
+  const { status } = await host.run({
     program: 'rc-service',
     args: ['--nocolor', service, 'status'],
     timeoutMs: QUERY_TIMEOUT_MS,
   });
   // LSB-style scripts without a status command report success (Debian's rc.local).
   const active = status === 0 && started;
-  const failed = !active && (await stat(`${STATE}/failed/${service}`)) !== undefined;
-  const pid = active ? await pidOf(service) : undefined;
+  const failed = !active && (await host.stat(`${STATE}/failed/${service}`)) !== undefined;
+  const pid = active ? await pidOf(service, host) : undefined;
   const startTicks = pid === undefined ? undefined : (await readProcess(pid))?.startTicks;
   return {
     exists: true,
@@ -85,14 +89,20 @@ function detailOf(status: number, started: boolean): string {
 }
 
 /** OpenRC through rc-service(8) and rc-update(8). Every failure is `ServiceFailed` with the last lines of the logs. */
-export function openrcServices(): ServiceManager {
+export function openrcServices(host: OpenrcHost = THIS_MACHINE): ServiceManager {
+  const run = (program: string, args: readonly string[]) => host.run({ program, args, timeoutMs: JOB_TIMEOUT_MS });
+  const openrc = async (verb: string, name: string, args: readonly string[]): Promise<void> => {
+    const result = await run('rc-service', ['--nocolor', ...args]);
+    if (result.status === 0) return;
+    throw await failed(`rc-service ${args.join(' ')}`, name, PAST[verb] ?? verb, result, host);
+  };
   const act = (name: string, verb: 'start' | 'stop' | 'restart') => openrc(verb, name, [openrcName(name), verb]);
   /**
    * OpenRC regards a service whose process has died as started, and reports that `start` succeeded: its state must be
    * reset first (openrc-run(8), zap).
    */
   const forgetCrash = async (name: string): Promise<boolean> => {
-    const { detail } = await openrcServiceState(name);
+    const { detail } = await openrcServiceState(name, host);
     const crashed = detail === 'crashed' || detail === 'unsupervised';
     if (crashed) await openrc('reset', name, [openrcName(name), 'zap']);
     return crashed;
@@ -101,7 +111,8 @@ export function openrcServices(): ServiceManager {
     async reload() {
       // It compares modification times by itself; this covers two changes within one second (rc-update(8), --update).
       const result = await run('rc-update', ['--update']);
-      if (result.status !== 0) throw await failed('rc-update --update', 'OpenRC', 'read its services again', result);
+      if (result.status !== 0)
+        throw await failed('rc-update --update', 'OpenRC', 'read its services again', result, host);
     },
     async start(name) {
       await forgetCrash(name);
@@ -120,21 +131,22 @@ export function openrcServices(): ServiceManager {
     },
     async enable(name) {
       const service = openrcName(name);
-      if ((await runlevelsOf(service)).some((level) => BOOT_RUNLEVELS.includes(level))) return;
+      if ((await runlevelsOf(service, host)).some((level) => BOOT_RUNLEVELS.includes(level))) return;
       const result = await run('rc-update', ['--nocolor', 'add', service, 'default']);
-      if (result.status !== 0) throw await failed(`rc-update add ${service}`, name, 'enabled', result);
+      if (result.status !== 0) throw await failed(`rc-update add ${service}`, name, 'enabled', result, host);
     },
     async disable(name) {
       const service = openrcName(name);
       // One by one: --all fails if the service is in only some of the runlevels.
-      for (const level of await runlevelsOf(service)) {
+      for (const level of await runlevelsOf(service, host)) {
         const result = await run('rc-update', ['--nocolor', 'del', service, level]);
-        if (result.status !== 0) throw await failed(`rc-update del ${service} ${level}`, name, 'disabled', result);
+        if (result.status !== 0)
+          throw await failed(`rc-update del ${service} ${level}`, name, 'disabled', result, host);
       }
     },
-    mask: (name) => setExecutable(name, false),
-    unmask: (name) => setExecutable(name, true),
-    logs: (name, lines) => serviceLog({ stat, readRange }, openrcName(name), lines),
+    mask: (name) => setExecutable(name, false, host),
+    unmask: (name) => setExecutable(name, true, host),
+    logs: (name, lines) => serviceLog(host, openrcName(name), lines),
   };
 }
 
@@ -145,19 +157,9 @@ const PAST: Readonly<Record<string, string>> = {
   reset: 'reset',
 };
 
-async function openrc(verb: string, name: string, args: readonly string[]): Promise<void> {
-  const result = await run('rc-service', ['--nocolor', ...args]);
-  if (result.status === 0) return;
-  throw await failed(`rc-service ${args.join(' ')}`, name, PAST[verb] ?? verb, result);
-}
-
-function run(program: string, args: readonly string[]): Promise<CommandResult> {
-  return runCommand({ program, args, timeoutMs: JOB_TIMEOUT_MS });
-}
-
-async function setExecutable(name: string, executable: boolean): Promise<void> {
+async function setExecutable(name: string, executable: boolean, host: OpenrcHost): Promise<void> {
   const path = `${SCRIPTS}/${openrcName(name)}`;
-  const mode = (await stat(path))?.mode;
+  const mode = (await host.stat(path))?.mode;
   if (mode === undefined) {
     throw new MachineadmError({
       reason: 'ServiceFailed',
@@ -165,25 +167,25 @@ async function setExecutable(name: string, executable: boolean): Promise<void> {
       remedy: 'OpenRC can mask only what is installed: install it, or remove it from the document.',
     });
   }
-  await chmod(path, executable ? mode | 0o755 : mode & ~0o111);
+  await host.chmod(path, executable ? mode | 0o755 : mode & ~0o111);
 }
 
 /** The runlevels of a service; each has a link to it in the runlevel's directory (rc-update(8)). */
-async function runlevelsOf(service: string): Promise<readonly string[]> {
-  const levels = (await list(RUNLEVELS)) ?? [];
+async function runlevelsOf(service: string, host: OpenrcHost): Promise<readonly string[]> {
+  const levels = (await host.list(RUNLEVELS)) ?? [];
   const added: string[] = [];
   for (const level of levels) {
-    if ((await stat(`${RUNLEVELS}/${level}/${service}`)) !== undefined) added.push(level);
+    if ((await host.stat(`${RUNLEVELS}/${level}/${service}`)) !== undefined) added.push(level);
   }
   return added;
 }
 
 /** The main process: the recorded child of supervise-daemon, or the pidfile of start-stop-daemon. */
-async function pidOf(service: string): Promise<number | undefined> {
-  const child = await readText(`${STATE}/options/${service}/child_pid`);
-  const daemon = (await readText(`${STATE}/daemons/${service}/001`)) ?? '';
+async function pidOf(service: string, host: OpenrcHost): Promise<number | undefined> {
+  const child = await host.readText(`${STATE}/options/${service}/child_pid`);
+  const daemon = (await host.readText(`${STATE}/daemons/${service}/001`)) ?? '';
   const pidfile = /^pidfile=(\/.*)$/m.exec(daemon)?.[1];
-  const text = child ?? (pidfile === undefined ? undefined : await readText(pidfile));
+  const text = child ?? (pidfile === undefined ? undefined : await host.readText(pidfile));
   const pid = Number(text?.trim() || Number.NaN);
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   const process = await readProcess(pid);
@@ -194,11 +196,17 @@ function bootedAtMs(): number {
   return Date.now() - Number(process.hrtime.bigint() / 1_000_000n);
 }
 
-async function failed(command: string, name: string, what: string, result: CommandResult): Promise<MachineadmError> {
+async function failed(
+  command: string,
+  name: string,
+  what: string,
+  result: CommandResult,
+  host: OpenrcHost,
+): Promise<MachineadmError> {
   const service = openrcName(name);
   // The logs are evidence; a failure to read them must not hide the actual failure.
-  const log = await serviceLog({ stat, readRange }, service, EVIDENCE_LINES).catch(() => []);
-  const state = await openrcServiceState(name).catch(() => ABSENT_SERVICE);
+  const log = await serviceLog(host, service, EVIDENCE_LINES).catch(() => []);
+  const state = await openrcServiceState(name, host).catch(() => ABSENT_SERVICE);
   const why = state.masked
     ? 'its script is not executable (it is masked)'
     : !state.exists

@@ -9,14 +9,14 @@ import { isSystemdBooted, serviceState, systemdServices } from './systemd.ts';
 export type ServiceQueries = Pick<QueryHost, 'service' | 'dropInPath' | 'bootFile' | 'serviceEnvironment'>;
 
 const SYSTEMD: ServiceQueries = {
-  service: serviceState,
+  service: (name) => serviceState(name),
   dropInPath: unitDropInPath,
   bootFile: systemdBootFile,
   serviceEnvironment: (service, name, file) => systemdEnvironment(unitDropInPath(service, name), file),
 };
 
 const OPENRC: ServiceQueries = {
-  service: openrcServiceState,
+  service: (name) => openrcServiceState(name),
   // The configuration of a service is a single file, /etc/conf.d/NAME; there are no drop-ins.
   dropInPath: () => undefined,
   bootFile: openrcBootFile,

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { CommandResult, ServiceManager, ServiceState } from '../seam/host.ts';
+import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
 import { parseUnitFacts, UNIT_FACT_PROPERTIES } from '../services/unit-facts.ts';
 import { unitTrouble } from '../services/unit-trouble.ts';
 import { runCommand } from './commands.ts';
@@ -58,10 +58,16 @@ export function isChroot(proc = '/proc'): boolean {
   }
 }
 
+/** How a machine's systemd is asked. */
+interface SystemdHost extends Pick<Host, 'run'> {
+  readonly isBooted: () => boolean;
+}
+const THIS_MACHINE: SystemdHost = { run: runCommand, isBooted: isSystemdBooted };
+
 /** The state of a unit, by one `systemctl show`. A missing unit is a state, not an error. */
-export async function serviceState(name: string): Promise<ServiceState> {
-  if (!isSystemdBooted()) return { ...UNKNOWN_SERVICE, detail: 'systemd does not run' };
-  const result = await runCommand({
+export async function serviceState(name: string, host: SystemdHost = THIS_MACHINE): Promise<ServiceState> {
+  if (!host.isBooted()) return { ...UNKNOWN_SERVICE, detail: 'systemd does not run' };
+  const result = await host.run({
     program: 'systemctl',
     args: ['show', '--no-pager', `--property=${PROPERTIES.join(',')}`, name],
     timeoutMs: QUERY_TIMEOUT_MS,
@@ -108,19 +114,20 @@ export function parseServiceState(shown: string, monotonicZeroMs: number): Servi
  * `signal` ends waiting for a job and throws its reason; systemd continues the job itself. A job that is started
  * afterwards restores the previous state, and is waited for.
  */
-export function systemdServices(signal?: AbortSignal): ServiceManager {
+export function systemdServices(signal?: AbortSignal, host: SystemdHost = THIS_MACHINE): ServiceManager {
   const job = async (verb: string, name: string, ...options: readonly string[]): Promise<void> => {
     const result = await systemctl(
       [verb, '--no-ask-password', ...options, name],
       `${name} could not be ${PAST[verb] ?? verb}`,
       signal,
+      host,
     );
     if (result.status === 0) return;
-    throw await failed(verb, name, result);
+    throw await failed(verb, name, result, host);
   };
   return {
     async reload() {
-      const result = await systemctl(['daemon-reload'], 'systemd could not re-read its units', signal);
+      const result = await systemctl(['daemon-reload'], 'systemd could not re-read its units', signal, host);
       if (result.status !== 0) throw reloadFailed(result);
     },
     start: (name) => job('start', name),
@@ -135,7 +142,7 @@ export function systemdServices(signal?: AbortSignal): ServiceManager {
       // A mask below /run is a different one: `systemctl unmask` does not remove it (systemctl(1), --runtime).
       await job('unmask', name, '--runtime');
     },
-    logs: journalOf,
+    logs: (name, lines) => journalOf(name, lines, host),
   };
 }
 
@@ -154,14 +161,15 @@ async function systemctl(
   args: readonly string[],
   whatFails: string,
   signal: AbortSignal | undefined,
+  host: SystemdHost,
 ): Promise<CommandResult> {
-  if (!isSystemdBooted()) throw notBooted(whatFails);
+  if (!host.isBooted()) throw notBooted(whatFails);
   const stop = signal === undefined || signal.aborted ? {} : { signal };
-  return runCommand({ program: 'systemctl', args, timeoutMs: JOB_TIMEOUT_MS, ...stop });
+  return host.run({ program: 'systemctl', args, timeoutMs: JOB_TIMEOUT_MS, ...stop });
 }
 
-async function journalOf(name: string, lines: number): Promise<readonly string[]> {
-  const result = await runCommand({
+async function journalOf(name: string, lines: number, host: SystemdHost): Promise<readonly string[]> {
+  const result = await host.run({
     program: 'journalctl',
     // Of this boot: older lines would be evidence of something else.
     args: ['-b', '-u', name, '-n', String(lines), '-o', 'cat', '--no-pager', '--quiet'],
@@ -170,10 +178,10 @@ async function journalOf(name: string, lines: number): Promise<readonly string[]
   return result.status === 0 ? result.stdout.split('\n').filter((line) => line !== '') : [];
 }
 
-async function failed(verb: string, name: string, result: CommandResult): Promise<MachineadmError> {
+async function failed(verb: string, name: string, result: CommandResult, host: SystemdHost): Promise<MachineadmError> {
   // The journal is evidence; a failure to read it must not hide the actual failure.
-  const journal = await journalOf(name, EVIDENCE_LINES).catch(() => []);
-  const state = await serviceState(name).catch(() => UNKNOWN_SERVICE);
+  const journal = await journalOf(name, EVIDENCE_LINES, host).catch(() => []);
+  const state = await serviceState(name, host).catch(() => UNKNOWN_SERVICE);
   return new MachineadmError({
     reason: 'ServiceFailed',
     summary: `${name} could not be ${PAST[verb] ?? verb}: ${whyNot(state, result)}`,
