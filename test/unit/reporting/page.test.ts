@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
 import type { PageContent } from '@machineadm/status/page/content.ts';
@@ -50,6 +52,15 @@ describe('the page of a run', () => {
         'markup refers to nothing, and styles nothing by itself',
       );
       assert.doesNotMatch(text, /@import|url\(/i);
+    });
+  }
+
+  for (const [what, content] of Object.entries(PAGES)) {
+    test(`of ${what} is what is recorded; RECORD=1 records it anew, to be read in a browser`, () => {
+      const path = join(import.meta.dirname, `../../fixtures/pages/${what.replaceAll(/\W+/g, '-')}.html`);
+      const text = page(content).replace(/<meta http-equiv[^\n]*\n|<style>[\s\S]*<\/style>\n/g, '');
+      if (process.env.RECORD === '1') writeFileSync(path, text);
+      assert.equal(text, readFileSync(path, 'utf8'));
     });
   }
 

@@ -113,10 +113,7 @@ describe('the state of a service of OpenRC', () => {
     ] as const) {
       const state = await openrcServiceState('chronyd', machine({}, { ...STARTED, ...files }));
       assert.equal(state.pid, pid, JSON.stringify(files));
-      assert.equal(state.startedAtMs !== undefined, pid !== undefined);
-      if (state.startedAtMs === undefined) continue;
-      const ageMs = Date.now() - state.startedAtMs;
-      assert.ok(ageMs > -1_000 && ageMs < 86_400_000, `this process is ${ageMs} ms old`);
+      assert.equal(typeof state.startedAtMs, pid === undefined ? 'undefined' : 'number');
     }
   });
 
