@@ -5,7 +5,10 @@ import { join } from 'node:path';
 
 /** The releases of Debian that carry a containerd of each kind: 1.6, 1.7 and 2.x. */
 export type Suite = 'bookworm' | 'trixie' | 'sid';
-export const SUITES: readonly Suite[] = ['bookworm', 'trixie', 'sid'];
+
+/** Those that tests run: the oldest and the newest, and 1.7 too with MACHINEADM_E2E=all (`npm run test:all`). */
+export const SUITES: readonly Suite[] =
+  process.env.MACHINEADM_E2E === 'all' ? ['bookworm', 'trixie', 'sid'] : ['bookworm', 'sid'];
 
 /**
  * The unpacked containerd of a Debian release, without installing it: fetched once with the machine's own apt mirror

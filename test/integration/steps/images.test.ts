@@ -27,14 +27,13 @@ import { images } from '../../../src/steps/images.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { MAIN } from '../../support/agent.ts';
 import { containerdModel } from '../../support/containerd-model.ts';
-import { debianContainerd, type Suite } from '../../support/debian-containerd.ts';
+import { debianContainerd, SUITES } from '../../support/debian-containerd.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { dockerArchive, ociArchive, sha256 } from '../../support/image-archive.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const SOCKET = '/run/containerd/containerd.sock';
-const SUITES: readonly Suite[] = ['bookworm', 'trixie', 'sid'];
 const MIB = 1024 * 1024;
 
 const available = SUITES.map((suite) => ({ suite, found: debianContainerd(suite) }));

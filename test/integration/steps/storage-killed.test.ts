@@ -10,6 +10,7 @@ import { disks, filesystems, mounts } from '../../../src/steps/storage/index.ts'
 import { mkfsArguments, mkfsProgram } from '../../../src/steps/storage/mkfs.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
+import { killPoints } from '../../support/kill-points.ts';
 import { at, loopDevice } from '../../support/loop-device.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
@@ -107,18 +108,18 @@ inThrowAwayMachine(import.meta.filename, () => {
       steps = await provision(path, new Map());
     });
     assert.ok(steps >= 5, `${steps} changes`); // sfdisk, partx, mkfs, fstab, mount point, mount
-    for (let number = 1; number <= steps; number += 1) {
-      for (const moment of ['before', 'after'] as const) {
-        await onNewDisk(async (path) => {
-          const notes = new Map<string, unknown>();
-          await provision(path, notes, { at: number, moment });
-          await provision(path, notes);
-          const left = await planned(mounts, real, document(path), { facts: withoutSystemd });
-          assert.deepEqual(left, [], `killed ${moment} change ${number}`);
-          assert.match(sh(`findmnt -n -o SOURCE,FSTYPE -M ${TARGET}`), new RegExp(`^${path}p1 +ext4`));
-          assert.equal(sh('grep -c machineadm /etc/fstab').trim(), '1');
-        });
-      }
+    for (const point of killPoints(2 * steps, 5)) {
+      const number = Math.ceil(point / 2);
+      const moment = point % 2 === 1 ? 'before' : 'after';
+      await onNewDisk(async (path) => {
+        const notes = new Map<string, unknown>();
+        await provision(path, notes, { at: number, moment });
+        await provision(path, notes);
+        const left = await planned(mounts, real, document(path), { facts: withoutSystemd });
+        assert.deepEqual(left, [], `killed ${moment} change ${number}`);
+        assert.match(sh(`findmnt -n -o SOURCE,FSTYPE -M ${TARGET}`), new RegExp(`^${path}p1 +ext4`));
+        assert.equal(sh('grep -c machineadm /etc/fstab').trim(), '1');
+      });
     }
   });
 
