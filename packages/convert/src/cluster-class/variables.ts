@@ -21,13 +21,11 @@ export function variablesOf(use: TopologyUse): Variables {
   );
   const given = valuesOf(at(cluster.value, 'spec', 'topology', 'variables'));
   const overrides = valuesOf(at(entry, 'variables', 'overrides'));
-  const found: Record<string, unknown> = {};
-  for (const [name, schema] of schemas) {
+  const found = Array.from(schemas, ([name, schema]): [string, unknown] => {
     const value = overrides.has(name) ? overrides.get(name) : given.get(name);
-    const complete = defaulted({ [name]: value }, { properties: { [name]: schema } });
-    if (isMap(complete) && complete[name] !== undefined) found[name] = complete[name];
-  }
-  return { ...found, builtin: builtinOf(use) };
+    return [name, defaulted(orDefault(value, schema), schema)];
+  });
+  return { ...Object.fromEntries(found.filter(([, value]) => value !== undefined)), builtin: builtinOf(use) };
 }
 
 /** Values that are meant for one patch by an extension are not for inline patches. */
