@@ -78,14 +78,10 @@ export async function openrcServiceState(name: string, host: OpenrcHost = THIS_M
     active,
     enabled,
     masked,
-    detail: failed ? 'failed' : detailOf(status, started),
+    detail: failed ? 'failed' : status === 0 && !started ? 'stopped' : (STATUS[status] ?? `status ${status}`),
     pid,
     startedAtMs: startTicks === undefined ? undefined : Math.round(bootedAtMs() + startTicks * TICK_MS),
   };
-}
-
-function detailOf(status: number, started: boolean): string {
-  return status === 0 && !started ? 'stopped' : (STATUS[status] ?? `status ${status}`);
 }
 
 /** OpenRC through rc-service(8) and rc-update(8). Every failure is `ServiceFailed` with the last lines of the logs. */
@@ -112,7 +108,7 @@ export function openrcServices(host: OpenrcHost = THIS_MACHINE): ServiceManager 
       // It compares modification times by itself; this covers two changes within one second (rc-update(8), --update).
       const result = await run('rc-update', ['--update']);
       if (result.status !== 0)
-        throw await failed('rc-update --update', 'OpenRC', 'read its services again', result, host);
+        throw await failed('rc-update --update', 'OpenRC', 'made to read its services again', result, host);
     },
     async start(name) {
       await forgetCrash(name);

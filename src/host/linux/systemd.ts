@@ -72,7 +72,7 @@ export async function serviceState(name: string, host: SystemdHost = THIS_MACHIN
     args: ['show', '--no-pager', `--property=${PROPERTIES.join(',')}`, name],
     timeoutMs: QUERY_TIMEOUT_MS,
   });
-  if (result.status !== 0) return { ...UNKNOWN_SERVICE, detail: lastLine(result.stderr) ?? 'unknown' };
+  if (result.status !== 0) return { ...UNKNOWN_SERVICE, detail: textLines(result.stderr).at(-1) ?? 'unknown' };
   return parseServiceState(result.stdout, Date.now() - Number(process.hrtime.bigint() / 1_000_000n));
 }
 
@@ -236,8 +236,4 @@ function notBooted(whatFails: string): MachineadmError {
 
 function textLines(text: string): readonly string[] {
   return text.split('\n').filter((line) => line.trim() !== '');
-}
-
-function lastLine(text: string): string | undefined {
-  return textLines(text).at(-1);
 }

@@ -159,7 +159,7 @@ describe('OpenRC', () => {
     assert.deepEqual(host.log, ['run rc-update --update']);
     await assert.rejects(openrcServices(machine({ '--update': 1 })).reload(), {
       reason: 'ServiceFailed',
-      message: /^OpenRC could not be read its services again: no such service exists/,
+      message: /^OpenRC could not be made to read its services again: no such service exists/,
     });
   });
 
