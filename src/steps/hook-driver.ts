@@ -175,19 +175,15 @@ MACHINEADM_END
   jobs >/dev/null
   jobs -p >| "$machineadm_directory/jobs"
   [ ! -s "$machineadm_directory/jobs" ] || machineadm_kind=jobs
-  machineadm_later=$((machineadm_entry + 1))
-  # Also those of a group that continues after the last one.
-  while [ -f "$machineadm_directory/words-$machineadm_later" ]; do
-    while IFS= read -r machineadm_word; do
-      command -V "$machineadm_word" || :
-    done <"$machineadm_directory/words-$machineadm_later" >| "$machineadm_directory/kinds" 2>/dev/null
-    while IFS= read -r machineadm_word; do
-      case $machineadm_word in
-        *' is a shell function' | *' is a function' | *' is an alias for '*) machineadm_kind=functions ;;
-      esac
-    done <"$machineadm_directory/kinds"
-    machineadm_later=$((machineadm_later + 1))
-  done
+  while IFS=' ' read -r machineadm_later machineadm_word; do
+    [ "$machineadm_later" -gt "$machineadm_entry" ] || break
+    command -V "$machineadm_word" || :
+  done <"$machineadm_directory/words" >| "$machineadm_directory/kinds" 2>/dev/null
+  while IFS= read -r machineadm_word; do
+    case $machineadm_word in
+      *' is a shell function' | *' is a function' | *' is an alias for '*) machineadm_kind=functions ;;
+    esac
+  done <"$machineadm_directory/kinds"
 }
 machineadm_quote() {
   machineadm_rest=$1
@@ -242,7 +238,13 @@ machineadm_dump() {
 `,
 };
 
-/** Words of an entry that may be the names of functions or aliases, without doubles. */
-export function wordsOf(command: string): readonly string[] {
-  return [...new Set(command.match(/[A-Za-z_][\w.-]*/g))];
+/**
+ * Words of entries that may be the names of functions or aliases, each in a line behind the number of the last entry that has
+ * it. The last entries come first: the driver reads as far as there is an entry to come.
+ */
+export function laterWords(commands: readonly string[]): string {
+  const last = new Map<string, number>();
+  for (const [index, command] of [...commands.entries()].reverse())
+    for (const word of command.match(/[A-Za-z_][\w.-]*/g) ?? []) if (!last.has(word)) last.set(word, index + 1);
+  return [...last].map(([word, entry]) => `${entry} ${word}\n`).join('');
 }

@@ -3,7 +3,7 @@ import type { HookGroup } from '@machineadm/document/model.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { PasswdEntry } from './accounts/databases.ts';
-import { DRIVER_FILES, type StateKind, wordsOf } from './hook-driver.ts';
+import { DRIVER_FILES, laterWords, type StateKind } from './hook-driver.ts';
 
 /**
  * How a hook group is put before its shell. Commands may hold secrets, so they are never arguments: each entry is a
@@ -60,19 +60,11 @@ export async function writeHookScript(
     return path;
   };
   for (const [name, content] of Object.entries(DRIVER_FILES)) await put(name, content);
-  for (const [index, command] of [...group.commands, ...continuing].entries()) {
-    // In a script only the command itself may end the shell (set -e), and not the "." that reads it.
-    const end = group.onError === 'Script' ? 'machineadm_status=$?\n' : '';
-    if (index < group.commands.length) await put(`entry-${index + 1}`, `${command}\n${end}`);
-    // A shell that is not bash must be asked which of them are functions.
-    if (group.shell === 'sh')
-      await put(
-        `words-${index + 1}`,
-        wordsOf(command)
-          .map((word) => `${word}\n`)
-          .join(''),
-      );
-  }
+  // In a script only the command itself may end the shell (set -e), and not the "." that reads it.
+  const end = group.onError === 'Script' ? 'machineadm_status=$?\n' : '';
+  for (const [index, command] of group.commands.entries()) await put(`entry-${index + 1}`, `${command}\n${end}`);
+  // A shell that is not bash must be asked which of them are functions.
+  if (group.shell === 'sh') await put('words', laterWords([...group.commands, ...continuing]));
   return put;
 }
 

@@ -1,4 +1,3 @@
-import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
@@ -16,8 +15,6 @@ export interface SourcePiece {
 
 /** The size limit of a document or one drop-in: 4 MiB. Cloud user data is limited to 64 KiB or less. */
 export const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024;
-
-const PIECE_BYTES = 64 * 1024;
 
 /**
  * Reads the document from `-` (standard input), a file, or a directory of drop-ins: its `*.yaml`, `*.yml` and `*.json`
@@ -62,22 +59,12 @@ function dropInsOf(directory: string): readonly string[] | undefined {
 
 async function readPiece(path: string): Promise<SourcePiece> {
   try {
-    const { file, distrust, isPublic } = await openSource(path);
-    await using _ = file;
-    const piece = await readStream(path, chunksOf(file));
+    const { pieces, distrust, isPublic } = await openSource(path);
+    const piece = await readStream(path, pieces);
     return { ...piece, isPublic, ...(distrust === undefined ? {} : { distrust }) };
   } catch (error) {
     if (error instanceof MachineadmError) throw error;
     throw notFound(path, error);
-  }
-}
-
-/** Reads at the file's own pace, so that a FIFO (`<(command)` of a shell) and /dev/stdin work too. */
-async function* chunksOf(file: FileHandle): AsyncGenerator<Uint8Array> {
-  for (;;) {
-    const { bytesRead, buffer } = await file.read(new Uint8Array(PIECE_BYTES), 0, PIECE_BYTES, null);
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
   }
 }
 

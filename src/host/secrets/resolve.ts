@@ -1,4 +1,3 @@
-import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import { utf8Text } from '@machineadm/document/decode.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
@@ -124,9 +123,8 @@ async function readSecretFile(path: string, value: SecretValue): Promise<string 
   let distrust: string | undefined;
   try {
     const source = await openSource(path);
-    await using file = source.file;
     if (!areInsecureSourcesAccepted()) distrust = source.distrust;
-    bytes = await readUpTo(file, LIMIT_BYTES + 1);
+    bytes = await readUpTo(source.pieces, LIMIT_BYTES + 1);
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
@@ -139,15 +137,15 @@ async function readSecretFile(path: string, value: SecretValue): Promise<string 
   return text.replace(/\r?\n$/, '');
 }
 
-async function readUpTo(file: FileHandle, limit: number): Promise<Uint8Array> {
-  const bytes = Buffer.alloc(limit);
+async function readUpTo(pieces: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> {
+  const read: Uint8Array[] = [];
   let length = 0;
-  while (length < limit) {
-    const { bytesRead } = await file.read(bytes, length, limit - length, null);
-    if (bytesRead === 0) break;
-    length += bytesRead;
+  for await (const piece of pieces) {
+    read.push(piece);
+    length += piece.length;
+    if (length >= limit) break;
   }
-  return bytes.subarray(0, length);
+  return Buffer.concat(read);
 }
 
 /** A secret is unavailable; the error names its place and never its value. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { hookReasonLine } from '@machineadm/document/hook-reasons.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
-import { DRIVER_FILES } from '../../../src/steps/hook-driver.ts';
+import { DRIVER_FILES, laterWords } from '../../../src/steps/hook-driver.ts';
 import { hookFailed } from '../../../src/steps/hook-errors.ts';
 import { hookScript, parseMarker, savedState } from '../../../src/steps/hook-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
@@ -45,10 +45,9 @@ describe('the driver of a group', { skip: process.platform === 'linux' ? false :
           writeFileSync(join(directory, name), content, { mode });
         for (const [name, content] of Object.entries(DRIVER_FILES)) put(name, content);
         const entries = 4;
-        for (let entry = 1; entry <= entries; entry += 1) {
-          put(`entry-${entry}`, `export E${entry}=1\n`);
-          put(`words-${entry}`, 'export\n');
-        }
+        const commands = Array.from({ length: entries }, (_, index) => `export E${index + 1}=1\n`);
+        for (const [index, command] of commands.entries()) put(`entry-${index + 1}`, command);
+        put('words', laterWords(commands));
         // The driver looks up its programs once; each says that it ran.
         for (const name of ['mv', 'sync', 'cat', 'readlink', 'ls']) {
           const path = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
@@ -77,6 +76,17 @@ describe('the driver of a group', { skip: process.platform === 'linux' ? false :
       }
     });
   }
+});
+
+describe('the words of a group that may be functions', () => {
+  test('are each there once, with the last entry that has them, the last first', () => {
+    assert.equal(laterWords(['f a', 'g', 'f b-c']), '3 f\n3 b-c\n2 g\n1 a\n');
+  });
+  test('are as many for a hundred entries with the same words as for two', () => {
+    const lines = (count: number) =>
+      laterWords(Array.from({ length: count }, () => 'f a >> /b.log')).split('\n').length;
+    assert.equal(lines(100), lines(2));
+  });
 });
 
 describe('hooks', () => {
