@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, type Stats, stat
 import { type FileHandle, open } from 'node:fs/promises';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { Directory } from '../linux/directories.ts';
-import { O_PATH, procPath } from '../linux/directories.ts';
+import { dropKeptDirectories, O_PATH, procPath } from '../linux/directories.ts';
 import { isTrusted } from '../linux/directory-step.ts';
 import { openEntry, openFile } from '../linux/entry.ts';
 import { UnsafePath } from './file-error.ts';
@@ -85,6 +85,8 @@ async function withSource<T>(
 ): Promise<T> {
   const own = { distrust: undefined, isPublic: false };
   if (process.platform !== 'linux' || isOwnDescriptor(path)) return await use(path, own);
+  // What is trusted are the directories as they are now.
+  dropKeptDirectories();
   try {
     using entry = openEntry(path, { follow: true });
     const descriptor = openFile(entry, O_PATH);
@@ -107,6 +109,7 @@ async function withSource<T>(
  */
 export function whyDirectoryDistrusted(path: string): string | undefined {
   if (process.platform !== 'linux') return undefined;
+  dropKeptDirectories();
   try {
     using entry = openEntry(`${path}/.`);
     const { stat, parent } = entry.directory;
