@@ -23,8 +23,17 @@ function builtin(id) {
   let lazy = builtins.get(id);
   if (lazy === undefined) {
     lazy = {};
+    // require takes as long as opening a file does, so the module is asked for once.
+    let module;
     for (const name of names)
-      Object.defineProperty(lazy, name, { enumerable: true, configurable: true, get: () => load(id)[name] });
+      Object.defineProperty(lazy, name, {
+        enumerable: true,
+        configurable: true,
+        get() {
+          module ??= load(id);
+          return module[name];
+        },
+      });
     builtins.set(id, lazy);
   }
   return lazy;

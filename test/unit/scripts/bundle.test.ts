@@ -97,3 +97,23 @@ test('what was compiled of a bundle is taken by the Node that it was compiled fo
   assert.ok(Array.isArray(rejected) && rejected.length > 1 && rejected.every((one) => one === false), String(rejected));
   assert.deepEqual(print(program, 'late'), [false, [], 'function', true, true]);
 });
+
+test('a bundle asks for a module of Node once, however often something in it is used', async () => {
+  using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-bundle-'));
+  const program = await bundled(directory.path, {
+    'entry.ts': `import { getServers, setServers } from 'node:dns';\nfor (let i = 0; i < 5; i += 1) setServers(getServers());\n`,
+  });
+  const counter = join(directory.path, 'counter.cjs');
+  const counting = [
+    "const Module = require('node:module');",
+    'const load = Module._load;',
+    'let loads = 0;',
+    'Module._load = function (id, ...rest) {',
+    "  if (id === 'node:dns') loads += 1;",
+    '  return load.call(this, id, ...rest);',
+    '};',
+    "process.on('exit', () => console.log(loads));",
+  ];
+  writeFileSync(counter, counting.join('\n'));
+  assert.equal(print('--require', counter, program), 1);
+});
