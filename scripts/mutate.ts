@@ -5,6 +5,7 @@
  *   npm run mutate -- --since HEAD~1             mutants of the lines that were changed since then
  *   npm run mutate -- --since-landed             the same since the commit that landed last
  *   npm run mutate -- --all --sample 250         as many of the whole project, the same each time (--seed)
+ *   npm run mutate -- FILE --thorough            what survives is shown to every unit test that runs its place
  *
  * Each mutant is loaded in place of its module, in memory, by the unit tests that run its place, the nearest first. On Linux as
  * root they run in a mount namespace of their own, where the root file system is read-only and /tmp empty: a mutant may
@@ -38,8 +39,10 @@ const SOURCES = '{src,packages/*/src}/**/*.ts';
 const LEAST_SCORE = 0.85;
 /** The nearest two test files that run its place kill most mutants; what they leave alive is shown to the next four, and so on. */
 const PARTS = [2, 6, 12, 24];
-/** So many of those that import its module, the nearest first, are looked at for whether they run its place. */
-const MOST_CANDIDATES = 40;
+/** So many of those that import its module, the nearest first, are looked at for whether they run its place; all with --thorough. */
+let mostCandidates = 40;
+/** Beyond these. */
+const MOST_AT_ONCE = 24;
 const SPARE_MS = 30_000;
 const LONGEST_MS = 600_000;
 
@@ -153,7 +156,7 @@ async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome 
     return end === 'timeout' ? { mutant, status: 'Timeout', by: '' } : undefined;
   };
   let shown = 0;
-  for (const test of tests.slice(0, MOST_CANDIDATES)) {
+  for (const test of tests.slice(0, mostCandidates)) {
     const { passes, ms, coverage } = await baselineOf(test);
     if (!coverage.has(mutant.file, mutant.start)) continue;
     isRun = true;
@@ -164,10 +167,11 @@ async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome 
     part.push(test);
     partMs += ms;
     shown += 1;
-    if (!PARTS.includes(shown)) continue;
+    const isLast = shown === PARTS.at(-1);
+    if (!PARTS.includes(shown) && part.length < MOST_AT_ONCE) continue;
     const end = await tryPart();
     if (end !== undefined) return end;
-    if (shown === PARTS.at(-1)) break;
+    if (isLast && mostCandidates < Number.POSITIVE_INFINITY) break;
   }
   const end = await tryPart();
   if (end !== undefined) return end;
@@ -219,6 +223,7 @@ async function main(): Promise<number> {
       'within-seconds': { type: 'string' },
       certain: { type: 'boolean', default: false },
       least: { type: 'string', default: String(LEAST_SCORE * 100) },
+      thorough: { type: 'boolean', default: false },
       generate: { type: 'boolean', default: false },
       summary: { type: 'string' },
     },
@@ -226,7 +231,7 @@ async function main(): Promise<number> {
   const since = values['since-landed'] ? landedLast(root) : values.since;
   if (!values.all && since === undefined && positionals.length === 0) {
     console.error(
-      'usage: npm run mutate -- (--since REF | --since-landed | --all | FILE...) [--sample N] [--seed N] [--within-seconds N] [--certain] [--least PERCENT]',
+      'usage: npm run mutate -- (--since REF | --since-landed | --all | FILE...) [--sample N] [--seed N] [--thorough] [--within-seconds N] [--certain] [--least PERCENT]',
     );
     return 2;
   }
@@ -246,6 +251,7 @@ async function main(): Promise<number> {
       ? placesNamed(values.all ? ['src', 'packages'] : positionals)
       : new Map([...changed].map(([file, lines]): [string, LineFilter] => [file, (line) => lines.has(line)]));
   const possible = candidates(places);
+  if (values.thorough) mostCandidates = Number.POSITIVE_INFINITY;
   const size = values.sample === undefined ? possible.length : Number(values.sample);
   const drawn = sampleOf(possible, size, Number(values.seed));
   if (values['within-seconds'] !== undefined) deadline = performance.now() + Number(values['within-seconds']) * 1_000;

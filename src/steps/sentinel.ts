@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix';
 import { SENTINEL_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { selfCommand } from '../host/processes/identity.ts';
@@ -58,7 +59,7 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
     return {
       remembered: member(record.notes.get(FILE_CHANGE), 'path') === path,
       file: await inspectFile(host, path),
-      directoryMode: (await host.stat(parentOf(path)))?.mode,
+      directoryMode: (await host.stat(dirname(path)))?.mode,
       boot:
         wanted === undefined
           ? undefined
@@ -143,7 +144,7 @@ export function restoringCommand(command: readonly string[]): BootCommand {
 
 /** Writes the sentinel with the owner, modes and content of the contract, whatever the umask. */
 export async function writeSentinel(host: Host, path: string): Promise<void> {
-  const directory = parentOf(path);
+  const directory = dirname(path);
   const mode = (await host.stat(directory))?.mode;
   if (mode === undefined) await host.makeDirectory(directory, DIRECTORY_MODE);
   // Whoever made it before may have had an umask that takes away what its readers need. A wider one is left.
@@ -160,8 +161,4 @@ async function inspectFile(host: QueryHost, path: string): Promise<SentinelActua
 
 function mayBeRead(directoryMode: number | undefined): boolean {
   return directoryMode !== undefined && (directoryMode & DIRECTORY_MODE) === DIRECTORY_MODE;
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, path.lastIndexOf('/')) || '/';
 }

@@ -316,3 +316,42 @@ describe('users', () => {
     });
   });
 });
+
+describe('the home of a user with keys', () => {
+  const KEYS = { sshAuthorizedKeys: [KEY] } as const;
+  const SELINUX = { '/sys/fs/selinux/enforce': '1' };
+  const restored = async (files: MemoryMachine['files'], status = 0, list = [user(KEYS)]) => {
+    const restorecon: MemoryProgram = () => ({ status, stderr: 'a line\nrestorecon: no room\n' });
+    const host = memoryHost(withAda(files, { restorecon }));
+    const desired = users.desired(hostModel({ users: list }), facts());
+    assert.ok(desired !== undefined && users.settled !== undefined);
+    const warnings: string[] = [];
+    await users.settled(host, desired, {
+      signal: new AbortController().signal,
+      waitingFor: () => undefined,
+      output: () => undefined,
+      warn: (message) => warnings.push(message),
+      release: () => undefined,
+      remember: () => undefined,
+    });
+    return { log: host.log, warnings };
+  };
+  const SYNCED = ['sync /etc', 'sync /home/ada'];
+
+  test('is flushed, and gets its labels where SELinux is there', async () => {
+    assert.deepEqual(await restored({}), { log: SYNCED, warnings: [] });
+    assert.deepEqual(await restored(SELINUX), {
+      log: [...SYNCED, 'run restorecon -i -- /home/ada/.ssh /home/ada/.ssh/authorized_keys'],
+      warnings: [],
+    });
+  });
+
+  test('has a warning where the labels could not be set', async () => {
+    assert.deepEqual((await restored(SELINUX, 1)).warnings, ['restorecon: restorecon: no room']);
+  });
+
+  test('is left alone for a user without keys, and for one that is not there', async () => {
+    for (const list of [[user()], [user({ ...KEYS, name: 'gone' })]])
+      assert.deepEqual((await restored(SELINUX, 0, list)).log, ['sync /etc']);
+  });
+});

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { DOCUMENT_LIMIT_BYTES, readSource } from '../../../../src/host/secrets/document-source.ts';
 
 describe('where the document comes from', () => {
@@ -48,6 +49,18 @@ describe('where the document comes from', () => {
       [join(dropIns, '20-b.json'), '20-b.json'],
       [join(dropIns, '9-c.yaml'), '9-c.yaml'],
     ]);
+  });
+
+  test('no directory without a document: it says how much else is there', async () => {
+    const other = join(directory, 'other');
+    await mkdir(other);
+    for (const name of ['README', '.hidden.yaml']) await writeFile(join(other, name), '');
+    await assert.rejects(textOf(other), (error) => {
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'DocumentNotFound');
+      assert.deepEqual(error.evidence, [{ source: other, text: '2 other entries' }]);
+      return true;
+    });
   });
 
   test('a named pipe, as a shell makes one', async () => {
