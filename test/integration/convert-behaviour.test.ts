@@ -103,6 +103,9 @@ function compareMachine(
         'mounts',
         'users-groups',
       ]);
+      // Ignition locks no account (coreos/ignition internal/exec/util/passwd.go).
+      for (const { name, passwd = '*' } of machine.shell === 'bash' ? (users ?? []) : [])
+        root.shell(`usermod -p '${passwd}' '${name}'`);
       // What it runs itself.
       writeFileSync(root.outside('/run/case/calls'), '');
     }
@@ -328,6 +331,8 @@ const MORE_EXAMPLES: Readonly<Record<string, Example>> = {
           sudo: 'ALL=(ALL) NOPASSWD:ALL',
           sshAuthorizedKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGf3vMTlzMFzkWEOk6ClCjQ0yNLIN1q7yYpLQqAuVo5B capi'],
         },
+        { name: 'open', lockPassword: false },
+        { name: 'pat', lockPassword: false, passwd: '$6$salt$abcdefghijklmnopqrstuvwxyz' },
         { name: 'ops', groups: 'users, adm', shell: '/bin/bash', gecos: 'Operations', homeDir: '/home/operations' },
       ],
       mounts: [['LABEL=data', '/var/lib/data', 'ext4', 'noatime']],

@@ -439,7 +439,7 @@ const HOST: Field[] = (() => {
     field('users[].primaryGroup', 'staff', `${at}.primaryGroup`, 'staff', user()),
     field('users[].sudo', 'ALL=(ALL) ALL', `${at}.sudo`, 'ALL=(ALL) ALL', user()),
     field('users[].sshAuthorizedKeys[]', 'ssh-ed25519 AAAA a', `${at}.sshAuthorizedKeys[0]`, undefined, user()),
-    field('users[].lockPassword', false, `${at}.locked`, false, user()),
+    field('users[].lockPassword', false, `${at}.locked`, false, user({ passwd: '$6$a$b' })),
     field('users[].passwd', '$6$a$b', 'secrets.password-ada.value', '$6$a$b', user()),
     field(
       'users[].passwdFrom.secret.key',

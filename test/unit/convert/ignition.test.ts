@@ -116,7 +116,13 @@ describe("the provider's Ignition config", () => {
         mounts: [{ device: { path: '/dev/sdb1' }, path: '/var/lib/etcd-disk' }],
       },
       users: [
-        { name: 'core', groups: ['wheel'], sudo: 'ALL=(ALL) NOPASSWD:ALL', sshAuthorizedKeys: ['ssh-ed25519 AAAA a'] },
+        {
+          name: 'core',
+          groups: ['wheel'],
+          locked: false,
+          sudo: 'ALL=(ALL) NOPASSWD:ALL',
+          sshAuthorizedKeys: ['ssh-ed25519 AAAA a'],
+        },
       ],
       files: [
         { path: '/etc/app', content: 'app\n', mode: '0640', owner: 'core:0' },
@@ -279,6 +285,24 @@ etcd: {version: 3}
     };
     const conversion = await converting([config(spec)], { kubernetesVersion: 'v1.35.2' });
     assert.deepEqual(codesOf(conversion, 'decision'), ['ClusterUnknown', 'PasswordLogin']);
+    // Ignition locks no account; cloud-init locks one without a password, whatever lockPassword says.
+    const lockedOf = async (format: string, user: object): Promise<unknown> => {
+      const { documents } = await converting(
+        [config({ format, initConfiguration: {}, users: [{ name: 'ada', ...user }] })],
+        {
+          kubernetesVersion: 'v1.35.2',
+        },
+      );
+      return parse(documents[0]?.yaml ?? '').host.users[0].locked;
+    };
+    const passwd = '$6$a$b';
+    assert.deepEqual(
+      [await lockedOf('ignition', {}), await lockedOf('ignition', { passwd, lockPassword: true })],
+      [false, false],
+    );
+    assert.equal(await lockedOf('cloud-config', { lockPassword: false }), undefined);
+    assert.equal(await lockedOf('cloud-config', { passwd }), undefined);
+    assert.equal(await lockedOf('cloud-config', { passwd, lockPassword: false }), false);
     for (const code of ['GroupsInIgnition', 'AppendInIgnition'])
       assert.ok(codesOf(conversion, 'warning').includes(code), code);
   });

@@ -28,7 +28,12 @@ export function convertUsers(spec: Spec, conversion: Conversion): UserSection[] 
 function convertUser(user: UserSpec, spec: Spec, conversion: Conversion): UserSection {
   const { report } = conversion;
   if (user.inactive) report.add('UserInactive', user.at, `${user.name} can log in, as today`);
-  if (spec.flavour === 'ignition' && user.lockPassword === false) {
+  const ofIgnition = spec.flavour === 'ignition';
+  const hasPassword = user.passwordSecret !== undefined || (user.password ?? '') !== '';
+  if (!ofIgnition && user.lockPassword === false && !hasPassword) {
+    report.add('WithoutEffect', user.at, `${user.name} has no password, so cloud-init leaves the account locked`);
+  }
+  if (ofIgnition && user.lockPassword === false) {
     report.add('PasswordLogin', user.at, 'to allow it, add a drop-in in /etc/ssh/sshd_config.d with host.files');
   }
   return {
@@ -39,8 +44,9 @@ function convertUser(user: UserSpec, spec: Spec, conversion: Conversion): UserSe
     home: user.home,
     shell: user.shell,
     passwordHash: passwordOf(user, conversion),
-    // Locked by default, as in cloud-init.
-    locked: user.lockPassword === false ? false : undefined,
+    // cloud-init locks by default, and an account without a password stays locked, as useradd makes it. Ignition locks
+    // none: without a password it has "*" (coreos/ignition internal/exec/util/passwd.go).
+    locked: ofIgnition || (user.lockPassword === false && hasPassword) ? false : undefined,
     sudo: user.sudo.length === 0 ? undefined : user.sudo.length === 1 ? user.sudo[0] : [...user.sudo],
     sshAuthorizedKeys: user.keys === undefined ? undefined : [...user.keys],
   };
