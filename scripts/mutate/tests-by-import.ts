@@ -2,6 +2,9 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { importsOf, resolveImport } from '../../test/unit/import-graph.ts';
 
+/** More than any file is away from a test. */
+const OTHER_ROOM = 100;
+
 /** Which unit tests run a source file, by who imports whom. */
 export class TestsByImport {
   /** Who imports a file, types left out. */
@@ -16,7 +19,10 @@ export class TestsByImport {
     }
   }
 
-  /** The test files that import it, at first those with its name, then those with the fewest files in between. */
+  /**
+   * The test files that import it, at first those with its name, then those of its room, then the others, each with the fewest
+   * files in between. Tests of other rooms are many, and import a field of the document to set up something else.
+   */
   of(file: string): readonly string[] {
     const name = basename(file, '.ts');
     const distance = new Map([[file, 0]]);
@@ -25,10 +31,12 @@ export class TestsByImport {
       for (const importer of this.#importers.get(at) ?? [])
         if (!distance.has(importer)) distance.set(importer, steps + 1);
     }
+    const room = `test/unit/${file.split('/')[1]}/`;
     const rank = (test: string): number => {
       const own = basename(test);
+      if (own === `${name}.test.ts`) return 0;
       // The generated files say of each field and reason what its source says, however far away their test is.
-      return own === `${name}.test.ts` ? 0 : own === 'generate.test.ts' ? 1.5 : (distance.get(test) ?? 0);
+      return own === 'generate.test.ts' ? 1.5 : (distance.get(test) ?? 0) + (test.startsWith(room) ? 0 : OTHER_ROOM);
     };
     return [...distance.keys()]
       .filter((one) => one.startsWith('test/unit/') && one.endsWith('.test.ts'))

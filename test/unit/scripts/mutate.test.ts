@@ -143,6 +143,13 @@ describe('the tests of a source', () => {
     assert.equal(tests.of('src/steps/swap.ts')[0], 'test/unit/steps/swap.test.ts');
   });
 
+  test('of the same room come before those of others, however many of these import it', () => {
+    const all = tests.of('packages/document/src/sections/kubernetes/checks-components.ts');
+    const first = all.findIndex((one) => !/^test\/unit\/(?:document\/|scripts\/generate\.test)/.test(one));
+    assert.ok(first > 0 && all.slice(0, first).includes('test/unit/document/kubeadm-rules.test.ts'));
+    assert.ok(!all.slice(first).some((one) => one.startsWith('test/unit/document/')));
+  });
+
   test('are found through what others import, packages too', () => {
     assert.ok(tests.of('packages/document/src/secret.ts').includes('test/unit/steps/swap.test.ts'));
   });
