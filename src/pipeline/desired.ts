@@ -2,7 +2,10 @@ import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Step, StepRecord } from '../steps/step.ts';
 
-/** What the document asks of a step, where that and the journal leave anything to do; undefined: it is no step of the run. */
+/**
+ * What the document asks of a step that has work: one that the document or the journal gives something to do.
+ * undefined: the step is not part of the run.
+ */
 export function desiredOf(step: Step, model: Model, facts: Facts, record: (step: string) => StepRecord): unknown {
   const desired = step.desired(model, facts);
   return desired !== undefined && step.idle?.(desired, record(step.id)) === true ? undefined : desired;

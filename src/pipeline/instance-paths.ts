@@ -6,7 +6,7 @@ import { HOOKS_DIRECTORY, PRIOR_STATE_DIRECTORY } from '@machineadm/document/own
  */
 export interface InstancePath {
   readonly path: string;
-  /** True: its contents count, and not the directory itself. */
+  /** True where the contents count, and not the directory itself. */
   readonly below?: true;
   readonly what: string;
   readonly remedy: string;
@@ -15,14 +15,14 @@ export interface InstancePath {
 const REMOVE = 'Remove it at the end of the bake.';
 
 export const INSTANCE_PATHS: readonly InstancePath[] = [
-  // Ours.
+  // Files of machineadm.
   { path: '/var/lib/machineadm/journal', what: 'the journal of a run', remedy: REMOVE },
   { path: '/var/lib/machineadm/status.json', what: 'the status of a run', remedy: REMOVE },
   { path: '/var/lib/machineadm/summary.json', what: 'the summary of a run', remedy: REMOVE },
   { path: HOOKS_DIRECTORY, below: true, what: 'hooks of a machine', remedy: REMOVE },
   { path: PRIOR_STATE_DIRECTORY, below: true, what: 'what was there before the first run', remedy: REMOVE },
   { path: '/etc/machineadm/bootstrap.yaml', what: "a machine's document", remedy: REMOVE },
-  // Of the bootstrap (k/k cmd/kubeadm/app/constants/constants.go).
+  // Files of the bootstrap (k/k cmd/kubeadm/app/constants/constants.go).
   ...['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map((name) => ({
     path: `/etc/kubernetes/${name}.conf`,
     what: 'credentials of a node',
@@ -34,7 +34,7 @@ export const INSTANCE_PATHS: readonly InstancePath[] = [
     what: 'a bootstrapped node',
     remedy: 'Prepare the image on a machine that was never bootstrapped.',
   })),
-  // Of the operating system.
+  // Files of the operating system.
   {
     path: '/var/lib/dbus/machine-id',
     what: 'the id of the machine, as D-Bus has it',

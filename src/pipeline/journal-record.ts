@@ -34,21 +34,24 @@ export type JournalRecord =
   | { readonly is: 'done'; readonly step: string; readonly change: string; readonly undoes?: readonly string[] }
   | { readonly is: 'settled'; readonly followUp: FollowUp }
   /**
-   * How a resource is, just before its first change. The first record counts, until a reset. `v`: since 2, there is an `after`
-   * record of every change; before, only of files, links and users.
+   * The state of a resource just before its first change. The first record counts, until a reset. `v`: since 2 every
+   * change has an `after` record; before, only files, links and users had one.
    */
   | { readonly is: 'before'; readonly v: 1 | 2; readonly step: string; readonly of: Resource; readonly was: PriorState }
-  /** What a change makes of it (`markOf`): a reset keeps what somebody else changed since. */
+  /** What a change makes of a resource (`markOf`): a reset keeps what somebody else changed since. */
   | { readonly is: 'after'; readonly of: Resource; readonly mark: string }
-  /** What earlier versions recorded in place of `before`: that a path or a service at boot is ours, or was there. */
+  /**
+   * What earlier versions recorded instead of `before`: whether a path, or a service at boot, was made by machineadm or
+   * existed already.
+   */
   | { readonly is: 'wrote'; readonly step: string; readonly path: string; readonly before: 'absent' | 'present' }
   | { readonly is: 'enabled'; readonly step: string; readonly service: string }
   /**
-   * A file, link or directory that was not there is about to be made, or was: a later document that does not ask for it has
-   * it removed. `stamp` comes once a file is written, and tells whether somebody else changed it since.
+   * A file, link or directory that did not exist is about to be made, or was made: once a document no longer asks for
+   * it, it is removed. `stamp` follows once a file is written, and shows whether somebody else changed it since.
    */
   | ({ readonly is: 'owned'; readonly path: string } & OwnedPlace)
-  /** What was owned is gone, or is somebody else's now. `of`: it is again what it was before the first run. */
+  /** What was owned is gone, or belongs to somebody else now. `of`: it is again as it was before the first run. */
   | { readonly is: 'released'; readonly step: string; readonly path: string; readonly of?: Resource }
   /** What exists before a bootstrapper starts: no reset removes it. The last record counts. */
   | { readonly is: 'inventory'; readonly step: string; readonly entries: Inventory }

@@ -69,10 +69,10 @@ export const PIPELINE: Pipeline = {
     earlyHooks,
     bootHooks,
     hostname,
-    hosts, // behind the name that it lets resolve
+    hosts, // after the host name, which it makes resolvable
     network,
     timezone,
-    selinux, // before what is written with the labels of its policy
+    selinux, // before files that are written with the labels of its policy
     apparmor,
     time,
     clock,
@@ -87,19 +87,19 @@ export const PIPELINE: Pipeline = {
     mounts,
     groups,
     users,
-    kubeadmReset, // before files: it removes what an earlier attempt left below /etc/kubernetes, and files lie there, too
-    removals, // what goes makes room for what comes
+    kubeadmReset, // before files, which may lie below /etc/kubernetes, where it removes what an earlier attempt left
+    removals, // before new files, to make room for them
     directories,
     files,
-    archives, // behind files, which may bring them
+    archives, // after files, which may provide them
     links,
-    activeDirectory, // behind files and the clock: resolv.conf and the time decide whether the domain is found
-    directoryAddress, // both with the keys of the computer
+    activeDirectory, // after files and the clock: it needs resolv.conf and the right time to find the domain
+    directoryAddress, // this and the one before use the computer's keys
     directoryLogins,
     services,
-    restarts, // behind all that may owe one
+    restarts, // after all steps that may require one
     containerd,
-    registries, // before images: what is pulled is proven first
+    registries, // before images: access is proved before anything is pulled
     images,
   ],
   kubernetes: [
@@ -107,12 +107,12 @@ export const PIPELINE: Pipeline = {
     controlPlaneFiles,
     kubeadmConfig,
     staticPods,
-    beforeBootstrapHooks, // may edit what kubeadmConfig and staticPods laid
-    kubeadmImages, // behind the hooks, which may bring images, too
+    beforeBootstrapHooks, // may edit what kubeadmConfig and staticPods wrote
+    kubeadmImages, // after the hooks, which may provide images too
     kubeadm,
-    execBootstrapper, // in the place of kubeadm
-    apiServer, // gives one that runs another configuration, too
-    hardening, // of what kubeadm wrote; before readiness, which proves that the node works with it
+    execBootstrapper, // instead of kubeadm
+    apiServer, // also changes the configuration of a running one
+    hardening, // of files that kubeadm wrote; before readiness, which proves that the node works with it
     readiness,
     execReadiness,
   ],
@@ -128,14 +128,14 @@ export const PIPELINE: Pipeline = {
 const WINDOWS: Pipeline = {
   host: [
     windowsEarlyHooks,
-    windowsHostname, // before the domain, which takes the name that the machine has
+    windowsHostname, // before the domain, which uses the machine's name
     windowsTime,
     windowsClock,
     windowsProxy,
     windowsCertificateAuthorities,
     kubeadmReset,
     files,
-    windowsDomain, // behind the clock, which decides whether the domain lets the machine in
+    windowsDomain, // after the clock, which must be right for a join
     services,
     restarts,
   ],
@@ -143,7 +143,7 @@ const WINDOWS: Pipeline = {
     kubeadmConfig,
     windowsBeforeBootstrapHooks,
     kubeadm,
-    kubeletArguments, // its service does not read what kubeadm left for it
+    kubeletArguments, // its service does not read the file that kubeadm wrote for it
     readiness,
   ],
   conclusion: [sentinel],

@@ -30,7 +30,7 @@ export interface PlannedChange {
   readonly action: ChangeAction | 'restart';
   readonly scope: 'base' | 'node';
   readonly diff?: string;
-  /** Of hooks. */
+  /** The commands of hooks. */
   readonly commands?: readonly string[];
   readonly knownAfter?: string;
   /** True where the machine is rebooted after it. */
@@ -90,7 +90,7 @@ export async function makePlan(
   const identity = instanceIdentity(facts, model.metadata.uid);
   const seen = inBoot(journalForInstance(found, identity), facts.bootId);
   const known = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
-  // Planned is a run of its own.
+  // A plan stands for a run of its own.
   const journal = { ...known, doneInRun: new Set<string>() };
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope, model.host.platform);

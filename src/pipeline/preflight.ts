@@ -46,7 +46,7 @@ function refuseOtherPlatform({ host }: Model, { platform }: Facts): void {
   });
 }
 
-/** Something that a step needs and does not find, or would fail over. */
+/** A requirement of a step that is not met, or that would make it fail. */
 export interface Unmet {
   readonly step: Step;
   readonly missing: UnmetRequirement;
@@ -56,31 +56,31 @@ export interface Unmet {
   readonly error?: MachineadmError;
 }
 
-/** What the steps of a document need and do not find. */
+/** Requirements of a document's steps that are not met. */
 export interface Requirements {
-  /** Nothing is going to bring it. */
+  /** Nothing in this run provides them. */
   readonly unmet: readonly Unmet[];
-  /** Hooks that are still to run, or files of the document, may bring it; it is looked for again after them. */
+  /** Hooks that have not run yet, or files of the document, may provide them; they are checked again afterwards. */
   readonly awaited: readonly (Unmet & { readonly after: Step })[];
-  /** What is told and refuses nothing: warnings, and what could not be checked. */
+  /** What is reported but refuses nothing: warnings, and checks that could not be made. */
   readonly told: readonly Unmet[];
 }
 
-/** What is looked at, and for which document. */
+/** The document, and what its steps are checked against. */
 export interface PreflightScope {
   readonly host: QueryHost;
   readonly model: Model;
   readonly facts: Facts;
   readonly scope: 'base' | 'all';
-  /** What the journal knows of a step. */
+  /** The journal's record of a step. */
   readonly record: (step: string) => RanRecord;
-  /** Where the document asks for something; absent: no place is told. */
+  /** Finds the place in the document; absent: findings name none. */
   readonly source?: FindSource;
 }
 
 /**
- * The hooks before the bootstrap that have not run on this machine yet. An image bake runs none. What the steps after them need
- * may be installed by them: runc, containerd, kubeadm and the kubelet are, on many machines.
+ * The hooks before the bootstrap that have not run on this machine yet; an image bake runs none. On many machines they
+ * install what later steps need: runc, containerd, kubeadm and the kubelet.
  */
 export function pendingHooks(steps: readonly Step[], { model, facts, scope, record }: PreflightScope): readonly Step[] {
   if (scope === 'base') return [];
@@ -91,14 +91,14 @@ export function pendingHooks(steps: readonly Step[], { model, facts, scope, reco
   );
 }
 
-/** How a step reports that one of these programs is missing. */
+/** The reason with which a step reports that one of these programs is missing. */
 const MISSING: Readonly<Record<NodeProgram, Reason>> = {
   containerd: 'ContainerRuntimeMissing',
   kubeadm: 'KubeadmNotInstalled',
   kubelet: 'KubeletNotInstalled',
 };
 
-/** The programs that a step of this document may bring and that are not on the machine. */
+/** The missing programs that a step of this document may install. */
 export function programsToCome(
   step: Step,
   { model, facts }: Pick<PreflightScope, 'model' | 'facts'>,
@@ -108,7 +108,7 @@ export function programsToCome(
   return step.brings?.(desired).filter((program) => facts[program] === undefined) ?? [];
 }
 
-/** What the steps of this document will need and do not find: all of them are asked at once. Asks only. */
+/** The requirements of all steps of this document that are not met. All steps are asked at once; nothing is changed. */
 export async function findRequirements(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
   const { host, model, facts, scope, source } = asked;
   const checks = steps.map((step) => {
@@ -148,7 +148,7 @@ export async function findRequirements(steps: readonly Step[], asked: PreflightS
   return all;
 }
 
-/** What a step threw when it was asked stands in the way like what it found. Nothing was changed yet. */
+/** An error that a step throws when it is asked counts as an unmet requirement. Nothing was changed yet. */
 function thrown(step: Step, error: unknown): Unmet {
   const certain = true;
   if (error instanceof MachineadmError) {
@@ -160,7 +160,7 @@ function thrown(step: Step, error: unknown): Unmet {
   return { step, missing: { reason: 'InternalError', what, remedy, certain } };
 }
 
-/** What was found, as all commands that check something tell it. What hooks may still bring is a warning. */
+/** The findings in the form that all checking commands print. What hooks may still provide is a warning. */
 export function findingsOf({ unmet, awaited, told }: Requirements): readonly Finding[] {
   const finding = ({ source, missing }: Unmet, severity: Finding['severity'], later = ''): Finding => ({
     id: severity === 'skipped' ? 'document/not-checked' : `document/${missing.reason}`,
@@ -177,20 +177,20 @@ export function findingsOf({ unmet, awaited, told }: Requirements): readonly Fin
   ];
 }
 
-/** Whether a step can be postponed until hooks ran that come after it. */
+/** Whether a step can be postponed until hooks that come after it have run. */
 function waits(step: Step): boolean {
   return step.needs !== undefined;
 }
 
-/** Whether a step cannot do anything before hooks ran that come after it in `steps`. */
+/** Whether a step has to wait for hooks that come after it in `steps`. */
 export function waitsForHooks(step: Step, steps: readonly Step[], asked: PreflightScope): boolean {
   if (step.needs?.some((program) => asked.facts[program] === undefined) !== true) return false;
   return pendingHooks(steps.slice(steps.indexOf(step)), asked).length > 0;
 }
 
 /**
- * Asks all steps what they will need and refuses with everything that stands in the way at once, before anything is changed.
- * What hooks may still bring is not missing yet.
+ * Checks the requirements of all steps, and refuses with everything that is missing at once, before anything is
+ * changed. What hooks may still provide does not count as missing.
  */
 export async function preflight(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
   const found = await requirements(steps, asked);
@@ -198,13 +198,13 @@ export async function preflight(steps: readonly Step[], asked: PreflightScope): 
   return found;
 }
 
-/** What all steps of a document for this platform need and do not find. */
+/** The unmet requirements of all steps of a document, for this platform. */
 export async function requirements(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
   refuseOtherPlatform(asked.model, asked.facts);
   return await findRequirements(steps, asked);
 }
 
-/** The error that a run refuses to begin with. */
+/** The error with which a run refuses to begin. */
 export function refusalFor(unmet: readonly Unmet[]): MachineadmError {
   const [first, second] = unmet;
   const alone = second === undefined ? asRefusal(first?.error) : undefined;

@@ -81,7 +81,7 @@ export function preparedBy(
 }
 
 export interface PreparedOptions {
-  /** With the model that the steps got: without what belongs to an instance. */
+  /** The document with the model that the steps got: without what belongs to one machine. */
   readonly document: Pick<LoadedDocument, 'model' | 'tree'>;
   readonly facts: Facts;
   readonly agentVersion: string;
@@ -101,7 +101,7 @@ export async function writePrepared(host: Host, prepared: Prepared): Promise<voi
 export async function removeBakeState(host: Host, journal: JournalState, statusCopy: string): Promise<void> {
   if (!isBake(journal) || journal.owed.size > 0) return;
   await host.removeFile(JOURNAL_PATH);
-  // What the bake put into the image is what was there before for every machine that boots from it.
+  // For every machine that boots from the image, what the bake put there was there before.
   await forgetCopies(host);
   await removeStatus(host, statusCopy);
   await host.sync(PREPARED_PATH);

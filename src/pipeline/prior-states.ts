@@ -13,7 +13,7 @@ import { createFingerprints, type Fingerprint, forgetCopies, sha256Of } from '..
 import { keepContents, markOf, modeAndOwner, type PriorState, stateOf, UNKNOWN } from '../steps/prior-state/state.ts';
 import type { RunJournal } from './run-journal.ts';
 
-/** What other parts of a reset remove: it needs no memory. */
+/** Paths that other parts of a reset remove: their state is not recorded. */
 const UNRECORDED = [
   RUN_DIRECTORY,
   '/run/kubeadm',
@@ -25,19 +25,19 @@ const UNRECORDED = [
 
 /** Records how resources were before a step first changes them, for `machineadm reset`. */
 export interface PriorStates {
-  /** Durable when it returns: call it before the change. What is on record already stays as it is. */
+  /** Durable when it returns: call it before the change. A state that is already on record is kept. */
   before(resources: readonly Resource[]): Promise<void>;
   /** Notes what a change is about to make of a file; undefined: it removes it. */
   content(path: string, made: NewFile | undefined): Promise<void>;
   /** Notes what a change is about to do. */
   mark(of: Resource, made: string): void;
-  /** Whether a directory is there. One that was is looked at again only after a change that may have removed it. */
+  /** Whether a directory exists. An existing one is checked again only after a change that may have removed it. */
   isThere(directory: string): Promise<boolean>;
-  /** Whether nothing was at a path when it was recorded just now. Told once: what is made of it then is there. */
+  /** Whether a path was recorded just now as absent. Answers true once: afterwards the path exists. */
   tookAsAbsent(path: string): boolean;
-  /** What was seen may be otherwise now. */
+  /** Forgets what was seen: it may have changed. */
   forgetLooks(): void;
-  /** Makes a change whose result is known only after it, and notes the result. */
+  /** Makes a change whose result is known only afterwards, and notes the result. */
   around<Result>(resources: readonly Resource[], change: () => Result | Promise<Result>): Promise<Result>;
 }
 
@@ -98,7 +98,7 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
 
     async around(resources, change) {
       await states.before(resources);
-      // What a command may do to a service is for it to know.
+      // Only the command knows what it does to a service.
       const marked = (await expanded(host, resources, isThere)).filter(isRecorded);
       for (const of of marked) mark(of, UNKNOWN);
       journal.write();
@@ -132,7 +132,7 @@ function isRecorded(resource: Resource): boolean {
   return kind !== 'path' || (name !== STATE_DIRECTORY && !UNRECORDED.some((ours) => `${name}/`.startsWith(ours)));
 }
 
-/** Directories above a path that will be made for it come first, and whole trees as their paths. */
+/** Directories that will be made above a path come first; whole trees are listed as their paths. */
 async function expanded(
   host: Host,
   resources: readonly Resource[],
