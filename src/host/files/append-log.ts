@@ -180,7 +180,7 @@ export function replaceLog(log: string, firstLine: string, archived: string | un
   }
 }
 
-/** Ends a log: what is there is kept under `archive`, or the first of `archive.2`, … that is free. */
+/** Ends a log: its file is kept under `archive`, or the first free name of `archive.2`, `archive.3`, …. */
 export function archiveLog(log: string, archive: string): void {
   const path = localPath(log);
   try {

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import type { QueryHost } from '../seam/host.ts';
 
-/** Where what this process prints ends up, beside the one who started it. */
+/** Where the output of this process also appears, besides where its caller reads it. */
 export type OwnOutput = 'elsewhere' | 'journal' | 'journal and console';
 
 /**

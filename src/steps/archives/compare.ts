@@ -9,7 +9,7 @@ import { scopeOf, sourceOf } from '../file-content.ts';
 import { type Obstacle, placeObstacle } from '../file-obstacles.ts';
 import type { StepRecord, UnmetRequirement } from '../step.ts';
 
-/** What an archive makes, and how it differs from what is there. */
+/** The entries of an archive, and how the machine differs from them. */
 export interface Comparison {
   /** What is to be made or corrected. */
   readonly different: readonly Different[];
@@ -34,7 +34,7 @@ export function modeOf(archive: ArchiveModel, entry: ManifestEntry): number {
   return entry.type === 'file' ? (archive.mode ?? entry.mode) : archive.directoryMode;
 }
 
-/** Compares what is there with what the archive makes. Directories that no run made keep their mode and owner. */
+/** Compares the machine with the entries of an archive. Directories that no run made keep their mode and owner. */
 export async function compare(
   host: QueryHost,
   archive: ArchiveModel,

@@ -4,6 +4,6 @@ export interface CheckedFile {
   readonly text: string;
   readonly change: string;
   readonly scope: 'base' | 'node';
-  /** Every user may read it, so that its lines can be told. */
+  /** True where every user may read it, so that its lines may be shown. */
   readonly isPublic: boolean;
 }

@@ -5,7 +5,7 @@ import { PRIVATE_FILES } from '../../host/seam/queries.ts';
 import { notChecked, type UnmetRequirement } from '../step.ts';
 import type { CheckedFile } from './checked-file.ts';
 
-/** systemd.unit(5), "System Unit Search Path", and the types of units whose files a document lays. */
+/** systemd.unit(5), "System Unit Search Path", and the types of units whose files a document writes. */
 const UNIT =
   /^\/(?:etc|run|usr\/lib|lib|usr\/local\/lib)\/systemd\/system\/([^/]+\.(?:service|socket|timer|mount|automount|path|slice|swap|target))(?:\.d\/[^/]+\.conf)?$/;
 const DIRECTORIES = [

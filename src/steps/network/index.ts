@@ -99,7 +99,7 @@ export const network: Step<Prunable<NetworkModel>, NetworkActual, NetworkChange>
   },
 };
 
-/** A tool that has changed leaves files in the directory of the other, too. */
+/** After a change of the tool, the directory of the earlier tool still has files. */
 function pathsOfEarlier({ notes }: StepRecord): readonly string[] {
   const files = member(notes.get(CHANGE), 'files');
   return Array.isArray(files) ? files.filter((path) => typeof path === 'string') : [];

@@ -4,7 +4,7 @@ import { type ResetAction, runOrFail } from './action.ts';
 import { copyPath, type Fingerprint } from './copies.ts';
 import { isOurs, type Marks, markOf, type PriorState, stateOf, UNKNOWN, type UserState } from './state.ts';
 
-/** A user that machineadm made goes; one that was there before gets back what machineadm changed of it. */
+/** Removes a user that machineadm made; one that existed before gets back the attributes that machineadm changed. */
 export async function restoreUser(
   host: QueryHost,
   name: string,
@@ -40,8 +40,8 @@ export async function restoreUser(
 }
 
 /**
- * A group that machineadm made goes, unless it became the primary group of a user that stays; one that it removed is created
- * again, with its members.
+ * Removes a group that machineadm made, unless it became the primary group of a remaining user; a group that machineadm
+ * removed is created again with its members.
  */
 export async function restoreGroup(
   host: QueryHost,
@@ -65,7 +65,7 @@ export async function restoreGroup(
   }
   if (was !== null || !isThere) return [];
   const perform: ResetAction['perform'] = async (changing, signal) => {
-    // The group of a user's own goes with the user (userdel(8), USERGROUPS_ENAB).
+    // userdel(8) also removes the user's own group (USERGROUPS_ENAB).
     if (!(await readAccounts(changing)).groups.has(name)) return;
     await runOrFail(changing, signal, { program: 'groupdel', args: ['--', name] });
   };

@@ -142,7 +142,7 @@ function restoreFile(
   return {
     summary: `restore ${path} as it was`,
     resource,
-    // A link goes before the file comes.
+    // A link is removed before the file is written.
     ...(isLink ? { unsettles: [[resource, UNKNOWN]] } : {}),
     async perform(host, signal) {
       if (was !== undefined && (await relink(host, path, was, fingerprint))) return;
@@ -184,7 +184,7 @@ async function relink(host: Host, path: string, was: FileState, fingerprint: Fin
   return (await isKept(host, path, was, fingerprint)) && (await host.linkFile(secondName(path), path));
 }
 
-/** Whether the file that was there before is still as it was under its second name: who has it open may write to it. */
+/** Whether the earlier file is unchanged under its second name: a process that has it open may write to it. */
 async function isKept(host: QueryHost, path: string, was: FileState, fingerprint: Fingerprint): Promise<boolean> {
   const kept = await stateOf(host, `path:${secondName(path)}`, fingerprint);
   return kept?.is === 'file' && kept.fingerprint === was.fingerprint && sameAttributes(was, kept);

@@ -8,7 +8,7 @@ import { type ServiceBefore, UNKNOWN } from './state.ts';
 /** Where units lie that a reset may remove (systemd.unit(5), and OpenRC's scripts). */
 const UNIT = /^\/(?:(?:etc|usr\/lib|usr\/local\/lib|lib)\/systemd\/system|etc\/init\.d)\/([^/]+)$/;
 
-/** What each verb makes of which attribute of a service, and the one that undoes it. */
+/** The attribute of a service that each verb sets, its new value, and the verb that undoes it. */
 const VERBS = {
   start: { attribute: 'active', value: true, state: 'running', opposite: 'stop' },
   stop: { attribute: 'active', value: false, state: 'stopped', opposite: 'start' },
@@ -29,8 +29,8 @@ interface Circumstances {
 }
 
 /**
- * How services become again what they were: `first` is done while all files are still there, so that nothing loses its
- * unit while it runs; `last` once everything else is as it was.
+ * How services get back their earlier state: `first` is done while all files still exist, so that no unit is lost while
+ * it runs; `last` once everything else is restored.
  */
 export async function planServices(
   host: QueryHost,

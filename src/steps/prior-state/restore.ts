@@ -42,8 +42,8 @@ export async function planRestore(host: QueryHost, memory: Memory, osId: string)
 }
 
 /**
- * The same for these resources alone, because the document does not ask for them any more: the machine goes on with the
- * rest. What follows their changes is for the caller.
+ * The same for these resources only, because the document no longer asks for them; the machine keeps the rest. The
+ * caller performs what follows from the changes.
  */
 export async function planUndo(
   host: QueryHost,

@@ -5,7 +5,7 @@ import { readAccounts } from '../accounts/databases.ts';
 import { type Fingerprint, keepCopy, LARGEST_COPY, secondName, sha256Of } from './copies.ts';
 import { attributesOf, type ExtendedAttributes } from './extended-attributes.ts';
 
-/** How a resource was. null: it was not there, or not active. */
+/** The earlier state of a resource. null: it did not exist, or was not active. */
 export type PriorState =
   | null
   | FileState

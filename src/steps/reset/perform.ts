@@ -35,7 +35,7 @@ export async function performReset(host: Host, plan: ResetPlan, { signal, line }
   await restore(host, plan.restore, say, signal);
 }
 
-/** The kubelet would mount them again, so it goes first. */
+/** The kubelet would mount them again, so it is stopped first. */
 async function unmountVolumes(
   host: Host,
   { mounts, kubeadm }: ResetPlan,

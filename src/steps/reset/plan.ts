@@ -22,7 +22,7 @@ import type { PriorState } from '../prior-state/state.ts';
 /** So many paths that stay are listed. */
 const MOST_KEPT = 50;
 
-/** What the journal knows of what the runs of this machine made. */
+/** The journal's memory of what the runs of this machine made. */
 export interface Made extends Memory {
   /** What was there before the bootstrap; undefined where none is on record. */
   readonly inventory: Inventory | undefined;
@@ -115,8 +115,8 @@ function describeKubeadm({ kubeadm, keep }: ResetPlan): readonly string[] {
 }
 
 /**
- * What a step changed of what kubeadm or the kubelet wrote goes with the node; what was there before these is in the
- * inventory.
+ * A step's change to a file of kubeadm or the kubelet is removed with the node; files that existed before them are in
+ * the inventory.
  */
 function isOfTheNode(resource: Resource, was: PriorState, kubeadm: ResetPlan['kubeadm']): boolean {
   const { kind, name } = partsOf(resource);

@@ -56,9 +56,9 @@ export function decideFilesystem(
 /** How a partition or a file system stands to what it is on. */
 export type GrowthFinding =
   | 'no room'
-  /** Its disk or its device is larger. */
+  /** Its disk or its device has become larger. */
   | 'room behind it'
-  /** Its disk is larger, and another partition lies behind it. */
+  /** Its disk has become larger, but another partition follows it. */
   | 'room, but not behind it'
   /** Its device became smaller. */
   | 'larger than its device';

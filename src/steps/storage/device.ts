@@ -4,7 +4,7 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import { jsonRows } from './json-rows.ts';
 import { readSuperblock } from './signatures.ts';
 
-/** A block device that is there, by its canonical name. */
+/** An existing block device, by its canonical name. */
 export interface BlockDevice {
   /** `/dev/sdb1`, `/dev/mapper/data`. */
   readonly path: string;

@@ -22,7 +22,7 @@ export interface DisksDesired {
 interface DiskState {
   readonly device: BlockDevice;
   readonly finding: DiskFinding;
-  /** What is there, for people. */
+  /** What the disk holds, as text for people. */
   readonly what: string;
   readonly users: readonly string[];
   /** True when the kernel shows every partition of the table. */
@@ -140,14 +140,14 @@ async function inspectDisk(host: QueryHost, disk: DiskModel, device: BlockDevice
   const users = await usersOf(host, device.path);
   const nothing = { device, users, known: true };
   if (contents.signatures.length === 0) return { ...nothing, finding: 'blank', what: 'nothing' };
-  // A protective MBR is a part of a GPT; anything besides a table is told first.
+  // A protective MBR is part of a GPT; anything besides a table is reported first.
   const tableOnly = contents.signatures.every((name) => ['gpt', 'PMBR', 'dos'].includes(name));
   const table = tableOnly ? await readPartitionTable(host, device.path) : undefined;
   if (table === undefined) return { ...nothing, finding: 'other signature', what: describeContents(contents) };
   const difference = tableDifference(disk, device.sizeBytes, table);
   if (difference === undefined) {
     const kernel = await partitionsKnown(host, device.name);
-    // A partition that grew keeps its old size in the kernel until it is told.
+    // After a partition has grown, the kernel keeps its old size until it is told.
     const grows = disk.partitions.at(-1)?.grow === true;
     const known =
       kernel.size >= disk.partitions.length &&

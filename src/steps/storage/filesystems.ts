@@ -30,7 +30,7 @@ export interface FilesystemsDesired {
   readonly afterHooks: boolean;
 }
 
-/** What the journal knows of a file system's identity. */
+/** The journal's note of a file system's identity. */
 export interface FormatNote {
   /** As blkid(8) prints it, in lower case. */
   readonly uuid: string;
@@ -264,7 +264,8 @@ async function format(
 ): Promise<void> {
   const program = mkfsProgram(filesystem.type);
   const uuid = newFilesystemId(filesystem, randomUUID());
-  // All of what was there goes first: mkfs then needs no force, and a kill leaves an empty device and not a mixture.
+  // All earlier contents are wiped first: mkfs then needs no force, and a kill leaves an empty device instead of a
+  // mixture.
   if (contents.signatures.length > 0) {
     await write(host, { program: 'wipefs', args: ['--all', device.path] }, device, place, execution);
   }

@@ -3,7 +3,7 @@ import type { MountModel } from '@machineadm/document/model.ts';
 /** Flags that the kernel shows in mountinfo as they were given; other options it rewrites, so they cannot be compared. */
 const COMPARABLE = ['ro', 'nosuid', 'nodev', 'noexec', 'noatime', 'nodiratime', 'sync', 'dirsync', 'nosymfollow'];
 
-/** How long a later boot waits for the device; then it goes on without it, and says so. */
+/** How long a later boot waits for the device before it continues without it, with a message. */
 const LATER_BOOTS_SECONDS = 90;
 
 /**

@@ -19,7 +19,7 @@ export interface MountState {
   readonly device: BlockDevice;
   /** What fstab shall have. */
   readonly entry: FstabEntry;
-  /** fstab has it, or an entry of somebody else for the same device on the same path. */
+  /** True where fstab has this entry, or somebody else's for the same device and path. */
   readonly inFstab: boolean;
   readonly mounted: 'no' | 'yes' | 'with other options';
   /** Why it cannot be mounted, in words: something else is there. */

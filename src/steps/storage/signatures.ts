@@ -45,7 +45,7 @@ export async function readSuperblock(host: QueryHost, path: string): Promise<Sup
   };
 }
 
-/** Types in `wipefs --parsable`: lines of `offset,uuid,label,type` behind a heading. */
+/** Types in `wipefs --parsable`: lines of `offset,uuid,label,type` after a heading. */
 export function parseWipefs(stdout: string): readonly string[] {
   const types = stdout.split('\n').flatMap((line) => {
     if (line.startsWith('#') || line.trim() === '') return [];
@@ -54,7 +54,7 @@ export function parseWipefs(stdout: string): readonly string[] {
   return [...new Set(types)];
 }
 
-/** What lies there, for people. */
+/** The contents of a device, as text for people. */
 export function describeContents({ signatures, type, label }: Contents): string {
   const labelled = label === undefined ? '' : ` with the label "${label}"`;
   if (type !== undefined) return `${type}${labelled}`;

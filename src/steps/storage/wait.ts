@@ -37,7 +37,7 @@ export async function waitForDevice(
   }
 }
 
-/** Lets udev finish, where there is one: links and what it knows of a device are right afterwards. */
+/** Waits for udev, if it runs: afterwards its links and its data about a device are right. */
 export async function settleDevices(host: QueryHost): Promise<void> {
   await host.query({
     program: 'udevadm',

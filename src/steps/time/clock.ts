@@ -24,8 +24,8 @@ export interface ClockActual {
 }
 
 /**
- * Waits until the clock is right. A step of its own behind `time`, because that one's restart makes the service forget
- * what it knew. It belongs to the instance: the clock of a bake says nothing about that of a node.
+ * Waits until the clock is right. It is a step after `time`, because the restart there makes the service forget its
+ * state. It belongs to the instance: the clock of a bake says nothing about the clock of a node.
  */
 export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
   id: 'clock',

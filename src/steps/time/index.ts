@@ -6,7 +6,7 @@ import { type InstalledClient, installedClients, TIME_CLIENTS } from './clients.
 import { type ConfigurationFile, differing, isOwn } from './configuration.ts';
 
 export interface TimeActual {
-  /** The first is the one that is configured. */
+  /** The first one is configured. */
   readonly clients: readonly InstalledClient[];
   /** Files of that one. */
   readonly files: readonly ConfigurationFile[];
@@ -63,7 +63,7 @@ export const time: Step<TimeModel, TimeActual, TimePayload> = {
     const changes: Change<TimePayload>[] = [...changed.map((file) => fileChange(file, restartOf(chosen.service)))];
     changes.push(...others.flatMap(switchedOff));
     if (!chosen.state.enabled) changes.push(act(chosen, 'enable', 'base'));
-    // The restart that a changed file owes is a start, too.
+    // The restart after a changed file also starts the service.
     if (!chosen.state.active && changed.length === 0) changes.push(act(chosen, 'start', 'node'));
     return changes;
   },

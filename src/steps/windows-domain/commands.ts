@@ -38,7 +38,7 @@ export function accountJoin(
 }
 
 /**
- * With the one-time password of an account that is there: without a login ("unsecure"), and the password is that of the
+ * With the one-time password of an existing account: without a login ("unsecure"), the password is that of the
  * computer.
  */
 export function oneTimeJoin(target: Target, password: string): JoinRequest {
@@ -109,7 +109,7 @@ export function compareClocks(controller: string): Query {
   };
 }
 
-/** How far our clock is behind, in seconds; undefined where the controller did not tell. */
+/** How many seconds this clock is behind the controller's; undefined where the controller did not report its time. */
 export function readClockOffset({ stdout }: CommandResult): number | undefined {
   const offset = /,\s*([+-]\d+[.,]\d+)s\s*$/m.exec(stdout)?.[1];
   return offset === undefined ? undefined : Number(offset.replace(',', '.'));

@@ -85,7 +85,7 @@ export async function joinWithAccount(
   await join(host, desired, accountJoin(desired, user, password), signal);
 }
 
-/** Joins with the one-time password of a preset account. It holds from the next boot on. */
+/** Joins with the one-time password of a preset account. The join takes effect at the next boot. */
 export async function joinWithOneTimePassword(
   host: Host,
   desired: WindowsMembership,
@@ -158,7 +158,7 @@ export async function verifyMembership(
       }
       const said = result.stdout.split(/\r?\n/).filter((line) => line.trim() !== '');
       const evidence = said.slice(-3).map((line) => ({ source: `nltest /sc_verify:${domain}`, text: line.trim() }));
-      // The channel is there, and what tests it says no.
+      // The secure channel exists, but its test failed.
       throw windowsJoinFailure('nltest.exe', code === 0 ? 1789 : code, 'channel', evidence);
     }
     await pause(patience.everyMs, undefined, { signal }).catch(() => signal.throwIfAborted());
@@ -230,7 +230,7 @@ async function netSetup(host: Pick<QueryHost, 'stat' | 'readRange'>): Promise<re
     .map((line) => ({ source: NETSETUP_LOG, text: line.trim() }));
 }
 
-/** djoin ends with the number of its failure, and prints it, too. */
+/** djoin exits with the number of its failure, and prints it. */
 function codeOf(said: readonly string[], status: number): number | undefined {
   const printed = said.map((line) => /\b0x([0-9a-f]+)\b/i.exec(line)?.[1]).find((hex) => hex !== undefined);
   if (printed !== undefined) return Number.parseInt(printed, 16) & 0xffff;

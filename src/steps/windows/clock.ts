@@ -23,8 +23,8 @@ interface Reading {
 }
 
 /**
- * Waits until the clock is right: measured against a server, and not asked of the service, whose words are translated and
- * which calls itself synchronised with its own hardware clock, too.
+ * Waits until the clock is right, measured against a server. The service is not asked: its messages are translated, and
+ * it also calls itself synchronised with its own hardware clock.
  */
 export const windowsClock: Step<WindowsClockDesired, boolean, WindowsClockDesired> = {
   id: 'clock',

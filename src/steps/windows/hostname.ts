@@ -56,7 +56,7 @@ export const windowsHostname: Step<string, WindowsHostnameActual, string> = {
   },
 };
 
-/** Windows shows names in upper case here and there, and does not tell them apart. */
+/** Windows shows some names in upper case, and compares them without case. */
 function same(name: string | undefined, wanted: string): boolean {
   return name?.toLowerCase() === wanted.toLowerCase();
 }

@@ -70,7 +70,7 @@ export const windowsTime: Step<TimeModel, WindowsTimeActual, WindowsTimePayload>
       });
     }
     if (!service.enabled) act('enable', 'base');
-    // The restart that a changed server owes is a start, too.
+    // The restart after a change of servers also starts the service.
     if (!service.active && !differs) act('start', 'node');
     return changes;
   },
@@ -92,7 +92,7 @@ export function peers(servers: readonly string[]): string {
   return servers.map((server) => `${server},0x8`).join(' ');
 }
 
-/** The servers that the clock is compared with: those of the document, else the one that the service has now. */
+/** The servers to compare the clock with: those of the document, otherwise those that the service uses now. */
 export async function serversToAsk(host: QueryHost, servers: readonly string[]): Promise<readonly string[]> {
   if (servers.length > 0) return servers;
   const { status, stdout } = await host.query({ program: 'w32tm.exe', args: ['/query', '/source'] });
