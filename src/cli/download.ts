@@ -42,14 +42,14 @@ export async function downloadScriptOf(
 ): Promise<string | undefined> {
   const { fetch, releaseManifest, release, key = [], ca, authorization = [] } = options;
   if (fetch === undefined) {
-    const given = Object.entries({
-      releaseManifest,
-      release,
-      key: options.key,
-      ca,
-      authorization: options.authorization,
-    });
-    const [stray] = given.flatMap(([name, value]) => (value === undefined ? [] : [OPTIONS[name] ?? name]));
+    const given = {
+      '--release-manifest': releaseManifest,
+      '--release': release,
+      '--key': options.key,
+      '--ca': ca,
+      '--authorization': options.authorization,
+    };
+    const stray = Object.entries(given).find(([, value]) => value !== undefined)?.[0];
     if (stray !== undefined) throw usage(`${stray} is of use with --fetch only`);
     return undefined;
   }
@@ -87,14 +87,6 @@ export async function downloadScriptOf(
     ...(ca === undefined ? {} : { certificateAuthorities: await textOf(ca) }),
   });
 }
-
-const OPTIONS: Readonly<Record<string, string>> = {
-  releaseManifest: '--release-manifest',
-  release: '--release',
-  key: '--key',
-  ca: '--ca',
-  authorization: '--authorization',
-};
 
 /** Reads a manifest. Where keys are given, it is first verified with the signed list beside it. */
 async function manifestAt(path: string, keys: readonly string[]): Promise<ReleaseManifest> {

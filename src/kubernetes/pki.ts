@@ -135,7 +135,12 @@ function endingInNewline(pem: string): string {
 function checkPair(placed: PlacedPair, input: PkiInput & { readonly now: Date }): readonly Evidence[] {
   const { pair, field } = placed;
   const problems: Evidence[] = [];
-  const certificate = parseCertificate(pair.certificate, `${field}.certificate`, problems);
+  const certificate = parsePublic(
+    [pair.certificate, `${field}.certificate`],
+    'certificate',
+    (pem) => new X509Certificate(pem),
+    problems,
+  );
   if (certificate !== undefined) problems.push(...checkCertificate(certificate, placed, input.now));
   // A key that is not written is not read either.
   if (pair.key === undefined || placed.keyPath === undefined) return problems;
@@ -170,7 +175,7 @@ function checkCertificate(certificate: X509Certificate, placed: PlacedPair, now:
 function checkServiceAccount(publicKey: string, privateKey: string): readonly Evidence[] {
   const field = 'kubernetes.pki.serviceAccount';
   const problems: Evidence[] = [];
-  const expected = parsePublicKey(publicKey, `${field}.publicKey`, problems);
+  const expected = parsePublic([publicKey, `${field}.publicKey`], 'public key', createPublicKey, problems);
   const key = parsePrivateKey(privateKey, `${field}.key`, problems);
   if (expected !== undefined && key !== undefined && !createPublicKey(key).equals(expected)) {
     problems.push({ source: `${field}.key`, text: 'the key does not belong to the public key' });
@@ -183,31 +188,20 @@ function holdsPrivateKey(pem: string): boolean {
   return /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem);
 }
 
-/** The first certificate of a PEM text, which is the one that kubeadm uses (k/k cmd/kubeadm/app/util/pkiutil). */
-function parseCertificate(pem: string, source: string, problems: Evidence[]): X509Certificate | undefined {
-  if (holdsPrivateKey(pem)) {
-    problems.push({ source, text: 'it holds a private key, which belongs in the field key' });
-    return undefined;
-  }
+/** A PEM text that must be public. Of several certificates the first counts, as for kubeadm (k/k cmd/kubeadm/app/util/pkiutil). */
+function parsePublic<Parsed>(
+  [pem, source]: readonly [pem: string, source: string],
+  what: string,
+  parse: (pem: string) => Parsed,
+  problems: Evidence[],
+): Parsed | undefined {
   try {
-    return new X509Certificate(pem);
-  } catch {
-    problems.push({ source, text: 'it is not a certificate in PEM' });
-    return undefined;
-  }
-}
-
-function parsePublicKey(pem: string, source: string, problems: Evidence[]): KeyObject | undefined {
-  if (holdsPrivateKey(pem)) {
+    if (!holdsPrivateKey(pem)) return parse(pem);
     problems.push({ source, text: 'it holds a private key, which belongs in the field key' });
-    return undefined;
-  }
-  try {
-    return createPublicKey(pem);
   } catch {
-    problems.push({ source, text: 'it is not a public key in PEM' });
-    return undefined;
+    problems.push({ source, text: `it is not a ${what} in PEM` });
   }
+  return undefined;
 }
 
 /**

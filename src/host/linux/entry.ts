@@ -52,7 +52,10 @@ function resolve(path: string, options: WalkOptions): Entry {
   const kept = options.follow === true ? undefined : keptDirectory(path.slice(0, slash));
   const name = path.slice(slash + 1);
   if (kept !== undefined && isName(name)) return entryOf(path, kept, name);
-  const walk = new Walk(path, options);
+  return walkTo(path, new Walk(path, options));
+}
+
+function walkTo(path: string, walk: Walk): Entry {
   try {
     const last = walk.toLast();
     return entryOf(path, walk.directory, last);
@@ -63,13 +66,7 @@ function resolve(path: string, options: WalkOptions): Entry {
 
 /** Opens the directory at a path, links followed, as the entry `.` of itself. */
 export function openDirectory(path: string, options: Pick<WalkOptions, 'create'> = {}): Entry {
-  const walk = new Walk(`${path}/.`, options);
-  try {
-    const last = walk.toLast();
-    return entryOf(path, walk.directory, last);
-  } finally {
-    walk.close();
-  }
+  return walkTo(path, new Walk(`${path}/.`, options));
 }
 
 /** lstat of an entry; undefined when it does not exist. */

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
+import { ABSENT_SERVICE } from '../services/absent.ts';
 import { parseUnitFacts, UNIT_FACT_PROPERTIES } from '../services/unit-facts.ts';
 import { unitTrouble } from '../services/unit-trouble.ts';
 import { runCommand } from './commands.ts';
@@ -29,15 +30,7 @@ const ENABLED = new Set(['enabled', 'alias', 'static', 'indirect', 'generated'])
 const FIXED = new Set(['static', 'indirect', 'generated', 'transient']);
 
 /** The result of serviceState without systemd. */
-const UNKNOWN_SERVICE: ServiceState = {
-  exists: false,
-  active: false,
-  enabled: false,
-  masked: false,
-  detail: 'unknown',
-  pid: undefined,
-  startedAtMs: undefined,
-};
+const UNKNOWN_SERVICE: ServiceState = { ...ABSENT_SERVICE, detail: 'unknown' };
 
 /**
  * True where systemd is the init system of this root: the test of sd_booted(3), except in a chroot. There /run may be

@@ -10,7 +10,7 @@ export async function processesOf(host: QueryHost, command: readonly string[]): 
   const found: string[] = [];
   for (const pid of (await host.list('/proc')) ?? []) {
     if (!/^\d+$/.test(pid)) continue;
-    if ((await readGone(host, `/proc/${pid}/cmdline`)) !== wanted) continue;
+    if ((await host.readText(`/proc/${pid}/cmdline`).catch(gone)) !== wanted) continue;
     if (!(await sharesPidNamespace(host, pid, 1))) continue;
     const start = await startOf(host, pid);
     if (start !== undefined) found.push(`${pid}:${start}`);
@@ -30,15 +30,9 @@ export async function stillRunning(host: QueryHost, processes: readonly string[]
 
 async function startOf(host: QueryHost, pid: string): Promise<string | undefined> {
   // proc_pid_stat(5): the name in parentheses may contain blanks; starttime is the twentieth field after it.
-  const stat = (await readGone(host, `/proc/${pid}/stat`)) ?? '';
+  const stat = (await host.readText(`/proc/${pid}/stat`).catch(gone)) ?? '';
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
 /** A process that ends while it is read does not count. */
-async function readGone(host: QueryHost, path: string): Promise<string | undefined> {
-  try {
-    return await host.readText(path);
-  } catch {
-    return undefined;
-  }
-}
+const gone = (): undefined => undefined;

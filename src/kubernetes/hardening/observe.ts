@@ -146,13 +146,8 @@ async function kernelValue(host: QueryHost, key: string): Promise<string | undef
 }
 
 /** Processes may end and kernel keys may refuse in the meantime: what cannot be read counts as missing. */
-async function readIfThere(host: QueryHost, path: string): Promise<string | undefined> {
-  try {
-    return await host.readText(path);
-  } catch {
-    return undefined;
-  }
-}
+const readIfThere = (host: QueryHost, path: string): Promise<string | undefined> =>
+  host.readText(path).catch(() => undefined);
 
 /**
  * Loaded in the kernel, and disabled according to `modprobe -c` by a command that loads nothing (modprobe.d(5),

@@ -3,6 +3,7 @@ import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
+import { restartIfActive } from '../follow-up.ts';
 import type { Change, Execution, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
 import { type TrustStore, trustStoreOf } from './stores.ts';
@@ -129,8 +130,7 @@ export function certificateAuthoritiesStep(
 
     async followUp(host, desired, followUp, execution) {
       if (followUp === 'update-ca-certificates') return await rebuildTrust(host, desired, execution);
-      const service = followUp.slice('restart:'.length);
-      if ((await host.service(service)).active) await host.services.restart(service);
+      await restartIfActive(host, followUp);
     },
 
     async settled(host) {

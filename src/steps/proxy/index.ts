@@ -1,13 +1,13 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ProxyModel } from '@machineadm/document/model.ts';
 import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { ServiceEnvironment } from '../../host/services/environment.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
+import { restartIfActive } from '../follow-up.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
 import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { bypassOf } from './bypass.ts';
-import { missingOfProxy, proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
+import { ifSecretsExist, missingOfProxy, proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
 
 /** Names our lines in files of others. */
 export const PROXY_BLOCK = 'proxy';
@@ -78,7 +78,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
       services.push({ name, environment, file, active: (await host.service(name)).active });
     }
     const everybody = (await host.readText(ENVIRONMENT_FILE)) ?? '';
-    const urls = await urlsKnownNow(host, desired.proxy);
+    const urls = await ifSecretsExist(proxyUrls(host, desired.proxy));
     const block = blockIn(everybody, PROXY_BLOCK);
     const lines = urls === undefined ? undefined : proxyVariables(urls, desired.bypass);
     return {
@@ -117,8 +117,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
   /** A stopped service needs no restart: it reads the variables when it starts. */
   async followUp(host, _desired, followUp) {
     if (followUp === 'daemon-reload') return await host.services.reload();
-    const service = followUp.slice('restart:'.length);
-    if ((await host.service(service)).active) await host.services.restart(service);
+    await restartIfActive(host, followUp);
   },
 
   async settled(host) {
@@ -186,16 +185,6 @@ function restartOf(name: Service): FollowUp {
 
 function fileText({ bypass }: ProxyDesired, urls: Parameters<typeof proxyVariables>[0]): string {
   return `# Written by machineadm.\n${proxyVariables(urls, bypass, singleQuoted)}`;
-}
-
-/** `apply` reports a secret that does not exist yet. */
-async function urlsKnownNow(host: QueryHost, proxy: ProxyModel): ReturnType<typeof proxyUrls> {
-  try {
-    return await proxyUrls(host, proxy);
-  } catch (error) {
-    if (error instanceof MachineadmError && error.reason === 'SecretUnavailable') return undefined;
-    throw error;
-  }
 }
 
 async function inspectFile(host: QueryHost, wanted: string | undefined): Promise<ProxyActual['file']> {

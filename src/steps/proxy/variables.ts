@@ -52,6 +52,14 @@ export async function missingOfProxy(
   }
 }
 
+/** The value, or undefined while a secret of it does not exist yet: `apply` reports that. */
+export async function ifSecretsExist<Value>(found: Promise<Value>): Promise<Value | undefined> {
+  return await found.catch((error: unknown) => {
+    if (error instanceof MachineadmError && error.reason === 'SecretUnavailable') return undefined;
+    throw error;
+  });
+}
+
 /**
  * The variables as lines of KEY=value, each in both spellings: curl reads only `http_proxy`, and others only upper
  * case. Two different values would be a fault that is hard to find.

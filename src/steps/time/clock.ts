@@ -3,7 +3,7 @@ import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { TimeModel } from '@machineadm/document/model.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { EMPTY_RECORD, type Step } from '../step.ts';
+import { type Change, EMPTY_RECORD, type Execution, type Step } from '../step.ts';
 import { installedClients } from './clients.ts';
 import { time } from './index.ts';
 import type { ClockReading } from './readings.ts';
@@ -42,31 +42,44 @@ export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
 
   plan(desired, { right, serviceChanges }) {
     if (right && !serviceChanges) return [];
-    return [
-      {
-        id: 'clock/synchronized',
-        summary: `wait until the clock is known to be right within ${formatDuration(desired.withinMs)}`,
-        action: 'run',
-        scope: 'node',
-        ...(serviceChanges ? { knownAfter: 'time' } : {}),
-        ineffective: 'ClockNotSynchronized',
-        payload: desired,
-      },
-    ];
+    return [{ ...waitForClock(desired), ...(serviceChanges ? { knownAfter: 'time' } : {}) }];
   },
 
-  async apply(host, { payload }, { signal, waitingFor }) {
-    const deadline = performance.now() + payload.timeoutMs;
-    waitingFor('the clock to be synchronised');
-    for (;;) {
+  async apply(host, { payload }, execution) {
+    await untilClockIsRight(payload, execution, ASKED_EVERY_MS, async () => {
       const reading = await readingOf(host);
-      if (isRight(reading, payload)) break;
-      if (performance.now() >= deadline) throw notSynchronized(payload, reading);
-      await delay(ASKED_EVERY_MS, undefined, { signal });
-    }
-    waitingFor(undefined);
+      return isRight(reading, payload) ? undefined : notSynchronized(payload, reading);
+    });
   },
 };
+
+/** The change of a step that waits for the clock, on any platform. */
+export function waitForClock<Demand extends { readonly withinMs: number }>(payload: Demand): Change<Demand> {
+  return {
+    id: 'clock/synchronized',
+    summary: `wait until the clock is known to be right within ${formatDuration(payload.withinMs)}`,
+    action: 'run',
+    scope: 'node',
+    ineffective: 'ClockNotSynchronized',
+    payload,
+  };
+}
+
+/** @param whyNot why the clock is not known to be right at this moment; thrown after `timeoutMs` */
+export async function untilClockIsRight(
+  { timeoutMs }: { readonly timeoutMs: number },
+  { signal, waitingFor }: Pick<Execution, 'signal' | 'waitingFor'>,
+  everyMs: number,
+  whyNot: () => Promise<Error | undefined>,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  waitingFor('the clock to be synchronised');
+  for (let error = await whyNot(); error !== undefined; error = await whyNot()) {
+    if (performance.now() >= deadline) throw error;
+    await delay(everyMs, undefined, { signal });
+  }
+  waitingFor(undefined);
+}
 
 async function readingOf(host: QueryHost): Promise<ClockReading | undefined> {
   const [chosen] = await installedClients(host);

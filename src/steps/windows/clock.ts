@@ -1,9 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Evidence } from '@machineadm/document/errors.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Step } from '../step.ts';
-import { clockNotProven } from '../time/clock.ts';
+import { clockNotProven, untilClockIsRight, waitForClock } from '../time/clock.ts';
 import { serversToAsk } from './time.ts';
 
 export interface WindowsClockDesired {
@@ -39,31 +37,17 @@ export const windowsClock: Step<WindowsClockDesired, boolean, WindowsClockDesire
   },
 
   plan(desired, right) {
-    if (right) return [];
-    return [
-      {
-        id: 'clock/synchronized',
-        summary: `wait until the clock is known to be right within ${formatDuration(desired.withinMs)}`,
-        action: 'run',
-        scope: 'node',
-        ineffective: 'ClockNotSynchronized',
-        payload: desired,
-      },
-    ];
+    return right ? [] : [waitForClock(desired)];
   },
 
-  async apply(host, { payload }, { signal, waitingFor }) {
-    const deadline = performance.now() + payload.timeoutMs;
-    waitingFor('the clock to be synchronised');
+  async apply(host, { payload }, execution) {
+    const { signal } = execution;
     // Only the measurement counts: what it says is translated, and it also fails where the clock is right.
     await host.run({ program: 'w32tm.exe', args: ['/resync', '/rediscover'], timeoutMs: RESYNC_TIMEOUT_MS, signal });
-    for (;;) {
+    await untilClockIsRight(payload, execution, ASKED_EVERY_MS, async () => {
       const reading = await measure(host, payload.servers);
-      if (isRight(reading, payload)) break;
-      if (performance.now() >= deadline) throw notSynchronized(payload, reading);
-      await delay(ASKED_EVERY_MS, undefined, { signal });
-    }
-    waitingFor(undefined);
+      return isRight(reading, payload) ? undefined : notSynchronized(payload, reading);
+    });
   },
 };
 

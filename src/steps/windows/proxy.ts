@@ -9,8 +9,9 @@ import {
   WRITE_MACHINE_ENVIRONMENT,
   WRITE_SERVICE_ENVIRONMENT,
 } from '../../host/windows/system-scripts.ts';
+import { restartIfActive } from '../follow-up.ts';
 import { bypassOf } from '../proxy/bypass.ts';
-import { missingOfProxy, type ProxyUrls, proxyUrls } from '../proxy/variables.ts';
+import { ifSecretsExist, missingOfProxy, type ProxyUrls, proxyUrls } from '../proxy/variables.ts';
 import type { Change, Step, UnmetRequirement } from '../step.ts';
 
 const SERVICES = ['containerd', 'kubelet'] as const;
@@ -82,7 +83,7 @@ export const windowsProxy: Step<WindowsProxyDesired, WindowsProxyActual, Windows
     }
     const machine = member(told, 'machine');
     return {
-      wanted: await knownNow(host, desired),
+      wanted: await ifSecretsExist(wantedVariables(host, desired)),
       machine: variablesOf((name) => text(member(machine, name))),
       services,
     };
@@ -134,10 +135,7 @@ export const windowsProxy: Step<WindowsProxyDesired, WindowsProxyActual, Windows
   },
 
   /** What does not run needs no restart: it reads the variables when it is started. */
-  async followUp(host, _desired, followUp) {
-    const service = followUp.slice('restart:'.length);
-    if ((await host.service(service)).active) await host.services.restart(service);
-  },
+  followUp: (host, _desired, followUp) => restartIfActive(host, followUp),
 };
 
 /** Throws `ProxyInvalid`, `SecretUnavailable`; undefined: finding it out has effects, and this host may only be asked. */
@@ -149,15 +147,6 @@ async function wantedVariables(host: QueryHost, desired: WindowsProxyDesired): P
     if (holdsCredentials(urls[key] ?? '') && users.some((user) => user !== 'agent')) throw wouldBeShown(key);
   }
   return variables(urls, desired.bypass);
-}
-
-async function knownNow(host: QueryHost, desired: WindowsProxyDesired): Promise<Variables | undefined> {
-  try {
-    return await wantedVariables(host, desired);
-  } catch (error) {
-    if (error instanceof MachineadmError && error.reason === 'SecretUnavailable') return undefined;
-    throw error;
-  }
 }
 
 function variables({ http, https }: ProxyUrls, bypass: readonly string[]): Variables {
