@@ -13,7 +13,7 @@ export async function audit(options: AuditOptions): Promise<number> {
   if (process.geteuid?.() !== 0) {
     throw new MachineadmError({
       reason: 'NotPrivilegedUser',
-      summary: "audit must run as root: most of what it looks into is root's alone to read",
+      summary: 'audit must run as root, because only root can read most of the files that it checks',
       remedy: 'Run it with sudo.',
     });
   }

@@ -102,7 +102,7 @@ function refuseCarrierOptions(options: ConvertCommandOptions): void {
   if (stray === undefined) return;
   throw new MachineadmError({
     reason: 'UsageInvalid',
-    summary: `${stray} is of use with --wrap only`,
+    summary: `${stray} works only with --wrap`,
     remedy: 'Add --wrap FORMAT to write user data, or remove the option.',
   });
 }
@@ -173,7 +173,7 @@ async function writeUserData(
   if (documents.length > 1 && (options.outputDir === undefined || options.secret !== undefined)) {
     throw new MachineadmError({
       reason: 'UsageInvalid',
-      summary: `--wrap: ${documents.length} documents came out, and one goes into one user data`,
+      summary: `--wrap: there are ${documents.length} documents, and user data can contain only one`,
       remedy: 'Pick one with --role, or write each into a file with --output-dir and without --secret.',
     });
   }

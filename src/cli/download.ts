@@ -125,7 +125,7 @@ function pinsOfWindows({ version, artefacts }: ReleaseManifest): { version: stri
     throw new MachineadmError({
       reason: 'DownloadInvalid',
       summary: `release ${version} has no machineadm for Windows`,
-      remedy: 'Name the manifest of a release that was built for windows-amd64 (npm run build -- --all).',
+      remedy: 'Use the manifest of a release that was built for windows-amd64 (npm run build -- --all).',
     });
   }
   return { version, digests: { gzip: archive.sha256, program: archive.program.sha256 } };

@@ -119,7 +119,7 @@ function bothGiven(): MachineadmError {
   return new MachineadmError({
     reason: 'UsageInvalid',
     summary: '--boot and --resume exclude each other',
-    remedy: 'Give --boot where a unit starts the first run, and --resume where something else starts it.',
+    remedy: 'Use --boot if a unit starts the first run, and --resume if another program starts it.',
   });
 }
 
@@ -127,7 +127,8 @@ function timedOut(timeoutMs: number): MachineadmError {
   return new MachineadmError({
     reason: 'DeadlinePassed',
     summary: `the run did not end within ${formatDuration(timeoutMs)} (--timeout)`,
-    remedy: 'Look at what it waited for. What was done stays; run it again with a longer --timeout, and it continues.',
+    remedy:
+      'Check what it waited for. Finished work stays: run the command again with a longer --timeout, and it continues.',
     retryable: true,
   });
 }

@@ -22,7 +22,7 @@ export async function renderKubeadmCommand(options: RenderOptions): Promise<numb
     throw new MachineadmError({
       reason: 'NotExpressible',
       summary: 'the document has no "kubernetes" section',
-      remedy: 'There is nothing to hand to kubeadm: it only prepares a host.',
+      remedy: 'The document only prepares a host, so there is no configuration for kubeadm.',
       exit: 'DocumentInvalid',
     });
   }
@@ -32,7 +32,7 @@ export async function renderKubeadmCommand(options: RenderOptions): Promise<numb
     throw new MachineadmError({
       reason: 'UsageInvalid',
       summary: `--kubeadm-version: "${asked}" is not a version`,
-      remedy: 'Give it as kubeadm prints it, such as v1.31.4.',
+      remedy: 'Write it as kubeadm prints it, such as v1.31.4.',
     });
   }
   const { command, text, flags, files } = renderKubeadm({

@@ -45,8 +45,8 @@ async function mayProceed(plan: ResetPlan, options: ResetOptions): Promise<boole
   if (process.stdin.isTTY !== true) {
     throw new MachineadmError({
       reason: 'UsageInvalid',
-      summary: 'a reset deletes this node, and there is no terminal to confirm it on',
-      remedy: 'Give --yes; --dry-run shows what will be done.',
+      summary: 'a reset deletes this node, and there is no terminal to confirm it',
+      remedy: 'Pass --yes. To see the changes first, use --dry-run.',
     });
   }
   printNotice(actions.join('\n'));

@@ -123,6 +123,6 @@ function noRunInTime(timeout: string): MachineadmError {
   return new MachineadmError({
     reason: 'DeadlinePassed',
     summary: `no run was seen within ${timeout}`,
-    remedy: 'Look whether what starts machineadm (cloud-init, a unit) did: `systemctl status`, `cloud-init status`.',
+    remedy: 'Check what should have started machineadm (cloud-init, a unit): `systemctl status`, `cloud-init status`.',
   });
 }

@@ -71,15 +71,15 @@ function profileOf(name: string): HardeningProfile {
   throw new MachineadmError({
     reason: 'UsageInvalid',
     summary: `--profile: there is no profile "${name}"`,
-    remedy: near === undefined ? `Give one of ${HARDENING_PROFILES.join(', ')}.` : `Did you mean "${near}"?`,
+    remedy: near === undefined ? `Use one of ${HARDENING_PROFILES.join(', ')}.` : `Did you mean "${near}"?`,
   });
 }
 
 function nothingChosen(): MachineadmError {
   return new MachineadmError({
     reason: 'UsageInvalid',
-    summary: 'audit needs to know what to look for: this machine was provisioned with no hardening profile',
-    remedy: `Give --profile (${HARDENING_PROFILES.join(', ')}), or --residue for secrets that other tools left.`,
+    summary: 'audit needs a profile, because this machine was provisioned without a hardening profile',
+    remedy: `Pass --profile (${HARDENING_PROFILES.join(', ')}), or --residue for secrets that other tools left.`,
   });
 }
 

@@ -75,7 +75,7 @@ function atBoot(error: unknown): unknown {
 function unreadable(): MachineadmError {
   return new MachineadmError({
     reason: 'HooksUnreadable',
-    summary: `${BOOT_HOOKS_FILE} is not what a version of machineadm wrote that this one understands`,
+    summary: `${BOOT_HOOKS_FILE} was not written by a version of machineadm that this version understands`,
     remedy: 'Run machineadm provision with the document of this machine: it writes the file again.',
   });
 }

@@ -79,7 +79,7 @@ async function provenDemand(host: QueryHost): Promise<ReadyModel['require']> {
 function nothingTried(): MachineadmError {
   return new MachineadmError({
     reason: 'NoRun',
-    summary: 'neither machineadm nor kubeadm ever ran on this machine: there is no failure to name',
+    summary: 'neither machineadm nor kubeadm has run on this machine, so there is no failure',
     remedy: 'Check the machine before a run with `machineadm doctor`, or diagnose saved logs with `--log FILE`.',
   });
 }

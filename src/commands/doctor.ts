@@ -115,7 +115,7 @@ export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | und
   const base = { id: 'node', title: 'node' } as const;
   const { outcome, reason, summary, remedy, retryable } = verdict;
   if (outcome === 'success')
-    return [{ ...base, severity: 'passed', text: 'the last run succeeded, and what it made works' }];
+    return [{ ...base, severity: 'passed', text: 'the last run succeeded, and the node works' }];
   const ran = status?.failure === undefined ? '' : 'the last run failed: ';
   const later = retryable ? 'The same command may succeed later.' : 'The same command will fail again.';
   return [

@@ -100,7 +100,7 @@ function refuseForeignMounts({ mounts }: ResetPlan): void {
   if (foreign.length === 0) return;
   throw new MachineadmError({
     reason: 'MountInTheWay',
-    summary: `Nothing was changed: ${foreign.join(', ')} ${foreign.length === 1 ? 'is' : 'are'} mounted below what a reset deletes, and not by the kubelet.`,
+    summary: `Nothing was changed: ${foreign.join(', ')} ${foreign.length === 1 ? 'is' : 'are'} mounted below directories that a reset deletes, and not by the kubelet.`,
     remedy: `Unmount ${foreign.join(' and ')}, so that nothing there is deleted, and run machineadm reset again.`,
     evidence: foreign.map((point) => ({ source: 'mountinfo', text: point })),
   });

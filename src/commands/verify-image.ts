@@ -98,7 +98,7 @@ export async function instanceResidue(host: QueryHost, sentinelPath: string): Pr
   }
   for (const name of ((await host.list(SSH_DIRECTORY)) ?? []).filter((name) => SSH_HOST_KEY.test(name))) {
     const why = 'all machines booted from the image would have one SSH host key';
-    const remedy = 'Remove the host keys at the end of the bake, and see that the first boot makes new ones.';
+    const remedy = 'Remove the host keys at the end of the bake, and make sure that the first boot creates new ones.';
     findings.push(problem(`${SSH_DIRECTORY}/${name}`, why, remedy));
   }
   for (const path of [sentinelPath, '/run/machineadm']) {

@@ -43,7 +43,7 @@ function readLog(path: string): readonly ObservedLine[] {
     throw new MachineadmError({
       reason: 'LogUnreadable',
       summary: `the log ${path} cannot be read: ${causeOf(error)}`,
-      remedy: 'Name a file that exists and that you may read, or - for standard input.',
+      remedy: 'Use a file that exists and that you may read, or - for stdin.',
       cause: error,
     });
   }

@@ -72,6 +72,6 @@ function platformOfThis(): Facts['platform'] {
   throw new MachineadmError({
     reason: 'UnsupportedOnPlatform',
     summary: `this build of machineadm cannot prepare a machine that runs ${process.platform}`,
-    remedy: 'Run it on Linux or Windows Server; validating and rendering documents works everywhere.',
+    remedy: 'Run it on Linux or Windows Server. Commands that validate and render documents work everywhere.',
   });
 }

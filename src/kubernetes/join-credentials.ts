@@ -85,12 +85,12 @@ export function requirePinnedAuthority({ caCertHashes }: TokenDiscovery, path: s
   if (caCertHashes.length === 0 || hashes.length === 0 || hashes.some((hash) => caCertHashes.includes(hash))) return;
   throw new MachineadmError({
     reason: 'StaleCertificates',
-    summary: `${path} is of another cluster than the one that is joined. Nothing was changed.`,
+    summary: `${path} belongs to another cluster than the one to join. Nothing was changed.`,
     remedy: `Keep the certificates and keys of that cluster elsewhere if they are needed, remove them, and run machineadm provision again. If ${path} is right, correct the caCertHashes of the document.`,
     evidence: [
       {
         source: path,
-        text: `${path} has the hash ${hashes.join(', ')}, and the document pins ${caCertHashes.join(', ')}`,
+        text: `${path} has the hash ${hashes.join(', ')}, but the document requires ${caCertHashes.join(', ')}`,
       },
     ],
   });
@@ -148,7 +148,7 @@ function tokenExpired(endpoint: string): MachineadmError {
   return new MachineadmError({
     reason: 'BootstrapTokenExpired',
     summary: 'The bootstrap token has expired, or was deleted, since this document was written.',
-    remedy: 'Give the document a fresh token (kubeadm token create), and run machineadm provision again.',
+    remedy: 'Put a new token into the document (kubeadm token create), and run machineadm provision again.',
     evidence: [{ source: `cluster-info of ${endpoint}`, text: 'it is not signed for the token of the document' }],
   });
 }
@@ -156,7 +156,7 @@ function tokenExpired(endpoint: string): MachineadmError {
 function certificatesExpired(endpoint: string): MachineadmError {
   return new MachineadmError({
     reason: 'CertificateKeySecretExpired',
-    summary: 'The shared certificates that the certificate key is for have expired: they live two hours.',
+    summary: 'The shared certificates that the certificate key is for have expired: they expire after two hours.',
     remedy:
       'On a control plane run kubeadm init phase upload-certs --upload-certs, put the new key into the document, and run machineadm provision again.',
     evidence: [{ source: endpoint, text: 'Secret kube-system/kubeadm-certs does not exist' }],

@@ -216,7 +216,7 @@ function parsePrivateKey(pem: string, source: string, problems: Evidence[]): Key
   try {
     const key = createPrivateKey(pem);
     if (key.asymmetricKeyType === 'rsa' || key.asymmetricKeyType === 'ec') return key;
-    problems.push({ source, text: `kubeadm takes RSA and ECDSA keys, not ${key.asymmetricKeyType ?? 'this kind'}` });
+    problems.push({ source, text: `kubeadm accepts RSA and ECDSA keys, not ${key.asymmetricKeyType ?? 'this kind'}` });
     return undefined;
   } catch {
     problems.push({ source, text: 'it is not a private key in PEM' });

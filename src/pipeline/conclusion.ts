@@ -101,7 +101,7 @@ export function overallDeadline(limitMs: number): MachineadmError {
   return new MachineadmError({
     reason: 'DeadlinePassed',
     summary: `the run did not end within ${formatDuration(limitMs)}`,
-    remedy: 'Look at what it waited for; kubernetes.timeouts.overall sets the limit.',
+    remedy: 'Check what it waited for. kubernetes.timeouts.overall sets the limit.',
     retryable: true,
   });
 }

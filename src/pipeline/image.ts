@@ -69,9 +69,8 @@ function refuseIdentity({ host }: Model): void {
   if (paths.length === 0) return;
   throw new MachineadmError({
     reason: 'InstanceInImage',
-    summary: `the document would put files into the image that belong to one machine: ${paths.join(', ')}`,
-    remedy:
-      'Put them into the document of the machines, which machineadm provision gets, and not into that of the image.',
+    summary: `the document would store files of a single machine in the image: ${paths.join(', ')}`,
+    remedy: 'Move them from the document of the image to the document of the machines (machineadm provision).',
     evidence: paths.map((path) => ({ source: 'host.files', text: path })),
   });
 }
@@ -79,7 +78,7 @@ function refuseIdentity({ host }: Model): void {
 function dependsOnMachine(paths: readonly string[]): MachineadmError {
   return new MachineadmError({
     reason: 'InstanceInImage',
-    summary: `values that would go into the image depend on variables of one machine: ${paths.join(', ')}`,
+    summary: `values for the image depend on variables of a single machine: ${paths.join(', ')}`,
     remedy: 'Write the values out, give the variables a literal value, or move them into the document of the machines.',
     evidence: paths.map((path) => ({ source: 'document', text: path })),
   });

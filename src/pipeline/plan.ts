@@ -237,6 +237,6 @@ export function refuseIfChanged(journal: JournalState, document: LoadedDocument)
     reason: 'DocumentChanged',
     summary: 'this machine was already bootstrapped from another "kubernetes" section',
     remedy:
-      'Replace the machine, or give the document it was bootstrapped with; other sections, and the arguments and files of its API server, may change freely.',
+      'Replace the machine, or use the "kubernetes" section that it was bootstrapped with. Other sections, and the arguments and files of its API server, may change.',
   });
 }

@@ -20,7 +20,7 @@ export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'> & Partial<Pick<Fac
   if (facts.platform === 'windows') {
     throw new MachineadmError({
       reason: 'NotPrivilegedUser',
-      summary: 'machineadm must run as the system or as an administrator with their rights in force',
+      summary: 'machineadm must run as the system or as an elevated administrator',
       remedy: 'Run it from a console that was opened with "Run as administrator", or from a task of the system.',
     });
   }
@@ -40,7 +40,7 @@ function refuseOtherPlatform({ host }: Model, { platform }: Facts): void {
   throw new MachineadmError({
     reason: 'UnsupportedOnPlatform',
     summary: `host.platform: the document is for ${wanted}, and this machine runs ${found}`,
-    remedy: `Give this machine a document for ${found} (host: {platform: ${found}}).`,
+    remedy: `Use a document for ${found} (host: {platform: ${found}}).`,
     evidence: [{ source: 'host.platform', text: wanted }],
     exit: 'Refused',
   });

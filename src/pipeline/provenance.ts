@@ -29,7 +29,7 @@ export function refuseDistrusted(pieces: readonly SourcePiece[]): readonly Diagn
   if (first === undefined || areInsecureSourcesAccepted()) return [];
   throw new MachineadmError({
     reason: 'DocumentNotTrusted',
-    summary: `others than root and the caller could change the document ${first.name}: ${first.distrust}`,
+    summary: `users other than root and the caller could change the document ${first.name}: ${first.distrust}`,
     remedy: `Make it accessible to root only (${remedyFor(first.name)}); ${INSECURE}.`,
     evidence: distrusted.map(({ name, distrust = '' }) => ({ source: name, text: distrust })),
   });
@@ -43,7 +43,7 @@ export async function refuseDistrustedSecrets(document: Pick<LoadedDocument, 'mo
     if (source.kind !== 'file' || distrust === undefined) continue;
     throw new MachineadmError({
       reason: 'DocumentNotTrusted',
-      summary: `others than root and the caller could change ${source.path}, the source of ${name}: ${distrust}`,
+      summary: `users other than root and the caller could change ${source.path}, the source of ${name}: ${distrust}`,
       remedy: `Make it accessible to root only (${remedyFor(source.path)}); ${INSECURE}.`,
       evidence: [{ source: source.path, text: distrust }],
     });
@@ -71,7 +71,7 @@ export function exposedSecrets(
       place: at,
       path,
       message: 'every user of the machine can read this secret; a run refuses it',
-      hint: `chmod 600 ${at.file}, or take the secret from elsewhere (secrets.NAME.file)`,
+      hint: `chmod 600 ${at.file}, or read the secret from a file (secrets.NAME.file)`,
     }));
 }
 
@@ -82,7 +82,7 @@ export function refuseExposed(exposed: readonly Diagnostic[]): void {
   throw new MachineadmError({
     reason: 'SecretReadableByAll',
     summary: `every user of this machine can read the secret ${first.path} in ${first.place.file}`,
-    remedy: `Run "chmod 600 ${first.place.file}", or take the secret from elsewhere (secrets.NAME.file); ${INSECURE}.`,
+    remedy: `Run "chmod 600 ${first.place.file}", or read the secret from a file (secrets.NAME.file); ${INSECURE}.`,
     evidence: exposed.map(({ place, path }) => ({
       source: formatPlace(place),
       text: path,

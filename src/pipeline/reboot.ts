@@ -24,7 +24,7 @@ export function rebootWasFutile(step: Pick<Step, 'id'>, changes: readonly Change
     summary: `The machine was rebooted for the step "${stepTitle(step.id)}", but its change is still not in effect.`,
     remedy:
       'Find out what undoes it at every boot, or why it never took effect, and run machineadm provision again. machineadm does not reboot the machine a second time.',
-    evidence: changes.map((change) => ({ source: change.id, text: `still to do: ${change.summary}` })),
+    evidence: changes.map((change) => ({ source: change.id, text: `pending: ${change.summary}` })),
   });
 }
 

@@ -40,7 +40,7 @@ export function unreadable(path: string, why: string, cause?: unknown): Machinea
   return new MachineadmError({
     reason: 'StatusUnreadable',
     summary: `The status file ${path} cannot be read: ${why}.`,
-    remedy: 'Look at the file; remove it if it is damaged. The next run writes a new one.',
+    remedy: 'Check the file, and remove it if it is damaged. The next run writes a new one.',
     evidence: [{ source: path, text: why }],
     cause,
   });

@@ -146,7 +146,7 @@ async function giveConfiguration(
     throw new MachineadmError({
       reason: 'KubeadmNotInstalled',
       summary: 'kubeadm is not installed, and it renders the configuration of the API server.',
-      remedy: `Install kubeadm of the minor version of the cluster. Nothing was changed.`,
+      remedy: `Nothing was changed. Install kubeadm with the minor version of the cluster.`,
     });
   }
   const files = await wantedFiles(host, kubernetes);

@@ -116,7 +116,7 @@ async function missingLogDirectory(host: QueryHost, kubernetes: KubernetesModel)
   throw new MachineadmError({
     reason: readOnly ? 'ReadOnlyFilesystem' : 'FileNotWritten',
     summary: `The API server could not write its audit log to ${log.path}: ${directory} is ${readOnly ? 'on a read-only file system' : `a ${stat.type}`}.`,
-    remedy: 'Mount it writable, or set kubernetes.controlPlane.apiServer.audit.log.path to another place.',
+    remedy: 'Mount it writable, or change kubernetes.controlPlane.apiServer.audit.log.path.',
     evidence: [{ source: directory, text: readOnly ? stdout.trim() : stat.type }],
   });
 }

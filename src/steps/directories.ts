@@ -221,7 +221,7 @@ async function obstaclesOf(
       scope: scopeOfPath(path),
       reason: 'FileNotWritten',
       what,
-      remedy: 'Name a directory further down.',
+      remedy: 'Use a subdirectory.',
     });
   }
   const there = await placeObstacle(host, path, ['directory'], 'host.directories');

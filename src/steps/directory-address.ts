@@ -48,7 +48,7 @@ export function directoryAddressStep(
         missing.push({
           reason: 'ActiveDirectoryToolMissing',
           what: `${program} is not installed, for host.activeDirectory.registerAddress`,
-          remedy: `Put it into the image (Debian: ${name}).`,
+          remedy: `Install it in the image (Debian: ${name}).`,
           scope: 'node',
         });
       }
@@ -156,7 +156,7 @@ function notRegistered(
     reason: 'DomainAddressNotRegistered',
     summary: `The address of ${fqdn} could not be registered in the DNS of ${domain}: ${server} does not have it.`,
     remedy:
-      'Allow secure dynamic updates of the zone, and see that another computer does not own the record; or register it otherwise, without registerAddress.',
+      'Allow secure dynamic updates of the zone, and make sure that no other computer owns the record. Or register the address in another way, without registerAddress.',
     evidence: [{ source, text: said.trim().split('\n').at(-1) ?? '' }],
     retryable: true,
   });

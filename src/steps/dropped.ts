@@ -199,7 +199,7 @@ export async function planDropped(
       const isLast = !undone.slice(index + 1).some((other) => other.resource === resource);
       found.push({
         id: `removals/${summary.replaceAll(' ', '/')}`,
-        summary: `${summary}: the document no longer asks for what machineadm made of it`,
+        summary: `${summary}: the document no longer has it`,
         perform,
         ...(isLast && { restores: resource }),
         owes: resource === undefined ? [] : owedFor(model, memory, resource),
@@ -272,7 +272,7 @@ export async function restore(
   const run: Host['run'] = (command) => host.run({ ...command, changes: restores === undefined ? [] : [restores] });
   await perform({ ...host, run }, execution.signal).catch((error: unknown) => {
     if (!(error instanceof MachineadmError) || error.reason !== 'ResetFailed') throw error;
-    const remedy = 'Remove the cause and run again, or set host.prune to Never to leave it as it is.';
+    const remedy = 'Correct the cause and run again. To keep it, set host.prune to Never.';
     const failed = { reason: 'HostStepFailed', summary: error.message, remedy, retryable: true } as const;
     throw new MachineadmError({ ...failed, evidence: error.evidence, cause: error });
   });

@@ -97,8 +97,7 @@ function notReady(exec: ExecModel, found: Extract<Probe, { ready: false }>): Mac
     summary: byCommand
       ? `${exec.command} succeeded, but the success test (${exec.successTest?.[0] ?? ''}) does not pass.`
       : `${exec.command} ended well, but ${found.why}.`,
-    remedy:
-      'Look at what the bootstrapper has started on this machine; kubernetes.ready.timeout sets how long to wait.',
+    remedy: 'Check what the bootstrapper started on this machine. kubernetes.ready.timeout sets how long to wait.',
     evidence: found.words.map((text) => ({ source: byCommand ? 'success test' : 'kubelet', text })),
     retryable: true,
   });

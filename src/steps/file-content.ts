@@ -173,6 +173,6 @@ function sourceMissing(path: string, source: string): MachineadmError {
   return new MachineadmError({
     reason: 'FileNotWritten',
     summary: `${path} could not be written: its source ${source} does not exist.`,
-    remedy: `Put ${source} in place before this run, or let an early hook do it.`,
+    remedy: `Create ${source} before this run, or let an early hook do it.`,
   });
 }

@@ -82,7 +82,7 @@ function failed(path: string, what: string, why: string, cause: HttpError): Mach
   return new MachineadmError({
     reason: 'DownloadFailed',
     summary: `${path} could not be downloaded: ${what}: ${why}`,
-    remedy: `${cause.remedy} A digest that differs means that the file at this location has changed since the document was written.`,
+    remedy: `${cause.remedy} If the digest differs, the file at this location has changed since the document was written.`,
     evidence: [{ source: what, text: why }],
     retryable: cause.retryable,
     cause,

@@ -61,7 +61,7 @@ export async function findObstacles(
         scope,
         reason: 'FileNotWritten',
         what: `${file.path}: its source ${content.path} does not exist`,
-        remedy: `Put ${content.path} in place before this run, or let an early hook do it.`,
+        remedy: `Create ${content.path} before this run, or let an early hook do it.`,
       });
     }
     const there = await placeObstacle(host, file.path, ['file'], 'host.files');

@@ -54,6 +54,6 @@ export function parseNote(note: unknown): { readonly token: string; readonly com
   throw new MachineadmError({
     reason: 'JournalUnreadable',
     summary: 'The journal has a record of a hook that this version of machineadm does not understand.',
-    remedy: 'Run the version of machineadm that wrote it, or see what the hook did and remove the journal.',
+    remedy: 'Run the version of machineadm that wrote it, or find out what the hook did, and remove the journal.',
   });
 }

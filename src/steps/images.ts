@@ -112,7 +112,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
     const unknown = present === undefined && desired.runtimeIsManaged ? { knownAfter: 'containerd' as const } : {};
     // Before others are downloaded: they may need the space.
     if (left.length > 0) {
-      const summary = `remove ${left.join(', ')}: downloads that were cut off, and that the document names no more`;
+      const summary = `remove ${left.join(', ')}: interrupted downloads that the document no longer names`;
       changes.push({
         id: 'images/downloads',
         summary,

@@ -116,7 +116,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       });
     }
     for (const path of stale) {
-      const summary = `${path}: remove, the document does not ask for it`;
+      const summary = `${path}: remove, the document no longer requests it`;
       changes.push({ id: changeId(path), summary, action: 'remove', scope: 'node', payload: { input, path } });
     }
     for (const path of unknown) {

@@ -109,7 +109,7 @@ async function requireAll(
   const missing = missingOf(images, present);
   if (missing.length === 0) return;
   throw imagesMissing(
-    'images are not present that kubeadm or a static pod needs, and there is no registry to pull them from',
+    'images that kubeadm or a static pod needs are missing, and there is no registry to pull them from',
     missing,
     missing.flatMap((image) => similar(image, present)),
     'Add an archive that holds them to images.archives ("machineadm images list" prints all that the document needs); or, to allow pulling them, set kubernetes.node.imagePullPolicy: IfNotPresent.',
@@ -161,6 +161,6 @@ function notWritten({ role }: KubernetesModel): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${kubeadmConfigPath('init')} does not exist: its images cannot be checked (${role})`,
-    remedy: 'Look which hook removes it: the step kubeadm-config writes it, and kubeadm reads it.',
+    remedy: 'Find the hook that removes it: the step kubeadm-config writes this file, and kubeadm reads it.',
   });
 }

@@ -252,7 +252,7 @@ async function bootstrap(
     throw new MachineadmError({
       reason: 'KubeadmNotInstalled',
       summary: 'kubeadm is not installed.',
-      remedy: `Install kubeadm of the minor version of ${kubernetes.version}.`,
+      remedy: `Install kubeadm with the minor version of ${kubernetes.version}.`,
     });
   }
   const path = kubeadmConfigPath(command);

@@ -144,7 +144,7 @@ const FIND: Readonly<
       if ((await host.stat(other)) === undefined) continue;
       return {
         why: `${other} is its unit, which a package or a generator brings`,
-        remedy: 'Give masked: true instead.',
+        remedy: 'Set masked: true instead.',
       };
     }
     if (stat !== undefined && stat.type !== 'file') {
@@ -159,13 +159,13 @@ const FIND: Readonly<
     const fstab = (await host.readText(FSTAB)) ?? '';
     const [foreign] = foreignSources(fstab, path);
     if (foreign !== undefined) {
-      return { why: `${FSTAB} has an entry of others for it, ${foreign}`, remedy: 'Remove that entry by hand.' };
+      return { why: `${FSTAB} has an entry of others for it, ${foreign}`, remedy: 'Remove that entry manually.' };
     }
     const isOwn = ownEntry(fstab, path) !== undefined;
     const there = await mountedOn(host, path);
     const wanted = there === undefined || device === undefined ? undefined : await findDevice(host, device);
     if (there !== undefined && (wanted === undefined || there.device !== wanted.name)) {
-      return { why: `${there.source} is mounted there`, remedy: 'Name this device, or unmount it by hand.' };
+      return { why: `${there.source} is mounted there`, remedy: 'Use this device, or unmount it manually.' };
     }
     const below = there === undefined ? undefined : (await mountsBelow(host, path)).find((other) => other !== path);
     if (below !== undefined) return { why: `${below} is mounted below it`, remedy: `Unmount ${below} first.` };
@@ -189,7 +189,7 @@ async function unmount(host: Host, path: string, signal: AbortSignal): Promise<v
   throw new MachineadmError({
     reason: 'MountFailed',
     summary: `${path} could not be unmounted`,
-    remedy: `Stop what uses ${path} ("fuser -vm ${path}"), then run again.`,
+    remedy: `Stop the processes that use ${path} ("fuser -vm ${path}"), then run again.`,
     evidence: [{ source: 'umount', text: stderr.trim().split('\n')[0] ?? '' }],
     retryable: true,
   });

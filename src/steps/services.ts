@@ -211,7 +211,7 @@ function obstaclesOf(service: ServiceModel, state: ServiceState): readonly Unmet
       {
         reason: 'ServiceMasked',
         what: `the service ${name} is masked, and the document wants it to run`,
-        remedy: `Add "masked: false" to ${name} under host.services if whoever masked it was wrong.`,
+        remedy: `Add "masked: false" to ${name} under host.services if it must not be masked.`,
       },
     ];
   }
@@ -220,7 +220,7 @@ function obstaclesOf(service: ServiceModel, state: ServiceState): readonly Unmet
       {
         reason: 'ServiceUnsupported',
         what: `the service ${name} cannot be disabled: its unit has no [Install] section, others pull it in`,
-        remedy: `Give "masked: true" instead of "enabled: false" if ${name} must never run.`,
+        remedy: `Set "masked: true" instead of "enabled: false" if ${name} must never run.`,
       },
     ];
   }

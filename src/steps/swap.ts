@@ -151,7 +151,7 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
       reason: 'SwapNotDisabled',
       summary: `Swap on ${payload.device} could not be turned off.`,
       remedy:
-        'Free memory if it is in use (swapoff needs room for what is swapped out); in a container, turn it off on the host.',
+        'Free memory if it is in use (swapoff needs memory for what is swapped out); in a container, turn it off on the host.',
       evidence: [{ source: `swapoff ${payload.device}`, text: result.stderr.trim().split('\n').at(-1) ?? '' }],
     });
   },
@@ -272,6 +272,6 @@ function isLink(path: string): MachineadmError {
   return new MachineadmError({
     reason: 'FileNotWritten',
     summary: `${path} is a symbolic link; machineadm does not replace what another tool put there.`,
-    remedy: `Remove the swap lines from the file that ${path} points to, or replace the link by a file.`,
+    remedy: `Remove the swap lines from the file that ${path} points to, or replace the link with a file.`,
   });
 }

@@ -51,6 +51,6 @@ function tooMany(directory: string): MachineadmError {
   return new MachineadmError({
     reason: 'FileNotWritten',
     summary: `${directory} holds more than ${MOST_ENTRIES} entries, which are not changed one by one`,
-    remedy: 'Name a directory further down, or do it in a hook.',
+    remedy: 'Use a subdirectory, or do it in a hook.',
   });
 }

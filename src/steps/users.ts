@@ -176,7 +176,7 @@ async function entryOf(host: QueryHost, user: UserModel): Promise<PasswdEntry> {
   if (entry !== undefined) return entry;
   throw new MachineadmError({
     reason: 'AccountNotChanged',
-    summary: `the user ${user.name} is not in /etc/passwd, though it was created`,
+    summary: `the user ${user.name} is not in /etc/passwd, although it was created`,
     remedy: 'Find out what else changes the users of this machine, then run again.',
   });
 }

@@ -65,7 +65,7 @@ function conclusion(refused: MachineadmError | undefined, answers: readonly Evid
       reason: 'ReleaseUnavailable',
       summary: 'no location delivered the file in time',
       remedy:
-        'Check each location from this machine. A certificate that is "not yet valid" means that the clock is wrong: set it, or use http or a directory; what comes is verified all the same.',
+        'Check each location from this machine. If a certificate is "not yet valid", the clock is wrong: set it, or use http or a directory. machineadm verifies the files in each case.',
       evidence: answers,
       retryable: true,
     });

@@ -70,6 +70,6 @@ function invalid(source: string, why: string, remedy?: string): MachineadmError 
   return new MachineadmError({
     reason: 'TrustedKeyInvalid',
     summary: `${source} cannot be trusted as a key: ${why}`,
-    remedy: remedy ?? 'Give the public key of an ECDSA P-256 key in PEM (openssl pkey -pubout).',
+    remedy: remedy ?? 'Use the public key of an ECDSA P-256 key in PEM (openssl pkey -pubout).',
   });
 }

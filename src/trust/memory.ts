@@ -106,7 +106,7 @@ async function* pieces(text: string): AsyncGenerator<Uint8Array> {
 function unusable(path: string): MachineadmError {
   return new MachineadmError({
     reason: 'TrustedKeyInvalid',
-    summary: `${path}, which remembers the versions that were verified, is damaged`,
-    remedy: `Restore it from a backup. Removing it makes this machine accept older lists again.`,
+    summary: `${path}, the memory of verified versions, is damaged`,
+    remedy: `Restore it from a backup. If you remove it, this machine accepts older lists again.`,
   });
 }

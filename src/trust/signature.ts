@@ -58,7 +58,7 @@ export async function findSigner(
     throw new MachineadmError({
       reason: 'TrustedKeyInvalid',
       summary: `${name} cannot be verified: no key is trusted`,
-      remedy: 'Name the public key of the publisher with --key, or put it into /etc/machineadm/trust.d as NAME.pem.',
+      remedy: 'Pass the public key of the publisher with --key, or copy it to /etc/machineadm/trust.d/NAME.pem.',
     });
   }
   const { signatures, digest } = parseSignature(name, signature);
@@ -98,7 +98,7 @@ export async function findSigner(
       ...good.map(({ id, source }) => ({ source, text: `signed with the key ${id}` })),
     ]);
   }
-  throw refusal('SignatureInvalid', `the signature of ${name} is of none of the trusted keys, or of another file`, [
+  throw refusal('SignatureInvalid', `the signature of ${name} was not made by a trusted key, or is of another file`, [
     ...trust.keys.map(({ id, source }) => ({ source, text: `the trusted key ${id}` })),
   ]);
 }

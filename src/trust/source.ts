@@ -27,7 +27,7 @@ export function unavailable(what: string, why: string, retryable: boolean, cause
   return new MachineadmError({
     reason: 'ReleaseUnavailable',
     summary: `${what} is not available: ${why}`,
-    remedy: 'Check the location; in a mirror, that this release was put there.',
+    remedy: 'Check the location. In a mirror, check that this release is there.',
     evidence: [{ source: what, text: why }],
     retryable,
     cause,
@@ -75,7 +75,7 @@ function invalid(location: string, why: string): MachineadmError {
   return new MachineadmError({
     reason: 'DownloadInvalid',
     summary: `the location ${name} cannot be used: ${why}`,
-    remedy: 'Give a plain URL or directory, and a credential with --authorization URL=FILE.',
+    remedy: 'Use a URL without credentials or a directory, and pass the credential with --authorization URL=FILE.',
   });
 }
 

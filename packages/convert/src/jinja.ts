@@ -95,7 +95,7 @@ function replacement(whole: string, kind: string, place: string, expressions: Ex
     kind === '{' ? instanceDataPath(whole.slice(2, -2).replace(/^[-+]/, '').replace(/[-+]$/, '')) : undefined;
   if (path !== undefined) return expressions.mark(path);
   const what = kind === '{' ? 'an expression' : kind === '#' ? 'a comment' : 'control flow';
-  const hint = 'write it around with {% raw %} if it is meant for another program';
+  const hint = 'enclose it in {% raw %} if it is for another program';
   report.add(
     'JinjaUnsupported',
     place,

@@ -30,7 +30,7 @@ export function refuseSecretsOf(added: readonly SinkModel[]): void {
   throw new MachineadmError({
     reason: 'UsageInvalid',
     summary: `${SINK_OPTION}: ${literal.name} is a secret, and every user of this machine can read a command line`,
-    remedy: 'Put it under secrets in a document and refer to it: {secret: NAME}.',
+    remedy: 'Define it under secrets in a document, and refer to it: {secret: NAME}.',
   });
 }
 

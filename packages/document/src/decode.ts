@@ -17,7 +17,7 @@ export async function decodeSource(name: string, bytes: Uint8Array): Promise<str
     throw new MachineadmError({
       reason: 'DocumentInvalid',
       summary: `${name}: the document is not UTF-8 text: ${placeOfFault(plain)}`,
-      remedy: 'Give a YAML or JSON document, plain, gzip, base64 or base64 of gzip.',
+      remedy: 'Use a YAML or JSON document: plain, gzip, base64, or gzip in base64.',
       cause,
     });
   }
@@ -116,6 +116,6 @@ function tooLarge(name: string): MachineadmError {
   return new MachineadmError({
     reason: 'DocumentTooLarge',
     summary: `${name}: the document is larger than 4 MiB`,
-    remedy: 'Keep large files out of the document: bake them into the image, or let a file refer to them.',
+    remedy: 'Keep large files out of the document: bake them into the image, or refer to them with contentFrom.',
   });
 }

@@ -50,7 +50,7 @@ export function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonl
       code: 'InvalidValue',
       path: ['apiVersion'],
       message,
-      hint: `it reads ${known}; a newer agent may read more`,
+      hint: `it reads ${known}; a newer machineadm may read more`,
     });
   }
   const kind = raw.get('kind');
@@ -91,7 +91,7 @@ export function checkRequires(
           hint: 'write it such as ">=0.1.0"',
         });
       } else if (!satisfied) {
-        const message = `the document needs an agent ${String(value)}; this is ${agentVersion}`;
+        const message = `the document requires machineadm ${String(value)}, and this is ${agentVersion}`;
         newer.push({ code: 'RequiresNewerAgent', path, message, hint: 'install a matching machineadm in the image' });
       }
     } else if (key === 'features') {

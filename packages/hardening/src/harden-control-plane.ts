@@ -145,8 +145,8 @@ class PlaneDraft {
       else {
         this.findings.push({
           path: ['kubernetes', 'controlPlane'],
-          message: `${control.id} needs the argument ${name}, whose file only the document can bring`,
-          hint: `give kubernetes.controlPlane.apiServer.encryptionAtRest, or take ${control.id} out of hardening.include`,
+          message: `${control.id} needs the argument ${name}, whose file only the document can provide`,
+          hint: `give kubernetes.controlPlane.apiServer.encryptionAtRest, or remove ${control.id} from hardening.include`,
         });
       }
     }

@@ -77,8 +77,8 @@ function fieldPath(field: string, given: Readonly<Record<string, unknown>>): rea
 function wanted(control: Control, field: string): Finding {
   return {
     path: ['kubernetes', 'node', 'kubelet'],
-    message: `${control.id} needs ${field}, which only the document can bring`,
-    hint: `give kubernetes.node.kubelet.config.${field}, or take ${control.id} out of hardening.include`,
+    message: `${control.id} needs ${field}, which only the document can set`,
+    hint: `give kubernetes.node.kubelet.config.${field}, or remove ${control.id} from hardening.include`,
   };
 }
 

@@ -31,8 +31,8 @@ export function sectionContradictions(apiServer: ApiServerModel, control: Contro
   return [
     {
       path: ['kubernetes', 'controlPlane'],
-      message: `${id} needs encryption at rest, whose keys only the document can bring`,
-      hint: `give ${API_SERVER.join('.')}.encryptionAtRest, or take ${id} out of hardening.include`,
+      message: `${id} needs encryption at rest, whose keys only the document can provide`,
+      hint: `give ${API_SERVER.join('.')}.encryptionAtRest, or remove ${id} from hardening.include`,
     },
   ];
 }

@@ -25,7 +25,7 @@ export function renderArguments(
     problems.add({
       field,
       problem: `"${name}" is repeated; kubeadm ${target.configVersion} keeps arguments in a map`,
-      remedy: `Give "${name}" once (many arguments take a comma-separated list), or use kubeadm 1.${kubeadmWith('v1beta4')} or newer.`,
+      remedy: `Set "${name}" once (many arguments take a comma-separated list), or use kubeadm 1.${kubeadmWith('v1beta4')} or newer.`,
     });
   }
   for (const { name, value } of args) map.set(name, value);
@@ -100,7 +100,7 @@ function withLabels(
         problems.add({
           field: 'kubernetes.node.labels',
           problem: `"${key}" has another value in the kubelet argument node-labels`,
-          remedy: `Give the label "${key}" once, in kubernetes.node.labels.`,
+          remedy: `Set the label "${key}" once, in kubernetes.node.labels.`,
         });
       }
       if (!merged.has(key)) merged.set(key, value);
@@ -122,7 +122,7 @@ function withProviderID(
     problems.add({
       field: 'kubernetes.node.providerID',
       problem: 'the kubelet argument provider-id has another value',
-      remedy: 'Give the provider id once, in kubernetes.node.providerID.',
+      remedy: 'Set the provider id once, in kubernetes.node.providerID.',
     });
   }
   return replaceOrAppend(args, { name: 'provider-id', value: providerID });

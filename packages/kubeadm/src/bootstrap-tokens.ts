@@ -20,7 +20,7 @@ export function bootstrapTokens(
       problems.add({
         field: `${field}.expires`,
         problem: 'kubeadm takes only a time to live in its configuration',
-        remedy: `Give ttl instead of ${field}.expires.`,
+        remedy: `Set ttl instead of ${field}.expires.`,
       });
     }
     if (model.usages.length > 0 && !model.usages.includes('authentication')) {

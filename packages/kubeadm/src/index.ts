@@ -98,7 +98,7 @@ function joinConfiguration(run: Run): Fields {
   if (join === undefined) {
     throw new MachineadmError({
       reason: 'DocumentInvalid',
-      summary: `kubernetes.join is missing: a machine of role ${kubernetes.role} needs to know how to find its cluster.`,
+      summary: `kubernetes.join is missing: a machine with the role ${kubernetes.role} must be able to find its cluster.`,
       remedy: 'Add kubernetes.join.discovery with the token, the endpoint and the hashes of the CA.',
     });
   }

@@ -67,7 +67,7 @@ export async function wrapDocument(
     throw new MachineadmError({
       reason: 'UnsupportedOnPlatform',
       summary: `the document cannot go to ${carrier.consumer}: ${why}`,
-      remedy: 'Remove the fields that are named, or choose another --format.',
+      remedy: 'Remove the named fields, or choose another --format.',
     });
   }
   const userData = await carrier.wrap({
@@ -80,7 +80,7 @@ export async function wrapDocument(
   if (profile?.limitBytes !== undefined && countedBytes(profile, userData) > profile.limitBytes) {
     throw new MachineadmError({
       reason: 'UserDataTooLarge',
-      summary: `the user data has ${countedBytes(profile, userData)} bytes, and ${profile.title} takes ${profile.limitBytes}`,
+      summary: `the user data has ${countedBytes(profile, userData)} bytes, and ${profile.title} accepts ${profile.limitBytes}`,
       remedy: SIZE_REMEDIES,
     });
   }

@@ -60,6 +60,6 @@ function noProfile(name: string): MachineadmError {
   return new MachineadmError({
     reason: 'UsageInvalid',
     summary: `there is no provider "${name}"`,
-    remedy: `Give one of ${profileNames().join(', ')}.`,
+    remedy: `Use one of ${profileNames().join(', ')}.`,
   });
 }

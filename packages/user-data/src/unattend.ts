@@ -62,8 +62,8 @@ function check(commands: readonly string[]): void {
   if (commands.length <= MOST_COMMANDS && commands.every(({ length }) => length <= LONGEST_COMMAND)) return;
   throw new MachineadmError({
     reason: 'UserDataTooLarge',
-    summary: `an answer file holds ${MOST_COMMANDS} commands of ${LONGEST_COMMAND} characters; this document needs more`,
-    remedy: 'Take large files out of the document (files have http sources), or give --binary a shorter path.',
+    summary: `an answer file can contain ${MOST_COMMANDS} commands of ${LONGEST_COMMAND} characters, and this document needs more`,
+    remedy: 'Remove large files from the document (files have http sources), or use a shorter path for --binary.',
   });
 }
 

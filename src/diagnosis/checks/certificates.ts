@@ -68,7 +68,7 @@ function judge(path: string, certificate: X509Certificate, issuer: X509Certifica
       ...base,
       severity: 'failed',
       reason: 'ClockSkew',
-      text: `certificate ${path} is not valid before ${validFromDate.toISOString()}: the clock is behind, or it was made for later`,
+      text: `certificate ${path} is not valid before ${validFromDate.toISOString()}: the clock is behind, or the certificate starts later`,
       remedy: 'Set the clock (host.time), or replace the certificate.',
     };
   }
@@ -79,7 +79,7 @@ function judge(path: string, certificate: X509Certificate, issuer: X509Certifica
       reason: 'CertificateExpired',
       text: `certificate ${path} expired on ${validToDate.toISOString()}`,
       remedy:
-        'Remove it, so that kubeadm makes a new one, or renew it with `kubeadm certs renew`; of a CA, rotate the cluster CA.',
+        'Remove it, so that kubeadm creates a new one, or renew it with `kubeadm certs renew`. If it is a CA, rotate the cluster CA.',
     };
   }
   if (issuer !== undefined && !certificate.verify(issuer.publicKey)) {
@@ -88,7 +88,7 @@ function judge(path: string, certificate: X509Certificate, issuer: X509Certifica
       severity: 'failed',
       reason: 'StaleCertificates',
       text: `certificate ${path} is not signed by the CA beside it`,
-      remedy: 'Remove it and its key, so that kubeadm makes new ones; keep the CA.',
+      remedy: 'Remove it and its key, so that kubeadm creates new ones. Keep the CA.',
     };
   }
   if (validToDate.getTime() - now < SOON_MS) {
@@ -110,6 +110,6 @@ function unreadable(path: string): Finding {
     severity: 'failed',
     reason: 'CertificateUnreadable',
     text: `${path} holds no certificate that can be read`,
-    remedy: 'Replace it by the PEM of the certificate, or remove it so that kubeadm makes one.',
+    remedy: 'Replace it with the PEM of the certificate, or remove it so that kubeadm creates one.',
   };
 }

@@ -74,14 +74,14 @@ function unreachable(shown: string, code: string): Finding {
       ...base,
       reason: 'APIEndpointConnectionRefused',
       text: `the API endpoint ${shown} refuses connections`,
-      remedy: 'Look whether the API server or its load balancer runs, and at the port.',
+      remedy: 'Check that the API server or its load balancer runs, and that the port is correct.',
     };
   }
   return {
     ...base,
     reason: 'APIEndpointTimeout',
     text: `the API endpoint ${shown} cannot be reached (${code})`,
-    remedy: 'Look at routes, firewalls and security groups between this machine and the endpoint.',
+    remedy: 'Check routes, firewalls and security groups between this machine and the endpoint.',
   };
 }
 
@@ -143,7 +143,7 @@ function etcdCheck(shown: string, health: SingleAnswer | string): readonly Findi
       severity: 'failed',
       reason: 'EtcdNoLeader',
       text: `the API server at ${shown} answers, but its etcd does not`,
-      remedy: 'Restore etcd of that cluster: look whether its members run and have a quorum.',
+      remedy: 'Restore etcd of that cluster: check that its members run and have a quorum.',
     },
   ];
 }
@@ -181,14 +181,14 @@ function refusedByTls(shown: string, code: string): Finding {
         ...base,
         reason: 'APIServerCertUntrusted',
         text: `the certificate of the API server at ${shown} is not signed by ${CA_PATH}`,
-        remedy: 'The CA here is of another cluster, or something else answers there: compare them.',
+        remedy: 'The CA here belongs to another cluster, or another server answers there. Compare them.',
       };
     default:
       return {
         ...base,
         reason: 'APIEndpointLoadBalancerUnhealthy',
         text: `the API endpoint ${shown} accepts connections but does not answer as an API server (${code})`,
-        remedy: 'Look at the load balancer and its backends.',
+        remedy: 'Check the load balancer and its backends.',
       };
   }
 }

@@ -10,7 +10,7 @@ export async function checkKubelet(host: QueryHost, now: number): Promise<readon
   const { best } = classify(lines);
   const [first] = lines;
   if (best === undefined)
-    return [{ ...base, severity: 'passed', text: first?.text ?? 'nothing is known of the kubelet service' }];
+    return [{ ...base, severity: 'passed', text: first?.text ?? 'the state of the kubelet service is not known' }];
   const { reason, remedy } = best.entry;
   return [{ ...base, severity: 'failed', reason, text: best.line.text, remedy }];
 }

@@ -108,7 +108,7 @@ function judgeSpace(
       severity: 'failed',
       reason: 'DiskFull',
       text: `the file system of ${path} (${target}) is full: ${figures}`,
-      remedy: `Make room on ${target}, or mount a larger file system at ${path} (host.storage.mounts).`,
+      remedy: `Free space on ${target}, or mount a larger file system at ${path} (host.storage.mounts).`,
     };
   }
   if (percent < evictionPercent) {
@@ -117,7 +117,7 @@ function judgeSpace(
       severity: 'warning',
       reason: 'NodeDiskPressure',
       text: `the file system of ${path} (${target}) is nearly full: ${figures}`,
-      remedy: `Make room: below ${evictionPercent} % the kubelet evicts pods and deletes images.`,
+      remedy: `Free space: below ${evictionPercent} % the kubelet evicts pods and deletes images.`,
     };
   }
   return { ...base, severity: 'passed', text: `${path} (${target}): ${figures}` };
@@ -154,7 +154,7 @@ export async function checkCapacity(
             severity: 'warning',
             reason: 'OutOfMemory',
             text: `memory is nearly used up: ${figures}`,
-            remedy: 'Stop what else runs here, or use a larger machine.',
+            remedy: 'Stop other programs, or use a larger machine.',
           }
         : { id: 'memory', title: 'machine', severity: 'passed', text: `memory: ${figures}` };
   const processors: Finding =
@@ -218,7 +218,7 @@ export async function checkTimeSource(host: QueryHost): Promise<readonly Finding
           severity: 'warning',
           reason: 'ClockSkew',
           text: 'no time source has set the clock since the boot',
-          remedy: 'Name time servers in host.time: certificates are refused on a machine whose clock is wrong.',
+          remedy: 'Set time servers in host.time. Certificates are refused if the clock of a machine is wrong.',
         },
   ];
 }

@@ -26,7 +26,7 @@ export async function checkPorts(
         id: 'ports',
         title: 'network',
         severity: 'passed',
-        text: 'this machine is a node already: its ports are its own',
+        text: 'this machine is already a node and uses these ports',
       },
     ];
   }

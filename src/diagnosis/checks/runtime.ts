@@ -62,8 +62,7 @@ export async function checkRuntime(
         severity: willBeConfigured ? 'warning' : 'failed',
         reason: 'ContainerRuntimeNotReady',
         text: `containerd runs but does not answer CRI calls on ${socket}: ${errorMessage(error)}`,
-        remedy:
-          'Look at disabled_plugins in /etc/containerd/config.toml, and at the socket in kubernetes.node.criSocket.',
+        remedy: 'Check disabled_plugins in /etc/containerd/config.toml, and the socket in kubernetes.node.criSocket.',
       },
     ];
   }

@@ -57,14 +57,14 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
   {
     id: 'IMG-02',
     level: 'MUST',
-    title: 'glibc 2.28, libstdc++.so.6 and libgcc_s.so.1, each or newer',
+    title: 'glibc 2.28, libstdc++.so.6 and libgcc_s.so.1, or newer',
     // Without these libraries the program cannot be started at all; the loader names the missing one.
     check: ({ tree, isRunning }) => (isRunning ? kept('this program was loaded') : libraries(tree)),
   },
   {
     id: 'IMG-03',
     level: 'MUST',
-    title: 'systemd 235 or newer, or OpenRC for what the document asks of the host',
+    title: 'systemd 235 or newer; OpenRC for documents that only prepare the host',
     check({ tree }) {
       const systemd = SYSTEMD_PROGRAMS.find((path) => tree.stat(path)?.type === 'file');
       if (systemd !== undefined) {
@@ -118,14 +118,14 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
   {
     id: 'IMG-06',
     level: 'MUST',
-    title: '/var/lib/machineadm is on a disk: a run resumes after a reboot from the journal there',
+    title: '/var/lib/machineadm is on a disk, because a run resumes after a reboot from the journal there',
     check: (subject) =>
       durable(durabilityOf(subject, '/var/lib/machineadm'), 'Mount a disk at /var or at /var/lib/machineadm.'),
   },
   {
     id: 'IMG-07',
     level: 'MUST',
-    title: '/run is in memory: the sentinel and the status of a run do not outlive a reboot',
+    title: '/run is in memory, so that the sentinel and the status of a run do not survive a reboot',
     check(subject) {
       const mount = mountedAt(subject, '/run');
       if (mount !== undefined) {
@@ -146,14 +146,13 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
   {
     id: 'IMG-08',
     level: 'MUST',
-    title: '/etc can be written, and what is written there outlives a reboot',
+    title: '/etc is writable, and its files survive a reboot',
     check: (subject) => durable(durabilityOf(subject, '/etc'), 'Mount a writable /etc whose changes are on a disk.'),
   },
   {
     id: 'IMG-18',
     level: 'MUST',
-    title:
-      '/proc is mounted, in the chroot of a bake, too: files are reached by descriptors, which /proc/self/fd names',
+    title: '/proc is mounted, also in the chroot of a bake, because machineadm reaches files through /proc/self/fd',
     check({ tree, isRunning }) {
       if (!isRunning) return notApplicable('an init system mounts it when the image boots');
       return tree.stat('/proc/self/fd') === undefined

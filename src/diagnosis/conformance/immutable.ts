@@ -12,7 +12,7 @@ export const IMMUTABLE_CLAUSES: readonly Clause[] = [
   {
     id: 'SYS-02',
     level: 'SHOULD',
-    title: "an ostree system has the program in its own /usr, and not below /var, where it is one machine's",
+    title: 'an ostree system has the program in /usr of the image, and not below /var, which belongs to one machine',
     check: onOstree(({ tree, program }) => {
       if (program === undefined) return notApplicable('machineadm is not installed here');
       const path = tree.stat(program)?.path ?? program;

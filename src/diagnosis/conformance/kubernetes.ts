@@ -100,7 +100,7 @@ export const KUBERNETES_CLAUSES: readonly Clause[] = [
   forKubernetes({
     id: 'KUB-05',
     level: 'MUST',
-    title: 'containerd 1.6 or newer, or CRI-O, which the document then names in kubernetes.node.criSocket',
+    title: 'containerd 1.6 or newer, or CRI-O, which documents then set in kubernetes.node.criSocket',
     check(subject) {
       const { program } = runtimeOf(subject);
       const path = subject.tree.which(program);
@@ -121,7 +121,7 @@ export const KUBERNETES_CLAUSES: readonly Clause[] = [
   forKubernetes({
     id: 'KUB-06',
     level: 'SHOULD',
-    title: "containerd's configuration leaves CRI on",
+    title: 'the configuration of containerd does not disable CRI',
     check(subject) {
       const { program, unit } = runtimeOf(subject);
       if (program !== 'containerd') return notApplicable(`the runtime is ${program}`);
@@ -137,13 +137,13 @@ export const KUBERNETES_CLAUSES: readonly Clause[] = [
   forKubernetes({
     id: 'KUB-07',
     level: 'MUST',
-    title: `${DEMANDED.join(', ')}: kubeadm refuses a machine without`,
+    title: `${DEMANDED.join(', ')}: kubeadm refuses a machine without them`,
     check: ({ tree }) => programs(tree, DEMANDED, 'Install iproute2, util-linux and iptables.'),
   }),
   forKubernetes({
     id: 'KUB-08',
     level: 'SHOULD',
-    title: `${WISHED.join(', ')}: kubeadm before 1.32 warns where one is missing, and demands conntrack`,
+    title: `${WISHED.join(', ')}: kubeadm before 1.32 warns if one is missing, and requires conntrack`,
     check: ({ tree }) => programs(tree, WISHED, 'Install conntrack, ebtables, ethtool, socat and iproute2.'),
   }),
   forKubernetes({

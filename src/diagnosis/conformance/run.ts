@@ -42,7 +42,7 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-02',
     level: 'MUST',
-    title: `${SENTINEL} is there only where a run succeeded, with "success" in it, for all to read`,
+    title: `${SENTINEL} exists only after a run that succeeded, contains "success", and is readable for all users`,
     check(subject) {
       const { tree } = subject;
       const stat = tree.lstat(SENTINEL);
@@ -64,7 +64,7 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-03',
     level: 'MUST',
-    title: `${STATE} is a directory of root, and all below it is for root alone, but the status, which its group may read, its summary and the names of hardening profiles`,
+    title: `${STATE} belongs to root, and only root can read what is below it, except the status (also its group), its summary and the names of hardening profiles (all users)`,
     check({ tree }) {
       const directory = tree.lstat(STATE);
       if (directory === undefined) return notApplicable('there is nothing yet');

@@ -55,7 +55,7 @@ export const UNIT_CLAUSES: readonly Clause[] = [PROVISION, RESUME].flatMap((name
     {
       id: number(3),
       level: 'MUST',
-      title: `${name} hands over neither NODE_OPTIONS nor NODE_EXTRA_CA_CERTS nor OPENSSL_CONF`,
+      title: `${name} unsets NODE_OPTIONS, NODE_EXTRA_CA_CERTS and OPENSSL_CONF`,
       check: installed((unit) => {
         const unset = unit.list('Service', 'UnsetEnvironment').flatMap(splitWords);
         const missing = KEPT_FROM_NODE.filter((variable) => !unset.includes(variable));

@@ -106,14 +106,14 @@ const KNOWN: Readonly<Record<string, KnownErrno>> = {
     what: 'it is in use, most often because it is a mount point itself',
     remedy: (path) => `Check "findmnt ${path}"; a file that is bind-mounted cannot be replaced.`,
   },
-  EISDIR: { what: 'it is a directory', remedy: (path) => `Give the path of a file, or remove the directory ${path}.` },
+  EISDIR: { what: 'it is a directory', remedy: (path) => `Pass the path of a file, or remove the directory ${path}.` },
   ENOTDIR: {
     what: 'a part of the path is not a directory',
     remedy: (path) => `Check "namei -l ${path}" for a file where a directory is expected.`,
   },
   ELOOP: {
     what: 'a symbolic link is in the path, and links are not followed there',
-    remedy: (path) => `Check "namei -l ${path}"; remove the link or give the path it leads to.`,
+    remedy: (path) => `Check "namei -l ${path}"; remove the link, or use the path of its target.`,
   },
   ENOENT: { what: 'it does not exist', remedy: (path) => `Check "namei -l ${path}".` },
   EIO: {

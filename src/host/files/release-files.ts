@@ -133,8 +133,8 @@ export async function placeVerified(
     throw new MachineadmError({
       reason: 'VerifiedFileChanged',
       summary: `${path} was changed by another program after it was verified; it was removed`,
-      remedy: `Find out who writes to ${directory}, and let only root do so; then run this again.`,
-      evidence: [{ source: path, text: `it was verified with the SHA-256 ${found.sha256}` }],
+      remedy: `Find the user that writes to ${directory}. Let only root write there, then run the command again.`,
+      evidence: [{ source: path, text: `it had the SHA-256 ${found.sha256}` }],
     });
   } catch (error) {
     throw fileError('write', path, error);

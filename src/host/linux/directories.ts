@@ -105,7 +105,7 @@ function requireProc(): void {
   if (isProcMounted()) return;
   throw new MachineadmError({
     reason: 'PreflightFailed',
-    summary: '/proc is not mounted: files cannot be reached in a way that no other user can redirect',
+    summary: '/proc is not mounted: without it, another user could redirect access to files',
     remedy: 'Mount it with "mount -t proc proc /proc", in a chroot too, and run again.',
     evidence: [{ source: '/proc/self/fd', text: 'does not exist' }],
   });

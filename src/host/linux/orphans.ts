@@ -99,7 +99,7 @@ function inOtherNamespace(process: ProcessInfo, runId: string): MachineadmError 
     reason: 'HostStepFailed',
     exit: 'Refused',
     summary: `${process.name} (process ${process.pid}) of the killed run ${runId} still runs, in other namespaces than this run`,
-    remedy: `machineadm ends no process of another namespace. Look at it with "ps -fp ${process.pid}", end it with "kill -KILL -- -${process.group}", then run again.`,
+    remedy: `machineadm does not end processes in another namespace. Check it with "ps -fp ${process.pid}", end it with "kill -KILL -- -${process.group}", then run again.`,
     evidence: [{ source: `/proc/${process.pid}/ns`, text: 'its PID or mount namespace is not the one of this run' }],
     retryable: true,
   });

@@ -216,8 +216,7 @@ function notBooted(whatFails: string): MachineadmError {
   return new MachineadmError({
     reason: 'ServiceFailed',
     summary: `${whatFails}: systemd does not run on this machine`,
-    remedy:
-      'Run machineadm on a machine that was booted with systemd; in a container or a chroot there is no service manager.',
+    remedy: 'Run machineadm on a machine that was booted with systemd; a container or a chroot has no service manager.',
     evidence: [
       {
         source: '/run/systemd/system',

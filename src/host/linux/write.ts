@@ -236,7 +236,7 @@ function unsafeLink(path: string, why: string): MachineadmError {
   return new MachineadmError({
     reason: 'FileNotWritten',
     summary: `${path} was not written: it is a symbolic link that ${why}`,
-    remedy: `Remove the link with "rm ${path}" if it is not wanted, or give the path it leads to.`,
+    remedy: `Remove the link with "rm ${path}" if you do not need it, or use the path of its target.`,
     evidence: [{ source: path, text: `symbolic link that ${why}` }],
   });
 }

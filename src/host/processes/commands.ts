@@ -36,7 +36,7 @@ export function commandAborted(command: Command, signal: AbortSignal): Machinead
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${command.program} was ended because the run was aborted`,
-    remedy: 'Run again; the next run keeps what was done so far.',
+    remedy: 'Run again. The next run continues with what is not done yet.',
     retryable: true,
     cause: signal.reason,
   });

@@ -269,7 +269,7 @@ export function assertQuery(query: Query): void {
   if (isQuery(query.program, query.args)) return;
   throw new MachineadmError({
     reason: 'InternalError',
-    summary: `${query.program} was called in a way that is not on the list of read-only queries`,
+    summary: `${query.program} was called with arguments that are not on the list of read-only queries`,
     remedy: 'This is a defect in machineadm; please report it with the support bundle.',
   });
 }

@@ -51,8 +51,8 @@ function dropInsOf(directory: string): readonly string[] | undefined {
   if (dropIns.length > 0) return dropIns.map((dropIn) => join(directory, dropIn));
   throw new MachineadmError({
     reason: 'DocumentNotFound',
-    summary: `the directory ${directory} holds no document: no file in it ends in .yaml, .yml or .json`,
-    remedy: 'Put the document there, or give its path.',
+    summary: `the directory ${directory} contains no document: no file in it ends with .yaml, .yml or .json`,
+    remedy: 'Write the document to this path, or pass its path.',
     evidence: [{ source: directory, text: `${names.length} other entries` }],
   });
 }
@@ -83,12 +83,13 @@ function tooLarge(name: string): MachineadmError {
   return new MachineadmError({
     reason: 'DocumentTooLarge',
     summary: `${name} is larger than ${DOCUMENT_LIMIT_BYTES / 1024 / 1024} MiB`,
-    remedy: 'Leave large content out of the document: give files by a path on the machine, images as archives.',
+    remedy:
+      'Keep large content out of the document: refer to files by a path on the machine, and use archives for images.',
   });
 }
 
 const CAUSES: Readonly<Record<string, { readonly what: string; readonly remedy: string }>> = {
-  ENOENT: { what: 'it does not exist', remedy: 'Check the path given; "-" reads from standard input.' },
+  ENOENT: { what: 'it does not exist', remedy: 'Check the path; "-" reads from stdin.' },
   EACCES: { what: 'permission denied', remedy: 'Run as root, or make it readable.' },
   EPERM: { what: 'operation not permitted', remedy: 'Run as root, or make it readable.' },
   ELOOP: { what: 'its symbolic links go in a circle', remedy: 'Check the path with "namei -l".' },

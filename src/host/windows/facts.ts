@@ -47,7 +47,7 @@ export async function gatherWindowsFacts(host: QueryHost, architecture: string =
 function notTold(): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: 'Windows did not tell when it was started and what it is called',
+    summary: 'Windows did not return its start time and its name',
     remedy:
       'Check that Windows Management Instrumentation works: "Get-CimInstance Win32_OperatingSystem" in PowerShell.',
   });

@@ -106,7 +106,7 @@ function onDrive(system: WindowsSystem, value: SecretValue): SecretValue {
 function noEnvironmentFile(service: string): MachineadmError {
   return new MachineadmError({
     reason: 'UnsupportedOnPlatform',
-    summary: `the service ${service} cannot be given its variables by a file: Windows keeps them in the registry`,
+    summary: `the service ${service} cannot get its variables from a file: Windows keeps them in the registry`,
     remedy: 'This is a defect in machineadm: the step for Windows should have been asked. Please report it.',
   });
 }

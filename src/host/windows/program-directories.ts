@@ -56,9 +56,9 @@ function refused(directory: string, descriptor: string): MachineadmError {
     reason: 'UnsafePath',
     summary: `no program was run from ${directory}: users who are not administrators may write there`,
     remedy:
-      `Close it in the image: icacls ${directory} /setowner *S-1-5-32-544, then icacls ${directory} /inheritance:r ` +
+      `Restrict it in the image: icacls ${directory} /setowner *S-1-5-32-544, then icacls ${directory} /inheritance:r ` +
       '/grant:r *S-1-5-18:(OI)(CI)F *S-1-5-32-544:(OI)(CI)F *S-1-5-32-545:(OI)(CI)RX. Check what is in it first.',
-    evidence: [{ source: directory, text: descriptor || 'Windows tells no access rights' }],
+    evidence: [{ source: directory, text: descriptor || 'Windows returned no access rights' }],
     exit: 'Refused',
   });
 }

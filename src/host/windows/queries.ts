@@ -81,7 +81,7 @@ export function assertWindowsQuery(query: Query): void {
   if (isWindowsQuery(query.program, query.args)) return;
   throw new MachineadmError({
     reason: 'InternalError',
-    summary: `${query.program} was called in a way that is not on the list of read-only queries of Windows`,
+    summary: `${query.program} was called with arguments that are not on the list of read-only queries of Windows`,
     remedy: 'This is a defect in machineadm; please report it with the support bundle.',
   });
 }

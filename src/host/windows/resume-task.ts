@@ -137,7 +137,7 @@ function notArranged(result: CommandResult): MachineadmError {
   return new MachineadmError({
     reason: 'ResumptionNotArranged',
     summary: `The scheduled task ${RESUME_TASK}, which resumes a run after a reboot, could not be changed.`,
-    remedy: 'Look whether the service Schedule runs (sc.exe query Schedule), and run machineadm provision again.',
+    remedy: 'Check that the service Schedule runs (sc.exe query Schedule), and run machineadm provision again.',
     evidence: [
       { source: 'schtasks.exe', text: `status ${result.status}` },
       ...said.slice(-2).map((text) => ({ source: 'schtasks.exe', text: text.trim() })),

@@ -54,8 +54,8 @@ export class Security {
     if (modeOf(holds, type) === modeOf(wanted, type)) return;
     throw new MachineadmError({
       reason: 'FileNotWritten',
-      summary: `the access rights of ${path} are not what they were set to`,
-      remedy: `Look at them with "icacls ${path}"; its volume must be NTFS or ReFS, which keep access rights.`,
+      summary: `the access rights of ${path} differ from those that were set`,
+      remedy: `Check them with "icacls ${path}"; its volume must be NTFS or ReFS, which keep access rights.`,
       evidence: [{ source: path, text: `wanted ${wanted}, has ${holds}` }],
     });
   }

@@ -162,7 +162,7 @@ async function serviceFailed(machine: Machine, name: string, action: string, why
 function notTold(): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: 'Windows did not tell the state of a service',
+    summary: 'Windows did not return the state of a service',
     remedy: 'Check that Windows Management Instrumentation works: "Get-CimInstance Win32_Service" in PowerShell.',
   });
 }

@@ -194,7 +194,7 @@ function refuseLinks(at: (path: string) => string, path: string): void {
     throw new MachineadmError({
       reason: 'FileNotWritten',
       summary: `${path} was not written: ${part} is a link or a junction`,
-      remedy: `Remove it with "rmdir ${part}" if it is not wanted, or give the path it leads to.`,
+      remedy: `Remove it with "rmdir ${part}" if you do not need it, or use the path of its target.`,
       evidence: [{ source: part, text: 'a reparse point that leads elsewhere' }],
     });
   }
@@ -213,8 +213,8 @@ function refuseOwner(path: string, uid: number | undefined, gid: number | undefi
   if ((uid ?? 0) === 0 && (gid ?? 0) === 0) return;
   throw new MachineadmError({
     reason: 'UnsupportedOnPlatform',
-    summary: `${path} was to be given to another owner than the administrators, which machineadm cannot do on Windows`,
-    remedy: 'Leave the owner out of the document.',
+    summary: `${path} would get another owner than the administrators, which machineadm cannot set on Windows`,
+    remedy: 'Remove the owner from the document.',
   });
 }
 

@@ -25,7 +25,7 @@ export async function requireKmsSockets(host: QueryHost, { controlPlane }: Kuber
       reason: 'KMSSocketMissing',
       summary: `The KMS plugin of kubernetes.controlPlane.apiServer.encryptionAtRest does not listen on ${socket}: ${found}.`,
       remedy:
-        'Start the plugin before (host.services, host.hooks.early), give it as a static pod that mounts the directory of the socket, or correct the endpoint.',
+        'Start the plugin first (host.services, host.hooks.early), add it as a static pod that mounts the directory of the socket, or correct the endpoint.',
       evidence: [{ source: socket, text: found }],
     });
   }

@@ -266,8 +266,8 @@ async function clusterConfiguration(host: Host, { signal, waitingFor }: Reconfig
   }
   throw new MachineadmError({
     reason: 'APIServerNotReconfigured',
-    summary: `The API server was not given its new configuration, as the cluster's own cannot be read: ${why}.`,
-    remedy: 'Nothing was changed. See that the API server answers, and run machineadm provision again.',
+    summary: `The configuration of the API server was not changed, because the cluster's own cannot be read: ${why}.`,
+    remedy: 'Nothing was changed. Make sure that the API server answers, and run machineadm provision again.',
     evidence: [{ source: 'API server', text: why }],
     retryable: true,
   });

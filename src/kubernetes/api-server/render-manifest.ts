@@ -81,7 +81,7 @@ export async function renderManifest(
   const lines = `${result.stderr}\n${result.stdout}`.split('\n').filter((line) => line.trim() !== '');
   throw new MachineadmError({
     reason: 'KubeadmConfigInvalid',
-    summary: `kubeadm does not render the API server as the document wants it: ${lines[0] ?? `exit status ${result.status}`}`,
+    summary: `kubeadm does not render the API server for this document: ${lines[0] ?? `exit status ${result.status}`}`,
     remedy: 'Correct what kubeadm names. Nothing was changed: the API server runs as before.',
     evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
   });
@@ -102,7 +102,7 @@ export async function recordInCluster(host: Host, signal: AbortSignal): Promise<
   throw new MachineadmError({
     reason: 'APIServerNotReconfigured',
     summary: `The API server runs with its new configuration, but kubeadm could not record it in the cluster: ${lines[0] ?? `exit status ${result.status}`}`,
-    remedy: 'Run machineadm provision again: an upgrade would undo what is not recorded.',
+    remedy: 'Run machineadm provision again. Otherwise an upgrade of the cluster undoes the change.',
     evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
     retryable: true,
   });

@@ -60,6 +60,6 @@ function unreadable(): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${TRANSACTION}, which has the API server's configuration from before a change, is damaged.`,
-    remedy: 'See that the API server runs as it should, remove the file, and run machineadm provision again.',
+    remedy: 'Make sure that the API server works, remove the file, and run machineadm provision again.',
   });
 }

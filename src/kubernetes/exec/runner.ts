@@ -94,7 +94,8 @@ export async function resetProgram(host: Host, exec: Pick<ExecModel, 'reset'>, w
   throw new MachineadmError({
     reason: 'ExecBootstrapperFailed',
     summary: `${program} could not undo an earlier attempt (${outcome(result, RESET_TIMEOUT_MS)}).`,
-    remedy: 'Undo it manually, or correct kubernetes.bootstrapper.exec.reset, and run machineadm provision again.',
+    remedy:
+      'Undo the attempt manually, or correct kubernetes.bootstrapper.exec.reset, and run machineadm provision again.',
     evidence: endOfOutput(result).map(evidence),
   });
 }

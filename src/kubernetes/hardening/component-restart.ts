@@ -54,7 +54,7 @@ export async function changeComponent(
   if (after !== before) await put(before);
   throw new MachineadmError({
     reason: 'HardenedComponentFailed',
-    summary: `${component} did not come back with the settings of the hardening profile: ${why}. Its manifest is as it was.`,
+    summary: `${component} did not come back with the settings of the hardening profile: ${why}. Its manifest was restored.`,
     remedy:
       'Read the log of the component (crictl logs, /var/log/pods) and the journal of the kubelet; then fix the cause, or exclude the control.',
     evidence: edits.map((edit) => ({ source: path, text: describeEdit(edit) })),

@@ -59,7 +59,7 @@ export async function unmountAll(
     throw new MachineadmError({
       reason: 'ResetFailed',
       summary: `${point} could not be unmounted, and a reset deletes what is below it.`,
-      remedy: 'End what uses it (fuser -vm names it), or reboot, and run the same command again.',
+      remedy: 'Stop the processes that use it (fuser -vm lists them), or reboot. Then run the same command again.',
       evidence: [{ source: 'umount', text: result.stderr.trim() }],
       retryable: true,
     });

@@ -65,9 +65,9 @@ function staysAsUnproven(id: string, peerUrls: readonly string[]): string {
 function unreachable({ endpoints, ownPeerUrl }: EtcdPeers): MachineadmError {
   return new MachineadmError({
     reason: 'EtcdMemberAlreadyExists',
-    summary: `An earlier attempt announced this machine (${ownPeerUrl}) to the etcd cluster, and no member of it answers to remove it again.`,
+    summary: `An earlier attempt announced this machine (${ownPeerUrl}) to the etcd cluster, and no member of it answers to remove the machine again.`,
     remedy:
-      'Restore the way to the other control planes, or the quorum of etcd, and run machineadm provision again. To give the cluster up, run machineadm reset.',
+      'Restore the connection to the other control planes, or the quorum of etcd, and run machineadm provision again. To remove the cluster, run machineadm reset.',
     evidence: endpoints.map((endpoint) => ({ source: 'etcd', text: `${endpoint} did not answer` })),
     retryable: true,
   });

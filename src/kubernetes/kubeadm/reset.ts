@@ -157,7 +157,7 @@ async function untilNodeIsNotReady({ credential, name }: ReadyNode, watch: Reset
 function resetFailed(why: string, proof: readonly Evidence[], transcript: readonly Evidence[]): MachineadmError {
   return new MachineadmError({
     reason: 'BootstrapperFailed',
-    summary: `What an earlier attempt left could not be removed: ${why}.`,
+    summary: `The remains of an earlier attempt could not be removed: ${why}.`,
     remedy:
       'Fix what the evidence names (before 1.31 kubeadm reset needs crictl to remove containers), or reboot: that ends the containers and mounts of pods. Then run the same machineadm command again.',
     evidence: proof,

@@ -28,9 +28,9 @@ export async function validateConfig(host: Host, file: NewFile, signal: AbortSig
     const lines = `${result.stderr}\n${result.stdout}`.split('\n').filter((line) => line.trim() !== '');
     throw new MachineadmError({
       reason: 'KubeadmConfigInvalid',
-      summary: `kubeadm refuses the configuration made from the document: ${lines[0] ?? `exit status ${result.status}`}`,
+      summary: `kubeadm refuses the generated configuration: ${lines[0] ?? `exit status ${result.status}`}`,
       remedy:
-        'Correct the field that kubeadm names. Where the document does not hold it, its translation is wrong: report it with the output of machineadm render.',
+        'Correct the field that kubeadm names. If the document does not have this field, report a defect with the output of machineadm render.',
       evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
       transcript: lines.map((text) => ({ source: 'kubeadm', text })),
     });

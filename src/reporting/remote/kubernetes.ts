@@ -60,8 +60,7 @@ function unusable(sink: string, cause: KubeconfigUnusable): MachineadmError {
   return new MachineadmError({
     reason: 'SecretUnavailable',
     summary: `the sink ${sink} cannot be used: ${cause.message}`,
-    remedy:
-      'Give it a kubeconfig with the server, its authority, and a token or a client certificate written in place.',
+    remedy: 'Use a kubeconfig with the server, its authority, and an embedded token or client certificate.',
     cause,
   });
 }

@@ -38,7 +38,7 @@ function keyOf(secret: Secret): Buffer {
   if (isBase64 && key.length >= SHORTEST_KEY_BYTES && key.length <= LONGEST_KEY_BYTES) return key;
   throw new MachineadmError({
     reason: 'SecretUnavailable',
-    summary: 'the secret of the webhook is not one of Standard Webhooks',
+    summary: 'the secret of the webhook does not have the form of Standard Webhooks',
     remedy: 'Make one with: echo "whsec_$(openssl rand -base64 32)". The receiver needs the same.',
   });
 }

@@ -20,7 +20,7 @@ export function systemdNotifySink(
       if (socket !== undefined && socket !== '') return;
       throw new MachineadmError({
         reason: 'HostStepFailed',
-        summary: 'no unit of systemd listens to this process (NOTIFY_SOCKET is not set)',
+        summary: 'no systemd unit receives notifications of this process (NOTIFY_SOCKET is not set)',
         remedy: 'Start machineadm from a unit with NotifyAccess=all, or remove the SystemdNotify sink.',
       });
     },

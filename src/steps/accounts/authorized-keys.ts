@@ -129,7 +129,7 @@ export async function writeKeys(
 function notWritten(user: PasswdEntry, why: string, remedy: string): MachineadmError {
   return new MachineadmError({
     reason: 'AuthorizedKeysNotWritten',
-    summary: `the SSH keys of ${user.name} were not put in place: ${why}`,
+    summary: `the SSH keys of ${user.name} were not written: ${why}`,
     remedy,
     evidence: [{ source: authorizedKeysPath(user.home), text: why }],
   });

@@ -45,6 +45,6 @@ function notAHash(user: string): MachineadmError {
   return new MachineadmError({
     reason: 'PasswordHashInvalid',
     summary: `the password hash of the user ${user} is not in a format of crypt(5)`,
-    remedy: 'Give a hash such as "mkpasswd" or "openssl passwd -6" prints, never the password itself.',
+    remedy: 'Use a hash such as "mkpasswd" or "openssl passwd -6" prints, never the password itself.',
   });
 }

@@ -58,7 +58,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
     reason: 'DomainAccountDisabled',
     pattern: /credentials have been revoked|account is currently disabled/,
     summary: 'The account that joins is disabled or locked out.',
-    remedy: `Enable or unlock it in the domain, and look what locked it. ${NEVER_RETRIED}`,
+    remedy: `Enable or unlock it in the domain, and find out what locked it. ${NEVER_RETRIED}`,
     example: "Couldn't authenticate as: disabled@CORP.EXAMPLE.TEST: Client's credentials have been revoked",
   },
   {
@@ -73,7 +73,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
     reason: 'DomainControllerClockSkew',
     pattern: /Clock skew too great/,
     summary: 'The clocks of this machine and of the domain are too far apart.',
-    remedy: 'Let the clock be set before (host.time with the servers of the domain), then run again.',
+    remedy: 'Set the clock first (host.time with the servers of the domain), then run again.',
     retryable: true,
     example: "Couldn't authenticate as: joiner@CORP.EXAMPLE.TEST: Clock skew too great",
   },
@@ -89,7 +89,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   {
     reason: 'DomainPermissionDenied',
     pattern: /Insufficient permissions to modify computer account|Cannot set computer password: Access denied/,
-    summary: 'The account that joins may not make or change this computer in the domain.',
+    summary: 'The account that joins may not create or change this computer in the domain.',
     remedy:
       'Delegate the organizational unit to it (create computers, reset password, validated writes), or name the unit that is in host.activeDirectory.computerOU.',
     example: 'Insufficient permissions to modify computer account: CN=B1,CN=Computers,DC=c: acl: unable to get access',
@@ -105,7 +105,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
     reason: 'OrganizationalUnitInvalid',
     pattern: /Couldn't lookup computer container|structural objectClass computer is not a valid child class/,
     summary: 'host.activeDirectory.computerOU is not a container for computers.',
-    remedy: 'Give the distinguished name of an organizational unit, such as "OU=Nodes,DC=corp,DC=example,DC=com".',
+    remedy: 'Use the distinguished name of an organizational unit, such as "OU=Nodes,DC=corp,DC=example,DC=com".',
     example: "adcli: joining domain failed: Couldn't lookup computer container: Nodes: 0000208F: Invalid DN",
   },
   {
@@ -118,7 +118,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   {
     reason: 'KeytabNotWritten',
     pattern: /Couldn't (?:add keytab entries|open keytab)/,
-    summary: 'The keys of this computer could not be written to the keytab; the domain has new ones by now.',
+    summary: 'The keys of this computer could not be written to the keytab. The domain has new ones now.',
     remedy: 'Make its directory writable, and run again with onBroken: Rejoin if a keytab was there before.',
     example: "Couldn't add keytab entries: FILE:/no/such/krb5.keytab: Key table file not found",
   },

@@ -103,7 +103,7 @@ async function preflight(host: QueryHost, desired: DomainMembership): Promise<re
     missing.push({
       reason: 'ActiveDirectoryToolMissing',
       what: `${program}, which joins the machine to ${desired.domain}, is not installed`,
-      remedy: `Install it in the image (Debian: ${name}): machineadm downloads nothing.`,
+      remedy: `Install it in the image (Debian: ${name}): machineadm does not install packages.`,
     });
   }
   if (!COMPUTER_NAME.test(desired.computerName)) {

@@ -47,7 +47,7 @@ async function chosenController(host: QueryHost, network: DirectoryNetwork, doma
   if (controller !== undefined) return controller;
   throw new MachineadmError({
     reason: 'DomainNotFound',
-    summary: `The name servers of this machine know no controller of the domain ${domain}.`,
+    summary: `The name servers of this machine have no record of a controller of the domain ${domain}.`,
     remedy: "Check host.activeDirectory.domain, and that /etc/resolv.conf names the domain's own DNS servers.",
     evidence: [
       { source: 'DNS', text: `no SRV records of _ldap._tcp.dc._msdcs.${domain}` },

@@ -108,7 +108,7 @@ export async function claimObstacles(
       return {
         reason: 'PathClaimedTwice' as const,
         what: `${own.path} is in an archive, and ${other.path} is managed by ${other.step === 'archives' ? 'another one' : `the step ${other.step} (${by})`}`,
-        remedy: 'Leave it out of the archive (unpack.exclude), or remove the other entry.',
+        remedy: 'Exclude it from the archive (unpack.exclude), or remove the other entry.',
         field: `host.files[${own.field[2]}]`,
         certain: true as const,
       };
@@ -125,7 +125,7 @@ async function spaceObstacle(
   const free = needed === 0 ? undefined : await freeBytes(host, archive.path);
   if (free === undefined || free >= needed) return [];
   const what = `${archive.path}: ${sourceOf(archive)} needs ${mebibytes(needed)}, and ${mebibytes(free)} are free`;
-  const remedy = `Make room on the file system of ${archive.path}, or mount a larger one (host.storage.mounts).`;
+  const remedy = `Free space on the file system of ${archive.path}, or mount a larger one (host.storage.mounts).`;
   return [{ path: archive.path, scope: scopeOf(archive), reason: 'DiskFull', what, remedy }];
 }
 

@@ -215,7 +215,7 @@ function sourceMissing(archive: ArchiveModel): Obstacle {
     scope: scopeOf(archive),
     reason: 'FileNotWritten',
     what: `${archive.path}: its source ${source} does not exist`,
-    remedy: `Put ${source} in place before this run, or let an early hook do it.`,
+    remedy: `Create ${source} before this run, or let an early hook do it.`,
   };
 }
 

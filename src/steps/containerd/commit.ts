@@ -72,7 +72,7 @@ async function putBack(
   const failed = cause instanceof MachineadmError ? cause : undefined;
   return new MachineadmError({
     reason: 'ContainerdUnhealthy',
-    summary: `containerd does not work with the configuration made for it: ${errorMessage(cause)}`,
+    summary: `containerd does not work with the generated configuration: ${errorMessage(cause)}`,
     remedy: `Correct containerRuntime.containerd in the document (the evidence names the plug-in or key). ${again}`,
     evidence: failed?.evidence ?? [],
     transcript: failed?.transcript ?? [],

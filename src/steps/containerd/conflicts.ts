@@ -28,7 +28,7 @@ function refuseOldRegistries(tree: TomlTable, { registries }: ContainerdModel): 
   const key = dottedKey(['registry', ...first]);
   throw new MachineadmError({
     reason: 'ContainerdRegistryConflict',
-    summary: `${key} and a directory of hosts.toml files exclude each other: containerd would run without CRI, or ask no mirror`,
+    summary: `${key} and a directory of hosts.toml files exclude each other: containerd would run without CRI, or use no mirror`,
     remedy:
       'Write its mirrors and certificates as containerRuntime.containerd.registries and remove them from settings and from the existing file (mode: Managed does that by itself).',
     evidence: old.map(({ path }) => ({ source: 'config.toml', text: dottedKey(['registry', ...path.slice(0, 3)]) })),

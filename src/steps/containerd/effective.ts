@@ -168,7 +168,7 @@ function refused(dump: CommandResult, tree: TomlTable, text: string): Machineadm
   const quoted = line === undefined || !dump.stderr.includes(STDIN) || holdsCredentials(tree) ? [] : [line];
   return new MachineadmError({
     reason: 'ContainerdConfigSyntax',
-    summary: `containerd refuses the configuration made for it${where}`,
+    summary: `containerd refuses the generated configuration${where}`,
     remedy:
       'Correct containerRuntime.containerd.settings, or with mode: Merge the file that is there: the types and names must be those of the containerd installed (`containerd config default` shows them).',
     evidence: [...evidenceOf(dump), ...quoted.map((text) => ({ source: CONFIGURATION_PATH, text }))],
@@ -188,7 +188,7 @@ function noAnswer(dump: CommandResult): MachineadmError {
 function unknownKey(keys: readonly string[], evidence: readonly Evidence[]): MachineadmError {
   return new MachineadmError({
     reason: 'ContainerdConfigUnknownKey',
-    summary: `the containerd found does not know ${keys.join(', ')}`,
+    summary: `the installed containerd does not know ${keys.join(', ')}`,
     remedy:
       'Correct containerRuntime.containerd.settings, or with mode: Merge the file that is there: names differ between containerd 1.x and 2.x (`containerd config default` shows those of the installed one).',
     evidence,

@@ -33,7 +33,7 @@ export async function parseOthers(path: string, text: string): Promise<FoundConf
   const { row, column, message } = parsed.problem;
   throw new MachineadmError({
     reason: 'ContainerdConfigSyntax',
-    summary: `${path} is to be merged into, and is not TOML at row ${row}, column ${column}`,
+    summary: `${path} cannot be merged, because it is not valid TOML at row ${row}, column ${column}`,
     remedy: 'Correct it, or set mode: Managed in containerRuntime.containerd, which replaces it and keeps a copy.',
     evidence: [{ source: path, text: message }],
   });

@@ -75,7 +75,7 @@ async function missingSnapshotters(host: QueryHost, model: ContainerdModel): Pro
       reason: 'ContainerdSnapshotterMissing',
       what: `the snapshotter ${name}`,
       remedy:
-        'This containerd was built without it (`ctr plugins ls` shows what it has): name another one, or declare it under settings.proxy_plugins.',
+        'This containerd was built without it (`ctr plugins ls` lists its plug-ins). Use another one, or declare it under settings.proxy_plugins.',
     }));
 }
 

@@ -131,7 +131,7 @@ function noBaseSpec({ name }: RuntimeModel, path: string): UnmetRequirement {
   return {
     reason: 'ContainerdBaseSpecMissing',
     what: `${path}, the base specification of the runtime ${name}`,
-    remedy: 'Put it there, with host.files for example: `ctr oci spec` prints one to begin with.',
+    remedy: 'Create it, for example with host.files. `ctr oci spec` prints a default one.',
   };
 }
 

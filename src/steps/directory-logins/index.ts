@@ -58,7 +58,7 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
     const lacks = (what: string, remedy: string) =>
       missing.push({ reason: 'ActiveDirectoryToolMissing', what: `${what}, for host.activeDirectory.logins`, remedy });
     if ((await host.which('sssd')) === undefined) {
-      lacks('sssd is not installed', 'Put it into the image (Debian: sssd-ad, libnss-sss, libpam-sss).');
+      lacks('sssd is not installed', 'Install it in the image (Debian: sssd-ad, libnss-sss, libpam-sss).');
     }
     if ((await pamTool(host, desired.createsHomes)) === undefined) {
       lacks('neither pam-auth-update nor authselect is there', 'Put one of them into the image.');
@@ -163,9 +163,9 @@ async function groupsUnknown(host: Host, groups: readonly string[]): Promise<Mac
   const log = await host.services.logs('sssd', 3);
   return new MachineadmError({
     reason: 'DirectoryLoginsNotConfigured',
-    summary: `sssd runs, and the system does not know ${groups.join(', ')}: their members could not log in.`,
+    summary: `sssd runs, but the system does not know ${groups.join(', ')}, so their members could not log in.`,
     remedy:
-      'Correct host.activeDirectory.logins.allowedGroups, or look why sssd does not find them (journalctl -u sssd); NSS needs its module (Debian: libnss-sss).',
+      'Correct host.activeDirectory.logins.allowedGroups, or find out why sssd does not find them (journalctl -u sssd); NSS needs its module (Debian: libnss-sss).',
     evidence: [
       ...groups.map((group) => ({ source: `getent group ${group}`, text: 'not found' })),
       ...log.map((text) => ({ source: 'journal of sssd', text })),

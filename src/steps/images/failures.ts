@@ -84,7 +84,7 @@ export function imagesMissing(
   return new MachineadmError({
     reason: 'ImageMissing',
     summary: `${summary}: ${missing.join(', ')}`,
-    remedy: `${remedy} Names must agree to the letter, registry and tag included; \`ctr -n k8s.io images ls\` shows what is there.`,
+    remedy: `${remedy} Names must be equal, including registry and tag. \`ctr -n k8s.io images ls\` lists the existing images.`,
     evidence: held,
   });
 }

@@ -166,7 +166,7 @@ function networkLost({ keep }: NetworkModel, lost: string): MachineadmError {
     reason: 'NetworkLost',
     summary: `the network was lost with the files of host.network: ${lost} after ${formatDuration(keep.timeoutMs)}`,
     remedy:
-      'Correct host.network.files. Where the network only needs longer, as with a slow DHCP server, raise host.network.keep.timeout.',
+      'Correct host.network.files. If the network only needs more time, as with a slow DHCP server, raise host.network.keep.timeout.',
     evidence: [{ source: 'host.network.keep', text: lost }],
   });
 }
@@ -194,6 +194,6 @@ function unreadable(): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${NETWORK_TRIAL}, which has the network files from before a change, is damaged`,
-    remedy: 'See that the network files are as they should be, remove this file, and run machineadm provision again.',
+    remedy: 'Make sure that the network files are correct, remove this file, and run machineadm provision again.',
   });
 }

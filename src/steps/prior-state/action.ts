@@ -34,7 +34,7 @@ export async function runOrFail(
   throw new MachineadmError({
     reason: 'ResetFailed',
     summary: `${command.program} ended with status ${status}${said === '' ? '' : `: ${said}`}`,
-    remedy: 'Remove the cause, and run machineadm reset again: it continues where it was.',
+    remedy: 'Correct the cause, and run machineadm reset again: it continues where it stopped.',
     evidence: [{ source: command.program, text: said }],
     retryable: true,
   });

@@ -165,7 +165,7 @@ function loginChanges(desired: ProxyDesired, actual: ProxyActual): readonly Chan
   const id = 'proxy/environment';
   if (!desired.proxy.for.includes('environment')) {
     if (!hasBlock) return [];
-    const summary = `${ENVIRONMENT_FILE}: take the proxy out`;
+    const summary = `${ENVIRONMENT_FILE}: remove the proxy`;
     return [{ id, summary, scope: 'node', payload: { kind: 'forget-environment' } }];
   }
   if (isRight === true) return [];

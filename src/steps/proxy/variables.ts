@@ -114,14 +114,15 @@ function invalid(summary: string): MachineadmError {
   return new MachineadmError({
     reason: 'ProxyInvalid',
     summary,
-    remedy: 'Give it as http://proxy.example:3128, with user:password@ before the host where the proxy asks for them.',
+    remedy:
+      'Write it as http://proxy.example:3128, with user:password@ before the host if the proxy needs credentials.',
   });
 }
 
 function wouldBeShown(key: string): MachineadmError {
   return new MachineadmError({
     reason: 'ProxyInvalid',
-    summary: `host.proxy.${key} contains credentials, and host.proxy.for has "environment": every user can read /etc/environment.`,
-    remedy: 'Leave "environment" out of host.proxy.for, or give a proxy without credentials.',
+    summary: `host.proxy.${key} contains credentials, and host.proxy.for has "environment". Every user could read them in /etc/environment.`,
+    remedy: 'Remove "environment" from host.proxy.for, or use a proxy without credentials.',
   });
 }

@@ -69,7 +69,7 @@ async function restore(
   throw new MachineadmError({
     reason: 'ResetFailed',
     summary: `The reset could not ${failures.map(({ source }) => source).join('; ')}.`,
-    remedy: 'Remove the causes below, and run machineadm reset again: it continues where it was.',
+    remedy: 'Correct the causes below, and run machineadm reset again: it continues where it stopped.',
     evidence: failures,
     retryable: true,
   });

@@ -122,7 +122,8 @@ function only(found: readonly BlockDevice[], by: DeviceIdentity): string | undef
     throw new MachineadmError({
       reason: 'DeviceAmbiguous',
       summary: `Several devices answer to ${describeIdentity(by)}: ${names}.`,
-      remedy: 'Name the one that is meant by its path or id; two disks of one serial are often paths to the same one.',
+      remedy:
+        'Select one by its path or id. Two disks with the same serial number are often two paths to the same disk.',
     });
   }
   return found[0]?.path;

@@ -204,7 +204,7 @@ function refusalOf(disk: DiskModel, state: DiskState, place: string): Machineadm
   return new MachineadmError({
     reason: 'DiskNotEmpty',
     summary: `${state.device.path} (${place}) is not empty: it holds ${state.what}. Nothing on it was changed.`,
-    remedy: `Name the right disk; or describe the partitions that are there; or, if what is there may be destroyed, set ${place}.wipe to true.`,
+    remedy: `Correct the disk, or describe the existing partitions. If its contents may be destroyed, set ${place}.wipe to true.`,
     evidence: [{ source: state.device.path, text: state.what }],
   });
 }
@@ -264,7 +264,7 @@ function tooSmall(disk: DiskModel, device: BlockDevice, place: string): Machinea
     reason: 'DiskTooSmall',
     summary: `The partitions of ${place} do not fit on ${device.path}, which has room for ${spaceFor(disk.table, device.sizeBytes)} MiB.`,
     remedy:
-      'Give the partitions smaller sizes, percentages or one "Rest" (each at least 1 MiB), or attach a larger disk.',
+      'Use smaller sizes, percentages or one "Rest" for the partitions (each at least 1 MiB), or attach a larger disk.',
   });
 }
 

@@ -250,7 +250,7 @@ function refusalOf(
   return new MachineadmError({
     reason: 'FilesystemDiffers',
     summary: `${device.path} (${place}) holds ${there}, not ${wantedWords(filesystem)}. Nothing on it was changed.`,
-    remedy: `${relabel}If it may be destroyed, set ${place}.overwrite to true, or ${place}.replace to [${contents.signatures.join(', ')}].`,
+    remedy: `${relabel}If its contents may be destroyed, set ${place}.overwrite to true, or ${place}.replace to [${contents.signatures.join(', ')}].`,
     evidence: [{ source: device.path, text: `${there}; signatures: ${contents.signatures.join(', ')}` }],
   });
 }

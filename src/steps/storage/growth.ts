@@ -131,8 +131,8 @@ export function growthFailed(
 ): MachineadmError {
   return new MachineadmError({
     reason: 'GrowthFailed',
-    summary: `${path} (${place}) does not grow: ${why}. Its data is as it was.`,
-    remedy: `Read what it says below and the kernel log ("journalctl -k"), or remove ${place}.grow.`,
+    summary: `${path} (${place}) was not enlarged: ${why}. Its data was not changed.`,
+    remedy: `Read its message below and the kernel log ("journalctl -k"), or remove ${place}.grow.`,
     evidence: evidence.map((text) => ({ source, text })),
   });
 }

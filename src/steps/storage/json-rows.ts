@@ -9,7 +9,7 @@ export function printedJson(program: string, stdout: string): unknown {
     throw new MachineadmError({
       reason: 'HostStepFailed',
       summary: `${program} did not print valid JSON.`,
-      remedy: `Run "${program} --json" manually: another program may have its name, or it was killed early.`,
+      remedy: `Run "${program} --json" manually. It may be another program with the same name, or it may have been killed.`,
       evidence: [{ source: program, text: stdout.slice(0, 200) }],
       cause,
     });

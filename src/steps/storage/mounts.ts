@@ -160,7 +160,7 @@ async function writeFstab(host: Host, mount: MountModel, { entry }: MountState):
     throw new MachineadmError({
       reason: 'FileNotWritten',
       summary: `${FSTAB} is a symbolic link; machineadm does not replace what another tool put there.`,
-      remedy: `Replace the link by a file, or add the mounts of the document to the file that it points to.`,
+      remedy: `Replace the link with a file, or add the mounts of the document to the file that it points to.`,
     });
   }
   const content = withEntry((await host.readText(FSTAB)) ?? '', fstabKey(mount), entry);
@@ -247,7 +247,7 @@ function nothingToMount(mount: MountModel, place: string, device: string): Machi
 function conflicting(place: string, what: string): MachineadmError {
   return new MachineadmError({
     reason: 'MountConflict',
-    summary: `Something else is where ${place} has to be mounted: ${what}.`,
+    summary: `${place} cannot be mounted, because something else is there: ${what}.`,
     remedy: 'Unmount or remove it (an entry in /etc/fstab, too), or choose another path.',
     evidence: [{ source: place, text: what }],
   });

@@ -25,7 +25,7 @@ export async function missingTools(host: QueryHost, programs: readonly string[])
     missing.push({
       reason: 'StorageToolMissing',
       what: `${program} is not installed`,
-      remedy: `Install ${PACKAGES[program] ?? 'util-linux'} (best into the image).`,
+      remedy: `Install ${PACKAGES[program] ?? 'util-linux'}, preferably in the image.`,
       scope: 'node',
     });
   }

@@ -23,7 +23,7 @@ export function deviceBusy(path: string, place: string, users: readonly string[]
   return new MachineadmError({
     reason: 'DeviceBusy',
     summary: `${path} (${place}) is in use and is not written to: ${users.join('; ')}.`,
-    remedy: 'Unmount it, or stop what uses it; or name another device in the document.',
+    remedy: 'Unmount it, stop the processes that use it, or use another device in the document.',
     evidence: users.map((text) => ({ source: path, text })),
   });
 }

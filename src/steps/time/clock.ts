@@ -57,7 +57,7 @@ export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
 export function waitForClock<Demand extends { readonly withinMs: number }>(payload: Demand): Change<Demand> {
   return {
     id: 'clock/synchronized',
-    summary: `wait until the clock is known to be right within ${formatDuration(payload.withinMs)}`,
+    summary: `wait until the clock is synchronized to within ${formatDuration(payload.withinMs)}`,
     action: 'run',
     scope: 'node',
     ineffective: 'ClockNotSynchronized',
@@ -103,7 +103,7 @@ export function clockNotProven(
 ): MachineadmError {
   return new MachineadmError({
     reason: 'ClockNotSynchronized',
-    summary: `the clock was not proven right within ${formatDuration(withinMs)} after ${formatDuration(timeoutMs)}${off}`,
+    summary: `the clock was not synchronized to within ${formatDuration(withinMs)} after ${formatDuration(timeoutMs)}${off}`,
     remedy:
       'See whether the time servers answer on UDP port 123 from this machine; correct host.time.servers, or give ' +
       'host.time.synchronized.timeout more time.',

@@ -43,7 +43,7 @@ export const time: Step<TimeModel, TimeActual, TimePayload> = {
       {
         reason: 'TimeServiceMissing',
         what: 'neither chrony nor systemd-timesyncd nor ntpd is installed, or each is masked',
-        remedy: 'Install one of them in the image, or remove host.time: machineadm downloads nothing.',
+        remedy: 'Install one of them in the image, or remove host.time: machineadm does not install packages.',
       },
     ];
   },

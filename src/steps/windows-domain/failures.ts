@@ -26,7 +26,7 @@ const ONE_TIME_PASSWORD: KnownFailure = {
 const DISABLED: KnownFailure = {
   reason: 'DomainAccountDisabled',
   summary: 'The account that joins is disabled, expired or locked out.',
-  remedy: `Enable or unlock it in the domain, and look what locked it. ${NEVER_RETRIED}`,
+  remedy: `Enable or unlock it in the domain, and find out what locked it. ${NEVER_RETRIED}`,
 };
 const EXPIRED: KnownFailure = {
   reason: 'DomainPasswordExpired',
@@ -51,7 +51,7 @@ const BAD_BLOB: KnownFailure = {
 };
 const BROKEN: KnownFailure = {
   reason: 'DomainJoinBroken',
-  summary: 'The domain does not trust this computer: its password is another one there, or its account is gone.',
+  summary: 'The domain does not trust this computer: its password is different there, or its account no longer exists.',
   remedy:
     'Find out whether another machine has taken the name. If it has not, set host.activeDirectory.onBroken: Rejoin with an account that may reset the computer.',
 };
@@ -64,7 +64,7 @@ const FAILURES: Readonly<Record<number, KnownFailure>> = {
   // ERROR_ACCESS_DENIED; ERROR_DS_MACHINE_ACCOUNT_QUOTA_EXCEEDED; ERROR_DS_INSUFF_ACCESS_RIGHTS
   ...same([5, 8557, 8344], {
     reason: 'DomainPermissionDenied',
-    summary: 'The account that joins may not make or change this computer in the domain.',
+    summary: 'The account that joins may not create or change this computer in the domain.',
     remedy:
       'Delegate the organizational unit to it (create computers, reset password, validated writes), or name the unit that is in host.activeDirectory.computerOU.',
   }),
@@ -78,7 +78,7 @@ const FAILURES: Readonly<Record<number, KnownFailure>> = {
   ...same([87, 8242], {
     reason: 'OrganizationalUnitInvalid',
     summary: 'host.activeDirectory.computerOU is not a container for computers.',
-    remedy: 'Give the distinguished name of an organizational unit, such as "OU=Nodes,DC=corp,DC=example,DC=com".',
+    remedy: 'Use the distinguished name of an organizational unit, such as "OU=Nodes,DC=corp,DC=example,DC=com".',
   }),
   // ERROR_BAD_NETPATH, NETNAME_DELETED, SEM_TIMEOUT, NETWORK_UNREACHABLE, HOST_UNREACHABLE, NO_LOGON_SERVERS,
   // RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED, DS_SERVER_DOWN
@@ -106,7 +106,7 @@ const FAILURES: Readonly<Record<number, KnownFailure>> = {
   1398: {
     reason: 'DomainControllerClockSkew',
     summary: 'The clocks of this machine and of the domain are too far apart.',
-    remedy: 'Let the clock be set before (host.time with the servers of the domain), then run again.',
+    remedy: 'Set the clock first (host.time with the servers of the domain), then run again.',
     retryable: true,
   },
   // ERROR_NONE_MAPPED, NERR_ComputerAccountNotFound
@@ -129,8 +129,8 @@ const FAILURES: Readonly<Record<number, KnownFailure>> = {
   // ERROR_INVALID_COMPUTERNAME, NERR_InvalidMachineNameForJoin
   ...same([1210, 2724], {
     reason: 'ComputerNameInvalid',
-    summary: 'The domain does not take the name of this machine for a computer.',
-    remedy: 'Give host.hostname another name: at most 15 letters, digits and "-".',
+    summary: 'The domain does not accept the name of this machine for a computer.',
+    remedy: 'Set host.hostname to another name: at most 15 letters, digits and "-".',
   }),
   // NERR_BadOfflineJoinInfo, NERR_CantCreateJoinInfo, NERR_BadDomainJoinInfo; ERROR_INVALID_DATA of djoin
   ...same([2710, 2711, 2712, 13], BAD_BLOB),
@@ -167,7 +167,7 @@ export function windowsJoinFailure(
     return new MachineadmError({
       reason: 'DomainJoinFailed',
       summary: `${program} could not make this machine a member of its domain.`,
-      remedy: 'Read the evidence ("net helpmsg" tells what a number means), and C:\\Windows\\debug\\NetSetup.LOG.',
+      remedy: 'Read the evidence ("net helpmsg" explains a number), and C:\\Windows\\debug\\NetSetup.LOG.',
       evidence: [number, ...evidence],
     });
   }

@@ -178,7 +178,7 @@ function elsewhere(found: string, wanted: string): MachineadmError {
     reason: 'MemberOfOtherDomain',
     summary: `This machine is a member of the domain ${found}, and the document asks for ${wanted}.`,
     remedy:
-      'Take it out of that domain manually (Remove-Computer) and reboot it, or correct host.activeDirectory.domain.',
+      'Remove it from that domain manually (Remove-Computer) and reboot it, or correct host.activeDirectory.domain.',
     evidence: [{ source: 'Win32_ComputerSystem', text: `Domain = ${found}` }],
   });
 }
@@ -187,7 +187,7 @@ function otherName(found: string | undefined, wanted: string): MachineadmError {
   return new MachineadmError({
     reason: 'ComputerNameInvalid',
     exit: 'HostStepFailed',
-    summary: `This machine is called ${found ?? 'something unknown'}, and would join its domain under that name and not as ${wanted}.`,
+    summary: `This machine is called ${found ?? 'something unknown'}, and would join its domain under that name instead of ${wanted}.`,
     remedy: 'Find out what changes its name, reboot it so that the name of host.hostname is in force, and run again.',
     evidence: [{ source: 'Win32_ComputerSystem', text: `Name = ${found ?? ''}` }],
   });
@@ -196,7 +196,7 @@ function otherName(found: string | undefined, wanted: string): MachineadmError {
 function notTold(): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: 'Windows did not tell whether it is a member of a domain.',
+    summary: 'Windows did not return whether it is a member of a domain.',
     remedy:
       'Check that Windows Management Instrumentation works: "Get-CimInstance Win32_ComputerSystem" in PowerShell.',
   });

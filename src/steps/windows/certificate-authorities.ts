@@ -43,7 +43,7 @@ function windowsCertificateAuthoritiesStep(
       return desired.flatMap((entry) => {
         const found = authoritiesOf(entry, now());
         if (!('problem' in found)) return [];
-        const remedy = 'Give certificates of authorities that are valid, in PEM, under host.certificateAuthorities.';
+        const remedy = 'Use valid certificates of authorities, in PEM, under host.certificateAuthorities.';
         return [{ reason: 'CertificateAuthorityInvalid' as const, what: found.problem, remedy }];
       });
     },
@@ -102,7 +102,7 @@ export const windowsCertificateAuthorities = windowsCertificateAuthoritiesStep()
 function notTold(): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: 'Windows did not tell which certificate authorities it trusts.',
-    remedy: 'Look at the store with "certutil.exe -store Root".',
+    summary: 'Windows did not return the certificate authorities that it trusts.',
+    remedy: 'Check the store with "certutil.exe -store Root".',
   });
 }

@@ -49,7 +49,7 @@ export const windowsHostname: Step<string, WindowsHostnameActual, string> = {
     if (code === 0 && same(text(member(told, 'pending')), name)) return;
     throw new MachineadmError({
       reason: 'HostnameNotEffective',
-      summary: `The computer could not be called ${name}: Windows answered with error ${String(code)}.`,
+      summary: `The computer could not be renamed to ${name}: Windows returned error ${String(code)}.`,
       remedy: `Look up the number with "net helpmsg ${String(code)}". A member of a domain keeps its name: leave the domain first.`,
       evidence: [{ source: 'Win32_ComputerSystem.Rename', text: `ReturnValue ${String(code)}` }],
     });

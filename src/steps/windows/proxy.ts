@@ -177,7 +177,7 @@ function wouldBeShown(key: 'http' | 'https'): MachineadmError {
   return new MachineadmError({
     reason: 'ProxyInvalid',
     summary: `host.proxy.${key} contains credentials, which every local user of a Windows machine could read in the registry.`,
-    remedy: 'Give the services a proxy without credentials, or leave them out: for: [agent].',
+    remedy: 'Use a proxy without credentials for the services, or exclude them: for: [agent].',
   });
 }
 
@@ -185,6 +185,6 @@ function notKept(what: string): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `Windows did not keep ${what}.`,
-    remedy: 'See whether a group policy or an agent of the image sets it, too.',
+    remedy: 'Check whether a group policy or an agent of the image sets it, too.',
   });
 }

@@ -81,8 +81,8 @@ export const windowsTime: Step<TimeModel, WindowsTimeActual, WindowsTimePayload>
     if (text(member(told, 'servers')) === payload.servers) return;
     throw new MachineadmError({
       reason: 'HostStepFailed',
-      summary: 'Windows did not keep the time servers that it was given.',
-      remedy: 'See whether a group policy sets them: "w32tm.exe /query /configuration" names it as "Policy".',
+      summary: 'Windows did not keep the time servers of the document.',
+      remedy: 'Check whether a group policy sets them: "w32tm.exe /query /configuration" names it as "Policy".',
     });
   },
 };

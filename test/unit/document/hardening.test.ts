@@ -87,7 +87,7 @@ describe('hardening', () => {
     [
       'no encryption where it is asked for',
       node('', INCLUDE_ENCRYPTION),
-      /cis-1\.2\.28 needs encryption at rest, whose keys only the document can bring/,
+      /cis-1\.2\.28 needs encryption at rest, whose keys only the document can provide/,
     ],
     [
       'anonymous requests that a file lets in',
@@ -150,7 +150,7 @@ describe('hardening', () => {
     [
       'the certificate of a kubelet',
       node('', '{profiles: [], include: [stig-V-242425]}'),
-      /stig-V-242425 needs tlsCertFile, which only the document can bring/,
+      /stig-V-242425 needs tlsCertFile, which only the document can set/,
     ],
   ];
   for (const [what, body, expected] of wrong) {

@@ -423,7 +423,7 @@ describe('what is warned of', () => {
     [
       'no anonymous requests beside bootstrap tokens',
       init(`${tokens}, controlPlane: {apiServer: {args: [{name: anonymous-auth, value: "false"}]}}`),
-      [`${field}.args[0].value: ${message} (hint: join with kubernetes.join.discovery.file)`],
+      [`${field}.args[0].value: ${message} (hint: use kubernetes.join.discovery.file)`],
     ],
     [
       'a gate that a newer minor may have',

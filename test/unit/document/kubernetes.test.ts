@@ -111,7 +111,7 @@ describe('what is refused about the bootstrapper', () => {
     [
       'a proof that needs kubeadm',
       init('bootstrapper: {exec: {command: k3s}}, ready: {require: NodeReady}'),
-      /NodeReady is seen with kubeadm's kubeconfigs only/,
+      /NodeReady can be checked only with kubeadm's kubeconfigs/,
     ],
   ];
   for (const [name, body, expected] of cases) {

@@ -13,7 +13,7 @@ describe('a file whose owner could not reach it', () => {
     assert.deepEqual(others, []);
     assert.match(
       warning ?? '',
-      /host\.files\[0\]\.directoryMode: where \/etc\/app is made, it belongs to root, and app cannot enter it/,
+      /host\.files\[0\]\.directoryMode: if \/etc\/app is created, it belongs to root, and app cannot enter it/,
     );
     assert.match(warning ?? '', /directories: \[\{path: \/etc\/app, owner: "app", mode: "0750"\}\]/);
   });

@@ -22,7 +22,7 @@ describe('rules of host.storage', () => {
     [
       'five partitions of an mbr table',
       DISK('table: mbr, partitions: [{size: 1Gi}, {size: 1Gi}, {size: 1Gi}, {size: 1Gi}, {size: 1Gi}]'),
-      /an mbr table holds four partitions/,
+      /an mbr table has at most four partitions/,
     ],
     ['a label in an mbr table', DISK('table: mbr, partitions: [{size: Rest, label: x}]'), /an mbr table has no labels/],
     [

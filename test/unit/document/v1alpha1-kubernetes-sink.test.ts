@@ -68,7 +68,7 @@ describe('a sink of the type Kubernetes', () => {
     [
       'with a kubeconfig and what it says',
       sinks('kubeconfig: abcdef', 'server: https://10.0.0.1:6443', 'token: abcdef', CONFIG_MAP),
-      [/\.server: the kubeconfig says this already/, /\.token: the kubeconfig says this already/],
+      [/\.server: the kubeconfig already has this/, /\.token: the kubeconfig already has this/],
     ],
     [
       'over plain HTTP',

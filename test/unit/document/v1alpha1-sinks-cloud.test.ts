@@ -71,7 +71,7 @@ describe('a sink of AWS', () => {
     [
       'has an endpoint for a topic only',
       '{type: AWS, queueURL: "https://sqs.eu-west-1.amazonaws.com/123456789012/b", endpoint: "https://vpce.example.com/"}',
-      /endpoint is that of SNS \(hint: leave it out: queueURL says where the queue is\)/,
+      /endpoint is that of SNS \(hint: remove it: queueURL names the endpoint\)/,
     ],
     [
       'has a prefix with a slash at its end',

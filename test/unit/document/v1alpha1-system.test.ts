@@ -9,9 +9,9 @@ describe('accounts in a document', () => {
   users: [{name: ada, uid: 2000}, {name: ada}, {name: bob, uid: 2000}]
 `;
     assert.deepEqual(await problemsOf(body), [
-      'doc.yaml:5:49  host.groups[1].gid: 1500 is already the gid of a (hint: give each its own)',
+      'doc.yaml:5:49  host.groups[1].gid: 1500 is already the gid of a (hint: use a different one for each)',
       'doc.yaml:6:42  host.users[1].name: ada is already host.users[0] (doc.yaml:6:11) (hint: keep one of them)',
-      'doc.yaml:6:65  host.users[2].uid: 2000 is already the uid of ada (hint: give each its own)',
+      'doc.yaml:6:65  host.users[2].uid: 2000 is already the uid of ada (hint: use a different one for each)',
     ]);
   });
 

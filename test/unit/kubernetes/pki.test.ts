@@ -173,7 +173,7 @@ describe('an unusable PKI is refused before kubeadm runs', () => {
           key: inlineSecret(ed25519.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
         },
       }),
-      ['kubernetes.pki.serviceAccount.key: kubeadm takes RSA and ECDSA keys, not ed25519'],
+      ['kubernetes.pki.serviceAccount.key: kubeadm accepts RSA and ECDSA keys, not ed25519'],
     );
   });
 

@@ -102,9 +102,7 @@ describe('apparmor', () => {
       const host = machine({ [other]: 'profile other {}\n' });
       const life = lifetime(host);
       await life.run(profile(PROFILE));
-      assert.deepEqual(summaries(await life.plan(dropped)), [
-        `remove ${FILE}: the document no longer asks for what machineadm made of it`,
-      ]);
+      assert.deepEqual(summaries(await life.plan(dropped)), [`remove ${FILE}: the document no longer has it`]);
       await life.run(dropped);
       assert.deepEqual(
         [host.text(FILE), host.text(LOADED), host.text(other)],

@@ -338,7 +338,7 @@ describe('absent: true', () => {
     const problems = await problemsOf(body);
     for (const part of [
       '/etc/passwd is part of the system and never removed',
-      'describes the path, and absent: true removes it',
+      'describes the path, but absent: true removes it',
       '/usr/lib is part of the system and never removed',
       '/etc/ is part of the system: its files have modes and owners that must stay',
       'the target is missing',
@@ -411,7 +411,7 @@ describe('a block in a file of others', () => {
     await machine.run(block('one'));
     await machine.run('host: {files: [{path: /etc/app.conf, content: "whole"}]}\n');
     assert.deepEqual(summaries(await machine.plan(NOTHING)), [
-      'restore /etc/app.conf as it was: the document no longer asks for what machineadm made of it',
+      'restore /etc/app.conf as it was: the document no longer has it',
     ]);
     await machine.run(NOTHING);
     assert.equal(host.text('/etc/app.conf'), 'of others\n');

@@ -68,7 +68,7 @@ describe('a user that is to be absent', () => {
 
   test('is refused where the document names it otherwise', async () => {
     const twice = await problemsOf('host: {users: [{name: ada, absent: true, shell: /bin/sh}]}');
-    assert.match(twice.join('\n'), /shell: says what is to be there, and absent: true that nothing is/);
+    assert.match(twice.join('\n'), /shell: describes what must exist, but absent: true removes it/);
     const owner = await problemsOf(
       'host: {users: [{name: ada, absent: true}], directories: [{path: /srv/x, owner: ada}], files: [{path: /etc/x, content: "", owner: "ada:users"}]}',
     );

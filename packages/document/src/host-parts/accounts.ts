@@ -22,6 +22,6 @@ export function doubleIds<Key extends 'uid' | 'gid'>(
     if (other === undefined) first.set(id, account.name);
     if (other === undefined || other === account.name) return [];
     const message = `${id} is already the ${key} of ${other}`;
-    return [{ code: 'Duplicate', path: [index, key], message, hint: 'give each its own' }];
+    return [{ code: 'Duplicate', path: [index, key], message, hint: 'use a different one for each' }];
   });
 }

@@ -123,7 +123,7 @@ export function checkAbsent(section: readonly Entry[], also: readonly string[] =
     if (entry.absent !== true) return [];
     const more = Object.keys(entry).find((key) => !['path', 'absent', 'restarts', 'reloads', ...also].includes(key));
     if (more !== undefined) {
-      const message = 'describes the path, and absent: true removes it';
+      const message = 'describes the path, but absent: true removes it';
       return [{ path: [index, more], message, hint: 'keep one of them' }];
     }
     if (!isCriticalPath(entry.path)) return [];
@@ -147,7 +147,7 @@ export function checkAbsentNames(section: readonly Absentable[]): Finding[] {
   return section.flatMap((entry, index): Finding[] => {
     const more =
       entry.absent === true ? Object.keys(entry).find((key) => key !== 'name' && key !== 'absent') : undefined;
-    const message = 'says what is to be there, and absent: true that nothing is';
+    const message = 'describes what must exist, but absent: true removes it';
     return more === undefined ? [] : [{ path: [index, more], message, hint: 'keep one of them' }];
   });
 }

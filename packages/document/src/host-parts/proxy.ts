@@ -136,7 +136,7 @@ export const proxy = hostPart({
         findings.push({
           path: [key],
           message: 'contains credentials, and "environment" writes it to /etc/environment, which every user can read',
-          hint: 'leave "environment" out of host.proxy.for, or give a proxy without credentials',
+          hint: 'remove "environment" from host.proxy.for, or use a proxy without credentials',
         });
       }
     }

@@ -73,7 +73,7 @@ function checkMbr(disk: Disk, place: readonly PathSegment[]): Finding[] {
   const findings: Finding[] = [];
   const hint = 'use table: gpt';
   if (disk.partitions.length > 4) {
-    findings.push({ path: [...place, 'partitions'], message: 'an mbr table holds four partitions', hint });
+    findings.push({ path: [...place, 'partitions'], message: 'an mbr table has at most four partitions', hint });
   }
   disk.partitions.forEach(({ label, type }, index) => {
     const partition = [...place, 'partitions', index];
@@ -99,7 +99,7 @@ function checkMount({ path, type, absent, options }: Mount, index: number): Find
   const place = ['mounts', index];
   const more = type === undefined ? 'options' : 'type';
   if (absent === true && (type ?? options) !== undefined) {
-    const message = 'says what is to be there, and absent: true that nothing is';
+    const message = 'describes what must exist, but absent: true removes it';
     return [{ path: [...place, more], message, hint: 'keep one of them' }];
   }
   if (absent === true && path !== undefined && isCriticalPath(path)) {

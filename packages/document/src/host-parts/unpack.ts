@@ -80,7 +80,9 @@ export function checkUnpack(file: { readonly unpack?: UnpackSection | undefined 
   }
   const from = given.contentFrom;
   if (typeof from === 'object' && from !== null && 'secret' in from) {
-    return [{ path: [index, 'contentFrom'], message: 'a secret is no archive', hint: 'keep the archive in a file' }];
+    return [
+      { path: [index, 'contentFrom'], message: 'a secret cannot be an archive', hint: 'keep the archive in a file' },
+    ];
   }
   const beside = (['include', 'exclude', 'stripComponents'] as const).find((key) => unpack[key] !== undefined);
   if (unpack.member === undefined || beside === undefined) return [];

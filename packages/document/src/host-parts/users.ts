@@ -178,7 +178,9 @@ export const users = hostPart({
       // The value itself is never shown: it may be a password where its hash belongs.
       if (literal === undefined || PASSWORD_HASH.test(literal)) return [];
       const path = [index, 'passwordHash'];
-      return [{ path, message: 'not a password hash as crypt(5) makes it', hint: 'mkpasswd or "openssl passwd -6"' }];
+      return [
+        { path, message: 'not a password hash in a format of crypt(5)', hint: 'mkpasswd or "openssl passwd -6"' },
+      ];
     }),
   ],
 });

@@ -41,7 +41,7 @@ export function kubeletRefusal(
     return {
       reason: 'KubeletVersionTooOld',
       what: `the kubelet ${kubelet.text} is older than kubeadm ${kubeadm.text} supports, which is ${oldest} or newer`,
-      remedy: `Install a kubelet ${oldest} or newer, best of the version of kubeadm.`,
+      remedy: `Install a kubelet ${oldest} or newer, preferably of the version of kubeadm.`,
     };
   }
   if (controlPlane === undefined || !isNewer(kubelet, controlPlane)) return undefined;

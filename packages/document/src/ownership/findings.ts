@@ -89,7 +89,7 @@ function recursionFindings({ directories }: HostModel, claims: readonly Claim[])
     if (other === undefined) return [];
     const owner = other.step === OWN_STEP ? ' machineadm itself' : '';
     const message = `all in ${path} gets this mode and owner, and ${other.path} has its own by${owner}`;
-    const hint = 'name a directory further down, or leave recursive out: each run would change the file twice';
+    const hint = 'use a subdirectory, or remove recursive: each run would change the file twice';
     const field = ['host', 'directories', at ?? index, 'recursive'];
     return [{ path: field, message, hint, ...(other.step === OWN_STEP ? {} : { other: other.field }) }];
   });

@@ -82,7 +82,7 @@ export function checkHardening(section: HardeningSection, hasOwnProgram: boolean
   if (hasOwnProgram) {
     section.profiles.forEach((profile, index) => {
       if (profile === 'cis-os') return;
-      const message = `${profile} is about nodes of kubeadm, which bootstrapper.exec takes the place of`;
+      const message = `${profile} is for nodes that kubeadm created, but bootstrapper.exec replaces kubeadm`;
       findings.push({ path: ['hardening', 'profiles', index], message, hint: 'choose cis-os only' });
     });
   }

@@ -106,7 +106,7 @@ function checkArchive(
     return [{ path, message: 'neither path nor url is given', hint }];
   }
   if (entry.url !== undefined && entry.sha256 === undefined) {
-    const hint = 'what comes over the network is checked: sha256sum FILE tells it';
+    const hint = 'downloads are verified: sha256sum FILE prints the digest';
     return [{ path, message: 'an archive from a url needs its sha256', hint, about: [...path, 'sha256'] }];
   }
   if (entry.path !== undefined && entry.headers !== undefined) {

@@ -12,7 +12,7 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'none',
     remedy:
-      'Set kubernetes.join.discovery.token.caCertHashes. Joining without verification is possible but trusts whoever answers.',
+      'Set kubernetes.join.discovery.token.caCertHashes. Joining without verification is possible, but trusts any server that answers.',
     reference: 'k/k validation.go',
     example:
       'error: discovery.bootstrapToken.caCertHashes: Invalid value: "": using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file or pass --discovery-token-unsafe-skip-ca-verification flag to continue',
@@ -82,7 +82,7 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     pattern: /(unrecognized feature-gate key: \S+|featureGates: Invalid value: .{0,300} is not a valid feature name)/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Remove the gate from kubernetes.cluster.featureGates: this kubeadm does not have it, or has it no more.',
+    remedy: 'Remove the gate from kubernetes.cluster.featureGates: this kubeadm does not have it, or no longer has it.',
     reference: 'k/k features.go; kubernetes-sigs/kind#4230',
     example:
       'error: featureGates: Invalid value: map[string]bool{"ControlPlaneKubeletLocalMode":true}: ControlPlaneKubeletLocalMode is not a valid feature name.',

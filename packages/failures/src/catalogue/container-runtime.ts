@@ -11,7 +11,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     pattern: /container runtime condition "RuntimeReady" is not true/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Look into `journalctl -u containerd` for why it is not ready; provision again once it is.',
+    remedy: 'Find the cause in `journalctl -u containerd`, and provision again once containerd is ready.',
     reference: 'k/k cmd/kubeadm/app/util/runtime/runtime.go IsRunning',
     example:
       '\t[ERROR CRI]: container runtime condition "RuntimeReady" is not true. reason: ContainerdHasNoDeprecationWarnings, message: runtime is starting',
@@ -58,7 +58,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
       /dial unix (?!\/var\/lib\/kubelet\/|(\/var)?\/run\/containerd\/containerd\.sock)\S+\.sock: connect: no such file or directory/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock, or leave it out.',
+    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock, or remove it.',
     reference: 'k/k pkg/kubelet/cri/remote/remote_runtime.go; Go net.OpError',
     example:
       'F1120 18:20:11.000000     279 server.go:269] failed to run Kubelet: failed to create kubelet: get remote runtime typed version failed: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing dial unix /run/crio/crio.sock: connect: no such file or directory"',
@@ -114,7 +114,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     pattern: /[Ff]ound multiple CRI (endpoints|sockets)/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Set kubernetes.node.criSocket to the runtime that is to be used.',
+    remedy: 'Set kubernetes.node.criSocket to the socket of the runtime to use.',
     reference: 'k/k util/runtime/runtime.go detectCRISocketImpl',
     example:
       "error: found multiple CRI endpoints on the host. Please define which one do you wish to use by setting the 'criSocket' field in the kubeadm configuration file: unix:///var/run/containerd/containerd.sock, unix:///var/run/crio/crio.sock",
@@ -187,7 +187,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'none',
     remedy:
-      'Put the image into images.archives or a reachable registry, or set containerd.sandboxImage to one that is there.',
+      'Add the image to images.archives or a reachable registry, or set containerd.sandboxImage to an image that exists.',
     reference: 'containerd pkg/cri/server/sandbox_run.go',
     example:
       'error="failed to get sandbox image \\"registry.k8s.io/pause:3.8\\": failed to pull image \\"registry.k8s.io/pause:3.8\\": failed to pull and unpack image: failed to resolve reference \\"registry.k8s.io/pause:3.8\\": failed to do request: Head \\"https://registry.k8s.io/v2/pause/manifests/3.8\\": dial tcp 34.96.108.209:443: i/o timeout"',
@@ -216,7 +216,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
       /unable to start container process: (error during container init: )?exec: \\*"[^"\\\s]{1,200}\\*": (executable file not found in \$PATH|stat \S{1,200}: no such file or directory)/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Load the image that its name promises: another one carries this tag, or it was built without the program.',
+    remedy: 'Load the right image: another image has this tag, or it was built without the program.',
     reference: 'runc libcontainer/standard_init_linux.go',
     example:
       'level=error msg="StartContainer for \\"89d2991b\\" failed" error="failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: \\"kube-apiserver\\": executable file not found in $PATH: unknown"',
@@ -233,7 +233,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      "Read runc's own words in the evidence: a mount source that is missing, a denied capability, AppArmor, seccomp or SELinux, or a kernel that is too old.",
+      "Read runc's message in the evidence: a mount source that is missing, a denied capability, AppArmor, seccomp or SELinux, or a kernel that is too old.",
     reference: 'containerd/runc error text',
     example:
       'failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: error mounting "proc" to rootfs: operation not permitted: unknown',

@@ -11,7 +11,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     pattern: /(Could not process manifest file|Can't process manifest file|couldn't parse as pod\()/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Move what is not a pod (backups, policies) out of /etc/kubernetes/manifests.',
+    remedy: 'Move files that are not pods (backups, policies) out of /etc/kubernetes/manifests.',
     reference: 'Azure/acs-engine#2312; k/k pkg/kubelet/config/file.go',
     example:
       'E0220 07:22:25.311339    1913 file.go:187] "Could not process manifest file" err="/etc/kubernetes/manifests/audit-policy.yaml: couldn\'t parse as pod(no kind \\"Policy\\" is registered for version \\"audit.k8s.io/v1\\"), please check config file" path="/etc/kubernetes/manifests/audit-policy.yaml"',
@@ -125,7 +125,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
       /error execution phase (upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addon|control-plane-join\/mark-control-plane)\S*: .{0,1000}(connection refused|EOF|i\/o timeout|TLS handshake timeout|context deadline exceeded|timed out waiting|etcdserver|connection reset)/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Look at the load balancer and etcd, then provision again: the rest can be repeated.',
+    remedy: 'Check the load balancer and etcd, then provision again: the run continues.',
     reference: 'kubernetes/kubeadm#2092, #2093',
     example:
       'error execution phase upload-config/kubelet: error creating kubelet configuration ConfigMap: unable to create configmap: Post "https://10.0.0.10:6443/api/v1/namespaces/kube-system/configmaps?timeout=10s": EOF',
@@ -169,7 +169,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      'Give the policy as kubernetes.controlPlane.apiServer.audit, or write it with host.files and mount it with kubernetes.controlPlane.apiServer.volumes.',
+      'Set the policy in kubernetes.controlPlane.apiServer.audit, or write it with host.files and mount it with kubernetes.controlPlane.apiServer.volumes.',
     reference: 'k/k apiserver pkg/server/options/audit.go, pkg/audit/policy/reader.go',
     example:
       'E1120 10:02:01.000000       1 run.go:72] "command failed" err="loading audit policy file: failed to read file path \\"/etc/kubernetes/audit-policy.yaml\\": open /etc/kubernetes/audit-policy.yaml: no such file or directory"',

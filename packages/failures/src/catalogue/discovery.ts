@@ -11,8 +11,7 @@ export const DISCOVERY: readonly CatalogueEntry[] = [
     pattern: /could not find a JWS signature in the cluster-info ConfigMap for token ID "?([a-z0-9]{6})"?/,
     retryable: false,
     cleanup: 'none',
-    remedy:
-      'Create a new token with `kubeadm token create` and issue a new document; look whether the old one expired.',
+    remedy: 'Create a new token with `kubeadm token create` and issue a new document. The old one may have expired.',
     reference: 'k/k cmd/kubeadm/app/discovery/token/token.go; aimldl/envs-and-tools kubeadm_join.md',
     example:
       'error execution phase preflight: couldn\'t validate the identity of the API Server: could not find a JWS signature in the cluster-info ConfigMap for token ID "4yeuuf"',
@@ -56,7 +55,7 @@ export const DISCOVERY: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'none',
     remedy:
-      'Stop and find out who answers on the endpoint: the wrong cluster, a rebuilt one, or a man in the middle. Issue a new document only then.',
+      'Find out first which server answers on the endpoint: the wrong cluster, a rebuilt one, or an attacker in between. Issue a new document only after that.',
     reference: 'k/k util/pubkeypin/pubkeypin.go',
     example:
       'error execution phase preflight: couldn\'t validate the identity of the API Server: cluster CA found in cluster-info ConfigMap is invalid: none of the public keys "sha256:ccf9de2fbb89e5fd4bb83fad6b4a2d1f8b0d0b0c6b3e7b0c4c4c4c4c4c4c4c4c" are pinned',

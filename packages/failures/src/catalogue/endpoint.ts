@@ -106,7 +106,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
       /error execution phase .{0,1000}(the server is currently unable to handle the request|an error on the server \("[^"]*"\) has prevented the request from succeeding|apiserver not ready)/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Look at etcd and the API server on the control plane, then provision again.',
+    remedy: 'Check etcd and the API server on the control plane, then provision again.',
     reference: 'apimachinery errors.go',
     example:
       "error execution phase preflight: couldn't validate the identity of the API Server: failed to request the cluster-info ConfigMap: the server is currently unable to handle the request (get configmaps cluster-info)",

@@ -11,7 +11,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /(etcd cluster is not healthy: |error execution phase check-etcd: |etcdserver: unhealthy cluster)/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Heal the member that does not answer, or remove it, then provision again: nothing was changed.',
+    remedy: 'Nothing was changed. Repair the member that does not answer, or remove it, then provision again.',
     reference: 'k/k phases/etcd/local.go CheckLocalEtcdClusterStatus; kubernetes/website#12675',
     example:
       'error execution phase check-etcd: etcd cluster is not healthy: failed to dial endpoint https://10.0.0.11:2379 with maintenance client: context deadline exceeded',
@@ -41,7 +41,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'reset+member',
     remedy:
-      'Check port 2380 between the members and the disk of the new one, then provision again: that removes the member first.',
+      'Check port 2380 between the members, and the disk of the new one. Then provision again, which removes the member first.',
     reference: 'kubernetes/kubeadm#2997; kubernetes/kubernetes#135738',
     example:
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: etcdserver: can only promote a learner member which is in sync with leader',
@@ -146,7 +146,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /etcdserver: (request timed out|no leader|leader changed|not leader)/,
     retryable: true,
     cleanup: 'reset',
-    remedy: 'Look at the disks and network of the etcd members; provision again when etcd has settled.',
+    remedy: 'Check the disks and the network of the etcd members; provision again when etcd has settled.',
     reference: 'etcd api/v3rpc/rpctypes/error.go 3.5.30',
     example:
       'error creating local etcd static pod manifest file: etcdserver: request timed out, possibly due to previous leader failure',
@@ -247,7 +247,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /"rejected connection( on (peer|client) endpoint)?".{0,500}"error":"(remote error: tls|tls: |x509)/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: "Give the document the cluster's own etcd CA, run `machineadm reset`, then provision again.",
+    remedy: "Put the cluster's own etcd CA into the document, run `machineadm reset`, then provision again.",
     reference: 'etcd server/embed/config_logging.go',
     example:
       '{"level":"warn","ts":"2026-11-20T10:03:00.123Z","caller":"embed/config_logging.go:170","msg":"rejected connection on peer endpoint","remote-addr":"10.0.0.12:41234","server-name":"","error":"remote error: tls: bad certificate"}',

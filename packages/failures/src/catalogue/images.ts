@@ -27,7 +27,7 @@ export const IMAGES: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'none',
     remedy:
-      'Open the way to the registry, give containerd its proxy, or preload the images with images.archives; then provision again.',
+      'Open the connection to the registry, configure the proxy of containerd, or preload the images with images.archives; then provision again.',
     reference: 'kubernetes/kubeadm#2936',
     example:
       'failed to do request: Head "https://registry.k8s.io/v2/kube-proxy/manifests/v1.28.2": dial tcp 34.96.108.209:443: connect: connection timed out',
@@ -42,7 +42,7 @@ export const IMAGES: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'none',
     remedy:
-      "Give the registry's CA to containerd (certs.d/<host>/hosts.toml) or to the system's trust store, and restart containerd.",
+      "Add the registry's CA to containerd (certs.d/<host>/hosts.toml) or to the system's trust store, and restart containerd.",
     reference: 'containerd remotes/docker/resolver.go "failed to do request"',
     example:
       'failed to resolve reference "registry.corp.example/k8s/pause:3.10": failed to do request: Head "https://registry.corp.example/v2/k8s/pause/manifests/3.10": tls: failed to verify certificate: x509: certificate signed by unknown authority',
@@ -115,7 +115,7 @@ export const IMAGES: readonly CatalogueEntry[] = [
     pattern: /no match for platform in manifest/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Mirror the multi-platform image, not the one of another architecture.',
+    remedy: 'Mirror the multi-platform image instead of the image for another architecture.',
     reference: 'containerd images/handlers',
     example:
       'failed to pull and unpack image "registry.corp.example/k8s/pause:3.10": no match for platform in manifest: not found',

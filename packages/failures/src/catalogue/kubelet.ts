@@ -65,7 +65,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     pattern: /Unable to register node with API server.{0,500}(connection refused|i\/o timeout|no route to host|EOF)/,
     retryable: true,
     cleanup: 'none',
-    remedy: "Read the API server's container log here, or check the way to the endpoint.",
+    remedy: "Read the API server's container log here, or check the connection to the endpoint.",
     reference: 'k/k pkg/kubelet/kubelet_node_status.go',
     example:
       '"Unable to register node with API server" err="Post \\"https://10.0.0.10:6443/api/v1/nodes\\": dial tcp 10.0.0.10:6443: connect: connection refused" node="worker-1"',
@@ -166,7 +166,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     pattern: /invalid kernel flag: (\S+), expected value: (-?\d+), actual value: (-?\d+)/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Set the named kernel settings under host.sysctl: protectKernelDefaults insists on them.',
+    remedy: 'Set the named kernel settings under host.sysctl: protectKernelDefaults requires them.',
     reference: 'k/k pkg/kubelet/cm setupKernelTunables',
     example:
       '"Failed to start ContainerManager" err="[invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0, invalid kernel flag: kernel/panic, expected value: 10, actual value: 0]"',

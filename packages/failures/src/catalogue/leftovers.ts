@@ -126,7 +126,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      'Remove the files that do not belong there, or list DirAvailable--etc-kubernetes-manifests under ignorePreflightErrors where static pods are meant to be there (kube-vip).',
+      'Remove the files that do not belong there. If you need static pods there (kube-vip), list DirAvailable--etc-kubernetes-manifests under ignorePreflightErrors.',
     reference:
       'k/k cmd/kubeadm/app/preflight/checks.go (v1.20 JoinNodeChecks); CAPI kubeadm-bootstrap-script.sh ignored it',
     example: '\t[ERROR DirAvailable--etc-kubernetes-manifests]: /etc/kubernetes/manifests is not empty',
@@ -169,7 +169,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     pattern: /certificate [\w/-]+ is invalid: x509: certificate is valid for /,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Remove the named certificate and its key, so that kubeadm makes a new one, then provision again.',
+    remedy: 'Remove the named certificate and its key, so that kubeadm creates a new one, then provision again.',
     reference: 'k/k phases/certs/certs.go validateCertificateWithConfig',
     example:
       'error execution phase certs/apiserver: failed to write or validate certificate "apiserver": certificate apiserver is invalid: x509: certificate is valid for cp-1, kubernetes, kubernetes.default, not api.prod.example',

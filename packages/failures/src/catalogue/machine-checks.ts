@@ -79,7 +79,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     pattern: /\[ERROR FileExisting-([^[\]]+)\]: \S+ not found in system path/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Install the named program in the image; look also whether it lies outside the PATH (/usr/sbin).',
+    remedy: 'Install the named program in the image, or check whether its directory is missing in PATH (/usr/sbin).',
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go InPathCheck; sassoftware/viya4-iac-k8s#171',
     example: '\t[ERROR FileExisting-conntrack]: conntrack not found in system path',
   },
@@ -135,7 +135,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     pattern: /\[ERROR KubeletVersion\]: Kubelet version "[^"]+" is lower than kubeadm can support/,
     retryable: false,
     cleanup: 'none',
-    remedy: "Install a kubelet of kubeadm's own minor version.",
+    remedy: 'Install a kubelet with the minor version of kubeadm.',
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go KubeletVersionCheck',
     example:
       '\t[ERROR KubeletVersion]: Kubelet version "1.31.4" is lower than kubeadm can support. Please upgrade kubelet',
@@ -207,7 +207,8 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     pattern: /\[ERROR ExternalEtcdVersion\]: (Get |server responded with non-successful status)/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Check the etcd endpoints, the firewall between here and there, and that etcd runs; then provision again.',
+    remedy:
+      'Check the etcd endpoints, the firewall between this machine and etcd, and that etcd runs. Then provision again.',
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go getEtcdVersionResponse',
     example:
       '\t[ERROR ExternalEtcdVersion]: Get "https://10.0.0.5:2379/version": dial tcp 10.0.0.5:2379: connect: connection refused',

@@ -7,7 +7,7 @@ import type { CatalogueEntry } from './entry.ts';
  */
 export const MACHINE_FACTS: readonly CatalogueEntry[] = [
   fact('fact-disk-full', 'DiskFull', 84, /^the file system of \S+ \(\S+\) is full: /, {
-    remedy: 'Make room on the file system that the evidence names, or mount a larger one there.',
+    remedy: 'Free space on the file system that the evidence names, or mount a larger one there.',
     example: 'the file system of /var/lib/etcd (/var/lib/etcd) is full: 3 MiB of 16 MiB free (18 %)',
   }),
   fact('fact-read-only', 'ReadOnlyFilesystem', 83, /^the file system of \S+ \(\S+\) is read-only$/, {
@@ -30,7 +30,8 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
       'certificate /etc/kubernetes/pki/ca.crt is not valid before 2027-06-01T00:00:00.000Z: the clock is behind, or it was made for later',
   }),
   fact('fact-certificate-stale', 'StaleCertificates', 82, /^certificate \S+ is not signed by the CA beside it$/, {
-    remedy: 'Remove the certificate that the evidence names and its key, so that kubeadm makes new ones; keep the CA.',
+    remedy:
+      'Remove the certificate that the evidence names and its key, so that kubeadm creates new ones. Keep the CA.',
     example: 'certificate /etc/kubernetes/pki/apiserver.crt is not signed by the CA beside it',
     cleanup: 'reset',
   }),
@@ -40,7 +41,7 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
     retryable: true,
   }),
   fact('fact-endpoint-refused', 'APIEndpointConnectionRefused', 81, /^the API endpoint \S+ refuses connections$/, {
-    remedy: 'Look whether the API server or its load balancer runs, then provision again.',
+    remedy: 'Check that the API server or its load balancer runs, then provision again.',
     example: 'the API endpoint 10.0.0.10:6443 refuses connections',
     retryable: true,
   }),
@@ -72,13 +73,13 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
     },
   ),
   fact('fact-endpoint-timeout', 'APIEndpointTimeout', 81, /^the API endpoint \S+ cannot be reached /, {
-    remedy: 'Look at routes and firewalls between this machine and the endpoint, then provision again.',
+    remedy: 'Check routes and firewalls between this machine and the endpoint, then provision again.',
     example: 'the API endpoint 10.0.0.10:6443 cannot be reached (ETIMEDOUT)',
     retryable: true,
   }),
   fact('fact-endpoint-etcd', 'EtcdNoLeader', 84, /^the API server at \S+ answers, but its etcd does not$/, {
     remedy:
-      'Restore etcd of that cluster: look whether its members run and have a quorum (`etcdctl endpoint status --cluster`), then provision again.',
+      'Restore etcd of that cluster: check that its members run and have a quorum (`etcdctl endpoint status --cluster`), then provision again.',
     example: 'the API server at 10.0.0.10:6443 answers, but its etcd does not',
     retryable: true,
   }),
@@ -89,7 +90,7 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
     /^the certificate of the API server at \S+ is not signed by /,
     {
       remedy:
-        'The CA on this machine is of another cluster: remove /etc/kubernetes/pki/ca.crt, or correct the endpoint.',
+        'The CA on this machine belongs to another cluster. Remove /etc/kubernetes/pki/ca.crt, or correct the endpoint.',
       example: 'the certificate of the API server at 10.0.0.10:6443 is not signed by /etc/kubernetes/pki/ca.crt',
       cleanup: 'reset',
     },
@@ -120,7 +121,7 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
     81,
     /^the API endpoint \S+ accepts connections but does not answer as an API server /,
     {
-      remedy: 'Look at the load balancer: whether a healthy API server is behind it, and whether it passes TLS on.',
+      remedy: 'Check that the load balancer has a healthy API server, and that it passes TLS through.',
       example: 'the API endpoint 10.0.0.10:6443 accepts connections but does not answer as an API server (ECONNRESET)',
       retryable: true,
     },
@@ -133,7 +134,7 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
       /^etcd on this machine is not healthy: no answer within /,
       {
         remedy:
-          'Read the log of etcd (`crictl ps -a --name etcd`, then `crictl logs`); look at its disk, and whether it is stopped.',
+          'Read the log of etcd (`crictl ps -a --name etcd`, then `crictl logs`), and check its disk, and whether it was stopped.',
         example: 'etcd on this machine is not healthy: no answer within 3 s',
         cleanup: 'reset',
       },

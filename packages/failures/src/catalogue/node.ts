@@ -29,7 +29,7 @@ export const NODE: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'reset',
     remedy:
-      'Look on a control plane whether the request of this node was approved (`kubectl get csr`), and read `journalctl -u kubelet`.',
+      'Check on a control plane whether the request of this node was approved (`kubectl get csr`), and read `journalctl -u kubelet`.',
     reference: 'k/k phases/join/kubelet.go waitForTLSBootstrappedClient; kubernetes/kubeadm#1034',
     example: 'error: error execution phase kubelet-wait-bootstrap: context deadline exceeded',
   },
@@ -44,7 +44,7 @@ export const NODE: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'reset',
     remedy:
-      'Look on a control plane whether the request of this node was approved (`kubectl get csr`), and read `journalctl -u kubelet`.',
+      'Check on a control plane whether the request of this node was approved (`kubectl get csr`), and read `journalctl -u kubelet`.',
     reference: 'k/k phases/join/kubelet.go waitForTLSBootstrappedClient; kubernetes/kubeadm#1034',
     example: 'error: error execution phase kubelet-wait-bootstrap: context deadline exceeded',
   },

@@ -12,7 +12,7 @@ export const SHARED_CERTIFICATES: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'none',
     remedy:
-      'Give the document the shared CAs and the service account key (pki), or a certificateKey to download them with.',
+      'Add the shared CAs and the service account key to the document (pki), or a certificateKey to download them.',
     reference: 'k/k phases/certs/certs.go SharedCertificateExists',
     example:
       "failure loading certificate for CA: couldn't load the certificate file /etc/kubernetes/pki/ca.crt: open /etc/kubernetes/pki/ca.crt: no such file or directory",
@@ -27,7 +27,7 @@ export const SHARED_CERTIFICATES: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      'Run `kubeadm init phase upload-certs --upload-certs` on a control plane (the upload lives two hours) and issue a new document.',
+      'Run `kubeadm init phase upload-certs --upload-certs` on a control plane (it expires after two hours) and issue a new document.',
     reference: 'k/k phases/copycerts/copycerts.go',
     example:
       'error execution phase control-plane-prepare/download-certs: error downloading certs: error downloading the secret: Secret "kubeadm-certs" was not found in the "kube-system" Namespace. This Secret might have expired. Please, run `kubeadm init phase upload-certs --upload-certs` on a control plane to generate a new one',
@@ -98,7 +98,7 @@ export const SHARED_CERTIFICATES: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'none',
     remedy:
-      'Deliver the key that belongs to the certificate authority, or remove both so that kubeadm makes a new pair.',
+      'Provide the key that belongs to the certificate authority, or remove both so that kubeadm creates a new pair.',
     reference: 'Go crypto/x509 CreateCertificate',
     example:
       "error execution phase certs/apiserver: unable to sign certificate: x509: provided PrivateKey doesn't match parent's PublicKey",
@@ -113,7 +113,7 @@ export const SHARED_CERTIFICATES: readonly CatalogueEntry[] = [
       /(data does not contain a valid RSA or ECDSA private key|data does not contain any valid RSA or ECDSA certificates|failed to parse cluster CA)/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Deliver the certificate or key again: its PEM is damaged or cut off.',
+    remedy: 'Write the certificate or key again: its PEM is damaged or truncated.',
     reference: 'client-go util/keyutil, util/cert',
     example:
       "error execution phase certs/ca: failure loading ca certificate: couldn't load the private key file /etc/kubernetes/pki/ca.key: error reading private key file /etc/kubernetes/pki/ca.key: data does not contain a valid RSA or ECDSA private key",

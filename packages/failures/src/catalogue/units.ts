@@ -80,7 +80,7 @@ export const UNITS: readonly CatalogueEntry[] = [
     cleanup: 'none',
   }),
   unit('unit-kubelet-stopped', 'KubeletStopped', 112, /^kubelet(?:\.service)?: stopped \(/, {
-    remedy: 'Run machineadm provision: it starts the kubelet. If it is stopped again, find out who stops it.',
+    remedy: 'Run machineadm provision: it starts the kubelet. If it stops again, find out what stops it.',
     example: 'kubelet.service: stopped (inactive)',
     retryable: true,
   }),

@@ -182,5 +182,5 @@ export const ANONYMOUS =
   "The kubelet's health probes and the token discovery of joining machines are anonymous: kubeadm's API server restarts forever and nothing joins by token.";
 export const SERVING_CERTIFICATES =
   'Needs serving certificates of the cluster for all kubelets, and something in the cluster that approves them; until then kubectl logs and exec fail.';
-export const ENCRYPTION = 'Needs a key that all control planes share, which only the document can bring.';
+export const ENCRYPTION = 'Needs a key that all control planes share, which only the document can set.';
 export const SSH = 'Cuts off the people who look after the machine by ssh.';

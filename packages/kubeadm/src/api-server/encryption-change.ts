@@ -56,7 +56,7 @@ function unreadable(): MachineadmError {
   return new MachineadmError({
     reason: 'EncryptionKeyNeeded',
     summary:
-      'The encryption configuration that the API server uses is not YAML: what etcd holds is encrypted with is not known.',
+      'The encryption configuration of the API server is not valid YAML, so it is not known how the data in etcd is encrypted.',
     remedy:
       'Correct the file that --encryption-provider-config of the API server names, and run machineadm provision again.',
   });

@@ -80,7 +80,7 @@ describe('files of the Windows host', () => {
     });
     await assert.rejects(
       machine.host().writeFile({ path: 'C:\\k\\token', content: 'secret', mode: 0o600 }),
-      (error) => error instanceof MachineadmError && /nothing is known to have been done/.test(error.message),
+      (error) => error instanceof MachineadmError && /so it is not known what it has done/.test(error.message),
     );
     assert.equal(machine.read('C:\\k\\token'), undefined);
   });

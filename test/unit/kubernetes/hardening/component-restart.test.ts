@@ -63,7 +63,7 @@ describe('a component whose manifest is changed', () => {
   test('is not written where nothing is to change, but has to run all the same', async () => {
     assert.deepEqual(await change({ edits: [], isPatient: true }), { problem: '', written: [], isAsBefore: true });
     const gone = await change({ edits: [], prepare: (host) => host.take('/proc/101/cmdline') });
-    assert.match(gone.problem, /did not come back .*: it does not run\. Its manifest is as it was\.$/);
+    assert.match(gone.problem, /did not come back .*: it does not run\. Its manifest was restored\.$/);
     assert.deepEqual(gone.written, []);
   });
 

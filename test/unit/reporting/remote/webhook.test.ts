@@ -78,7 +78,10 @@ describe('the signature of a webhook', () => {
     test(`is not made with a secret that is ${what}`, async () => {
       await using receiver = await startWebhookReceiver();
       const result = await deliver(model(receiver.url, { signingSecrets: [literal(secret)] }));
-      assert.deepEqual(result, { kind: 'retry', why: 'the secret of the webhook is not one of Standard Webhooks' });
+      assert.deepEqual(result, {
+        kind: 'retry',
+        why: 'the secret of the webhook does not have the form of Standard Webhooks',
+      });
       assert.deepEqual(receiver.heard, []);
     });
   }

@@ -137,7 +137,7 @@ describe('registries of containerd', () => {
     assert.deepEqual(await host.list(`${CERTS}/docker.io`), ['hosts.toml']);
   });
 
-  test('one that the document names no more is removed with its directory; others’ are not touched', async () => {
+  test('one that the document no longer names is removed with its directory; others’ are not touched', async () => {
     const host = await machine({ files: { [`${CERTS}/quay.io/hosts.toml`]: 'server = "https://theirs"\n' } });
     await runStep(step, host, model(registry()), { facts: facts() });
     const run = await runStep(step, host, model(), { facts: facts() });

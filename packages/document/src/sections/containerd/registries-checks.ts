@@ -68,7 +68,7 @@ function checkServer(registry: RegistrySection, path: readonly PathSegment[]): F
       ];
     }
     return given.map((key) => {
-      const message = `${key} is about the registry itself, which fallback: false never asks`;
+      const message = `${key} is for the registry itself, which fallback: false excludes`;
       return { path: [...path, key], message, hint: 'keep one of them' };
     });
   }
@@ -105,7 +105,7 @@ function checkMirrors({ mirrors = [], fallback }: RegistrySection, path: readonl
     ({ capabilities = ['pull', 'resolve'] }) => capabilities.includes('pull') && capabilities.includes('resolve'),
   );
   if (fallback === false && mirrors.length > 0 && !serves) {
-    const message = 'no mirror may both resolve and pull, and the registry itself is not asked';
+    const message = 'no mirror may both resolve and pull, and the registry itself is not used';
     findings.push({ path: [...path, 'mirrors'], message, hint: 'give one the capabilities [pull, resolve]' });
   }
   return findings;
@@ -125,7 +125,7 @@ function checkEndpoint(endpoint: EndpointSection, url: string, path: readonly Pa
     findings.push({ path: [...path, 'skipVerify'], message: 'makes ca meaningless', hint: 'keep one of them' });
   }
   if (credentials !== undefined && Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) {
-    const message = 'headers has an Authorization, which is what credentials become';
+    const message = 'headers has an Authorization, which credentials also set';
     findings.push({ path: [...path, 'credentials'], message, hint: 'keep one of them' });
   }
   if (clientCertificate !== undefined && typeof clientCertificate.key === 'string') {
@@ -142,7 +142,7 @@ function checkVerify({ host, verify }: RegistrySection, path: readonly PathSegme
   const first = verify.includes('/') ? verify.slice(0, verify.indexOf('/')) : '';
   const registry = /[.:]/.test(first) || first === 'localhost' ? first : 'docker.io';
   if (registry === host) return [];
-  const message = `is an image of ${registry}, and proves nothing of ${host}`;
+  const message = `is an image of ${registry}, so it proves nothing about ${host}`;
   return [{ path: [...path, 'verify'], message, hint: `write an image of ${host}` }];
 }
 

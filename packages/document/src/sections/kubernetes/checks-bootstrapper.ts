@@ -45,7 +45,7 @@ export function checkExec({ bootstrapper, ready, controlPlane }: KubernetesSecti
   const require = ready?.require;
   const path = ['kubernetes', 'ready', 'require'];
   if (require === 'NodeRegistered' || require === 'NodeReady') {
-    const message = `${require} is seen with kubeadm's kubeconfigs only`;
+    const message = `${require} can be checked only with kubeadm's kubeconfigs`;
     findings.push({ path, message, hint: 'write Command with bootstrapper.exec.successTest, or KubeletHealthy' });
   }
   if (require === 'Command' && bootstrapper?.exec?.successTest === undefined) {

@@ -33,7 +33,7 @@ export function lintComponentGates(kubernetes: KubernetesSection): Finding[] {
   const gates = componentGates();
   return gateSettings(kubernetes).flatMap(({ name, value: _value, component, ...place }): Finding[] => {
     if (name === undefined || gates.has(name)) return [];
-    const message = `whether ${component} 1.${minor} has the feature gate ${name} is not known: it does not start if not`;
+    const message = `it is not known whether ${component} 1.${minor} has the feature gate ${name}; without it, ${component} does not start`;
     return [{ ...place, message, hint: `see "${component} --help"` }];
   });
 }

@@ -247,7 +247,7 @@ export function lintKubeadmGates({ cluster, version, role }: KubernetesSection):
   if (minor <= NEWEST_KUBEADM_GATES_MINOR || role !== 'InitControlPlane') return [];
   const unknown = Object.keys(cluster?.featureGates ?? {}).filter((name) => kubeadmGate(name) === undefined);
   return unknown.map((name) => {
-    const message = `whether kubeadm 1.${minor} has this feature gate is not known: it refuses to run if not`;
+    const message = `it is not known whether kubeadm 1.${minor} has this feature gate; without it, kubeadm refuses to run`;
     return { path: [...CLUSTER, 'featureGates', name], key: name, message, hint: 'see "kubeadm init --help"' };
   });
 }

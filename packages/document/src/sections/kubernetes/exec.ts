@@ -150,7 +150,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     part: /^\(\?<?[=!]/,
     message: 'RE2 has no lookahead and no lookbehind',
-    hint: 'describe the line itself; an earlier entry of the list can take what must not count',
+    hint: 'describe the line itself; an earlier entry of the list can match lines that must not count',
   },
   { part: /^\\[1-9k]/, message: 'RE2 has no backreferences', hint: 'repeat the expression in place of \\1' },
   { part: /^\\u/, message: 'RE2 has no escape \\u', hint: 'write the character itself, or \\x{20AC} for \\u20AC' },

@@ -23,10 +23,10 @@ function tokensWithoutAnonymous({ cluster, controlPlane }: KubernetesSection): F
   if (anonymous !== undefined) {
     if (anonymous.enabled && anonymous.paths?.includes(CLUSTER_INFO) !== false) return [];
     const path = [...API_SERVER, 'authentication', 'structured', 'anonymous', anonymous.enabled ? 'paths' : 'enabled'];
-    const hint = anonymous.enabled ? `add ${CLUSTER_INFO}` : 'join with kubernetes.join.discovery.file';
+    const hint = anonymous.enabled ? `add ${CLUSTER_INFO}` : 'use kubernetes.join.discovery.file';
     return [{ path, message, hint }];
   }
   if (args[flag]?.value !== 'false') return [];
-  const hint = 'join with kubernetes.join.discovery.file';
+  const hint = 'use kubernetes.join.discovery.file';
   return [{ path: [...API_SERVER, 'args', flag, 'value'], message, hint }];
 }

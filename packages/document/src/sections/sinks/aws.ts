@@ -103,7 +103,7 @@ export type AWSSinkSection = z.infer<typeof schema>;
 function checkAWSSink(section: AWSSinkSection, path: readonly PathSegment[]): Finding[] {
   const findings = exactlyOneOf(section, ['topicARN', 'queueURL'], path);
   if (section.endpoint !== undefined && section.queueURL !== undefined) {
-    const hint = 'leave it out: queueURL says where the queue is';
+    const hint = 'remove it: queueURL names the endpoint';
     findings.push({ path: [...path, 'endpoint'], message: 'endpoint is that of SNS', hint });
   }
   return findings;

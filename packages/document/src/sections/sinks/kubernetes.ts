@@ -130,7 +130,7 @@ function checkKubernetesSink(section: z.infer<typeof kubernetesSchema>, path: Fi
     return Object.entries(parts).flatMap(([name, value]) =>
       value === undefined
         ? []
-        : [{ path: [...path, name], message: 'the kubeconfig says this already', hint: 'keep one of them' }],
+        : [{ path: [...path, name], message: 'the kubeconfig already has this', hint: 'keep one of them' }],
     );
   }
   const findings: Finding[] = [];

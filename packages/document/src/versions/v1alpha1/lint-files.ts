@@ -9,7 +9,7 @@ export function lintFiles({ host }: Sections): Finding[] {
     const isClosed = (parseInt(directoryMode, 8) & 0o001) === 0;
     const directory = path.slice(0, path.lastIndexOf('/'));
     if (!isClosed || user === 'root' || user === '0' || named.has(directory)) return [];
-    const message = `where ${directory} is made, it belongs to root, and ${user} cannot enter it with this mode`;
+    const message = `if ${directory} is created, it belongs to root, and ${user} cannot enter it with this mode`;
     const hint = `name it: directories: [{path: ${directory}, owner: "${owner}", mode: "${directoryMode}"}]`;
     return [{ path: ['host', 'files', index, 'directoryMode'], message, hint }];
   });
