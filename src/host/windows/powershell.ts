@@ -133,7 +133,7 @@ function noAnswer(script: WindowsScript, result: CommandResult): MachineadmError
   const ended = result.timedOut ? 'did not end in time' : `ended with status ${result.status}`;
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: `powershell.exe ${ended} and did not return a result of the script ${script.name}, so it is not known what it has done`,
+    summary: `powershell.exe ${ended} and did not answer the script ${script.name}, so it is not known what it has done`,
     remedy: 'Check that Windows PowerShell 5.1 runs here as the system: "powershell.exe -NoProfile -Command 1+1".',
     evidence,
   });

@@ -115,7 +115,7 @@ async function hasJoined(host: QueryHost, past: EarlierRun, patienceMs: number):
     reason: 'APIServerUnreachableFromKubelet',
     summary: `An earlier run was killed while this machine joined, and machineadm cannot determine whether it has joined: ${answer.why}.`,
     remedy:
-      'Restore the connection to the API server and run machineadm provision again. To replace this node and join again, run machineadm reset first.',
+      'Restore the connection to the API server and run machineadm provision again. To abandon this node and join again, run machineadm reset first.',
     evidence: [{ source: 'API server', text: answer.why }],
     retryable: true,
   });

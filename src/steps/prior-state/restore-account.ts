@@ -27,7 +27,7 @@ export async function restoreUser(
   }
   if (was.is !== 'user' || markOf(was) === markOf(now)) return [];
   if (!isOurs(marks, now)) {
-    return [{ summary: `leave the user ${name}: it was changed after machineadm changed it` }];
+    return [{ summary: `leave the user ${name}: it was changed since machineadm changed it` }];
   }
   return [
     {

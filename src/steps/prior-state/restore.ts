@@ -137,7 +137,7 @@ function restoreKernelState(
   if (isSame) return [];
   if (kind !== 'module' && was?.is !== 'unknown' && !isOurs(marks, now)) {
     const what = { kernel: settingOf(name), swap: `swap on ${name}` }[kind as string] ?? `the mount on ${name}`;
-    return [{ summary: `leave ${what}: it was changed after machineadm changed it`, resource }];
+    return [{ summary: `leave ${what}: it was changed since machineadm changed it`, resource }];
   }
   const run = (summary: string, program: string, ...args: readonly string[]): readonly ResetAction[] => [
     { summary, resource, perform: (changing, signal) => runOrFail(changing, signal, { program, args }) },

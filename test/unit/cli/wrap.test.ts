@@ -254,7 +254,7 @@ describe('machineadm wrap', () => {
     test('refuses options of a carrier where none is made', async () => {
       const { status, stderr } = await commandLine('convert', '-f', secretFile(), '--profile', 'capa');
       assert.equal(status, 2);
-      assert.match(stderr, /--provider is of use with --wrap only/);
+      assert.match(stderr, /--provider works only with --wrap/);
     });
   });
 });

@@ -54,7 +54,7 @@ describe('hardening', () => {
     [
       'a program in the place of kubeadm',
       'hardening: {profiles: [cis-level-1]}\nkubernetes: {version: v1.33.2, role: InitControlPlane, bootstrapper: {exec: {command: k3s}}}',
-      /profiles\[0\]: cis-level-1 is about nodes of kubeadm/,
+      /profiles\[0\]: cis-level-1 is for nodes that kubeadm created/,
     ],
     [
       'an argument that contradicts',

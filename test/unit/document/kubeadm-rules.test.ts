@@ -429,14 +429,14 @@ describe('what is warned of', () => {
       'a gate that a newer minor may have',
       init('node: {kubelet: {config: {featureGates: {SomethingNew: true}}}}', 'v1.36.0'),
       [
-        'kubernetes.node.kubelet.config.featureGates.SomethingNew: whether kubelet 1.36 has the feature gate SomethingNew is not known: it does not start if not (hint: see "kubelet --help")',
+        'kubernetes.node.kubelet.config.featureGates.SomethingNew: it is not known whether kubelet 1.36 has the feature gate SomethingNew; without it, kubelet does not start (hint: see "kubelet --help")',
       ],
     ],
     [
       'a gate that a newer kubeadm may have',
       cluster('featureGates: {SomethingNew: true}', 'v1.38.0'),
       [
-        'kubernetes.cluster.featureGates.SomethingNew: whether kubeadm 1.38 has this feature gate is not known: it refuses to run if not (hint: see "kubeadm init --help")',
+        'kubernetes.cluster.featureGates.SomethingNew: it is not known whether kubeadm 1.38 has this feature gate; without it, kubeadm refuses to run (hint: see "kubeadm init --help")',
       ],
     ],
     ['anonymous paths without bootstrap tokens', init(anonymous('enabled: true, paths: [/livez]')), []],

@@ -162,7 +162,7 @@ describe('a document for a newer agent', () => {
     assert.ok(!result.ok);
     assert.equal(result.reason, 'RequiresNewerAgent');
     assert.deepEqual(result.problems.map(formatDiagnostic), [
-      'doc.yaml:4:26  requires.agentVersion: the document needs an agent >=99.0.0; this is 0.1.0 (hint: install a matching machineadm in the image)',
+      'doc.yaml:4:26  requires.agentVersion: the document requires machineadm >=99.0.0, and this is 0.1.0 (hint: install a matching machineadm in the image)',
     ]);
   });
 

@@ -74,7 +74,7 @@ describe('a CA on the disk of a joining control plane', () => {
   test('is left alone where it is of another cluster', () => {
     assert.throws(() => require(other), {
       reason: 'StaleCertificates',
-      message: /^\/pki\/ca\.crt is of another cluster/,
+      message: /^\/pki\/ca\.crt belongs to another cluster/,
     });
   });
 

@@ -145,7 +145,7 @@ describe('a service that is to be absent', () => {
     );
     assert.match(laid.join('\n'), /agent\.service is already managed by host\.services\[0\]\.name/);
     const more = await problemsOf('host: {services: [{name: agent, absent: true, masked: true}]}');
-    assert.match(more.join('\n'), /masked: says what is to be there/);
+    assert.match(more.join('\n'), /masked: describes what must exist/);
   });
 });
 
@@ -189,7 +189,7 @@ describe('a mount that is to be absent', () => {
     const system = await problemsOf(`host: {${MOUNT.replace('/mnt/old', '/var')}}`);
     assert.match(system.join('\n'), /\/var is part of the system and never unmounted/);
     const more = await problemsOf(`host: {${MOUNT.replace('absent: true', 'absent: true, options: [ro]')}}`);
-    assert.match(more.join('\n'), /options: says what is to be there/);
+    assert.match(more.join('\n'), /options: describes what must exist/);
   });
 
   test('that is busy fails the run with what umount says', async () => {

@@ -273,9 +273,9 @@ describe('before a run, a disk', () => {
         [
           'StorageToolMissing',
           'sfdisk is not installed',
-          'Install fdisk (Debian, Ubuntu) or util-linux (best into the image).',
+          'Install fdisk (Debian, Ubuntu) or util-linux, preferably in the image.',
         ],
-        ['StorageToolMissing', 'partx is not installed', 'Install util-linux (best into the image).'],
+        ['StorageToolMissing', 'partx is not installed', 'Install util-linux, preferably in the image.'],
       ],
     );
     for (const tool of ['wipefs', 'blkid', 'lsblk'])

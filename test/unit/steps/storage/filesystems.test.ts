@@ -304,7 +304,7 @@ describe('a file system', () => {
         message:
           '/dev/sdb (host.storage.filesystems[0]) holds xfs with the label "data", not ext4. Nothing on it was changed.',
         remedy:
-          'Name the right device. If it may be destroyed, set host.storage.filesystems[0].overwrite to true, or host.storage.filesystems[0].replace to [xfs].',
+          'Name the right device. If its contents may be destroyed, set host.storage.filesystems[0].overwrite to true, or host.storage.filesystems[0].replace to [xfs].',
       },
     ],
     [
@@ -314,7 +314,7 @@ describe('a file system', () => {
       {
         reason: 'FilesystemDiffers',
         remedy:
-          'To keep it, set host.storage.filesystems[0].label to "data" or relabel the device (xfs_admin -L new /dev/sdb). If it may be destroyed, set host.storage.filesystems[0].overwrite to true, or host.storage.filesystems[0].replace to [xfs].',
+          'To keep it, set host.storage.filesystems[0].label to "data" or relabel the device (xfs_admin -L new /dev/sdb). If its contents may be destroyed, set host.storage.filesystems[0].overwrite to true, or host.storage.filesystems[0].replace to [xfs].',
       },
     ],
     ['on a device in use', {}, { mountpoint: '/srv' }, { reason: 'DeviceBusy', message: /is mounted on \/srv/ }],

@@ -62,10 +62,10 @@ const reasonsOf = (found: readonly (readonly string[])[]) => found.map(([reason]
 describe('before anything is changed', () => {
   test('a mkfs that is not installed is told with its package', async () => {
     assert.deepEqual(await missing(machineWith(undefined, ['mkfs.xfs']), { filesystems: [filesystem] }), [
-      ['StorageToolMissing', 'Install xfsprogs (best into the image).'],
+      ['StorageToolMissing', 'Install xfsprogs, preferably in the image.'],
     ]);
     assert.deepEqual(await missing(machineWith(undefined, ['sfdisk']), { disks: [disk] }), [
-      ['StorageToolMissing', 'Install fdisk (Debian, Ubuntu) or util-linux (best into the image).'],
+      ['StorageToolMissing', 'Install fdisk (Debian, Ubuntu) or util-linux, preferably in the image.'],
     ]);
   });
 
