@@ -97,8 +97,8 @@ function failed(command: Command, error: unknown): MachineadmError {
   const evidence: Evidence[] = [{ source: command.program, text }];
   return new MachineadmError({
     reason: 'HostStepFailed',
-    summary: `${command.program} was killed: its input or output could not be handled`,
-    remedy: 'Look at the evidence; if it names a file, check that it can be read.',
+    summary: `${command.program} was killed because its input or output could not be handled`,
+    remedy: 'Read the evidence. If it names a file, check that it can be read.',
     evidence,
     cause: error,
   });

@@ -62,7 +62,7 @@ describe('machineadm wrap', () => {
     const path = lay('large.yaml', `${HEADER}host: {files: [{path: /n, content: "${noise}"}]}\n`);
     const { status, stdout, stderr } = await wrap('-d', path, '--format', 'cloud-init', '--profile', 'capa');
     assert.deepEqual([status, stdout], [3, '']);
-    assert.match(stderr, /AWS EC2 user data takes 16384 \[UserDataTooLarge\]\nFetch files by http/);
+    assert.match(stderr, /AWS EC2 user data accepts 16384 \[UserDataTooLarge\]\nFetch files by http/);
     const anywhere = await wrap('-d', path, '--format', 'cloud-init');
     assert.equal(anywhere.status, 0, 'for no provider in particular');
     assert.match(anywhere.stderr, /capa .* too large\n[\s\S]*To make it smaller: /);

@@ -27,7 +27,8 @@ host:
   users: [{name: ada, passwordHash: correct horse}, {name: bob, passwordHash: {secret: p}}]
 `);
     assert.equal(problems.length, 2);
-    for (const problem of problems) assert.match(problem, /passwordHash: not a password hash in a format of crypt\(5\)/);
+    for (const problem of problems)
+      assert.match(problem, /passwordHash: not a password hash in a format of crypt\(5\)/);
     assert.doesNotMatch(problems.join(), /horse|hunter/);
   });
 

@@ -243,7 +243,7 @@ describe('a change', () => {
     assert.deepEqual([error.message, error.remedy, error.retryable], ['app ended', 'Mend app.', true]);
     assert.deepEqual(
       error.evidence.map(({ text }) => text),
-      ['no', 'still to do: do a/1'],
+      ['no', 'pending: do a/1'],
     );
     const unknown = fakeSteps({ id: 'a', changes: [change], whyNotEffective: () => Promise.reject(new Error('x')) });
     assert.match(
@@ -256,7 +256,7 @@ describe('a change', () => {
     const steps = fakeSteps({ id: 'sysctl', changes: [{ id: 'sysctl/1', futile: true }] });
     const error = await machineadmErrorOf(steps, runBench(), 'StepNotEffective');
     assert.match(error.message, /"kernel settings"/);
-    assert.deepEqual(error.evidence, [{ source: 'sysctl/1', text: 'still to do: do sysctl/1' }]);
+    assert.deepEqual(error.evidence, [{ source: 'sysctl/1', text: 'pending: do sysctl/1' }]);
     assert.equal(error.exit, 'HostStepFailed');
   });
 
