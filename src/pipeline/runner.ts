@@ -310,8 +310,7 @@ function notEffective(step: Step, left: readonly Change[], why: Explanation | un
   return new MachineadmError({
     reason: left[0]?.ineffective ?? 'StepNotEffective',
     summary: why?.summary ?? `the step "${stepTitle(step.id)}" made its changes, but they did not last`,
-    remedy:
-      why?.remedy ?? 'Another program on this machine changes the same settings. Find and stop it, then run again.',
+    remedy: why?.remedy ?? 'Another program changes the same settings. Find and stop it, then run again.',
     evidence: [
       ...(why?.evidence ?? []),
       ...left.map((change) => ({ source: change.id, text: `pending: ${change.summary}` })),
