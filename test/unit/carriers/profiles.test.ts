@@ -39,7 +39,7 @@ describe('the limits of providers', () => {
       await assert.rejects(wrapFor(name, Math.floor(user * 0.75) + 100), (error) => {
         assert.ok(error instanceof MachineadmError);
         assert.deepEqual([error.reason, error.exit], ['UserDataTooLarge', 'DocumentInvalid']);
-        assert.match(error.message, new RegExp(`takes ${limitBytes}$`));
+        assert.match(error.message, new RegExp(`accepts ${limitBytes}$`));
         assert.match(error.remedy, /ECDSA/);
         return true;
       });
