@@ -18,7 +18,14 @@ export function loopDevice(mebibytes: number): LoopDevice {
   const file = join(directory, 'disk');
   writeFileSync(file, '');
   truncateSync(file, mebibytes * 2 ** 20);
-  const path = execFileSync('losetup', ['--find', '--show', file], { encoding: 'utf8' }).trim();
+  const attach = (): string => execFileSync('losetup', ['--find', '--show', file], { encoding: 'utf8' }).trim();
+  let path = attach();
+  if (path === '/dev/loop1') {
+    // A /dev/loop11, which another test may add at any moment, would be its first partition to cloud-init
+    // (cc_mounts.py, _get_nth_partition_for_device). It is held until another one is found.
+    path = attach();
+    spawnSync('losetup', ['--detach', '/dev/loop1']);
+  }
   return {
     path,
     partition: (number) => `${path}p${number}`,
