@@ -6,6 +6,7 @@ import { matches, type QueryForm } from './query-form.ts';
 export const PRIVATE_FILES = '/machineadm-private-files';
 
 const PATH = /^\/.+$/;
+const PATH_OR_ROOT = /^\/.*$/;
 /** sshd must be called by its path: older ones look for themselves there (sshd.c, rexec_flag). */
 const BY_PATH = /^\/usr\/(?:local\/)?s?bin\/(sshd)$/;
 const PATH_OR_STDIN = /^(\/.+|-)$/;
@@ -44,10 +45,10 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
         '-t': COLUMNS,
         '--options': ANY,
         '-O': ANY,
-        '--target': PATH,
-        '-T': PATH,
-        '--mountpoint': PATH,
-        '-M': PATH,
+        '--target': PATH_OR_ROOT,
+        '-T': PATH_OR_ROOT,
+        '--mountpoint': PATH_OR_ROOT,
+        '-M': PATH_OR_ROOT,
         '--source': ANY,
         '-S': ANY,
         '--tab-file': PATH,

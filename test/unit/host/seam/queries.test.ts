@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { assertQuery, isQuery, QUERY_PROGRAMS } from '../../../../src/host/seam/queries.ts';
 
 const ASKED = [
+  'findmnt -n -r -b -o TARGET,SIZE,AVAIL,OPTIONS --target /',
   'findmnt --json --bytes --output TARGET,SOURCE,FSTYPE,OPTIONS --target /var/lib/etcd',
   'findmnt --fstab --noheadings -o TARGET /mnt',
   'lsblk --json --bytes --output NAME,FSTYPE /dev/sdb',
