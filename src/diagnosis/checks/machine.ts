@@ -72,8 +72,7 @@ async function spaceOf(host: QueryHost, path: string): Promise<Space | undefined
     const args = ['-n', '-r', '-b', '-o', 'TARGET,SIZE,AVAIL,OPTIONS', '--target', at];
     const { status, stdout } = await host.query({ program: 'findmnt', args, timeoutMs: 5000 });
     // The last line is the file system that is mounted on top.
-    const fields = stdout.trim().split('\n').at(-1)?.split(' ') ?? [];
-    const [target, size, free, options] = fields;
+    const [target, size, free, options] = stdout.trim().split('\n').at(-1)?.split(' ') ?? [];
     if (status === 0 && target !== undefined && Number(size) > 0) {
       return {
         target,

@@ -9,6 +9,8 @@ import { newAuthority } from '../../../support/api-server.ts';
 import { startServer } from '../../../support/http-servers.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 
+const NOW = Date.parse('2026-11-20T10:00:00Z');
+const now = (): number => NOW;
 const CA = '/etc/kubernetes/pki/ca.crt';
 const MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 const AUTHORITY = newAuthority();
@@ -63,16 +65,12 @@ describe('the address of an API server', () => {
 describe('the connection to an API server', () => {
   const NAMED = ['endpoint/name', 'network', 'passed', undefined, 'the API endpoint is an address'];
   const files = { [CA]: AUTHORITY.certificate };
-  const of = async (
-    port: number,
-    machine: Readonly<Record<string, string>> = files,
-    now = Date.now,
-    name = '127.0.0.1',
-  ) => (await checkEndpoint(memoryHost({ files: machine }), { name, port }, now)).map(shape);
+  const of = async (port: number, machine: Readonly<Record<string, string>> = files, clock = now, name = '127.0.0.1') =>
+    (await checkEndpoint(memoryHost({ files: machine }), { name, port }, clock)).map(shape);
 
   test('begins with its name', async () => {
     const port = await closedPort();
-    assert.deepEqual((await of(port, {}, Date.now, 'localhost'))[0]?.slice(0, 4), [
+    assert.deepEqual((await of(port, {}, now, 'localhost'))[0]?.slice(0, 4), [
       'endpoint/name',
       'network',
       'passed',
@@ -80,7 +78,7 @@ describe('the connection to an API server', () => {
     ]);
     // A label of 64 letters (RFC 1035, 2.3.4): no name server is asked.
     const name = 'a'.repeat(64);
-    const [unresolved, ...more] = await of(port, {}, Date.now, name);
+    const [unresolved, ...more] = await of(port, {}, now, name);
     assert.deepEqual(unresolved?.slice(0, 4), ['endpoint/name', 'network', 'failed', 'APIEndpointDNSFailure']);
     assert.ok(String(unresolved?.[4]).startsWith(`the name of the API endpoint ${name}:${port} does not resolve (`));
     assert.deepEqual(more, []);
@@ -101,8 +99,7 @@ describe('the connection to an API server', () => {
   });
 
   const VERSION = { '/version': [200, '{}'], '/livez': [200, 'ok'] } as const;
-  const HOUR = Date.parse('2026-11-20T10:00:00Z');
-  const DATE = new Date(HOUR).toUTCString();
+  const DATE = new Date(NOW).toUTCString();
   const SKEWS: readonly (readonly [seconds: number, severity: string, text: string])[] = [
     [0, 'passed', "the clock is within 1 s of the API server's"],
     [300, 'passed', "the clock is within 301 s of the API server's"],
@@ -113,7 +110,7 @@ describe('the connection to an API server', () => {
   for (const [seconds, severity, text] of SKEWS)
     test(`has ${severity} with a clock that is ${seconds} s off`, async () => {
       await using server = await apiServer(VERSION, DATE);
-      assert.deepEqual(await of(server.port, files, () => HOUR + seconds * 1_000), [
+      assert.deepEqual(await of(server.port, files, () => NOW + seconds * 1_000), [
         NAMED,
         ['endpoint/tls', 'network', 'passed', undefined, `the API server at 127.0.0.1:${server.port} answers`],
         ['clock/offset', 'network', severity, severity === 'failed' ? 'ClockSkew' : undefined, text],
@@ -239,7 +236,7 @@ describe('the way of a first control plane to its own API server', () => {
       },
     });
   const of = async (host: ReturnType<typeof machine>, endpoint?: Endpoint) =>
-    (await checkOwnEndpoint(host, endpoint, Date.now)).map(({ id, severity, reason }) => [id, severity, reason]);
+    (await checkOwnEndpoint(host, endpoint, now)).map(({ id, severity, reason }) => [id, severity, reason]);
   const HEALTHY = { '/livez': [200], '/version': [200, '{}'] } as const;
 
   test('explains nothing where the server is not here, does not listen, or has stopped to', async () => {
