@@ -81,6 +81,13 @@ describe('the authentication of an API server', () => {
     ]);
   });
 
+  test('names the issuer in which something is wrong', () => {
+    const jwt = [issuer('https://a.example'), issuer('https://b.example/?x')];
+    assert.deepEqual(of({ structured: { jwt } }), [
+      ['authentication.structured.jwt.1.issuer.url', 'must contain neither user, query nor fragment'],
+    ]);
+  });
+
   test('has each issuer once', () => {
     const jwt = ['https://a.example', 'https://b.example', 'https://a.example'].map(issuer);
     assert.deepEqual(of({ structured: { jwt } }), [
