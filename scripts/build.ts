@@ -6,13 +6,13 @@
  */
 import { link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { billOfMaterials } from './build/bill-of-materials.ts';
 import { bundle, compileParts, makeBlob, V8_FLAGS } from './build/bundle.ts';
 import { assemble } from './build/executable.ts';
 import { commitTime, fileDigest, gitCommit, inputsDigest } from './build/inputs.ts';
 import { licenses } from './build/licenses.ts';
 import { billOfMaterialsFile, isNative, nativeTarget, nodeExecutable, TARGETS, type Target } from './build/runtime.ts';
+import { readOptions } from './options.ts';
 
 /**
  * Builds the given targets into `directory`, each with its bill of materials, beside LICENSES.txt and SHA256SUMS. The
@@ -98,7 +98,7 @@ function knownTime(root: string): number | undefined {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { all: { type: 'boolean', default: false } } });
+  const { values } = readOptions(import.meta.filename, { options: { all: { type: 'boolean', default: false } } });
   const root = resolve(import.meta.dirname, '..');
   const directory = join(root, 'dist');
   const targets = values.all ? TARGETS : [nativeTarget()];

@@ -8,8 +8,8 @@ import { existsSync, globSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, relative, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import * as z from 'zod';
+import { readOptions } from './options.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const site = join(root, 'site');
@@ -151,7 +151,7 @@ export async function serveSite({ output, base }: SiteOptions, port = 0): Promis
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
+  const { values } = readOptions(import.meta.filename, {
     options: {
       output: { type: 'string', default: join(root, 'dist/site') },
       base: { type: 'string', default: '/' },

@@ -1,4 +1,9 @@
-import { parseArgs } from 'node:util';
+/**
+ * `npm run fuzz -- --minutes N [--target NAME] [--seed N] [--record]`: feeds every parser with damaged inputs. Properties:
+ * nothing but a MachineadmError is thrown, no message holds a seeded secret, work grows with the input and no faster. An
+ * input that breaks one is kept below test/fixtures/fuzz, where the tests find it. `--record` adds the figures to
+ * scripts/fuzz/figures.json, and `--generate` writes them into docs/fuzzing.md.
+ */
 import { examine, watchErrors, watchWarnings } from './fuzz/check.ts';
 import { corpusOf, keep, kindOf, shrink } from './fuzz/corpus.ts';
 import { addFigures, generate } from './fuzz/figures.ts';
@@ -7,6 +12,7 @@ import { mutate } from './fuzz/mutate.ts';
 import { Random } from './fuzz/random.ts';
 import type { FuzzTarget } from './fuzz/target.ts';
 import { TARGETS } from './fuzz/targets/index.ts';
+import { readOptions } from './options.ts';
 
 /** A family of growing inputs is measured after so many cases, and as many parts of the time are left for the others. */
 const CASES_A_FAMILY = 500;
@@ -14,13 +20,7 @@ const PARTS_A_FAMILY = 8;
 /** Inputs that made the parser say something new; others are made of them. */
 const MOST_NEW = 400;
 
-/**
- * `npm run fuzz -- --minutes N [--target NAME] [--seed N] [--record]`: feeds every parser with damaged inputs. Properties:
- * nothing but a MachineadmError is thrown, no message holds a seeded secret, work grows with the input and no faster. An
- * input that breaks one is kept below test/fixtures/fuzz, where the tests find it. `--record` adds the figures to
- * scripts/fuzz/figures.json, and `--generate` writes them into docs/fuzzing.md.
- */
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.filename, {
   options: {
     minutes: { type: 'string', default: '1' },
     target: { type: 'string', multiple: true },

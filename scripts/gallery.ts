@@ -12,6 +12,7 @@ import { ownProcess } from '../src/host/processes/identity.ts';
 import { FAILED } from '../test/support/pages.ts';
 import { Terminal } from '../test/support/terminal.ts';
 import { PALETTES, terminalSvg } from './gallery/terminal-svg.ts';
+import { readOptions } from './options.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 export const WIDTHS = [60, 80, 120] as const;
@@ -179,6 +180,7 @@ export function galleryPage(): string {
 }
 
 if (import.meta.main) {
+  readOptions(import.meta.filename, {});
   const written = await writeGallery(join(ROOT, 'docs/gallery'));
   writeFileSync(join(ROOT, 'docs/gallery.md'), galleryPage());
   console.log(`wrote docs/gallery.md and ${written.length} pictures`);

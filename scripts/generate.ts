@@ -35,6 +35,7 @@ import {
   reasonsMarkdown,
 } from './generate/tables.ts';
 import { vectors } from './generate/vectors.ts';
+import { readOptions } from './options.ts';
 
 const CONTRACT = 'contract/CONTRACT.md';
 const PUBLISHED_REASONS = 'test/fixtures/reasons.txt';
@@ -149,4 +150,7 @@ function main(): void {
   if (outdated.size === 0) console.log('all generated files are up to date');
 }
 
-if (import.meta.main) main();
+if (import.meta.main) {
+  readOptions(import.meta.filename, {});
+  main();
+}

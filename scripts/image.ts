@@ -23,13 +23,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { type TarEntry, tar } from '@machineadm/archives/write-tar.ts';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { commitTime, gitCommit } from './build/inputs.ts';
 import { nativeTarget } from './build/runtime.ts';
 import { tarOfFiles } from './build/tar.ts';
+import { readOptions } from './options.ts';
 
 /** The words of image-spec for what npm calls x64. */
 export const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' } as const;
@@ -238,7 +238,7 @@ function foreignLibraries(architecture: keyof typeof TRIPLES, paths: readonly st
 function main(): void {
   const root = resolve(import.meta.dirname, '..');
   const { version } = buildInfo();
-  const { values } = parseArgs({
+  const { values } = readOptions(import.meta.filename, {
     options: { name: { type: 'string', default: `machineadm:${version}` }, all: { type: 'boolean', default: false } },
   });
   const target = nativeTarget();

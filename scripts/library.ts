@@ -14,6 +14,7 @@ import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { licenses } from './build/licenses.ts';
 import { tarOfFiles } from './build/tar.ts';
+import { readOptions } from './options.ts';
 
 /** Entries with another name than their workspace. */
 const PARTS = { wrap: 'packages/user-data/src/library.ts', render: 'packages/kubeadm/src/library.ts' } as const;
@@ -153,6 +154,7 @@ async function declarations(root: string, directory: string, entries: ReadonlyMa
 }
 
 if (import.meta.main) {
+  readOptions(import.meta.filename, {});
   const root = resolve(import.meta.dirname, '..');
   await buildLibrary(root, join(root, 'dist/npm'));
   console.log('built dist/npm');

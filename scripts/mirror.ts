@@ -9,7 +9,6 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { openDownloadSource } from '../src/trust/download-source.ts';
 import { fetchFiles, fetchRelease } from '../src/trust/fetch.ts';
@@ -17,6 +16,7 @@ import { releaseIn } from '../src/trust/mirror.ts';
 import { LIST } from '../src/trust/release.ts';
 import { loadTrust, type TrustStore } from '../src/trust/store.ts';
 import { verifyFiles } from '../src/trust/verify.ts';
+import { readOptions } from './options.ts';
 
 /** Beside the mirror's directories; no machine reads it. */
 const MEMORY = '.trust.json';
@@ -65,7 +65,7 @@ async function pins(mirror: string, version: string, trust: TrustStore, now: Dat
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = readOptions(import.meta.filename, {
     options: {
       from: { type: 'string', multiple: true, default: [] },
       to: { type: 'string' },

@@ -8,12 +8,12 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { commitTime } from './build/inputs.ts';
 import { billOfMaterialsFile, nativeTarget, TARGETS, type Target } from './build/runtime.ts';
 import { buildLibrary, packLibrary } from './library.ts';
+import { readOptions } from './options.ts';
 import { buildDeb } from './package/deb.ts';
 import { buildRpm } from './package/rpm.ts';
 import { buildWindowsZip } from './package/windows.ts';
@@ -59,7 +59,7 @@ export async function packageInto(
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { all: { type: 'boolean', default: false } } });
+  const { values } = readOptions(import.meta.filename, { options: { all: { type: 'boolean', default: false } } });
   const root = resolve(import.meta.dirname, '..');
   execFileSync(process.execPath, ['scripts/build.ts', ...(values.all ? ['--all'] : [])], {
     cwd: root,

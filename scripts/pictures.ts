@@ -9,6 +9,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { Graphviz } from '@hpcc-js/wasm-graphviz';
+import { readOptions } from './options.ts';
 
 const FOLDER = 'docs/pictures';
 
@@ -98,6 +99,7 @@ function escaped(text: string): string {
 }
 
 if (import.meta.main) {
+  readOptions(import.meta.filename, {});
   const root = resolve(import.meta.dirname, '..');
   for (const [path, content] of await pictures(root)) writeFileSync(join(root, path), content);
 }

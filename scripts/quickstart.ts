@@ -7,13 +7,13 @@
  */
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
+import { readOptions } from './options.ts';
 import { labObstacle, labQuickstart } from './quickstart/lab.ts';
 import { lightQuickstart } from './quickstart/light.ts';
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
+  const { values } = readOptions(import.meta.filename, {
     options: {
       light: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },

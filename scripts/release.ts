@@ -13,7 +13,6 @@
 
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { DIRECTORY_MANIFEST, parseDirectory } from '../src/trust/directory.ts';
@@ -33,6 +32,7 @@ import {
 } from '../src/trust/release.ts';
 import { compareReleases, isReleaseVersion } from '../src/trust/release-version.ts';
 import { commitTime, gitCommit } from './build/inputs.ts';
+import { readOptions } from './options.ts';
 import { archive, digestOf, type ReleaseArtefact } from './release/archives.ts';
 import { copyImages, imageNotes, imagesOf } from './release/images.ts';
 import { type PackageSigner, packageSigner } from './release/openpgp.ts';
@@ -245,7 +245,7 @@ function inDays(text: string): Date {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = readOptions(import.meta.filename, {
     options: {
       from: { type: 'string', default: 'dist' },
       to: { type: 'string', default: 'release' },

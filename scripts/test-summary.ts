@@ -25,8 +25,8 @@ export default async function* summary(events: AsyncIterable<TestEvent>): AsyncG
   }
 }
 
-/** utime, stime, cutime and cstime of proc(5), in hundredths (USER_HZ is 100 on every Linux). */
-function cpuSeconds(): number {
+/** utime, stime, cutime and cstime of proc(5), which counts in hundredths (USER_HZ is 100 on every Linux). */
+export function cpuSeconds(): number {
   if (!existsSync('/proc/self/stat')) return 0;
   const stat = readFileSync('/proc/self/stat', 'utf8');
   // Behind the name, which may have spaces in it, the third field is the first.

@@ -24,11 +24,12 @@ import {
 } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import * as z from 'zod';
 import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
 import { bundle, compileParts } from './build/bundle.ts';
+import { readOptions } from './options.ts';
 import { tellMissingPrograms } from './test-packages.ts';
+import { cpuSeconds } from './test-summary.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const PARTS = ['check', 'unit', 'integration', 'attacks', 'site', 'e2e'] as const;
@@ -63,23 +64,27 @@ interface Room {
   readonly files: readonly string[];
 }
 
+/** A program that judges the sources: 1 passed or 1 failed. */
+interface Check {
+  readonly name: string;
+  /** Below node_modules, and its arguments. */
+  readonly command: readonly [string, ...string[]];
+}
+
+const TYPES: Check = { name: 'types (tsc)', command: ['typescript/bin/tsc', '--noEmit'] };
+const LINT: Check = { name: 'lint and format (biome)', command: ['@biomejs/biome/bin/biome', 'check', '.'] };
+const BINARY: Check = { name: 'the binary', command: ['../scripts/build.ts'] };
+
 /** A room, or a check, that ran. */
-type Ran = Counts & { readonly name: string };
+type Ran = Counts & { readonly name: string; readonly seconds: number };
+
+/** Whether its output comes as it is written, or at its end: for one that runs beside another. */
+type Output = 'live' | 'after';
 
 const NOTHING: Counts = { passed: 0, failed: 0, skipped: 0, cpuSeconds: 0 };
 
 function isPart(word: string): word is Part {
   return PARTS.some((part) => part === word);
-}
-
-/** Runs a program of node_modules with this very Node; 1 passed or 1 failed. */
-function check(name: string, script: string, args: readonly string[]): Ran {
-  const { status } = spawnSync(process.execPath, [join('node_modules', script), ...args], {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  console.log(`${status === 0 ? '✔' : '✖'} ${name}`);
-  return { name, passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1, skipped: 0, cpuSeconds: 0 };
 }
 
 /** The test files below a part's directory, in their order. A part without any is a mistake. */
@@ -124,15 +129,19 @@ function oneEach(files: readonly string[]): readonly Room[] {
   return files.map((name) => ({ name, files: [name] }));
 }
 
-/** Runs so many rooms at a time. */
+/** Runs so many rooms and checks at a time. */
 async function runRooms(
-  rooms: readonly Room[],
-  { beside, output }: { readonly beside: number; readonly output: 'live' | 'after' },
+  rooms: readonly (Room | Check)[],
+  { beside, output }: { readonly beside: number; readonly output: Output },
 ): Promise<readonly Ran[]> {
   const waiting = [...rooms];
   const worker = async (): Promise<readonly Ran[]> => {
     const ran: Ran[] = [];
-    for (let room = waiting.shift(); room !== undefined; room = waiting.shift()) ran.push(await runTests(room, output));
+    for (let room = waiting.shift(); room !== undefined; room = waiting.shift()) {
+      const begun = Date.now();
+      const counts = 'files' in room ? await runTests(room, output) : await runCheck(room, output);
+      ran.push({ ...counts, name: room.name, seconds: (Date.now() - begun) / 1000 });
+    }
     return ran;
   };
   return (await Promise.all(Array.from({ length: beside }, worker))).flat();
@@ -162,13 +171,12 @@ async function prepareAgent(): Promise<void> {
   });
 }
 
-/** One `node --test`. `output: 'after'` holds its output back until it ends: for one that runs beside another. */
-async function runTests({ name, files }: Room, output: 'live' | 'after'): Promise<Ran> {
+/** One `node --test`. */
+async function runTests({ files }: Room, output: Output): Promise<Counts> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-test-'));
   const report = join(directory, 'summary.json');
   try {
-    const child = spawn(
-      process.execPath,
+    const status = await runNode(
       [
         '--test',
         '--test-isolation=none',
@@ -178,19 +186,34 @@ async function runTests({ name, files }: Room, output: 'live' | 'after'): Promis
         `--test-reporter-destination=${report}`,
         ...files,
       ],
-      { cwd: root, stdio: output === 'live' ? 'inherit' : ['ignore', 'pipe', 'pipe'] },
+      output,
     );
-    const held: Buffer[] = [];
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data: Buffer) => held.push(data));
-    const [status]: unknown[] = await once(child, 'close');
-    process.stdout.write(Buffer.concat(held));
     // A run that failed outside of any test (a file that could not be loaded, a crash) is a failure too.
     const found = existsSync(report) ? readFileSync(report, 'utf8') : '';
     const counts = found === '' ? NOTHING : Counts.parse(JSON.parse(found));
-    return { ...counts, name, failed: status !== 0 && counts.failed === 0 ? 1 : counts.failed };
+    return { ...counts, failed: status !== 0 && counts.failed === 0 ? 1 : counts.failed };
   } finally {
     rmSync(directory, { recursive: true });
   }
+}
+
+async function runCheck({ name, command: [script, ...args] }: Check, output: Output): Promise<Counts> {
+  const status = await runNode([join('node_modules', script), ...args], output);
+  console.log(`${status === 0 ? '✔' : '✖'} ${name}`);
+  return { ...NOTHING, passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1 };
+}
+
+/** This very Node with such arguments; the exit code, or undefined after a signal. */
+async function runNode(args: readonly string[], output: Output): Promise<unknown> {
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    stdio: output === 'live' ? 'inherit' : ['ignore', 'pipe', 'pipe'],
+  });
+  const held: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data: Buffer) => held.push(data));
+  const [status]: unknown[] = await once(child, 'close');
+  process.stdout.write(Buffer.concat(held));
+  return status;
 }
 
 /**
@@ -199,13 +222,13 @@ async function runTests({ name, files }: Room, output: 'live' | 'after'): Promis
  */
 async function runEndToEnd(): Promise<readonly Ran[]> {
   // Both would build it otherwise.
-  const built = check('the binary', '../scripts/build.ts', []);
-  if (built.failed > 0) return [built];
+  const built = await runRooms([BINARY], { beside: 1, output: 'live' });
+  if (built.some(({ failed }) => failed > 0)) return built;
   const [nodes, hosts] = await Promise.all([
     runRooms(oneEach(filesOf('e2e', '*.test.ts')), { beside: 1, output: 'live' }),
     runRooms(oneEach(filesOf('e2e', 'host/*.test.ts')), { beside: 1, output: 'after' }),
   ]);
-  return [built, ...nodes, ...hosts];
+  return [...built, ...nodes, ...hosts];
 }
 
 /** Every attack with all its tries, one file at a time: a race needs a processor for each side. */
@@ -237,7 +260,7 @@ function tellLeftovers(before: readonly string[]): void {
 }
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = readOptions(import.meta.filename, {
     allowPositionals: true,
     options: {
       summary: { type: 'string' },
@@ -256,13 +279,10 @@ async function main(): Promise<number> {
   const parts = chosen.length > 0 ? [] : PARTS.filter((part) => positionals.includes(part));
   const all: Ran[] = [];
   const lay = globSync(PLACES);
-  if (parts.includes('check')) {
-    all.push(check('types (tsc)', 'typescript/bin/tsc', ['--noEmit']));
-    all.push(check('lint and format (biome)', '@biomejs/biome/bin/biome', ['check', '.']));
-  }
   if (parts.some((part) => part !== 'check' && part !== 'unit')) tellMissingPrograms();
   if (parts.some((part) => part !== 'site') || chosen.length > 0) await prepareAgent();
-  const rooms = [...(parts.includes('unit') ? unitRooms() : []), ...ownRooms(parts), ...oneEach(chosen)];
+  const checks = parts.includes('check') ? [TYPES, LINT] : [];
+  const rooms = [...checks, ...(parts.includes('unit') ? unitRooms() : []), ...ownRooms(parts), ...oneEach(chosen)];
   all.push(...(await runRooms(rooms, { beside: CONCURRENCY, output: rooms.length === 1 ? 'live' : 'after' })));
   if (parts.includes('attacks')) all.push(...(await runAttacks(values.generate)));
   if (parts.includes('e2e')) all.push(...(await runEndToEnd()));
@@ -276,14 +296,13 @@ async function main(): Promise<number> {
   return total.failed === 0 ? 0 : 1;
 }
 
-/** Prints what cost most: in processor time, which does not depend on what else the machine does. */
+/** Prints what cost most: in processor time, which does not depend on what else the machine does, and how long it took. */
 function tellSlowest(all: readonly Ran[], count: number): void {
   const found = all.filter(({ cpuSeconds }) => cpuSeconds > 0).sort((a, b) => b.cpuSeconds - a.cpuSeconds);
-  const sum = found.reduce((total, { cpuSeconds }) => total + cpuSeconds, 0);
   if (found.length < 2 || count === 0) return;
-  console.log(`\nseconds of processor time: ${sum.toFixed(0)} in all`);
-  for (const { name, cpuSeconds } of found.slice(0, count))
-    console.log(`${cpuSeconds.toFixed(1).padStart(7)}  ${name}`);
+  console.log(`\nprocessor time: ${cpuSeconds().toFixed(0)} s in all, with the preparation and the checks`);
+  for (const room of found.slice(0, count))
+    console.log(`${room.cpuSeconds.toFixed(1).padStart(7)} s, within ${room.seconds.toFixed(0)} s: ${room.name}`);
 }
 
 process.exitCode = await main();

@@ -6,13 +6,13 @@
  */
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { billOfMaterials } from './build/bill-of-materials.ts';
 import { commitTime, gitCommit } from './build/inputs.ts';
 import { licenses } from './build/licenses.ts';
 import { nativeTarget, nodeExecutable, TARGETS } from './build/runtime.ts';
 import { ARCHITECTURES, type ArchitectureImage, imageArchive, librariesOf, libraryFiles } from './image.ts';
+import { readOptions } from './options.ts';
 import { bundleTranslator } from './translator/bundle.ts';
 import { TRANSLATOR_ARCHIVE, TRANSLATOR_IMAGE, TRANSLATOR_NODE, TRANSLATOR_PROGRAM } from './translator/image.ts';
 import {
@@ -81,7 +81,7 @@ export async function buildTranslator(root: string, directory: string, isForAll:
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { all: { type: 'boolean', default: false } } });
+  const { values } = readOptions(import.meta.filename, { options: { all: { type: 'boolean', default: false } } });
   const root = resolve(import.meta.dirname, '..');
   const written = await buildTranslator(root, join(root, 'dist'), values.all);
   console.log(`built ${written.map((file) => `dist/${file}`).join(', ')}`);

@@ -6,8 +6,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
+import { readOptions } from '../options.ts';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument, MANY_FILES } from './documents.ts';
 import { measureEndToEnd } from './end-to-end.ts';
 import { endToEndPicture, endToEndTable } from './end-to-end-page.ts';
@@ -93,7 +93,7 @@ function exits(directory: string, runs: number): void {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = readOptions(import.meta.filename, {
     options: {
       runs: { type: 'string' },
       peers: { type: 'boolean', default: false },

@@ -16,7 +16,6 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type { RemoteSinkModel } from '@machineadm/document/model.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { type ReportEvent, reportEvent } from '@machineadm/status/event.ts';
@@ -28,6 +27,7 @@ import { deliverSink } from '../../src/reporting/delivery/sink-delivery.ts';
 import { remoteSinkOf } from '../../src/reporting/remote/registry.ts';
 import { systemClock } from '../../src/reporting/reporter.ts';
 import { Spool } from '../../src/reporting/spool/spool.ts';
+import { readOptions } from '../options.ts';
 import type { Heard, Listening } from './fleet-receiver.ts';
 
 /** As in the documents of a fleet: the deliverer's time, what it lingers, and when the timer comes back to what is left. */
@@ -37,7 +37,7 @@ const TIMER_SPREAD_MS = 300_000;
 const TIMER_WITHIN_MS = 60_000;
 const RECEIVER = resolve(import.meta.dirname, 'fleet-receiver.ts');
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = readOptions(import.meta.filename, {
   allowPositionals: true,
   options: {
     machines: { type: 'string', default: '10000' },

@@ -17,11 +17,11 @@ import {
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { exampleDocument } from '@machineadm/document/example.ts';
 import { INPUTS } from '../build/inputs.ts';
 import { landedLast } from '../mutate/changed-lines.ts';
+import { readOptions } from '../options.ts';
 import { childSeconds, cpuSecondsOf } from './cpu.ts';
 import { type Compared, compare, SLOWER } from './paired.ts';
 import { inputsOf, PEER_WORKS } from './peers-work.ts';
@@ -113,7 +113,9 @@ function attempt<Result>(work: () => Result): Result | string {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { since: { type: 'string' }, summary: { type: 'string' } } });
+  const { values } = readOptions(import.meta.filename, {
+    options: { since: { type: 'string' }, summary: { type: 'string' } },
+  });
   const tell = (passed: number, failed: number): number => {
     const counts = { passed, failed, skipped: passed + failed === 0 ? 1 : 0 };
     if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(counts)}\n`);
