@@ -13,7 +13,7 @@ const NOT_TRIED = 'it was not tried yet';
 const SPOOLS = [`${STATE}/spool`, `${RUN}/spool`];
 
 /** What every deliverer of these tests ends within, on a busy machine too. */
-const DELIVERERS_MS = 60_000;
+const DELIVERERS_MS = 180_000;
 /** Half of what waiting for a sink that hangs would cost, which has 10 s for an answer. How fast the agent ends is measured by `npm run bench`. */
 export const EXIT_MS = 5_000;
 
