@@ -10,24 +10,15 @@
  * docs/security-tests.md. The integration part runs the same files with 300 tries.
  * Tests that need root, namespaces or a tool that is not there skip themselves and say why.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  appendFileSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
-import { bundle, compileParts } from './build/bundle.ts';
 import { readOptions } from './options.ts';
+import { prepareAgent } from './prepare-agent.ts';
 import { tellMissingPrograms } from './test-packages.ts';
 import { cpuSeconds } from './test-summary.ts';
 
@@ -145,30 +136,6 @@ async function runRooms(
     return ran;
   };
   return (await Promise.all(Array.from({ length: beside }, worker))).flat();
-}
-
-/**
- * Makes of the sources what the tests start as the agent, some thousand times: bundled and compiled as for the binary, it
- * starts in a quarter of the time. The tests themselves import the sources from a compile cache. It is whole from the
- * beginning, so that no test finds it written to.
- */
-async function prepareAgent(): Promise<void> {
-  process.env.NODE_COMPILE_CACHE = join(root, 'node_modules/.cache/compiled');
-  const agent = join(root, 'node_modules/.cache/agent/machineadm.cjs');
-  mkdirSync(dirname(agent), { recursive: true });
-  await bundle(join(root, 'src/main.ts'), agent, { commit: 'unknown' });
-  await compileParts(process.execPath, agent, []);
-  process.env.AGENT_UNDER_TEST = agent;
-  // The translator is another program, and is not started often.
-  const sources = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: root }).filter(
-    (file) => file !== 'src/main.ts' && !file.startsWith('packages/translator/'),
-  );
-  const script = sources.map((file) => `await import(${JSON.stringify(join(root, file))});`).join('\n');
-  spawnSync(process.execPath, ['--input-type=module', '-'], {
-    cwd: root,
-    input: script,
-    stdio: ['pipe', 'inherit', 'inherit'],
-  });
 }
 
 /** One `node --test`. */
