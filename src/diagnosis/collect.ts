@@ -6,6 +6,7 @@ import type { CriContainer } from '../host/cri/queries.ts';
 import { withTimeout } from '../host/processes/timeout.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { logTail } from '../host/services/log.ts';
 import { checkCertificates } from './checks/certificates.ts';
 import { checkControlPlane } from './checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from './checks/endpoint.ts';
@@ -186,15 +187,13 @@ async function exitedContainers(host: QueryHost, socket: string, since: number):
   const exited = await host.cri(socket).exitedContainers();
   const recent = exited.filter((container) => container.finishedAtMs >= since).slice(0, CONTAINERS);
   const logs: ObservedLine[] = [...staticPodLines(exited.filter(({ finishedAtMs }) => finishedAtMs >= since))];
-  for (const container of recent) logs.push(...(await containerLog(host, container).catch(() => [])));
+  for (const container of recent) logs.push(...(await containerLog(host, container)));
   return logs;
 }
 
 async function containerLog(host: QueryHost, container: CriContainer): Promise<readonly ObservedLine[]> {
-  const size = (await host.stat(container.logPath))?.size ?? 0;
-  const bytes = await host.readRange(container.logPath, Math.max(0, size - LOG_TAIL_BYTES), LOG_TAIL_BYTES);
   const origin = `log of container ${container.name}`;
-  const lines = new TextDecoder().decode(bytes).trimEnd().split('\n');
+  const lines = await logTail(host, container.logPath, LOG_TAIL_BYTES);
   const earlier = lines.slice(0, -CONTAINER_LINES).filter((line) => LAST_WORDS.test(line));
   return [...earlier.slice(-MOST_LAST_WORDS), ...lines.slice(-CONTAINER_LINES)].map(
     (line): ObservedLine => ({ source: 'container', origin, text: line }),

@@ -1,5 +1,6 @@
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { logTail } from '../host/services/log.ts';
 import { timeOfLine } from './log-files.ts';
 
 /**
@@ -34,7 +35,7 @@ export async function windowsLogLines(
     const names = ((await host.list(directory).catch(() => undefined)) ?? []).filter((name) => file.test(name));
     for (const name of names) {
       const origin = `${directory}\\${name}`;
-      const lines = recent(await tail(host, origin), sinceMs, nowMs).slice(-LINES);
+      const lines = recent(await logTail(host, origin, TAIL_BYTES), sinceMs, nowMs).slice(-LINES);
       found.push(...lines.map((text): ObservedLine => ({ source, origin, text })));
     }
   }
@@ -91,16 +92,4 @@ function recent(lines: readonly string[], sinceMs: number, nowMs: number): reado
     if (time !== undefined) isRecent = time >= from;
     return isRecent;
   });
-}
-
-async function tail(host: QueryHost, path: string): Promise<readonly string[]> {
-  try {
-    const size = (await host.stat(path))?.size ?? 0;
-    const bytes = await host.readRange(path, Math.max(0, size - TAIL_BYTES), TAIL_BYTES);
-    const text = new TextDecoder().decode(bytes);
-    const whole = size > TAIL_BYTES ? text.slice(text.indexOf('\n') + 1) : text;
-    return whole.split(/\r?\n/).filter((line) => line !== '');
-  } catch {
-    return [];
-  }
 }

@@ -17,6 +17,7 @@ export function hostWithout(host: QueryHost, removed: readonly string[]): QueryH
     readFile: unlessGone((path) => host.readFile(path)),
     readText: unlessGone((path) => host.readText(path)),
     readRange: unlessGone((path, offset: number, length: number) => host.readRange(path, offset, length)),
+    openFile: unlessGone((path) => host.openFile(path)),
     stat: unlessGone((path) => host.stat(path)),
     readLink: unlessGone((path) => host.readLink(path)),
     list: unlessGone((path) => host.list(path)),

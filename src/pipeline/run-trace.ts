@@ -53,6 +53,7 @@ export function notingHost<Asked extends QueryHost>(host: Asked, asked: Set<stri
     readFile: noted((path) => host.readFile(path)),
     readText: noted((path) => host.readText(path)),
     readRange: noted((path, offset: number, length: number) => host.readRange(path, offset, length)),
+    openFile: noted((path) => host.openFile(path)),
     stat: noted((path) => host.stat(path)),
     list: noted((path) => host.list(path)),
     sha256: noted((path) => host.sha256(path)),

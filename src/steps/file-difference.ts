@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { FileStat, NewFile, QueryHost } from '../host/seam/host.ts';
 
@@ -7,7 +7,7 @@ export async function differenceOf(host: QueryHost, file: NewFile): Promise<stri
   const stat = await host.stat(file.path);
   if (stat === undefined) return `create, ${formatMode(file.mode)}`;
   const attributes = attributeDifference(stat, file);
-  const isSame = stat.type !== 'file' || (await host.sha256(file.path)) === sha256(file.content);
+  const isSame = stat.type !== 'file' || (await host.sha256(file.path)) === hash('sha256', file.content);
   return isSame ? attributes : ['another content', ...(attributes === undefined ? [] : [attributes])].join(', ');
 }
 
@@ -51,8 +51,4 @@ export function attributeDifference(
 /** What a change does that `differenceOf` describes. */
 export function actionOf(difference: string): 'add' | 'change' {
   return difference.startsWith('create') ? 'add' : 'change';
-}
-
-function sha256(content: Uint8Array | string): string {
-  return createHash('sha256').update(content).digest('hex');
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import {
   KUBEADM_CONFIG_MODE,
@@ -87,7 +87,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       const { path, content } = wanted.file;
       const text = await host.readText(path);
       const written = member(record.notes.get(changeId(path)), 'sha256');
-      const edited = text !== undefined && text !== content && written === sha256(content);
+      const edited = text !== undefined && text !== content && written === hash('sha256', content);
       files.push({ wanted, text, mode: (await host.stat(path))?.mode, edited });
     }
     return { files, stale, unknown: [] };
@@ -138,7 +138,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       await validateConfig(host, file, execution.signal);
     await host.writeFile(file);
     // After the write: a note about a file that was never written would make an old file look edited.
-    execution.remember({ sha256: sha256(file.content) });
+    execution.remember({ sha256: hash('sha256', file.content) });
   },
 
   async renew(host, desired, record, execution) {
@@ -149,8 +149,8 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       const { path, content } = file;
       const text = await host.readText(path);
       const written = member(record.notes.get(changeId(path)), 'sha256');
-      if (written === sha256(content)) continue;
-      if (text === undefined || written === sha256(text)) {
+      if (written === hash('sha256', content)) continue;
+      if (text === undefined || written === hash('sha256', text)) {
         await host.writeFile({ ...file, directoryMode: KUBEADM_RUN_DIRECTORY_MODE });
       } else {
         // Their edits cannot be applied to other content, and a later kubeadm reads the same file as the earlier one.
@@ -158,7 +158,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
           `${path} stays as the hooks edited it; without them it would be written for kubeadm ${input.kubeadm.text}`,
         );
       }
-      notes.set(changeId(path), { sha256: sha256(content) });
+      notes.set(changeId(path), { sha256: hash('sha256', content) });
     }
     if (canValidate(input.kubeadm)) await validateWritten(host, input, execution.signal);
     return notes;
@@ -181,10 +181,6 @@ async function stalePatches(host: QueryHost, wanted: ReadonlySet<string>): Promi
 
 function changeId(path: string): string {
   return `kubeadm-config/${path}`;
-}
-
-function sha256(content: Uint8Array | string): string {
-  return createHash('sha256').update(content).digest('hex');
 }
 
 function complete(desired: KubeadmConfigDesired): KubeadmConfigInput | undefined {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member } from '@machineadm/document/untyped.ts';
@@ -40,8 +40,8 @@ export const staticPods: Step<StaticPodsDesired, StaticPodsActual, StaticPodPayl
       const stat = await host.stat(path);
       if (stat === undefined) different.push({ path, how: 'create' });
       else if (stat.type !== 'file') different.push({ path, how: `is a ${stat.type}` });
-      else if ((await host.sha256(path)) !== sha256(content)) {
-        const editedSince = member(record.notes.get(changeId(path)), 'sha256') === sha256(content);
+      else if ((await host.sha256(path)) !== hash('sha256', content)) {
+        const editedSince = member(record.notes.get(changeId(path)), 'sha256') === hash('sha256', content);
         if (!editedSince) different.push({ path, how: 'another content' });
       } else if (stat.mode !== mode) different.push({ path, how: 'another mode' });
     }
@@ -65,14 +65,10 @@ export const staticPods: Step<StaticPodsDesired, StaticPodsActual, StaticPodPayl
     if (file === undefined) return;
     await host.writeFile(file);
     // After the write: a note of what never was written would make another file look like an edited one.
-    execution.remember({ sha256: sha256(file.content) });
+    execution.remember({ sha256: hash('sha256', file.content) });
   },
 };
 
 function changeId(path: string): string {
   return `static-pods/${path}`;
-}
-
-function sha256(content: Uint8Array | string): string {
-  return createHash('sha256').update(content).digest('hex');
 }

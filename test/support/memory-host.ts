@@ -281,6 +281,20 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     async readRange(path, position, length) {
       return read(path)?.slice(position, position + length);
     },
+    async openFile(path) {
+      const bytes = read(path);
+      if (bytes === undefined) return undefined;
+      return {
+        size: bytes.length,
+        descriptor: -1,
+        read: async (position, length) => bytes.slice(position, position + length),
+        sha256: async () => createHash('sha256').update(bytes).digest('hex'),
+        async *[Symbol.asyncIterator]() {
+          yield bytes;
+        },
+        async [Symbol.asyncDispose]() {},
+      };
+    },
     async stat(path) {
       const kernelFile = kernel.get(path);
       if (kernelFile !== undefined) return { type: 'file', mode: 0o644, uid: 0, gid: 0, size: 0 };

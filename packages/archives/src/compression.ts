@@ -6,6 +6,8 @@ export type Compression = 'none' | 'gzip' | 'zstd';
 
 /** How much of a file `compressionOf` must see. In bytes. */
 export const MAGIC_LENGTH = 6;
+/** Of decompressed bytes: Node's 16 KiB take a third more processor time for an image archive. */
+const CHUNK = 1 << 18;
 
 /** The compression of a file, by its first bytes. Throws `RangeError` for one that is not supported. */
 export function compressionOf(head: Uint8Array): Compression {
@@ -20,7 +22,7 @@ export function compressionOf(head: Uint8Array): Compression {
 /** The stream inside, decompressed on the way: in pieces of bounded size, however large it is. */
 export function decompressedStream(stored: StoredBytes, compression: Compression): AsyncIterable<Uint8Array> {
   if (compression === 'none') return piecesOf(stored);
-  return compression === 'gzip' ? decompressed(stored, 0, createGunzip()) : zstdFrames(stored);
+  return compression === 'gzip' ? decompressed(stored, 0, createGunzip({ chunkSize: CHUNK })) : zstdFrames(stored);
 }
 
 /** The same to be read in sequence: without compression, what is skipped is not read. */
@@ -34,7 +36,7 @@ export function decompressedSource(stored: StoredBytes, compression: Compression
  */
 async function* zstdFrames(stored: StoredBytes): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < stored.size; ) {
-    const decompress = createZstdDecompress();
+    const decompress = createZstdDecompress({ chunkSize: CHUNK });
     yield* decompressed(stored, start, decompress);
     if (decompress.bytesWritten === 0) throw new RangeError('the archive is damaged');
     start += decompress.bytesWritten;

@@ -11,8 +11,8 @@ export interface ByteSource extends AsyncDisposable {
   skip(length: number): Promise<void>;
 }
 
-/** The capacity of a pipe (pipe(7)); larger pieces only wait in memory. */
-const PIECE = 1 << 16;
+/** Smaller pieces cost more turns of the event loop than bytes; larger ones only wait in memory. */
+const PIECE = 1 << 18;
 
 /** A buffer as stored bytes. */
 export function storedBytes(bytes: Uint8Array): StoredBytes {

@@ -163,9 +163,9 @@ export const archives: FuzzTarget = {
   run: async (input) => {
     const host = memoryHost({ files: { '/a.tar': bytesOf(input) } });
     try {
-      const file = await openArchive(host, '/a.tar');
+      await using file = await openArchive(host, '/a.tar');
       if (file === undefined) return 'none';
-      return JSON.stringify(await archiveImages(tarSource(host, file), file.path, 'amd64'));
+      return JSON.stringify(await archiveImages(tarSource(file), file.path, 'amd64'));
     } catch (error) {
       // Documented of both: what they say is told by the step as `ImageArchiveInvalid`.
       if (error instanceof RangeError || isDecompression(error)) return error.message;

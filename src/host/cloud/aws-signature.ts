@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Secret } from '@machineadm/document/secret.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
 import type { HttpRequest } from '../http/client.ts';
@@ -66,7 +66,7 @@ export async function signedForAws(request: AwsRequest, credentials: AwsCredenti
     headers: {
       ...request.headers,
       // S3 requires it explicitly; without it the signer would not sign the body of an S3 request.
-      ...(request.service === 's3' ? { 'x-amz-content-sha256': sha256(request.body) } : {}),
+      ...(request.service === 's3' ? { 'x-amz-content-sha256': hash('sha256', request.body) } : {}),
     },
     body: request.body,
     accessKeyId: credentials.accessKeyId,
@@ -83,8 +83,4 @@ export async function signedForAws(request: AwsRequest, credentials: AwsCredenti
 /** The parent domain of a region's services. */
 export function awsDomain(region: string): string {
   return region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

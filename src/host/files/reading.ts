@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import type { FileStat } from '../seam/host.ts';
+import type { FileStat, OpenFile } from '../seam/host.ts';
 import { errnoOf, fileError } from './file-error.ts';
+
+/** Of what is streamed: 256 KiB. */
+const PIECE = 1 << 18;
 
 /** At most `length` bytes from `position` on; fewer only at the end of the file. */
 export async function readPiece(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
@@ -20,11 +23,28 @@ export async function readPiece(file: FileHandle, position: number, length: numb
 export async function digestOf(file: FileHandle): Promise<string> {
   const hash = createHash('sha256');
   const piece = new Uint8Array(1 << 20);
-  for (;;) {
-    const { bytesRead } = await file.read(piece);
+  for (let position = 0; ; ) {
+    const { bytesRead } = await file.read(piece, 0, piece.length, position);
     if (bytesRead === 0) return hash.digest('hex');
     hash.update(piece.subarray(0, bytesRead));
+    position += bytesRead;
   }
+}
+
+/** Takes over a file that was just opened. */
+export async function openedFile(file: FileHandle): Promise<OpenFile> {
+  const { size } = await file.stat();
+  const read: OpenFile['read'] = (position, length) => readPiece(file, position, length);
+  return {
+    size,
+    descriptor: file.fd,
+    read,
+    sha256: () => digestOf(file),
+    async *[Symbol.asyncIterator]() {
+      for (let position = 0; position < size; position += PIECE) yield await read(position, PIECE);
+    },
+    [Symbol.asyncDispose]: () => file.close(),
+  };
 }
 
 /** The result of `action` on a file; undefined when the file does not exist. Throws `FileError`. */

@@ -49,7 +49,9 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
 
   // Loaded with the first command: saves 18 ms in `validate` and `version`.
   const { execa } = await import('execa');
-  await using input = typeof command.input === 'string' ? await anonymousFile(command.input) : undefined;
+  const { input } = command;
+  await using text = typeof input === 'string' ? await anonymousFile(input) : undefined;
+  const file = typeof input === 'object' && 'descriptor' in input ? input.descriptor : text?.fd;
   const memory = command.supervised === true ? outOfMemoryKills() : undefined;
   // The command may mount, unmount or rename: cached directories become invalid, and our descriptors must not keep a
   // file system busy.
@@ -70,7 +72,7 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
     encoding: 'buffer',
     // execa's types cover the descriptors 3 to 9 only; its code accepts any (lib/stdio/handle.js).
     stdio: [
-      (input?.fd as 3 | undefined) ?? (command.input === undefined ? 'ignore' : 'pipe'),
+      (file as 3 | undefined) ?? (input === undefined ? 'ignore' : 'pipe'),
       'pipe',
       'pipe',
       ...moreDescriptors(command),
@@ -81,7 +83,7 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
   const stdout = streams.collect(child.stdout, 'stdout');
   const stderr = streams.collect(child.stderr, 'stderr');
   streams.readDescriptor(child.stdio);
-  if (child.stdin !== null && typeof command.input === 'object') void streams.feed(child.stdin, command.input);
+  if (child.stdin !== null && typeof input === 'object') void streams.feed(child.stdin, input);
   run.watch();
 
   child.nodeChildProcess.once('exit', () => {

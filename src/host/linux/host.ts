@@ -10,7 +10,7 @@ import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
 import { withLabels } from './labels.ts';
 import { withPrivateFiles } from './private-files.ts';
-import { list, readFile, readLink, readRange, readText, sha256, stat, which } from './read.ts';
+import { list, openForReading, readFile, readLink, readRange, readText, sha256, stat, which } from './read.ts';
 import { serviceManager, serviceQueries } from './service-manager.ts';
 import {
   chmod,
@@ -31,6 +31,7 @@ export function linuxQueryHost(): QueryHost {
     readFile,
     readText,
     readRange,
+    openFile: openForReading,
     stat,
     readLink,
     realPath,

@@ -12,8 +12,8 @@ import {
 import { access, type FileHandle, stat as followedStat, open } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import { errnoOf, UnsafePath } from '../files/file-error.ts';
-import { digestOf, readPiece, typeOf, unlessAbsent } from '../files/reading.ts';
-import type { FileStat } from '../seam/host.ts';
+import { digestOf, openedFile, readPiece, typeOf, unlessAbsent } from '../files/reading.ts';
+import type { FileStat, OpenFile } from '../seam/host.ts';
 import { isProcMounted, procPath } from './directories.ts';
 import { isOwn, lstatEntry, openDirectory, openEntry, openFile } from './entry.ts';
 import { PATH_OF_ROOT } from './environment.ts';
@@ -39,9 +39,14 @@ export async function readText(path: string): Promise<string | undefined> {
 /** At most `length` bytes from `position` on; fewer only at the end of the file. */
 export function readRange(path: string, position: number, length: number): Promise<Uint8Array | undefined> {
   return unlessAbsent(path, async () => {
-    await using file = await openForReading(path);
+    await using file = await openHandle(path);
     return await readPiece(file, position, length);
   });
+}
+
+/** Opens a file of any size for reading; undefined when it does not exist. */
+export function openForReading(path: string): Promise<OpenFile | undefined> {
+  return unlessAbsent(path, async () => openedFile(await openHandle(path)));
 }
 
 /** lstat(2); undefined when the path does not exist. */
@@ -94,7 +99,7 @@ function whole<T>(
         closeSync(descriptor);
       }
     }
-    await using file = await openForReading(path);
+    await using file = await openHandle(path);
     return await large(file);
   });
 }
@@ -104,7 +109,7 @@ function isSmall(found: Stats): boolean {
   return found.isFile() && found.size > 0 && found.size <= SMALL_BYTES;
 }
 
-async function openForReading(path: string): Promise<FileHandle> {
+async function openHandle(path: string): Promise<FileHandle> {
   if (isOpenedByName(path)) return await open(path);
   const descriptor = openFollowed(path);
   try {

@@ -4,6 +4,7 @@ import {
   chownSync,
   closeSync,
   constants,
+  existsSync,
   fchmodSync,
   fchownSync,
   fstatSync,
@@ -96,23 +97,22 @@ export async function linkFile(path: string, to: string): Promise<boolean> {
 
 /** Removes a file or a symbolic link itself; does nothing when it does not exist. Throws `FileError`. */
 export async function removeFile(path: string): Promise<void> {
-  await attempt('remove', path, async () => {
-    try {
-      using entry = openEntry(path);
-      unlinkSync(entry.at);
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') throw error;
-    }
-  });
+  await remove(path, ({ at }) => unlinkSync(at));
 }
 
 /** Removes an empty directory; nothing happens when it is not there. Throws `FileError`, `ENOTEMPTY` among them. */
 export async function removeDirectory(path: string): Promise<void> {
+  await remove(path, ({ at }) => {
+    dropKeptDirectories();
+    rmdirSync(at);
+  });
+}
+
+async function remove(path: string, unlink: (entry: Entry) => void): Promise<void> {
   await attempt('remove', path, async () => {
     try {
       using entry = openEntry(path);
-      dropKeptDirectories();
-      rmdirSync(entry.at);
+      unlink(entry);
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw error;
     }
@@ -244,16 +244,8 @@ function unsafeLink(path: string, why: string): MachineadmError {
 /** The path or its closest existing ancestor; sync(1) opens it by name and changes nothing. */
 function nearestExisting(path: string): string {
   let existing = path;
-  while (existing !== dirname(existing) && !isThere(existing)) existing = dirname(existing);
+  while (existing !== dirname(existing) && !existsSync(existing)) existing = dirname(existing);
   return existing;
-}
-
-function isThere(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 function removeQuietly(path: string): void {

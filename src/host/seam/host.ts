@@ -21,6 +21,8 @@ export interface QueryHost {
    * memory, such as image archives. Follows symbolic links; undefined when the file does not exist.
    */
   readRange(path: string, position: number, length: number): Promise<Uint8Array | undefined>;
+  /** Opens a regular file for reading; follows symbolic links. The caller closes it. undefined when it does not exist. */
+  openFile(path: string): Promise<OpenFile | undefined>;
   /** lstat; undefined when the path does not exist. */
   stat(path: string): Promise<FileStat | undefined>;
   /** The target of a symbolic link; undefined when the path is not one. */
@@ -109,6 +111,17 @@ export interface Host extends QueryHost {
   readonly services: ServiceManager;
 }
 
+/** An open file of any size: its digest, its bytes and a command's input are of one file, even if its path gets another. */
+export interface OpenFile extends AsyncDisposable, AsyncIterable<Uint8Array> {
+  readonly size: number;
+  /** Positioned at the start of the file; reading does not move it. */
+  readonly descriptor: number;
+  /** At most `length` bytes from `position` on, fewer only at the end. */
+  read(position: number, length: number): Promise<Uint8Array>;
+  /** Lower-case hex SHA-256. */
+  sha256(): Promise<string>;
+}
+
 export interface FileStat {
   readonly type: 'file' | 'directory' | 'symlink' | 'socket' | 'other';
   /** Permission bits only. */
@@ -159,8 +172,8 @@ export interface Query {
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
-  /** Written to standard input, which is then closed; default: empty. */
-  readonly input?: string | AsyncIterable<Uint8Array>;
+  /** Written to standard input, which is then closed; on Linux an `OpenFile` is the standard input itself. Default: empty. */
+  readonly input?: string | AsyncIterable<Uint8Array> | OpenFile;
   /** Added to a clean environment (PATH, HOME, LANG). */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;

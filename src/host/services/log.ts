@@ -23,22 +23,27 @@ export async function serviceLog(
   service: string,
   lines: number,
 ): Promise<readonly string[]> {
-  const own = await Promise.all(OWN_LOGS.map((path) => tail(host, path(service))));
-  const system = await Promise.all(SYSTEM_LOGS.map((path) => tail(host, path)));
+  const own = await Promise.all(OWN_LOGS.map((path) => logTail(host, path(service), TAIL_BYTES)));
+  const system = await Promise.all(SYSTEM_LOGS.map((path) => logTail(host, path, TAIL_BYTES)));
 
   const tags = [` ${service}[`, ` ${service}: `];
   const told = system.flat().filter((line) => tags.some((tag) => line.includes(tag)));
   return [...told.slice(-lines), ...own.flat().slice(-lines)];
 }
 
-async function tail(host: Pick<QueryHost, 'stat' | 'readRange'>, path: string): Promise<readonly string[]> {
+/** The lines at the end of a log, without empty ones; none of a log that cannot be read. */
+export async function logTail(
+  host: Pick<QueryHost, 'stat' | 'readRange'>,
+  path: string,
+  most: number,
+): Promise<readonly string[]> {
   try {
     const size = (await host.stat(path))?.size ?? 0;
-    const bytes = await host.readRange(path, Math.max(0, size - TAIL_BYTES), TAIL_BYTES);
+    const bytes = await host.readRange(path, Math.max(0, size - most), most);
     const text = new TextDecoder().decode(bytes);
     // Truncated at the start of the window: half a line is not evidence.
-    const whole = size > TAIL_BYTES ? text.slice(text.indexOf('\n') + 1) : text;
-    return whole.split('\n').filter((line) => line !== '');
+    const whole = size > most ? text.slice(text.indexOf('\n') + 1) : text;
+    return whole.split(/\r?\n/).filter((line) => line !== '');
   } catch {
     return [];
   }

@@ -1,14 +1,17 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { win32 } from 'node:path';
-import { digestOf, readPiece, typeOf, unlessAbsent } from '../files/reading.ts';
+import { digestOf, openedFile, readPiece, typeOf, unlessAbsent } from '../files/reading.ts';
 import type { QueryHost } from '../seam/host.ts';
 import { PATH_OF_SYSTEM, windowsPath } from './paths.ts';
 import type { Security } from './security.ts';
 import { modeOf, ownerOf } from './security-descriptor.ts';
 import type { WindowsSystem } from './system.ts';
 
-type FileQueries = Pick<QueryHost, 'readFile' | 'readText' | 'readRange' | 'stat' | 'list' | 'sha256' | 'which'>;
+type FileQueries = Pick<
+  QueryHost,
+  'readFile' | 'readText' | 'readRange' | 'openFile' | 'stat' | 'list' | 'sha256' | 'which'
+>;
 
 /** Queries about files. Paths may have a drive or not (`windowsPath`). */
 export function fileQueries(system: WindowsSystem, security: Security): FileQueries {
@@ -30,6 +33,8 @@ export function fileQueries(system: WindowsSystem, security: Security): FileQuer
         await using file = await open(at(path));
         return await readPiece(file, position, length);
       }),
+
+    openFile: (path) => unlessAbsent(path, async () => openedFile(await open(at(path)))),
 
     stat: (path) =>
       unlessAbsent(path, async () => {

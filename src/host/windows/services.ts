@@ -2,6 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
+import { logTail } from '../services/log.ts';
 import { DRIVE } from './paths.ts';
 import { askScript, readAnswer, scriptInput } from './powershell.ts';
 import { CHANGE_SERVICE, SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';
@@ -132,21 +133,10 @@ async function serviceLogs(machine: Machine, name: string, lines: number): Promi
     const names = ((await machine.list(path).catch(() => undefined)) ?? []).filter((file) =>
       /\.(log|txt)$|\.(INFO|ERROR|WARNING)$|\.log\./.test(file),
     );
-    for (const file of names.slice(-MOST_LOGS)) own.push(...(await tail(machine, `${path}\\${file}`)).slice(-lines));
+    for (const file of names.slice(-MOST_LOGS))
+      own.push(...(await logTail(machine, `${path}\\${file}`, LOG_TAIL_BYTES)).slice(-lines));
   }
   return [...told.slice(-lines), ...own];
-}
-
-async function tail(machine: Machine, path: string): Promise<readonly string[]> {
-  try {
-    const size = (await machine.stat(path))?.size ?? 0;
-    const bytes = await machine.readRange(path, Math.max(0, size - LOG_TAIL_BYTES), LOG_TAIL_BYTES);
-    const all = new TextDecoder().decode(bytes);
-    const whole = size > LOG_TAIL_BYTES ? all.slice(all.indexOf('\n') + 1) : all;
-    return whole.split(/\r?\n/).filter((line) => line !== '');
-  } catch {
-    return [];
-  }
 }
 
 async function serviceFailed(machine: Machine, name: string, action: string, why: string): Promise<MachineadmError> {

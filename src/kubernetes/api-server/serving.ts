@@ -6,6 +6,7 @@ import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfi
 import type { CriContainer } from '../../host/cri/queries.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { logTail } from '../../host/services/log.ts';
 import { processesOf, stillRunning } from './processes.ts';
 
 /** The conditions for an API server to count as running with its manifest. */
@@ -115,20 +116,14 @@ function firstFailed(body: string): string {
 export async function lastWords(host: QueryHost, demand: ServingDemand): Promise<readonly string[]> {
   const [newest] = await endedContainers(host, demand);
   if (newest === undefined) return [];
-  try {
-    const size = (await host.stat(newest.logPath))?.size ?? 0;
-    const bytes = await host.readRange(newest.logPath, Math.max(0, size - LOG_BYTES), LOG_BYTES);
-    const lines = new TextDecoder().decode(bytes).trimEnd().split('\n');
-    // containerd's format of a log: time, stream, tag, text (k/k pkg/kubelet/kuberuntime/logs).
-    const words = lines.map((line) => line.replace(/^\S+ (?:stdout|stderr) [FP] /, '').trim());
-    // The error precedes its help text.
-    const errors = words.filter((line) =>
-      /^(Error:|[EF]\d{4} |panic:|invalid argument)|unknown flag|"command failed"/.test(line),
-    );
-    return (errors.length > 0 ? errors : words).slice(-LOG_LINES);
-  } catch {
-    return [];
-  }
+  const lines = await logTail(host, newest.logPath, LOG_BYTES);
+  // containerd's format of a log: time, stream, tag, text (k/k pkg/kubelet/kuberuntime/logs).
+  const words = lines.map((line) => line.replace(/^\S+ (?:stdout|stderr) [FP] /, '').trim());
+  // The error precedes its help text.
+  const errors = words.filter((line) =>
+    /^(Error:|[EF]\d{4} |panic:|invalid argument)|unknown flag|"command failed"/.test(line),
+  );
+  return (errors.length > 0 ? errors : words).slice(-LOG_LINES);
 }
 
 async function endedContainers(

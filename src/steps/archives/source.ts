@@ -15,7 +15,6 @@ import { isRecord } from '@machineadm/document/shape.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { sourceOf, wantedContent } from '../file-content.ts';
 import { download } from '../file-download.ts';
-import { sizeOf, storedFile } from '../images/archive.ts';
 import type { Execution, StepRecord } from '../step.ts';
 
 export type FileEntry = Extract<ManifestEntry, { readonly type: 'file' }>;
@@ -50,7 +49,8 @@ export async function knownManifest(
   const noted = [...notes.values()].find((note): note is Note => isNoteOf(note, archive, sha256));
   if (noted !== undefined) return { entries: noted.entries, isRecorded: true };
   if (archive.content.kind === 'http') return undefined;
-  return { entries: await read(archive, await storedAt(host, archive)), isRecorded: false };
+  const entries = await withStored(host, archive, (stored) => read(archive, stored));
+  return { entries, isRecorded: false };
 }
 
 function isNoteOf(note: unknown, archive: ArchiveModel, sha256: string): note is Note {
@@ -71,11 +71,11 @@ export async function withArchive<Result>(
   use: (stored: StoredBytes) => Promise<Result>,
 ): Promise<Result> {
   const { content } = archive;
-  if (content.kind !== 'http') return await use(await storedAt(host, archive));
+  if (content.kind !== 'http') return await withStored(host, archive, use);
   const at = archivePath(content.sha256);
   try {
     await download(host, content, { path: at, mode: 0o600, directoryMode: 0o700 }, signal);
-    return await use(await storedAt(host, archive));
+    return await withStored(host, archive, use);
   } finally {
     // With what a killed run left.
     for (const name of (await host.list(ARCHIVES_DIRECTORY)) ?? [])
@@ -125,10 +125,17 @@ function keyOf(archive: ArchiveModel): string {
   return JSON.stringify(selectionOf(archive));
 }
 
-async function storedAt(host: QueryHost, { content }: ArchiveModel): Promise<StoredBytes> {
-  if (content.kind === 'inline') return storedBytes(content.bytes);
-  const path = content.kind === 'file' ? content.path : archivePath(content.sha256);
-  return storedFile(host, { path, size: await sizeOf(host, path) });
+/** Gives the bytes of an archive to `use`, of a file that is open until then. */
+async function withStored<Result>(
+  host: QueryHost,
+  archive: ArchiveModel,
+  use: (stored: StoredBytes) => Promise<Result>,
+): Promise<Result> {
+  const { content } = archive;
+  if (content.kind === 'inline') return await use(storedBytes(content.bytes));
+  await using file = await host.openFile(content.kind === 'file' ? content.path : archivePath(content.sha256));
+  if (file === undefined) throw named(archive, new RangeError('the file does not exist'));
+  return await use(file);
 }
 
 /** Where an archive is while it is unpacked. */

@@ -6,14 +6,14 @@ import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 export const IMAGES_LEFT = 'the container images in the store of containerd: other containers may use them';
 
 /** Throws `ImageArchiveUnreadable` for a file with a different SHA-256 (lower-case hex). */
-export async function checkDigest(host: QueryHost, path: string, want: string): Promise<void> {
+export async function checkDigest(host: Pick<QueryHost, 'sha256'>, path: string, want: string): Promise<void> {
   const got = await host.sha256(path);
   if (got !== want) throw unreadable(path, `its SHA-256 is ${got ?? 'unknown'}, the document says ${want}`);
 }
 
 /** Converts an error of reading an archive into its reason; a wrong digest explains more than a damaged tar. */
 export async function explaining<T>(
-  host: QueryHost,
+  host: Pick<QueryHost, 'sha256'>,
   path: string,
   sha256: string | undefined,
   read: () => Promise<T>,

@@ -60,11 +60,11 @@ export async function inspectArchive(
   if (archive.kind === 'http') return note?.fingerprint === archive.sha256 ? note.images : undefined;
   const { path, sha256 } = archive;
   return explaining(host, path, sha256, async () => {
-    const file = await openArchive(host, path);
+    await using file = await openArchive(host, path);
     // An archive may be deleted to free its space once its images are imported.
     if (file === undefined) return note?.images;
-    const isSame = file.compression !== 'none' && note?.fingerprint === (await fingerprint(host, file));
-    return isSame ? note.images : archiveImages(tarSource(host, file), file.path, architecture);
+    const isSame = file.compression !== 'none' && note?.fingerprint === (await fingerprint(file));
+    return isSame ? note.images : await archiveImages(tarSource(file), path, architecture);
   });
 }
 
@@ -115,19 +115,20 @@ async function importFile(
   known: readonly ArchiveImage[] | undefined,
   execution: Execution,
 ): Promise<ArchiveNote> {
-  const file = await explaining(host, path, sha256, () => openArchive(host, path));
+  await using file = await explaining(host, path, sha256, () => openArchive(host, path));
   if (file === undefined) throw archivesAbsent([path]);
   if (sha256 !== undefined) {
     execution.waitingFor(`the digest of ${path}`);
-    await checkDigest(host, path, sha256);
+    // Of the same open file that is read and imported below.
+    await checkDigest(file.bytes, path, sha256);
   }
   const images =
     known ??
-    (await explaining(host, path, sha256, () => archiveImages(tarSource(host, file), file.path, site.architecture)));
+    (await explaining(file.bytes, path, sha256, () => archiveImages(tarSource(file), path, site.architecture)));
   execution.waitingFor(`the import of ${path}`);
   await runImport(host, file, site, execution);
   await untilPresent(host, site, execution, (present) => images.every((image) => isPresent(present, image)));
-  return { fingerprint: await fingerprint(host, file), images };
+  return { fingerprint: await fingerprint(file), images };
 }
 
 async function importDownload(
@@ -158,7 +159,7 @@ async function runImport(host: Host, file: ArchiveFile, site: ImportSite, execut
   let broken: unknown;
   async function* input(): AsyncGenerator<Uint8Array> {
     try {
-      yield* tarStream(host, file);
+      yield* tarStream(file);
     } catch (error) {
       broken = error;
       throw error;
@@ -169,7 +170,7 @@ async function runImport(host: Host, file: ArchiveFile, site: ImportSite, execut
     result = await host.run({
       program: 'ctr',
       args: [...ctrArguments(site), 'images', 'import', ...site.unpackArguments, '-'],
-      input: input(),
+      input: file.compression === 'none' ? file.bytes : input(),
       signal: execution.signal,
       // The import of a killed run would continue beside the next one.
       supervised: true,

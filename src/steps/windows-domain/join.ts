@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { logTail } from '../../host/services/log.ts';
 import {
   FIND_COMPUTER,
   JOIN_DOMAIN,
@@ -220,11 +221,7 @@ async function answered(
 
 /** What Windows logged last of failures. */
 async function netSetup(host: Pick<QueryHost, 'stat' | 'readRange'>): Promise<readonly Evidence[]> {
-  const size = (await host.stat(NETSETUP_LOG).catch(() => undefined))?.size ?? 0;
-  const from = Math.max(0, size - NETSETUP_TAIL_BYTES);
-  const bytes = await host.readRange(NETSETUP_LOG, from, NETSETUP_TAIL_BYTES).catch(() => undefined);
-  const lines = new TextDecoder().decode(bytes).split(/\r?\n/);
-  return lines
+  return (await logTail(host, NETSETUP_LOG, NETSETUP_TAIL_BYTES))
     .filter((line) => /\b0x[0-9a-f]*[1-9a-f][0-9a-f]*\b/i.test(line) && /fail|status|error/i.test(line))
     .slice(-NETSETUP_LINES)
     .map((line) => ({ source: NETSETUP_LOG, text: line.trim() }));

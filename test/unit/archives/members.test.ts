@@ -24,7 +24,7 @@ const refuses = async (archive: Uint8Array, why: RegExp) =>
 
 const MEMBERS: readonly TestMember[] = [
   { name: 'bin', type: '5' },
-  { name: 'bin/tool', content: 'x'.repeat(200_000), mode: 0o4755 },
+  { name: 'bin/tool', content: 'x'.repeat(600_000), mode: 0o4755 },
   { name: 'bin/empty', mode: 0o644 },
   { name: 'bin/alias', type: '2', target: 'tool' },
 ];
@@ -47,7 +47,7 @@ describe('the members of an archive', () => {
           ['bin/alias', 'symlink', 'tool'],
         ],
       );
-      assert.deepEqual([found[1]?.mode, found[1]?.size, found[1]?.text], [0o4755, 200_000, 'x'.repeat(200_000)]);
+      assert.deepEqual([found[1]?.mode, found[1]?.size, found[1]?.text], [0o4755, 600_000, 'x'.repeat(600_000)]);
       assert.deepEqual([found[2]?.mode, found[2]?.size, found[2]?.text], [0o644, 0, '']);
     });
   }
@@ -65,7 +65,7 @@ describe('the members of an archive', () => {
     for await (const member of membersOf(storedBytes(tarOf(MEMBERS)))) {
       names.push(member.name);
       for await (const piece of member.content()) {
-        assert.equal(piece.length, 65536);
+        assert.ok(piece.length > 0 && piece.length < 600_000);
         break;
       }
     }

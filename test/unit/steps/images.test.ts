@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { joined } from '@machineadm/archives/stored-bytes.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ImagesModel } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { CriError } from '../../../src/host/cri/client.ts';
 import type { CriImage } from '../../../src/host/cri/queries.ts';
+import type { Command, Host } from '../../../src/host/seam/host.ts';
 import { images, importsAtATime } from '../../../src/steps/images.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { containerdModel } from '../../support/containerd-model.ts';
@@ -34,6 +36,11 @@ interface Runtime {
   readonly imported: Buffer[];
 }
 
+/** What a command reads from its standard input. */
+async function inputOf({ input }: Command): Promise<Buffer> {
+  return typeof input === 'object' ? await joined(input) : Buffer.from(input ?? '');
+}
+
 /** A machine whose ctr puts what it knows by its bytes into the store; everything else is an error of its own words. */
 function machine(
   files: Record<string, Uint8Array>,
@@ -46,9 +53,7 @@ function machine(
     cri: { images: async () => store },
     programs: {
       async ctr(command) {
-        const parts: Uint8Array[] = [];
-        if (typeof command.input === 'object') for await (const part of command.input) parts.push(part);
-        const bytes = Buffer.concat(parts);
+        const bytes = await inputOf(command);
         imported.push(bytes);
         if (options.stderr !== undefined) return { status: 1, stderr: options.stderr };
         for (const [known, tag] of [
@@ -195,6 +200,24 @@ describe('images', () => {
     assert.deepEqual(run.left, []);
   });
 
+  for (const [kind, bytes] of [
+    ['a plain', PAUSE.bytes],
+    ['a compressed', gzipSync(PAUSE.bytes)],
+  ] as const) {
+    test(`${kind} archive that is replaced after its digest was verified: containerd gets what was verified`, async () => {
+      const { host, imported } = machine({ [PAUSE_PATH]: bytes });
+      const replacing: Host = {
+        ...host,
+        async run(command) {
+          host.put(PAUSE_PATH, gzipSync(ETCD.bytes));
+          return await host.run(command);
+        },
+      };
+      await runStep(images, replacing, model({ archives: [archive(PAUSE_PATH, sha256(bytes))] }));
+      assert.deepEqual(imported, [PAUSE.bytes]);
+    });
+  }
+
   test('a damaged archive: its digest explains more than its tar', async () => {
     const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes.subarray(0, 700) });
     const wanted = (digest?: string) => planned(images, host, model({ archives: [archive(PAUSE_PATH, digest)] }));
@@ -252,9 +275,7 @@ describe('images', () => {
         http: () => ({ body }),
         programs: {
           async ctr(command) {
-            const parts: Uint8Array[] = [];
-            if (typeof command.input === 'object') for await (const part of command.input) parts.push(part);
-            assert.deepEqual(Buffer.concat(parts), PAUSE.bytes);
+            assert.deepEqual(await inputOf(command), PAUSE.bytes);
             store.push({ id: PAUSE.id, tags: ['registry.k8s.io/pause:3.10'], digests: [] });
             return {};
           },
