@@ -1,11 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member } from '@machineadm/document/untyped.ts';
+import { entryText, MESSAGE_IDS, type MessageId, messageId } from '@machineadm/status/journal-entry.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { runScript } from '../../host/windows/powershell.ts';
 import { WRITE_EVENT } from '../../host/windows/system-scripts.ts';
 import type { Sink } from '../sink.ts';
-import { entryText, MESSAGE_IDS, type MessageId, messageId } from './journal.ts';
 
 /** EventLog.WriteEntry takes 31,839 characters (learn.microsoft.com, System.Diagnostics.EventLog.WriteEntry). */
 const LONGEST_MESSAGE = 31_000;

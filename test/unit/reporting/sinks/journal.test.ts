@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { journalEntry, MESSAGE_IDS } from '@machineadm/status/journal-entry.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
-import type { Command } from '../../../../src/host/seam/host.ts';
-import { journalEntry, journalSink, MESSAGE_IDS } from '../../../../src/reporting/sinks/journal.ts';
+import { journalSink } from '../../../../src/reporting/sinks/journal.ts';
+import { loggerMachine } from '../../../support/logger-machine.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
+import { waitUntil } from '../../../support/wait-until.ts';
 import { FAILURE, statusAfter } from '../runs.ts';
 
 const SOCKET = { '/run/systemd/journal/socket': { type: 'socket' } } as const;
 const signal = new AbortController().signal;
+const SOURCE = resolve(import.meta.dirname, '../../../../src');
+const STARTED: RunEvent = { kind: 'started', status: statusAfter() };
 
 function fieldsOf(event: RunEvent): readonly string[] {
   return journalEntry(event).trimEnd().split('\n');
@@ -64,40 +71,38 @@ describe('an entry of the journal', () => {
 });
 
 describe('the sink', () => {
-  test('hands each entry to logger on its input, never in its arguments', async () => {
-    const commands: Command[] = [];
-    const host = memoryHost({
-      files: SOCKET,
-      programs: {
-        logger: (command) => {
-          commands.push(command);
-          return {};
-        },
-      },
-    });
-    const sink = journalSink(host);
+  test('passes each entry to a logger on its input, never in its arguments', async () => {
+    using machine = loggerMachine(SOCKET);
+    const sink = journalSink(machine);
     await sink.open(signal);
     const event: RunEvent = { kind: 'started', status: statusAfter() };
     await sink.deliver(event, signal);
-    assert.deepEqual(
-      commands.map(({ args }) => args),
-      [['--journald']],
-    );
-    assert.equal(commands[0]?.input, journalEntry(event));
+    await sink.deliver(event, signal);
+    assert.deepEqual(machine.logged(), [
+      { args: '--journald', input: journalEntry(event) },
+      { args: '--journald', input: journalEntry(event) },
+    ]);
+    assert.equal(machine.shells().length, 1, 'one shell for all');
+    await sink.close(signal);
   });
 
-  test('tells syslog where there is no journal, and says so once', async () => {
-    const commands: Command[] = [];
-    const host = memoryHost({
-      files: { '/dev/log': { type: 'socket' } },
-      programs: {
-        logger: (command) => {
-          commands.push(command);
-          return {};
-        },
-      },
-    });
-    const sink = journalSink(host);
+  test('passes on what a shell could take for its own', async () => {
+    using machine = loggerMachine(SOCKET);
+    const sink = journalSink(machine);
+    const message = `$(touch /tmp/x) \`id\` $HOME \\n "'  =0 MACHINEADM_END * \t`;
+    const event: RunEvent = {
+      kind: 'warning',
+      message: `${message}\nMACHINEADM_END\n${message}`,
+      status: statusAfter(),
+    };
+    await sink.deliver(event, signal);
+    assert.deepEqual(machine.logged(), [{ args: '--journald', input: journalEntry(event) }]);
+    await sink.close(signal);
+  });
+
+  test('writes to syslog where there is no journal, and says so once', async () => {
+    using machine = loggerMachine({ '/dev/log': { type: 'socket' } });
+    const sink = journalSink(machine);
     await sink.open(signal);
     const status = statusAfter({
       kind: 'concluded',
@@ -105,14 +110,12 @@ describe('the sink', () => {
     });
     await sink.deliver({ kind: 'started', status: statusAfter() }, signal);
     await sink.deliver({ kind: 'concluded', status }, signal);
-    assert.deepEqual(
-      commands.map(({ args }) => args.join(' ')),
-      ['-t machineadm -p daemon.notice', '-t machineadm -p daemon.err'],
-    );
-    const [first, last] = commands.map(({ input }) => String(input));
-    assert.match(first ?? '', /^this machine has no journald: .*syslog.*\n.+\n$/);
-    assert.match(last ?? '', /SwapEnabled/);
-    assert.doesNotMatch(last ?? '', /no journal|\n\n/);
+    await sink.close(signal);
+    const [first, last] = machine.logged();
+    assert.deepEqual([first?.args, last?.args], ['-t machineadm -p daemon.notice', '-t machineadm -p daemon.err']);
+    assert.match(first?.input ?? '', /^this machine has no journald: .*syslog.*\n.+\n$/);
+    assert.match(last?.input ?? '', /SwapEnabled/);
+    assert.doesNotMatch(last?.input ?? '', /no journal|\n\n/);
   });
 
   test('cannot be opened where there is neither a journal nor a syslog', async () => {
@@ -125,14 +128,84 @@ describe('the sink', () => {
     }
   });
 
-  test('says what logger said when it failed', async () => {
-    const host = memoryHost({
-      files: SOCKET,
-      programs: { logger: () => ({ status: 1, stderr: 'logger: journald entry could not be written\n' }) },
-    });
-    await assert.rejects(
-      journalSink(host).deliver({ kind: 'started', status: statusAfter() }, signal),
-      /could not be written/,
-    );
+  test('fails with the message of a logger that fails, and delivers the next entry', async () => {
+    using machine = loggerMachine(SOCKET);
+    const sink = journalSink(machine);
+    machine.behave('echo "logger: journald entry could not be written" >&2; exit 1');
+    await assert.rejects(sink.deliver(STARTED, signal), /^Error: logger --journald: logger: journald entry could not/);
+    machine.behave('exit 3');
+    await assert.rejects(sink.deliver(STARTED, signal), /^Error: logger --journald: status 3$/);
+    machine.behave('kill -9 $$');
+    await assert.rejects(sink.deliver(STARTED, signal), /^Error: logger --journald: (status 137|.*Killed)/);
+    machine.behave('exit 0');
+    await sink.deliver(STARTED, signal);
+    assert.equal(machine.shells().length, 1);
+    await sink.close(signal);
+  });
+
+  test('delivers an entry after its shell was killed, and fails where that happens while it delivers', async () => {
+    using machine = loggerMachine(SOCKET);
+    const sink = journalSink(machine);
+    await sink.deliver(STARTED, signal);
+    process.kill(machine.shells()[0] ?? 0, 'SIGTERM');
+    await sink.deliver(STARTED, signal);
+    assert.equal(machine.logged().length, 2);
+    await sink.close(signal);
+    machine.behave('kill -9 $PPID');
+    await assert.rejects(sink.deliver(STARTED, signal), /its shell was killed/);
+  });
+
+  test('ends a logger that hangs with the time limit of its delivery, and delivers the next entry', async () => {
+    using machine = loggerMachine(SOCKET);
+    const sink = journalSink(machine);
+    machine.behave('exec sleep 1000');
+    const limit = new AbortController();
+    const hanging = sink.deliver(STARTED, limit.signal);
+    await waitUntil(() => machine.logged().length === 1, 'the logger hangs');
+    limit.abort(new Error('too late'));
+    await assert.rejects(hanging, /too late/);
+    machine.behave('exit 0');
+    await sink.deliver(STARTED, signal);
+    await sink.close(signal);
+    assert.equal(machine.shells().length, 2);
+    assertGone(machine.shells());
+  });
+
+  test('leaves no process after it was closed, and ends one that starts for a later entry', async () => {
+    using machine = loggerMachine(SOCKET);
+    const sink = journalSink(machine);
+    await sink.deliver(STARTED, signal);
+    await sink.close(signal);
+    assertGone(machine.shells());
+    await sink.deliver(STARTED, signal);
+    assert.equal(machine.shells().length, 2);
+    await waitUntil(() => machine.shells().every(isGone), 'the later shell ends');
+  });
+
+  test('leaves no process when the agent is killed', async () => {
+    using machine = loggerMachine(SOCKET);
+    const script = `
+      import { runCommand } from '${SOURCE}/host/linux/commands.ts';
+      import { LoggerShell } from '${SOURCE}/reporting/sinks/logger-shell.ts';
+      const env = { PATH: '${machine.directory}:' + process.env.PATH };
+      const shell = new LoggerShell({ run: (command) => runCommand({ ...command, env }) });
+      await shell.log('--journald', 'MESSAGE=a\\n', new AbortController().signal);
+      setInterval(() => {}, 1000);`;
+    const agent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
+    await waitUntil(() => machine.shells().length === 1, 'an entry is written');
+    assert.ok(!machine.shells().every(isGone));
+    agent.kill('SIGKILL');
+    await waitUntil(() => machine.shells().every(isGone), 'its shell ends');
   });
 });
+
+function isGone(pid: number): boolean {
+  return !existsSync(`/proc/${pid}`);
+}
+
+function assertGone(pids: readonly number[]): void {
+  assert.deepEqual(
+    pids.filter((pid) => !isGone(pid)),
+    [],
+  );
+}

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { entryText, journalEntry, MESSAGE_IDS, messageId } from '@machineadm/status/journal-entry.ts';
 import type { RunEvent, StepStatus } from '@machineadm/status/status.ts';
 import { WRITE_EVENT } from '../../../../src/host/windows/system-scripts.ts';
 import { consoleLine } from '../../../../src/reporting/sinks/console.ts';
-import {
-  entryText,
-  journalEntry,
-  journalSink,
-  MESSAGE_IDS,
-  messageId,
-} from '../../../../src/reporting/sinks/journal.ts';
+import { journalSink } from '../../../../src/reporting/sinks/journal.ts';
 import { windowsEntry, windowsEventLogSink } from '../../../../src/reporting/sinks/windows-event-log.ts';
+import { loggerMachine } from '../../../support/logger-machine.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 import { FAILURE, statusAfter } from '../runs.ts';
 
@@ -118,50 +114,44 @@ describe('an entry of the journal', () => {
 
 describe('the sink of', () => {
   const signal = new AbortController().signal;
-  const logger = (files: readonly string[], status = 0) => {
-    const inputs: unknown[] = [];
-    const host = memoryHost({
-      files: Object.fromEntries(files.map((path) => [path, { type: 'socket' as const }])),
-      programs: {
-        logger: ({ input }) => {
-          inputs.push(input);
-          return { status, stderr: status === 0 ? '' : 'logger: no room\n' };
-        },
-      },
-    });
-    return { host, inputs, sink: journalSink(host) };
-  };
 
-  test('the journal gives each entry to logger', async () => {
-    const { host, inputs, sink } = logger(['/run/systemd/journal/socket', '/dev/log']);
+  test('the journal gives each kind of event to logger', async () => {
+    using machine = loggerMachine({
+      '/run/systemd/journal/socket': { type: 'socket' },
+      '/dev/log': { type: 'socket' },
+    });
+    const sink = journalSink(machine);
     assert.equal(sink.name, 'Journal');
     await sink.open(signal);
-    await sink.deliver(WARNING, signal);
-    assert.deepEqual(host.log, ['run logger --journald']);
-    assert.deepEqual(inputs, [journalEntry(WARNING)]);
+    for (const [event] of EVENTS) await sink.deliver(event, signal);
+    await sink.close(signal);
+    assert.deepEqual(
+      machine.logged(),
+      EVENTS.map(([event]) => ({ args: '--journald', input: journalEntry(event) })),
+    );
   });
 
   test('the journal writes to syslog where there is no journald, and says so once', async () => {
-    const { host, inputs, sink } = logger(['/dev/log']);
+    using machine = loggerMachine({ '/dev/log': { type: 'socket' } });
+    const sink = journalSink(machine);
     await sink.open(signal);
     for (const [event] of EVENTS) await sink.deliver(event, signal);
+    await sink.close(signal);
+    const logged = machine.logged();
     assert.deepEqual(
-      host.log.map((line) => line.split('.').at(-1)),
+      logged.map(({ args }) => args.split('.').at(-1)),
       EVENTS.map(
         ([, id]) => ({ 3: 'err', 4: 'warning', 5: 'notice', 6: 'info', 7: 'debug' })[MESSAGE_IDS[id].priority],
       ),
     );
-    assert.match(host.log[0] ?? '', /^run logger -t machineadm -p daemon\./);
-    assert.match(String(inputs[0]), /^this machine has no journald: the run logs to syslog instead\n./);
-    assert.equal(inputs[2], 'warning: the disk is nearly full\n');
-    assert.ok(!String(inputs[8]).includes('\n\n'), 'an empty line would be an empty entry');
+    assert.match(logged[0]?.args ?? '', /^-t machineadm -p daemon\./);
+    assert.match(logged[0]?.input ?? '', /^this machine has no journald: the run logs to syslog instead\n./);
+    assert.equal(logged[2]?.input, 'warning: the disk is nearly full\n');
+    assert.ok(!(logged[8]?.input ?? '').includes('\n\n'), 'an empty line would be an empty entry');
   });
 
-  test('the journal has neither in a container, and fails where logger does', async () => {
-    await assert.rejects(logger([]).sink.open(signal), { reason: 'HostStepFailed' });
-    const { sink } = logger(['/run/systemd/journal/socket'], 1);
-    await sink.open(signal);
-    await assert.rejects(sink.deliver(WARNING, signal), /^Error: logger --journald: logger: no room/);
+  test('the journal has neither in a container', async () => {
+    await assert.rejects(journalSink(memoryHost()).open(signal), { reason: 'HostStepFailed' });
   });
 
   test('the log of Windows writes what is no detail, and fails where Windows does not say that it wrote it', async () => {

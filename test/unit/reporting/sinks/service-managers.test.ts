@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MESSAGE_IDS } from '@machineadm/status/journal-entry.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import type { Command } from '../../../../src/host/seam/host.ts';
 import { WRITE_EVENT } from '../../../../src/host/windows/system-scripts.ts';
-import { MESSAGE_IDS } from '../../../../src/reporting/sinks/journal.ts';
 import { systemdNotifySink } from '../../../../src/reporting/sinks/systemd-notify.ts';
 import { windowsEntry, windowsEventLogSink } from '../../../../src/reporting/sinks/windows-event-log.ts';
 import { FAILURE, statusAfter } from '../runs.ts';
