@@ -4,7 +4,7 @@
  *
  * check: types, lint, format and the rules of the house (test/unit/architecture.test.ts). The other parts are the
  * directories of the same name below test/; site builds the documentation and opens it in a browser. The last line is
- * the sum over all of them; before it stand the N that took most processor time, with that of the programs that they
+ * the sum over all of them; before it stand what failed, and the N that took most processor time, with that of the programs that they
  * started, but without that of daemons.
  * attacks: each attack is tried 10,000 times and the table of tries and wins is printed; `--generate` writes it to
  * docs/security-tests.md. The integration part runs the same files with 300 tries.
@@ -19,6 +19,7 @@ import * as z from 'zod';
 import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
 import { readOptions } from './options.ts';
 import { prepareAgent } from './prepare-agent.ts';
+import type { TestCase } from './test-cases.ts';
 import { tellMissingPrograms } from './test-packages.ts';
 import { cpuSeconds } from './test-summary.ts';
 
@@ -67,12 +68,15 @@ const LINT: Check = { name: 'lint and format (biome)', command: ['@biomejs/biome
 const BINARY: Check = { name: 'the binary', command: ['../scripts/build.ts'] };
 
 /** A room, or a check, that ran. */
-type Ran = Counts & { readonly name: string; readonly seconds: number };
+type Ran = Outcome & { readonly name: string; readonly seconds: number };
+
+/** What a room or a check came to. */
+type Outcome = Counts & { readonly failures: readonly TestCase[] };
 
 /** Whether its output comes as it is written, or at its end: for one that runs beside another. */
 type Output = 'live' | 'after';
 
-const NOTHING: Counts = { passed: 0, failed: 0, skipped: 0, cpuSeconds: 0 };
+const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0, cpuSeconds: 0, failures: [] };
 
 function isPart(word: string): word is Part {
   return PARTS.some((part) => part === word);
@@ -130,8 +134,8 @@ async function runRooms(
     const ran: Ran[] = [];
     for (let room = waiting.shift(); room !== undefined; room = waiting.shift()) {
       const begun = Date.now();
-      const counts = 'files' in room ? await runTests(room, output) : await runCheck(room, output);
-      ran.push({ ...counts, name: room.name, seconds: (Date.now() - begun) / 1000 });
+      const outcome = 'files' in room ? await runTests(room, output) : await runCheck(room, output);
+      ran.push({ ...outcome, name: room.name, seconds: (Date.now() - begun) / 1000 });
     }
     return ran;
   };
@@ -139,9 +143,9 @@ async function runRooms(
 }
 
 /** One `node --test`. */
-async function runTests({ files }: Room, output: Output): Promise<Counts> {
+async function runTests({ files }: Room, output: Output): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-test-'));
-  const report = join(directory, 'summary.json');
+  const [report, cases] = [join(directory, 'summary.json'), join(directory, 'cases')];
   try {
     const status = await runNode(
       [
@@ -151,6 +155,8 @@ async function runTests({ files }: Room, output: Output): Promise<Counts> {
         '--test-reporter-destination=stdout',
         `--test-reporter=${join(root, 'scripts/test-summary.ts')}`,
         `--test-reporter-destination=${report}`,
+        `--test-reporter=${join(root, 'scripts/test-cases.ts')}`,
+        `--test-reporter-destination=${cases}`,
         ...files,
       ],
       output,
@@ -158,13 +164,23 @@ async function runTests({ files }: Room, output: Output): Promise<Counts> {
     // A run that failed outside of any test (a file that could not be loaded, a crash) is a failure too.
     const found = existsSync(report) ? readFileSync(report, 'utf8') : '';
     const counts = found === '' ? NOTHING : Counts.parse(JSON.parse(found));
-    return { ...counts, failed: status !== 0 && counts.failed === 0 ? 1 : counts.failed };
+    const failed = status !== 0 && counts.failed === 0 ? 1 : counts.failed;
+    return { ...counts, failed, failures: failuresIn(cases) };
   } finally {
     rmSync(directory, { recursive: true });
   }
 }
 
-async function runCheck({ name, command: [script, ...args] }: Check, output: Output): Promise<Counts> {
+function failuresIn(cases: string): readonly TestCase[] {
+  if (!existsSync(cases)) return [];
+  const lines = readFileSync(cases, 'utf8').split('\n');
+  return lines
+    .filter((line) => line !== '')
+    .map((line): TestCase => JSON.parse(line))
+    .filter(({ outcome }) => outcome === 'failed');
+}
+
+async function runCheck({ name, command: [script, ...args] }: Check, output: Output): Promise<Outcome> {
   const status = await runNode([join('node_modules', script), ...args], output);
   console.log(`${status === 0 ? '✔' : '✖'} ${name}`);
   return { ...NOTHING, passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1 };
@@ -259,8 +275,23 @@ async function main(): Promise<number> {
   if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(total)}\n`);
   tellLeftovers(lay);
   tellSlowest(all, Number(values.slowest));
+  tellFailures(all);
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
+}
+
+/** How much of the reason of a failure stands at the end: the whole of it stands where it failed. */
+const REASON_LINES = 12;
+
+/** Prints what failed once more: some thousand lines may lie in between. */
+function tellFailures(all: readonly Ran[]): void {
+  for (const { name, failed, failures } of all.filter((one) => one.failed > 0)) {
+    console.log(`\n${failed} failed in ${name}`);
+    for (const failure of failures) {
+      const because = (failure.because ?? '').split('\n').slice(0, REASON_LINES);
+      console.log([`  ${failure.name}`, ...because.map((line) => `    ${line.slice(0, 500)}`)].join('\n'));
+    }
+  }
 }
 
 /** Prints what cost most: in processor time, which does not depend on what else the machine does, and how long it took. */

@@ -26,8 +26,13 @@ const DELIVERER_LOCK = '/run/machineadm/report.lock';
  * just before that one ends.
  */
 const DELIVERER_LOCK_GRACE_MS = 15_000;
-/** How long a concluding run may still hold its lock. */
+/** How long to wait for a run's lock before the delivery state is left for that run's own deliverer to record. */
 const RUN_LOCK_PATIENCE_MS = 3_000;
+/**
+ * The same for the deliverer that a concluding run started, which nobody records for: on a busy machine that run takes
+ * some time to end. Less than the grace of another deliverer, which waits for this one.
+ */
+const CONCLUDING_RUN_PATIENCE_MS = 12_000;
 
 export interface FlushRequest {
   /** How long to retry. */
@@ -71,7 +76,8 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
         tellLocal: (sinks, message) => tellLocal(host, sinks, message),
         clock: systemClock,
       });
-      await noteReports(host, spool, delivered.reports);
+      const patienceMs = request.lingerMs > 0 ? CONCLUDING_RUN_PATIENCE_MS : RUN_LOCK_PATIENCE_MS;
+      await noteReports(host, spool, delivered.reports, patienceMs);
       for (const report of delivered.reports) reports.set(report.sink, report);
       return delivered.due;
     } finally {
@@ -100,9 +106,14 @@ async function plansOfDocument({ sources, agentVersion, onNotice }: FlushRequest
 }
 
 /** Updates the delivery state in the status file, and removes plans that no event needs any more. */
-async function noteReports(host: Host, spool: Spool, reports: readonly SinkReport[]): Promise<void> {
+async function noteReports(
+  host: Host,
+  spool: Spool,
+  reports: readonly SinkReport[],
+  patienceMs: number,
+): Promise<void> {
   if (reports.length === 0) return;
-  const lock = await lockWithin(LOCK_PATH, RUN_LOCK_PATIENCE_MS);
+  const lock = await lockWithin(LOCK_PATH, patienceMs);
   // A run is active: its own deliverer updates the status at its end.
   if (lock === undefined) return;
   try {

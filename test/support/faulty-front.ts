@@ -92,14 +92,12 @@ export async function startFaultyFront(target: number, identity?: Identity, own 
       return requests;
     },
     async fail(next) {
-      const wasRefusing = fault === 'refuses';
+      // What a sender that has gone meanwhile left in the queue of the kernel would be taken as if it came after this.
+      await close();
       fault = next;
-      await Promise.resolve();
-      if (next === 'refuses') await close();
-      else if (wasRefusing) {
-        server = create();
-        await open(port);
-      }
+      if (next === 'refuses') return;
+      server = create();
+      await open(port);
     },
     [Symbol.asyncDispose]: close,
   };

@@ -103,10 +103,11 @@ function endProcess(pid: number): void {
 
 /**
  * Waits until the status file has the word of the last deliverer of a run on each of its sinks, which counts all that waits;
- * then ends those that would try again.
+ * then ends those that would try again. One that is still to deliver to another sink must not be ended.
  */
 export async function deliverersSettled(sinks: readonly string[]): Promise<void> {
-  for (const end = Date.now() + DELIVERERS_MS; !sinks.every(isSettled); await sleep(20)) {
+  const all = () => new Set([...sinks, ...reports().map(({ sink }) => sink), ...Object.keys(waiting())]);
+  for (const end = Date.now() + DELIVERERS_MS; ![...all()].every(isSettled); await sleep(20)) {
     const told = JSON.stringify([reports(), waiting()]);
     assert.ok(Date.now() < end, `after ${DELIVERERS_MS} ms only this was reported: ${told}`);
   }

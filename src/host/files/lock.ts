@@ -6,6 +6,7 @@ import { cleanEnvironment } from '../linux/environment.ts';
 import { ownProcess } from '../processes/identity.ts';
 import { tryWindowsLock } from '../windows/lock.ts';
 import { fileError } from './file-error.ts';
+import { lockedError } from './locked-error.ts';
 import { openPlace, requireRegular } from './place.ts';
 
 /** The exclusive right to change this machine. It ends with `release`, or with this process, however that ends. */
@@ -81,26 +82,13 @@ function takeLock(descriptor: number, path: string): void {
     encoding: 'utf8',
   });
   if (result.status === 0) return;
-  if (result.status === HELD_BY_ANOTHER) throw lockedError(descriptor, path);
+  if (result.status === HELD_BY_ANOTHER) throw lockedError(path, /^\d+/.exec(readFileSync(descriptor, 'utf8'))?.[0]);
   throw new MachineadmError({
     reason: 'PreflightFailed',
     summary: `the lock ${path} could not be taken with flock(1)`,
     remedy: 'Install util-linux (it provides flock), and check that the file system of the lock supports flock(2).',
     evidence: [{ source: 'flock', text: result.error?.message ?? result.stderr.trim() }],
     cause: result.error,
-  });
-}
-
-function lockedError(descriptor: number, path: string): MachineadmError {
-  const pid = /^\d+/.exec(readFileSync(descriptor, 'utf8'))?.[0];
-  const holder = pid === undefined ? 'another process' : `process ${pid}`;
-  return new MachineadmError({
-    reason: 'Locked',
-    summary: `another machineadm run is active on this machine: ${holder} holds ${path}`,
-    remedy:
-      'Wait for it to end ("machineadm status"), or end it if it is stuck; the lock is free as soon as it is gone.',
-    evidence: [{ source: path, text: `used by ${holder}` }],
-    retryable: true,
   });
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf, FileError } from '../files/file-error.ts';
+import { lockedError } from '../files/locked-error.ts';
 import { makeDirectories } from '../files/place.ts';
 import { windowsPath } from './paths.ts';
 
@@ -20,7 +20,7 @@ export function tryWindowsLock(path: string): { readonly path: string; release()
     descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT | EXCLUSIVE, 0o600);
   } catch (error) {
     // ERROR_SHARING_VIOLATION.
-    if (errnoOf(error) === 'EBUSY') throw lockedError(file);
+    if (errnoOf(error) === 'EBUSY') throw lockedError(file, holderOf(file));
     throw new FileError('create', file, error);
   }
   // The lock itself cannot be read while it is held.
@@ -56,17 +56,4 @@ function holderOf(file: string): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-function lockedError(file: string): MachineadmError {
-  const pid = holderOf(file);
-  const holder = pid === undefined ? 'another process' : `process ${pid}`;
-  return new MachineadmError({
-    reason: 'Locked',
-    summary: `another machineadm run is active on this machine: ${holder} holds ${file}`,
-    remedy:
-      'Wait for it to end ("machineadm status"), or end it if it is stuck; the lock is free as soon as it is gone.',
-    evidence: [{ source: file, text: `used by ${holder}` }],
-    retryable: true,
-  });
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
 import type { ReportEvent } from '@machineadm/status/event.ts';
@@ -13,6 +15,7 @@ import {
   freshMachine,
   provisionWith,
   reported,
+  reports,
   waiting,
 } from '../../support/sink-faults.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -30,7 +33,7 @@ async function appeared(path: string): Promise<void> {
 inThrowAwayMachine(import.meta.filename, () => {
   beforeEach(async () => {
     await freshMachine();
-    for (const path of [RECEIVED, REPAIRED, '/tmp/hang', '/tmp/end']) rmSync(path, { force: true });
+    for (const path of [RECEIVED, REPAIRED, '/tmp/hang', '/tmp/end', '/tmp/locked']) rmSync(path, { force: true });
   });
 
   const eventsIn = (path: string): ReportEvent[] =>
@@ -91,6 +94,22 @@ inThrowAwayMachine(import.meta.filename, () => {
       ['started', 'started', 'concluded'].map((type) => [status.runId, type]),
     );
     assert.deepEqual(waiting(), {});
+  });
+
+  test('the deliverer of a run that takes long to end records what it delivered', async () => {
+    await provisionWith([exec(`[ -e ${REPAIRED} ] || exit 75; ${TAKE}`)], { deadline: '1s' });
+    await reported('Exec');
+    writeFileSync(REPAIRED, '');
+    // Longer than a deliverer waits while a run is active.
+    const run = spawn('flock', ['/run/machineadm/lock', 'sh', '-c', 'touch /tmp/locked; sleep 6']);
+    const ended = once(run, 'exit');
+    await appeared('/tmp/locked');
+    const flush = await flushed('--linger', '1m');
+    await ended;
+    assert.equal(flush.status, 0, flush.stdout + flush.stderr);
+    const told = reports().map(({ sink, state, pending }) => ({ sink, state, pending }));
+    assert.deepEqual(told, [{ sink: 'Exec', state: 'Delivered', pending: 0 }]);
+    assert.deepEqual(readdirSync(SPOOL), [], 'the settings are gone');
   });
 
   test('events whose settings are lost are not said to be delivered; a document brings the settings back', async () => {

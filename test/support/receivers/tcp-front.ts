@@ -60,10 +60,10 @@ export async function startTcpFront(
   return {
     port,
     async become(next) {
-      for (const socket of sockets) socket.destroy();
+      // What a sender that has gone meanwhile left in the queue of the kernel would be taken as if it came after this.
+      await close();
       fault = next;
-      if (next.kind === 'refuses') await close();
-      else if (server === undefined) await listen();
+      if (next.kind !== 'refuses') await listen();
     },
     [Symbol.asyncDispose]: close,
   };
