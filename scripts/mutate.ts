@@ -1,19 +1,19 @@
 /**
- * Changes the sources a little, one change at a time, and sees whether a unit test notices:
+ * Changes the sources a little, one change at a time, and sees whether a test notices:
  *
  *   npm run mutate -- src/steps/swap.ts          all mutants of named files, of a part of one (:12-30), or of directories
  *   npm run mutate -- --since HEAD~1             mutants of the lines that were changed since then
  *   npm run mutate -- --since-landed             the same since the commit that landed last
  *   npm run mutate -- --all --sample 250         as many of the whole project, the same each time (--seed)
  *   npm run mutate -- FILE --thorough            what survives is shown to every unit test that runs its place
+ *   npm run mutate -- FILE --integration         what survives is shown to integration tests that run its place, too
  *
  * Each mutant is loaded in place of its module, in memory, by the unit tests that run its place, the nearest first. On Linux as
  * root they run in a mount namespace of their own, where the root file system is read-only and /tmp empty: a mutant may
  * delete other files than its original. Exit status 1 when fewer than 85 % are killed; with --certain only when that cannot be the luck of the
  * sample. docs/mutation-tests.md tells more; `--generate` writes the result of a run there.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -21,8 +21,10 @@ import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { changedLines, landedLast } from './mutate/changed-lines.ts';
 import { Coverage } from './mutate/coverage.ts';
+import { IntegrationTests } from './mutate/integration.ts';
 import { type Mutant, mutantsOf, mutated } from './mutate/mutants.ts';
 import {
+  byUnitTests,
   isCertainlyBelow,
   MUTATION_TESTS,
   mutationTable,
@@ -30,6 +32,7 @@ import {
   scoreOf,
   withLastRun,
 } from './mutate/report.ts';
+import { TestRunner, TimeIsUp } from './mutate/run-tests.ts';
 import { sampleOf } from './mutate/sample.ts';
 import { TestsByImport } from './mutate/tests-by-import.ts';
 import { refusedByTypes } from './mutate/types.ts';
@@ -44,82 +47,8 @@ let mostCandidates = 40;
 /** Beyond these. */
 const MOST_AT_ONCE = 24;
 const SPARE_MS = 30_000;
-const LONGEST_MS = 600_000;
 
-/** What the whole run was allowed is over. */
-class TimeIsUp extends Error {}
-let deadline = Number.POSITIVE_INFINITY;
-
-/** The root file system is read-only, /tmp an empty one, and what a mutant starts ends with it. */
-const CAGE = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc', 'sh', '-c'];
-// A checkout below /tmp is held by the working directory, and put back: its name alone would be that of nothing.
-const CAGED = `mount -t tmpfs tmpfs /tmp &&
-  case "$PWD" in /tmp/*)
-    mkdir -p "$PWD" && mount --no-canonicalize --bind . "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" ;;
-  esac &&
-  mount -o remount,bind,ro / && exec "$0" "$@"`;
-
-interface Verdict {
-  readonly end: 'passed' | 'failed' | 'timeout';
-  readonly ms: number;
-  /** The test that failed. */
-  readonly by: string;
-}
-
-/** Whether namespaces can be made here. */
-function canCage(): boolean {
-  return process.getuid?.() === 0 && spawnSync('unshare', [...CAGE, CAGED, 'true']).status === 0;
-}
-
-async function runTests(
-  files: readonly string[],
-  mutant: Mutant | undefined,
-  limitMs: number,
-  coverageDirectory = '',
-): Promise<Verdict> {
-  const node = [
-    process.execPath,
-    ...['--test', '--test-isolation=none', `--test-reporter=${join(root, 'scripts/mutate/first-failure.ts')}`],
-    ...['--test-reporter-destination=stdout', ...files],
-  ];
-  // What a test starts of the project has the mutant, too, and prints nothing else than it would without.
-  // Run from a test, it would report to that one's runner.
-  const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
-  const environment = {
-    ...inherited,
-    MACHINEADM_MUTANT: mutant === undefined ? '' : JSON.stringify({ ...mutant, path: join(root, mutant.file) }),
-    NODE_V8_COVERAGE: coverageDirectory,
-    NODE_OPTIONS: `--disable-warning=ExperimentalWarning --import=${join(root, 'scripts/mutate/mutate-module.ts')}`,
-  };
-  // Without a mutant it runs as ever, and can leave its coverage.
-  const [program = '', ...args] = caged && mutant !== undefined ? ['unshare', ...CAGE, CAGED, ...node] : node;
-  const begun = performance.now();
-  const left = deadline - begun;
-  if (left <= 0) throw new TimeIsUp();
-  const child = spawn(program, args, {
-    cwd: root,
-    env: environment,
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: true,
-  });
-  let [output, isLate] = ['', false];
-  child.stdout.on('data', (data: Buffer) => {
-    output = (output + data.toString()).slice(-2_000);
-  });
-  const timer = setTimeout(
-    () => {
-      isLate = true;
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    },
-    Math.min(limitMs, left, LONGEST_MS),
-  );
-  const [status]: unknown[] = await once(child, 'close');
-  clearTimeout(timer);
-  if (isLate && performance.now() >= deadline) throw new TimeIsUp();
-  const by = relative(root, output.trim().split('\n').at(-1) ?? '');
-  return { end: isLate ? 'timeout' : status === 0 ? 'passed' : 'failed', ms: performance.now() - begun, by };
-}
-
+const runner = new TestRunner(root);
 /** One run of a test file without a mutant. */
 interface Baseline {
   readonly passes: boolean;
@@ -135,7 +64,8 @@ function baselineOf(test: string): Promise<Baseline> {
   if (known === undefined) {
     known = (async () => {
       await using directory = await mkdtempDisposable(join(tmpdir(), 'machineadm-coverage-'));
-      const { end, ms } = await runTests([test], undefined, 120_000, directory.path);
+      const environment = { NODE_V8_COVERAGE: directory.path };
+      const { end, ms } = await runner.run([test], { environment, limitMs: 120_000 });
       return { passes: end === 'passed', ms, coverage: Coverage.read(directory.path, root) };
     })();
     baselines.set(test, known);
@@ -150,7 +80,7 @@ async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome 
   let partMs = 0;
   const tryPart = async (): Promise<Outcome | undefined> => {
     if (part.length === 0) return undefined;
-    const { end, by } = await runTests(part, mutant, 5 * partMs + SPARE_MS);
+    const { end, by } = await runner.run(part, { mutant, cage: 'unit', limitMs: 5 * partMs + SPARE_MS });
     [part, partMs] = [[], 0];
     if (end === 'failed') return { mutant, status: 'Killed', by };
     return end === 'timeout' ? { mutant, status: 'Timeout', by: '' } : undefined;
@@ -223,6 +153,7 @@ async function main(): Promise<number> {
       'within-seconds': { type: 'string' },
       certain: { type: 'boolean', default: false },
       least: { type: 'string', default: String(LEAST_SCORE * 100) },
+      integration: { type: 'boolean', default: false },
       thorough: { type: 'boolean', default: false },
       generate: { type: 'boolean', default: false },
       summary: { type: 'string' },
@@ -231,7 +162,7 @@ async function main(): Promise<number> {
   const since = values['since-landed'] ? landedLast(root) : values.since;
   if (!values.all && since === undefined && positionals.length === 0) {
     console.error(
-      'usage: npm run mutate -- (--since REF | --since-landed | --all | FILE...) [--sample N] [--seed N] [--thorough] [--within-seconds N] [--certain] [--least PERCENT]',
+      'usage: npm run mutate -- (--since REF | --since-landed | --all | FILE...) [--sample N] [--seed N] [--thorough] [--integration] [--within-seconds N] [--certain] [--least PERCENT]',
     );
     return 2;
   }
@@ -254,7 +185,8 @@ async function main(): Promise<number> {
   if (values.thorough) mostCandidates = Number.POSITIVE_INFINITY;
   const size = values.sample === undefined ? possible.length : Number(values.sample);
   const drawn = sampleOf(possible, size, Number(values.seed));
-  if (values['within-seconds'] !== undefined) deadline = performance.now() + Number(values['within-seconds']) * 1_000;
+  if (values['within-seconds'] !== undefined)
+    runner.deadline = performance.now() + Number(values['within-seconds']) * 1_000;
   const programs = drawn.filter(isProgram);
   const refused = await refusedByTypes(root, programs);
   const chosen = programs.filter((mutant) => !refused.has(mutant));
@@ -264,11 +196,14 @@ async function main(): Promise<number> {
 
   const tests = new TestsByImport(root);
   const outcomes: Outcome[] = [];
+  const integration = values.integration ? new IntegrationTests(root, runner) : undefined;
   const waiting = [...chosen];
   const worker = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      const outcome = await judge(mutant, tests.of(mutant.file));
-      if (outcome === undefined) continue;
+      const ofUnitTests = await judge(mutant, tests.of(mutant.file));
+      if (ofUnitTests === undefined) continue;
+      const isLeft = ofUnitTests.status === 'Survived' || ofUnitTests.status === 'NoCoverage';
+      const outcome = (isLeft ? await integration?.judge(mutant) : undefined) ?? ofUnitTests;
       outcomes.push(outcome);
       const { file, line, mutator, start, end: to, replacement } = mutant;
       const text = readFileSync(join(root, file), 'utf8');
@@ -292,6 +227,7 @@ async function main(): Promise<number> {
     );
   if (outcomes.length === 0) return tell(true);
   console.log(`\n${mutationTable(outcomes)}`);
+  if (integration !== undefined) console.log(`unit tests alone: ${Math.round(scoreOf(byUnitTests(outcomes)) * 100)} %`);
   if (values.generate) {
     const page = join(root, MUTATION_TESTS);
     const { stdout } = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' });
@@ -307,7 +243,6 @@ function today(): string {
   return new Date().toISOString().slice(0, 10);
 }
 
-const caged = canCage();
 process.exitCode = await main().catch((error: unknown) => {
   console.error(`mutants: ${error instanceof Error ? error.message : String(error)}`);
   return 2;

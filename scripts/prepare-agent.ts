@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import type { Plugin } from 'esbuild';
 import { bundle, compileParts } from './build/bundle.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -12,9 +13,7 @@ const root = resolve(import.meta.dirname, '..');
  */
 export async function prepareAgent(): Promise<void> {
   process.env.NODE_COMPILE_CACHE = join(root, 'node_modules/.cache/compiled');
-  const agent = join(root, 'node_modules/.cache/agent/machineadm.cjs');
-  mkdirSync(dirname(agent), { recursive: true });
-  await bundle(join(root, 'src/main.ts'), agent, { commit: 'unknown' });
+  const agent = await bundleAgent('agent');
   await compileParts(process.execPath, agent, []);
   process.env.AGENT_UNDER_TEST = agent;
   // The translator is another program, and is not started often.
@@ -27,4 +26,12 @@ export async function prepareAgent(): Promise<void> {
     input: script,
     stdio: ['pipe', 'inherit', 'inherit'],
   });
+}
+
+/** Bundles the agent into a directory of that name, and gives the file that Node runs. `plugins` may change the sources. */
+export async function bundleAgent(name: string, plugins: readonly Plugin[] = []): Promise<string> {
+  const agent = join(root, 'node_modules/.cache', name, 'machineadm.cjs');
+  mkdirSync(dirname(agent), { recursive: true });
+  await bundle(join(root, 'src/main.ts'), agent, { commit: 'unknown' }, plugins);
+  return agent;
 }

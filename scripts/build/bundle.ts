@@ -23,9 +23,15 @@ export function partsOf(output: string): string {
 /**
  * Bundles an entry file and all it imports: `output` is a small CommonJS file that runs it (loader.cjs; Node 24 cannot embed
  * an ESM main), and what is imported together is a part in the directory `partsOf(output)`. `await import('./x.ts')` stays
- * lazy: the part is read when it is imported. Minified, because Node holds the text in memory.
+ * lazy: the part is read when it is imported. Minified, because Node holds the text in memory. Tests of the tests change the
+ * sources by plugins.
  */
-export async function bundle(entry: string, output: string, stamp: BuildStamp): Promise<Metafile> {
+export async function bundle(
+  entry: string,
+  output: string,
+  stamp: BuildStamp,
+  plugins: readonly Plugin[] = [],
+): Promise<Metafile> {
   const parts = partsOf(output);
   await rm(parts, { recursive: true, force: true });
   await mkdir(parts, { recursive: true });
@@ -45,7 +51,7 @@ export async function bundle(entry: string, output: string, stamp: BuildStamp): 
     metafile: true,
     logLevel: 'warning',
     define: { MACHINEADM_BUILD: JSON.stringify(stamp) },
-    plugins: [COMPRESSED_SCHEMAS],
+    plugins: [COMPRESSED_SCHEMAS, ...plugins],
   });
   const builtins: Record<string, readonly string[]> = {};
   for (const { path, text } of outputFiles) {

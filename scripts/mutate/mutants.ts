@@ -1,5 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { type Node, parse } from 'acorn';
+import { child, visit, word } from './syntax.ts';
 
 /** One small change of a source, as somebody might make by mistake. */
 export interface Mutant {
@@ -58,30 +59,6 @@ export function mutantsOf(file: string, text: string): readonly Mutant[] {
 /** The text with the change made. */
 export function mutated(text: string, { start, end, replacement }: Mutant): string {
   return text.slice(0, start) + replacement + text.slice(end);
-}
-
-/** A field of a node that is a node itself. */
-function child(node: Node, name: string): Node | undefined {
-  const value: unknown = Reflect.get(node, name);
-  return isNode(value) ? value : undefined;
-}
-
-function word(node: Node | undefined, name: string): string {
-  const value: unknown = node === undefined ? undefined : Reflect.get(node, name);
-  return typeof value === 'string' ? value : '';
-}
-
-function isNode(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
-}
-
-function visit(node: Node, parent: Node | undefined, see: (node: Node, parent: Node | undefined) => void): void {
-  see(node, parent);
-  // Names of modules are no values.
-  if (/^(Import|ExportAll)/.test(node.type) && node.type !== 'ImportExpression') return;
-  for (const value of Object.values(node)) {
-    for (const one of Array.isArray(value) ? value : [value]) if (isNode(one)) visit(one, node, see);
-  }
 }
 
 function changesOf(node: Node, parent: Node | undefined, text: string): readonly Change[] {

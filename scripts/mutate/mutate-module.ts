@@ -1,12 +1,13 @@
 /**
- * Loaded before the tests (`--import`): gives one module of the project with one change, in memory. No file is written, so
- * that nothing is left of a mutant, however its process ends.
+ * Loaded before the tests (`--import`): gives one module of the project with one change, or all with what records which of their
+ * blocks run, in memory. No file is written, so that nothing is left of a mutant, however its process ends.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
-import { pathToFileURL } from 'node:url';
+import { relative, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
-const { MACHINEADM_MUTANT = '' } = process.env;
+const { MACHINEADM_MUTANT = '', MACHINEADM_RAN = '' } = process.env;
 if (MACHINEADM_MUTANT !== '') {
   const mutant: { path: string; start: number; end: number; replacement: string } = JSON.parse(MACHINEADM_MUTANT);
   const url = pathToFileURL(mutant.path).href;
@@ -16,6 +17,18 @@ if (MACHINEADM_MUTANT !== '') {
       const text = readFileSync(mutant.path, 'utf8');
       const changed = text.slice(0, mutant.start) + mutant.replacement + text.slice(mutant.end);
       return { format: 'module', source: stripTypeScriptTypes(changed, { mode: 'strip' }), shortCircuit: true };
+    },
+  });
+}
+if (MACHINEADM_RAN !== '') {
+  const root = resolve(import.meta.dirname, '../..');
+  const { withProbes } = await import('./blocks.ts');
+  registerHooks({
+    load(wanted, context, nextLoad) {
+      const file = wanted.startsWith('file://') ? relative(root, fileURLToPath(wanted)) : '';
+      if (!/^(?:src|packages\/[^/]+\/src)\/.*\.ts$/.test(file)) return nextLoad(wanted, context);
+      const source = withProbes(file, readFileSync(fileURLToPath(wanted), 'utf8'));
+      return { format: 'module', source, shortCircuit: true };
     },
   });
 }

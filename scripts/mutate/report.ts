@@ -16,6 +16,13 @@ export function scoreOf(outcomes: readonly Outcome[]): number {
   return outcomes.length === 0 ? 1 : detected(outcomes) / outcomes.length;
 }
 
+/** What the unit tests alone make of the mutants. */
+export function byUnitTests(outcomes: readonly Outcome[]): readonly Outcome[] {
+  return outcomes.map((one) =>
+    /^test\/(?:integration|attacks)\//.test(one.by) ? { ...one, status: 'Survived', by: '' } : one,
+  );
+}
+
 function detected(outcomes: readonly Outcome[]): number {
   return outcomes.filter(({ status }) => status === 'Killed' || status === 'Timeout').length;
 }
