@@ -132,7 +132,8 @@ export class IntegrationTests {
 
   async #recordTest(test: string, agent: string, directory: string): Promise<void> {
     const environment = { AGENT_UNDER_TEST: agent, MACHINEADM_RAN: directory };
-    const { end, ms } = await this.#runner.run([test], { cage: 'integration', limitMs: LONGEST_MS, environment });
+    const options = { cage: 'integration', limitMs: LONGEST_MS } as const;
+    const { end, ms } = await this.#runner.run([test], { ...options, environment });
     const blocks = new Map<string, Set<number>>();
     for (const name of readdirSync(directory)) {
       for (const line of readFileSync(join(directory, name), 'utf8').split('\n')) {
@@ -141,9 +142,11 @@ export class IntegrationTests {
       }
       rmSync(join(directory, name));
     }
+    // The probes cost time, and hold a file open.
+    const passes = end === 'passed' || (await this.#runner.run([test], options)).end === 'passed';
     const record: RecordOfTest = {
       digest: this.#digest(test),
-      passes: end === 'passed',
+      passes,
       ms: Math.round(ms),
       sources: Object.fromEntries(
         [...blocks].map(([file, ran]) => [
@@ -155,7 +158,9 @@ export class IntegrationTests {
     this.#records.set(test, record);
     mkdirSync(dirname(this.#cacheOf(test)), { recursive: true });
     writeFileSync(this.#cacheOf(test), JSON.stringify(record));
-    console.log(`mutants: ${test} ${end} within ${Math.round(ms / 1000)} s, and runs ${blocks.size} sources`);
+    console.log(
+      `mutants: ${test} ${passes ? 'passes' : 'fails'} within ${Math.round(ms / 1000)} s, and runs ${blocks.size} sources`,
+    );
   }
 
   #cacheOf(test: string): string {

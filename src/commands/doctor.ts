@@ -144,7 +144,7 @@ export function looksAt(
   const isNode = model === undefined || kubernetes !== undefined;
   const hasRuntime = isNode || model.containerd !== undefined || model.images.required.length > 0;
   const isControlPlane = kubernetes !== undefined && kubernetes.role !== 'Worker';
-  const use = model === undefined ? 'worker' : isControlPlane ? 'controlPlane' : isNode ? 'worker' : 'host';
+  const use = isControlPlane ? 'controlPlane' : isNode ? 'worker' : 'host';
   const endpoint = parseEndpoint(kubernetes?.join?.discovery.endpoint ?? '');
   const bindPort = kubernetes?.controlPlane?.apiEndpoint?.bindPort ?? 6443;
   return {

@@ -161,7 +161,7 @@ export class MetadataService {
   ): Promise<MetadataAnswer> {
     const value = await this.#get(root + path, headers, signal);
     if (value !== undefined) return { value, known: [] };
-    const above = path.includes('/') ? path.slice(0, path.lastIndexOf('/') + 1) : '';
+    const above = path.slice(0, path.lastIndexOf('/') + 1);
     const listing = await this.#get(root + above, headers, signal);
     return { value: undefined, known: (listing ?? '').split('\n').filter((line) => line !== '') };
   }

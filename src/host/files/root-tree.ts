@@ -143,7 +143,7 @@ export class RootTree {
 
   #lstat(inside: string): Stats | undefined {
     if (this.#found.has(inside)) return this.#found.get(inside);
-    const found = attempt(() => lstatSync(join(this.#root, inside), { throwIfNoEntry: false }));
+    const found = attempt(() => lstatSync(join(this.#root, inside)));
     this.#found.set(inside, found);
     return found;
   }

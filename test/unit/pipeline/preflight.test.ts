@@ -6,8 +6,10 @@ import {
   type PreflightScope,
   preflight,
   refuseUnlessRoot,
+  requireAfter,
   requirements,
 } from '../../../src/pipeline/preflight.ts';
+import { StepFailure } from '../../../src/pipeline/runner.ts';
 import { EMPTY_RECORD, notChecked, type UnmetRequirement } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
@@ -196,4 +198,54 @@ describe('what hooks may still install', () => {
 test('anybody but root is NotPrivilegedUser', () => {
   assert.throws(() => refuseUnlessRoot(facts({ isRoot: false })), { reason: 'NotPrivilegedUser', exit: 'Refused' });
   refuseUnlessRoot(facts());
+});
+
+describe('after a step that may have installed what was missing', () => {
+  const HOOKS: FakeStep = { id: 'hooks-early', runsHooks: true };
+  const AGAIN = 'The hooks do not run again: correct them and run machineadm reset, or install it manually.';
+  /** What is missing after the step of this name. */
+  async function after(id: string, ...wishes: readonly FakeStep[]): Promise<unknown> {
+    const steps = fakeSteps(...wishes);
+    const scope = { ...asked(), facts: facts({ containerd: undefined, kubeadm: undefined }) };
+    try {
+      return await requireAfter(steps.find((step) => step.id === id) ?? assert.fail(id), steps, scope);
+    } catch (error) {
+      assert.ok(error instanceof StepFailure && error.error instanceof MachineadmError, String(error));
+      const { reason, message, remedy, exit } = error.error;
+      return { step: error.step, reason, message, remedy, exit };
+    }
+  }
+
+  test('nothing is missing that it brought', async () => {
+    assert.equal(await after('hooks-early', HOOKS, { id: 'a', preflight: async () => [] }), undefined);
+  });
+
+  test('the first step after it fails that still lacks something; hooks do not run again', async () => {
+    assert.deepEqual(await after('hooks-early', missing('z', KUBEADM), HOOKS, missing('a', KUBEADM)), {
+      step: 'a',
+      reason: 'KubeadmNotInstalled',
+      message: 'kubeadm is not installed (after the early hooks)',
+      remedy: `Install the packages. ${AGAIN}`,
+      exit: 'HostStepFailed',
+    });
+    const both = await after('hooks-early', HOOKS, missing('a', KUBEADM), missing('b', CONTAINERD));
+    assert.deepEqual(both, {
+      step: 'a',
+      reason: 'PreflightFailed',
+      message:
+        '2 requirements are not met (after the early hooks): kubeadm is not installed; containerd is not installed',
+      remedy: `Install the packages. ${AGAIN}`,
+      exit: 'HostStepFailed',
+    });
+  });
+
+  test('files may be written again: nothing is said of hooks', async () => {
+    assert.deepEqual(await after('files', { id: 'files' }, missing('a', CONTAINERD)), {
+      step: 'a',
+      reason: 'ContainerRuntimeMissing',
+      message: 'containerd is not installed (after the files)',
+      remedy: 'Install the packages.',
+      exit: 'HostStepFailed',
+    });
+  });
 });

@@ -52,7 +52,12 @@ function privateKeys(text: string, found: (start: number, end: number) => void):
 let allShapes: RegExp | undefined;
 
 function shapes(text: string, found: (start: number, end: number) => void): void {
-  allShapes ??= new RegExp(TOKEN_SHAPES.map(({ pattern }) => `(?:${pattern})`).join('|'), 'g');
+  allShapes ??= new RegExp(
+    Object.values(TOKEN_SHAPES)
+      .map((pattern) => `(?:${pattern})`)
+      .join('|'),
+    'g',
+  );
   for (const match of text.matchAll(allShapes)) found(match.index, match.index + match[0].length);
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { splitWords, startCommands, Unit } from '../../../../src/diagnosis/conformance/unit-files.ts';
+import { splitWords, startCommands, Unit, UnitFiles } from '../../../../src/diagnosis/conformance/unit-files.ts';
 import { BROKEN_IMAGES } from '../../../support/conformance/broken-images.ts';
 import { withImage } from '../../../support/conformance/image.ts';
 import { SOUND_IMAGES } from '../../../support/conformance/sound-images.ts';
@@ -83,4 +83,66 @@ describe('what is enabled is what systemctl says', { skip: !hasSystemctl && 'the
   }
 
   test('in several images', () => assert.ok(images.length > 10));
+});
+
+describe('the directories of units', () => {
+  // systemd.unit(5), "UNIT FILE LOAD PATH" of the system manager; generator output by systemd.generator(7).
+  const ORDER = [
+    '/etc/systemd/system.control',
+    '/run/systemd/system.control',
+    '/run/systemd/transient',
+    '/run/systemd/generator.early',
+    '/etc/systemd/system',
+    '/etc/systemd/system.attached',
+    '/run/systemd/system',
+    '/run/systemd/system.attached',
+    '/run/systemd/generator',
+    '/usr/local/lib/systemd/system',
+    '/usr/lib/systemd/system',
+    '/run/systemd/generator.late',
+  ];
+  const descriptionIn = (directories: readonly string[]): string | undefined => {
+    const files = directories.map((directory) => [`${directory}/sample.service`, `[Unit]\nDescription=${directory}\n`]);
+    return withImage('host', Object.fromEntries(files), undefined, ({ tree }) =>
+      new UnitFiles(tree).load('sample.service')?.last('Unit', 'Description'),
+    );
+  };
+
+  test('are searched in their order, and the first with the unit wins', () => {
+    for (const [index, directory] of ORDER.entries()) assert.equal(descriptionIn(ORDER.slice(index)), directory);
+  });
+});
+
+describe('what a boot starts', () => {
+  const enablementOf = (files: Parameters<typeof withImage>[1]) =>
+    withImage(
+      'host',
+      { '/usr/lib/systemd/system/sample.service': '[Service]\nExecStart=/x\n', ...files },
+      undefined,
+      ({ tree }) => new UnitFiles(tree).enablement('sample.service'),
+    );
+
+  for (const target of ['default.target', 'sysinit.target', 'basic.target', 'cloud-init.target'])
+    for (const folder of ['wants', 'requires', 'upholds'])
+      test(`is linked in ${target}.${folder}`, () => {
+        const link = { link: '/usr/lib/systemd/system/sample.service' };
+        assert.equal(enablementOf({ [`/etc/systemd/system/${target}.${folder}/sample.service`]: link }), 'enabled');
+      });
+
+  for (const setting of ['Wants', 'Requires', 'BindsTo', 'Upholds'])
+    test(`is named in ${setting}= of what is started`, () => {
+      const text = `[Unit]\n${setting}=sample.service\n`;
+      assert.equal(
+        enablementOf({ '/etc/systemd/system/basic.target.d/10.conf': '', '/etc/systemd/system/basic.target': text }),
+        'enabled',
+      );
+    });
+
+  test('is nothing that is only ordered after it, and nothing that is masked', () => {
+    assert.equal(enablementOf({ '/etc/systemd/system/basic.target': '[Unit]\nAfter=sample.service\n' }), 'disabled');
+    assert.equal(enablementOf({}), 'disabled');
+    assert.equal(enablementOf({ '/etc/systemd/system/sample.service': { link: '/dev/null' } }), 'masked');
+    assert.equal(enablementOf({ '/etc/systemd/system/sample.service': '' }), 'masked');
+    assert.equal(enablementOf({ '/usr/lib/systemd/system/sample.service': undefined }), 'missing');
+  });
 });

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { resolve as resolvePath } from 'node:path';
 import { describe, test } from 'node:test';
-import { environmentVariable, isRunning, parseProcessStat, readProcess } from '../../../../src/host/linux/processes.ts';
+import {
+  environmentVariable,
+  groupEnded,
+  isRunning,
+  parseProcessStat,
+  readProcess,
+  signalGroup,
+} from '../../../../src/host/linux/processes.ts';
+import { waitUntil } from '../../../support/wait-until.ts';
+
+const PROCESSES = resolvePath(import.meta.dirname, '../../../../src/host/linux/processes.ts');
 
 describe('processes in /proc', () => {
   test('a name with blanks and brackets does not shift the fields', () => {
@@ -28,5 +39,33 @@ describe('processes in /proc', () => {
     await ended;
     assert.equal(await readProcess(pid), undefined);
     assert.equal(await environmentVariable(pid, 'MARK'), undefined);
+  });
+
+  test('a group is signalled as long as it has members', {
+    skip: process.platform !== 'linux' && 'needs /proc',
+  }, async () => {
+    const child = spawn('sh', ['-c', 'sleep 60 & wait'], { detached: true, stdio: 'ignore' });
+    const group = child.pid ?? assert.fail('not started');
+    const ended = new Promise((resolve) => child.once('exit', (_, signal) => resolve(signal)));
+    assert.equal(await groupEnded(group, 0), false);
+    assert.equal(signalGroup(group, 'SIGTERM'), true);
+    assert.equal(await ended, 'SIGTERM');
+    assert.equal(await groupEnded(group, 10_000), true);
+    await waitUntil(() => !signalGroup(group, 'SIGKILL'), 'nothing is left of the group');
+  });
+
+  test('a signal that may not be sent is an error, not an empty group', {
+    skip: process.getuid?.() !== 0 && 'needs root',
+  }, async () => {
+    const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
+    try {
+      const script = `import { signalGroup } from ${JSON.stringify(PROCESSES)};
+        process.setgroups([]); process.setgid(65534); process.setuid(65534);
+        try { console.log(signalGroup(${child.pid}, 'SIGTERM')); } catch (error) { console.log(error.code); }`;
+      const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+      assert.equal(stdout, 'EPERM\n');
+    } finally {
+      child.kill();
+    }
   });
 });
