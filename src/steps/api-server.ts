@@ -3,7 +3,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { hasEffects } from '@machineadm/document/secret.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { member, strings } from '@machineadm/document/untyped.ts';
 import type { AskedNames } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { API_SERVER_MANIFEST, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
@@ -280,8 +280,4 @@ function notedBefore({ notes }: StepRecord): Noted | undefined {
       volumes: strings(member(names, 'volumes')),
     },
   };
-}
-
-function strings(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }

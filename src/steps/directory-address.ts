@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../host/network/directory.ts';
 import type { QueryHost } from '../host/seam/host.ts';
@@ -157,7 +158,7 @@ function notRegistered(
     summary: `The address of ${fqdn} could not be registered in the DNS of ${domain}: ${server} does not have it.`,
     remedy:
       'Allow secure dynamic updates of the zone, and make sure that no other computer owns the record. Or register the address in another way, without registerAddress.',
-    evidence: [{ source, text: said.trim().split('\n').at(-1) ?? '' }],
+    evidence: [{ source, text: lastLine(said) }],
     retryable: true,
   });
 }

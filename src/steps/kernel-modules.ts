@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { MODULES_FILE } from '@machineadm/document/ownership/paths.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import type { CommandResult, Host, QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
@@ -178,7 +179,7 @@ async function denied(host: QueryHost, module: string): Promise<MachineadmError 
 }
 
 function notLoaded(module: string, { status, stderr }: CommandResult): MachineadmError {
-  const said = stderr.trim().split('\n').at(-1) ?? '';
+  const said = lastLine(stderr);
   return new MachineadmError({
     reason: 'ModuleMissing',
     summary:

@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import { unescapeOctal } from '../host/files/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, Step, UnmetRequirement } from './step.ts';
@@ -152,7 +153,7 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
       summary: `Swap on ${payload.device} could not be turned off.`,
       remedy:
         'Free memory if it is in use (swapoff needs memory for what is swapped out); in a container, turn it off on the host.',
-      evidence: [{ source: `swapoff ${payload.device}`, text: result.stderr.trim().split('\n').at(-1) ?? '' }],
+      evidence: [{ source: `swapoff ${payload.device}`, text: lastLine(result.stderr) }],
     });
   },
 

@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { UserModel } from '@machineadm/document/model.ts';
 import { authorizedKeysPath, sudoersPath, usualHome } from '@machineadm/document/ownership/paths.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
@@ -118,7 +119,7 @@ export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
     const paths = homes.flatMap((home) => [`${home}/.ssh`, authorizedKeysPath(home)]);
     const args = ['-i', '--', ...paths];
     const { status, stderr } = await host.run({ program: 'restorecon', args, signal: execution.signal });
-    if (status !== 0) execution.warn(`restorecon: ${stderr.trim().split('\n').at(-1) ?? ''}`);
+    if (status !== 0) execution.warn(`restorecon: ${lastLine(stderr)}`);
   },
 };
 

@@ -14,6 +14,11 @@ export function oneLine(text: string): string {
   return printable(text.replace(CONTROL_SEQUENCES, '').replace(/\s+/g, ' '));
 }
 
+/** The last line of a program's output, which usually says why it failed. */
+export function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? '';
+}
+
 const ESC = String.fromCharCode(0x1b);
 const BEL = String.fromCharCode(0x07);
 const CSI = String.fromCharCode(0x9b);

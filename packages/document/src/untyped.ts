@@ -9,6 +9,16 @@ export function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** An untrusted value as a number; undefined for other types. */
+export function number(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** The strings in an untrusted list; none in a value of another type. */
+export function strings(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
 /** A string in nested untrusted objects, by its path. */
 export function stringAt(value: unknown, ...path: readonly string[]): string | undefined {
   return text(path.reduce<unknown>((object, name) => member(object, name), value));

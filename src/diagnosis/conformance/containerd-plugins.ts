@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path/posix';
-import { member } from '@machineadm/document/untyped.ts';
+import { member, strings } from '@machineadm/document/untyped.ts';
 import { parse } from 'smol-toml';
 import type { RootTree } from '../../host/files/root-tree.ts';
 import { startCommands, type Unit } from './unit-files.ts';
@@ -60,8 +60,4 @@ function matching(tree: RootTree, pattern: string): readonly string[] {
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
     .replaceAll('*', '.*');
   return tree.list(directory).flatMap((file) => (new RegExp(`^${name}$`).test(file) ? [join(directory, file)] : []));
-}
-
-function strings(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path/posix';
 import { utf8Text } from '@machineadm/document/decode.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { errnoOf } from '../files/file-error.ts';
@@ -104,7 +105,7 @@ async function decrypted(name: string, path: string, value: SecretValue, places:
   if (result === undefined)
     throw secretUnavailable(value, `the file ${path}`, 'it is encrypted and systemd-creds is missing');
   if (result.status !== 0) {
-    const why = redact(result.stderr).trim().split('\n').at(-1) ?? '';
+    const why = lastLine(redact(result.stderr));
     throw secretUnavailable(value, `the file ${path}`, `systemd-creds cannot decrypt it: ${why}`);
   }
   return result.stdout.replace(/\r?\n$/, '');

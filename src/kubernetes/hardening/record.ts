@@ -1,6 +1,6 @@
 import { CONTROL_IDS, HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, strings, text } from '@machineadm/document/untyped.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
@@ -16,8 +16,6 @@ export function recordText(hardening: HardeningModel): string {
 export async function readRecord(host: QueryHost): Promise<HardeningModel | undefined> {
   const content = checksummedJson(await host.readText(HARDENING_RECORD));
   if (content === undefined) return undefined;
-  const strings = (value: unknown): readonly string[] =>
-    Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
   const known: readonly string[] = CONTROL_IDS;
   const exceptions = member(content, 'exceptions');
   return {

@@ -1,4 +1,5 @@
 import type { ExecSinkModel } from '@machineadm/document/model.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import type { DeliveryResult, RemoteSink } from './remote-sink.ts';
@@ -47,8 +48,4 @@ function askedFor(line: string): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1) ?? '';
 }

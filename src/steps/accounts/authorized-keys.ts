@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { authorizedKeysPath } from '@machineadm/document/ownership/paths.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { FileError } from '../../host/files/file-error.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
@@ -115,7 +116,7 @@ export async function writeKeys(
       signal: execution.signal,
     });
     if (result.status === 0) return result;
-    const said = redact(result.stderr.trim().split('\n').at(-1) ?? '');
+    const said = redact(lastLine(result.stderr));
     throw notWritten(user, said, `Check that ${user.name} may write to ${user.home}: "namei -l ${user.home}/.ssh".`);
   };
   const { stdout } = await asUser(READ);

@@ -1,3 +1,4 @@
+import { lastLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Command, Host } from '../../host/seam/host.ts';
 import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';
@@ -42,13 +43,9 @@ export async function leaveDomain(
     const principal = `${computer}$@${domain.toUpperCase()}`;
     const ticket = await run({ program: 'kinit', args: ['-k', '-t', keytab, principal] });
     if (GONE.test(ticket.stderr)) return;
-    if (ticket.status !== 0) return stays(lastLine(ticket.stderr));
+    if (ticket.status !== 0) return stays(redact(lastLine(ticket.stderr)));
     const args = ['delete-computer', `--domain=${domain}`, `--login-ccache=${WORK_DIRECTORY}/tickets`, computer];
     const deleted = await run({ program: 'adcli', args });
-    if (deleted.status !== 0) stays(lastLine(deleted.stderr));
+    if (deleted.status !== 0) stays(redact(lastLine(deleted.stderr)));
   });
-}
-
-function lastLine(text: string): string {
-  return redact(text.trim().split('\n').at(-1) ?? '');
 }

@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
@@ -51,7 +52,7 @@ async function chosenController(host: QueryHost, network: DirectoryNetwork, doma
     remedy: "Check host.activeDirectory.domain, and that /etc/resolv.conf names the domain's own DNS servers.",
     evidence: [
       { source: 'DNS', text: `no SRV records of _ldap._tcp.dc._msdcs.${domain}` },
-      { source: 'adcli info', text: info.stderr.trim().split('\n').at(-1) ?? '' },
+      { source: 'adcli info', text: lastLine(info.stderr) },
     ],
   });
 }

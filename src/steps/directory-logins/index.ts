@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { membershipOf } from '../active-directory/membership.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
@@ -155,7 +156,7 @@ async function configurePam(host: Host, { program, args }: PamTool, signal: Abor
     reason: 'DirectoryLoginsNotConfigured',
     summary: `${program} could not put sssd into the stacks of PAM.`,
     remedy: 'Read its message in the evidence; on Debian, the package libpam-sss has the profile.',
-    evidence: [{ source: program, text: result.stderr.trim().split('\n').at(-1) ?? '' }],
+    evidence: [{ source: program, text: lastLine(result.stderr) }],
   });
 }
 

@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Command, Host } from '../../host/seam/host.ts';
 import type { Resource } from '../../host/seam/resource.ts';
@@ -30,7 +31,7 @@ export async function runOrFail(
 ): Promise<void> {
   const { status, stderr } = await host.run({ ...command, timeoutMs: COMMAND_TIMEOUT_MS, signal });
   if (status === 0) return;
-  const said = redact(stderr.trim().split('\n').at(-1) ?? '');
+  const said = redact(lastLine(stderr));
   throw new MachineadmError({
     reason: 'ResetFailed',
     summary: `${command.program} ended with status ${status}${said === '' ? '' : `: ${said}`}`,

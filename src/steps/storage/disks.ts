@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel } from '@machineadm/document/model.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change, Execution, Step, UnmetRequirement } from '../step.ts';
 import { type DiskDecision, type DiskFinding, decideDisk } from './decisions.ts';
@@ -295,8 +296,4 @@ function describeTable({ kind, partitions }: PartitionTable): string {
 
 function mebibytes(bytes: number): string {
   return `${Math.round(bytes / 2 ** 20)} MiB`;
-}
-
-function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1) ?? '';
 }

@@ -1,3 +1,4 @@
+import { member, number, text } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { printedJson } from './json-rows.ts';
 import type { PartitionTable } from './partition-layout.ts';
@@ -10,13 +11,13 @@ export async function readPartitionTable(host: QueryHost, path: string): Promise
 
 /** What `sfdisk --json` prints; undefined for a table of another kind (sun, sgi, bsd). */
 export function parsePartitionTable(stdout: string): PartitionTable | undefined {
-  const table = field(printedJson('sfdisk', stdout), 'partitiontable');
-  const kind = { gpt: 'gpt', dos: 'mbr' }[text(field(table, 'label')) ?? ''];
+  const table = member(printedJson('sfdisk', stdout), 'partitiontable');
+  const kind = { gpt: 'gpt', dos: 'mbr' }[text(member(table, 'label')) ?? ''];
   if (kind !== 'gpt' && kind !== 'mbr') return undefined;
   // Printed since util-linux 2.35; before, sectors are the 512 bytes that nearly all disks have.
-  const sectorBytes = number(field(table, 'sectorsize')) ?? 512;
-  const last = number(field(table, 'lastlba'));
-  const rows = field(table, 'partitions');
+  const sectorBytes = number(member(table, 'sectorsize')) ?? 512;
+  const last = number(member(table, 'lastlba'));
+  const rows = member(table, 'partitions');
   const partitions: readonly unknown[] = Array.isArray(rows) ? rows : [];
   return {
     kind,
@@ -24,25 +25,13 @@ export function parsePartitionTable(stdout: string): PartitionTable | undefined 
     // Behind the last usable sector lie the 33 of the second table.
     usableEndBytes: last === undefined ? undefined : (last + 1 + 33) * sectorBytes,
     partitions: partitions.map((row) => {
-      const type = text(field(row, 'type')) ?? '';
+      const type = text(member(row, 'type')) ?? '';
       return {
-        startBytes: (number(field(row, 'start')) ?? 0) * sectorBytes,
-        sizeBytes: (number(field(row, 'size')) ?? 0) * sectorBytes,
+        startBytes: (number(member(row, 'start')) ?? 0) * sectorBytes,
+        sizeBytes: (number(member(row, 'size')) ?? 0) * sectorBytes,
         type: kind === 'gpt' ? type.toUpperCase() : type.toLowerCase(),
-        label: text(field(row, 'name')),
+        label: text(member(row, 'name')),
       };
     }),
   };
-}
-
-function field(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-function number(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined;
 }

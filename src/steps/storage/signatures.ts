@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
 /** What the first thing that libblkid finds on a device says of itself. */
@@ -66,6 +67,6 @@ function unreadable(path: string, program: string, stderr: string): MachineadmEr
     reason: 'HostStepFailed',
     summary: `${path} could not be read to detect its contents.`,
     remedy: 'Check the kernel log ("journalctl -k") for errors of the disk, and that this machine may open the device.',
-    evidence: [{ source: program, text: stderr.trim().split('\n').at(-1) ?? '' }],
+    evidence: [{ source: program, text: lastLine(stderr) }],
   });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, number, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { logTail } from '../../host/services/log.ts';
 import {
@@ -59,7 +59,7 @@ export async function refuseExisting(
     password,
     filter: `(&(objectCategory=computer)(sAMAccountName=${computerName}$))`,
   });
-  const code = numberOf(member(answer, 'code'));
+  const code = number(member(answer, 'code'));
   if (code !== 0) {
     const detail = text(member(answer, 'detail')) ?? '';
     const evidence = detail === '' ? [] : [{ source: `LDAP ${controller.name}`, text: detail }];
@@ -187,7 +187,7 @@ async function repair(host: Host, user: string, password: string, signal: AbortS
 async function join(host: Host, desired: WindowsMembership, request: JoinRequest, signal: AbortSignal): Promise<void> {
   const { timeoutMs, credentials } = desired;
   const answer = await answered(host, JOIN_DOMAIN, { signal, timeoutMs, context: credentials.kind }, request);
-  const code = numberOf(member(answer, 'code'));
+  const code = number(member(answer, 'code'));
   if (code === 0) return;
   throw windowsJoinFailure('JoinDomainOrWorkgroup', code, credentials.kind, await netSetup(host));
 }
@@ -232,10 +232,6 @@ function codeOf(said: readonly string[], status: number): number | undefined {
   const printed = said.map((line) => /\b0x([0-9a-f]+)\b/i.exec(line)?.[1]).find((hex) => hex !== undefined);
   if (printed !== undefined) return Number.parseInt(printed, 16) & 0xffff;
   return status === 0 ? undefined : status;
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined;
 }
 
 function blobInvalid(what: string): MachineadmError {

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ProxyModel } from '@machineadm/document/model.ts';
 import { holdsCredentials } from '@machineadm/document/proxy-url.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, strings, text } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import {
@@ -167,10 +167,6 @@ function isOurs(line: string): boolean {
 
 function same(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((line, index) => line === b[index]);
-}
-
-function strings(value: unknown): readonly string[] {
-  return (Array.isArray(value) ? value : []).filter((item) => typeof item === 'string');
 }
 
 function wouldBeShown(key: 'http' | 'https'): MachineadmError {
