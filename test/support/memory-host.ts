@@ -286,6 +286,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       if (bytes === undefined) return undefined;
       return {
         size: bytes.length,
+        identity: `${path} ${tree.get(path)?.written}`,
         descriptor: -1,
         read: async (position, length) => bytes.slice(position, position + length),
         sha256: async () => createHash('sha256').update(bytes).digest('hex'),

@@ -33,10 +33,12 @@ export async function digestOf(file: FileHandle): Promise<string> {
 
 /** Takes over a file that was just opened. */
 export async function openedFile(file: FileHandle): Promise<OpenFile> {
-  const { size } = await file.stat();
+  const { dev, ino, size: bytes, mtimeNs, ctimeNs } = await file.stat({ bigint: true });
+  const size = Number(bytes);
   const read: OpenFile['read'] = (position, length) => readPiece(file, position, length);
   return {
     size,
+    identity: [dev, ino, size, mtimeNs, ctimeNs].join(' '),
     descriptor: file.fd,
     read,
     sha256: () => digestOf(file),

@@ -1,5 +1,6 @@
 import { hash as hashOf } from 'node:crypto';
 import {
+  accessSync,
   closeSync,
   constants,
   fstatSync,
@@ -8,8 +9,9 @@ import {
   readFileSync,
   readlinkSync,
   type Stats,
+  statSync,
 } from 'node:fs';
-import { access, type FileHandle, stat as followedStat, open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import { errnoOf, UnsafePath } from '../files/file-error.ts';
 import { digestOf, openedFile, readPiece, typeOf, unlessAbsent } from '../files/reading.ts';
@@ -151,15 +153,17 @@ function isOpenedByName(path: string): boolean {
 export async function which(program: string): Promise<string | undefined> {
   const candidates = program.includes('/') ? [program] : PATH_OF_ROOT.map((directory) => join(directory, program));
   for (const candidate of candidates) {
-    if (await isExecutable(candidate)) return candidate;
+    if (isExecutable(candidate)) return candidate;
   }
   return undefined;
 }
 
-async function isExecutable(path: string): Promise<boolean> {
+function isExecutable(path: string): boolean {
   try {
-    await access(path, constants.X_OK);
-    return (await followedStat(path)).isFile();
+    // A missing file is not thrown, as in `stat`.
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
+    accessSync(path, constants.X_OK);
+    return true;
   } catch {
     return false;
   }

@@ -114,6 +114,8 @@ export interface Host extends QueryHost {
 /** An open file of any size: its digest, its bytes and a command's input are of one file, even if its path gets another. */
 export interface OpenFile extends AsyncDisposable, AsyncIterable<Uint8Array> {
   readonly size: number;
+  /** Device, inode, size and times: the kernel changes it with every change of the file (stat(2), ctime). */
+  readonly identity: string;
   /** Positioned at the start of the file; reading does not move it. */
   readonly descriptor: number;
   /** At most `length` bytes from `position` on, fewer only at the end. */
