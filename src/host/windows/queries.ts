@@ -9,7 +9,6 @@ import { READ_SECURITY } from './security-scripts.ts';
 import { SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';
 import { READ_AUTHORITIES, READ_ENVIRONMENT, READ_TIME } from './system-scripts.ts';
 
-const SERVICE = /^[A-Za-z0-9_.$ -]+$/;
 const DOMAIN = '[A-Za-z0-9][A-Za-z0-9.-]*';
 
 /** Kubernetes' programs have the same query forms as on Linux. */
@@ -20,11 +19,6 @@ const SAME_AS_ON_LINUX: readonly string[] = ['containerd', 'kubeadm', 'kubelet',
  * states why it changes nothing where that is not obvious.
  */
 const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
-  // sc.exe: query, queryex and qc are read-only (learn.microsoft.com, "sc.exe query", "sc.exe qc").
-  'sc.exe': ['query', 'queryex', 'qc'].map((verb) => ({
-    words: [verb],
-    operands: { pattern: SERVICE, min: 1, max: 1 },
-  })),
   // nltest: /dsgetdc finds a domain controller; /sc_query prints the last state of the channel. /sc_verify may recreate
   // a broken channel, and /sc_reset always does: both are not queries.
   'nltest.exe': [

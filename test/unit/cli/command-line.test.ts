@@ -340,6 +340,61 @@ reporting:
     assert.match((await commandLine('explain', 'host.files.unpack.stripComponents')).stdout, /^ALLOWED:\n {4}\S/m);
   });
 
+  test('explain has these parts in this order', async () => {
+    assert.equal(
+      (await commandLine('explain', 'kubernetes.role')).stdout,
+      [
+        'KIND:       MachineBootstrap',
+        'VERSION:    machineadm.dev/v1alpha1',
+        '',
+        'FIELD:      kubernetes.role <string> -required-',
+        '',
+        'DESCRIPTION:',
+        '    InitControlPlane creates a cluster, JoinControlPlane adds a control plane',
+        '    machine to one, Worker adds any other machine.',
+        '',
+        'ALLOWED:',
+        '    InitControlPlane: Creates a cluster.',
+        '    JoinControlPlane: Adds a control plane machine to a cluster.',
+        '    Worker: Adds any other machine to a cluster.',
+        '',
+        'CHANGES:',
+        '    whether `kubeadm init` or `kubeadm join` runs',
+        '',
+        'EXAMPLE:',
+        '    role: Worker',
+        '',
+        'SINCE:',
+        '    0.1.0',
+        '',
+      ].join('\n'),
+    );
+    const headings = async (field: string) =>
+      (await commandLine('explain', field)).stdout.split('\n').flatMap((line) => /^([A-Z ]+):/.exec(line)?.[1] ?? []);
+    assert.deepEqual(await headings('host.users'), [
+      'KIND',
+      'VERSION',
+      'FIELD',
+      'DESCRIPTION',
+      'DEFAULT',
+      'CHANGES',
+      'PLATFORM',
+      'EXAMPLE',
+      'SINCE',
+      'FIELDS',
+    ]);
+    assert.deepEqual(await headings('kubernetes.timeouts.etcd'), [
+      'KIND',
+      'VERSION',
+      'FIELD',
+      'DESCRIPTION',
+      'CHANGES',
+      'KUBEADM',
+      'EXAMPLE',
+      'SINCE',
+    ]);
+  });
+
   test('version tells of itself without reading a document', async () => {
     const told = JSON.parse((await commandLine('version', '-o', 'json')).stdout);
     assert.deepEqual(Object.keys(told), ['apiVersion', 'kind', 'version', 'commit', 'node', 'documentVersions']);

@@ -97,6 +97,18 @@ describe('what the provider does wrong today is done right (or told)', () => {
     }
   });
 
+  test('the hash of a password in user data has either name that cloud-init reads; the first wins', async () => {
+    const hashOf = async (user: object): Promise<unknown> => {
+      const users = JSON.stringify([{ name: 'ada', ...user }]);
+      const text = `#cloud-config\nusers: ${users}\nruncmd: ["kubeadm init --config /k && echo success > /s"]\nwrite_files: [{path: /k, content: "kind: InitConfiguration"}]\n`;
+      const { documents } = await converting([text], VERSION);
+      return parse(documents[0]?.yaml ?? '').secrets?.['password-ada']?.value;
+    };
+    assert.equal(await hashOf({ hashed_passwd: '$6$a$b' }), '$6$a$b');
+    assert.equal(await hashOf({ hashed_passwd: '$6$a$b', passwd: '$6$c$d' }), '$6$c$d');
+    assert.equal(await hashOf({}), undefined);
+  });
+
   test('passwords of another kind than hashes are refused', async () => {
     for (const passwd of ['secret', '*!']) {
       const { conversion } = await converted({ users: [{ name: 'a', passwd }] });

@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { renderGoTemplate } from '@machineadm/convert/go-template/render.ts';
 import { sprigFunctions } from '@machineadm/convert/go-template/sprig.ts';
-import { GoTemplateError } from '@machineadm/convert/go-template/tokens.ts';
+import { GoTemplateError, unquoted } from '@machineadm/convert/go-template/tokens.ts';
 import { goValue } from '@machineadm/convert/go-template/values.ts';
 import * as re2js from 're2js';
+
+test('a string of Go has these escapes, and no others', () => {
+  assert.equal(unquoted('"\\a\\b\\f\\n\\r\\t\\v\\\\\\\'\\""'), '\x07\b\f\n\r\t\v\\\'"');
+  assert.equal(unquoted('"\\u00e9\\U0001F600"'), '\u00e9\u{1f600}');
+  for (const wrong of ['"\\d"', '"\\U00110000"']) assert.throws(() => unquoted(wrong), GoTemplateError);
+});
 
 /** As JSON has them: numbers are float64. */
 const DATA = {

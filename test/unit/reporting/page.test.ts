@@ -27,6 +27,18 @@ function markup(text: string): readonly string[] {
   return text.match(/<[^>]*>/g) ?? [];
 }
 
+const SECTIONS = [
+  'Evidence',
+  'Timeline',
+  'Steps and changes',
+  'Warnings',
+  'Checks of the machine',
+  'What another run would change',
+  'Conditions and reports',
+  'Machine',
+  'Files of this bundle',
+];
+
 const ATTACKS = [
   '<script>alert(1)</script>',
   '"><img src=x onerror=alert(1)>',
@@ -63,6 +75,19 @@ describe('the page of a run', () => {
       assert.equal(text, readFileSync(path, 'utf8'));
     });
   }
+
+  test('has no section of what a run has none of', () => {
+    const headings = (content: PageContent) =>
+      [...page(content).matchAll(/<h2[^>]*>([^<]*)</g)].map(([, text]) => text);
+    assert.deepEqual(headings({ ...WHOLE, status: FAILED }), SECTIONS);
+    const nothing = { steps: [], timeline: [], warnings: [], conditions: [], reports: [] };
+    const { verdict: _, ...rest } = WHOLE;
+    const { failure: _failure, ...succeeded } = FAILED;
+    assert.deepEqual(headings({ ...rest, status: { ...succeeded, ...nothing }, checks: [], plan: [], files: [] }), [
+      'What another run would change',
+      'Machine',
+    ]);
+  });
 
   test('has a policy that allows its own style sheet and nothing else', () => {
     const text = page(WHOLE);

@@ -32,15 +32,15 @@ test('words are held together by quotes and split by spaces', () => {
 });
 
 test('the variables of a command are those of the unit and of its files', () => {
-  const change = { '/etc/default/x': "# A=no\nA=one\nB='two words'\n" };
+  const change = { '/etc/default/x': "# A=no\nA=one\nB='two words'\nnoequals\n=empty\n" };
   withImage('host', change, undefined, ({ tree }) => {
     const text =
-      '[Service]\nEnvironment="C=three four" D=5\nEnvironmentFile=-/etc/default/x\nExecStart=-@/bin/x $A ${B} $C $MISSING x${D}\n';
+      '[Service]\nEnvironment="C=three four" D=5\nEnvironmentFile=-/etc/default/x\nExecStart=-@/bin/x $A ${B} $C $MISSING x${D} y${noequal}\n';
     assert.deepEqual(startCommands(tree, unit(text)), [
       {
         program: '/bin/x',
-        args: ['one', 'two words', 'three', 'four', 'x5'],
-        variables: ['A', 'B', 'C', 'MISSING', 'D'],
+        args: ['one', 'two words', 'three', 'four', 'x5', 'y'],
+        variables: ['A', 'B', 'C', 'MISSING', 'D', 'noequal'],
       },
     ]);
   });

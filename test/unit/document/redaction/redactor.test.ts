@@ -71,6 +71,19 @@ describe('a value that was learnt', () => {
     assert.equal(learnt('correct-horse').redact(text), text);
   });
 
+  test('is found in an encoding inside another one, between bytes that are no text', () => {
+    const inner = Buffer.from('a password: correct-horse-battery').toString('base64');
+    const around = (before: number, after: number): string =>
+      Buffer.concat([Buffer.alloc(before, 0x01), Buffer.from(inner), Buffer.alloc(after, 0x01)]).toString('base64');
+    for (const [before, after] of [
+      [0, 0],
+      [9, 0],
+      [0, 9],
+      [9, 9],
+    ] as const)
+      assert.match(learnt('correct-horse-battery').redact(around(before, after)), /\[redacted\]/, `${before} ${after}`);
+  });
+
   test('is learnt at any time', () => {
     const redactor = new Redactor();
     for (let count = 0; count < 40; count += 1) {

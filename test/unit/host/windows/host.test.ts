@@ -130,7 +130,6 @@ describe('the closed list of Windows', () => {
   for (const [program = '', ...args] of [
     script(READ_SECURITY),
     script(SERVICE_STATE),
-    ['sc.exe', 'query', 'kubelet'],
     ['nltest.exe', '/dsgetdc:corp.example.com', '/force'],
     ['w32tm.exe', '/query', '/source'],
     ['wevtutil.exe', 'qe', 'System', '/c:10', '/rd:true', '/f:text'],
@@ -146,7 +145,6 @@ describe('the closed list of Windows', () => {
     ['powershell.exe', '-Command', 'Get-Date'],
     ['powershell.exe', ...READ_SECURITY.args, '-Command', 'Remove-Item'],
     ['sc.exe', 'stop', 'kubelet'],
-    ['sc.exe', 'query', 'kubelet', 'x'],
     ['nltest.exe', '/sc_reset:corp.example.com'],
     ['nltest.exe', '/sc_verify:corp.example.com'],
     ['w32tm.exe', '/resync'],

@@ -311,6 +311,38 @@ describe('what a version cannot say is refused, never lost', () => {
     test(title, () => assert.deepEqual(refusals(wish, kubeadm), expected));
   }
 
+  test('names the version that has what is missing', () => {
+    const remedyOf = (wish: KubernetesOverrides, kubeadm: string): string => {
+      try {
+        render(wish, kubeadm);
+      } catch (error) {
+        if (error instanceof MachineadmError) return error.remedy;
+      }
+      return '';
+    };
+    const timeouts = 'kubernetes.timeouts';
+    assert.equal(
+      remedyOf({ timeouts: { etcdMs: 1000 } }, '1.31.4'),
+      `Use kubeadm 1.32 or newer, or remove ${timeouts}.etcd.`,
+    );
+    assert.equal(
+      remedyOf({ ...WORKER, timeouts: { kubeletMs: 1000, apiMs: 1000 } }, '1.30.0'),
+      `Use kubeadm 1.31 or newer, or remove ${timeouts}.kubelet. Use kubeadm 1.31 or newer, or remove ${timeouts}.api.`,
+    );
+    assert.equal(
+      remedyOf({ node: { imagePullPolicy: 'Never', imagePullSerial: false } }, '1.21.0'),
+      'Use kubeadm 1.22 or newer, or remove kubernetes.node.imagePullPolicy. Use kubeadm 1.31 or newer, or remove kubernetes.node.imagePullSerial.',
+    );
+    assert.equal(
+      remedyOf({ cluster: { encryptionAlgorithm: 'RSA-4096' } }, '1.30.0'),
+      'Use kubeadm 1.31 or newer, or choose another algorithm.',
+    );
+    assert.equal(
+      remedyOf({ cluster: { featureGates: { NodeLocalCRISocket: false } } }, '1.37.0'),
+      'Remove the gate NodeLocalCRISocket from the document.',
+    );
+  });
+
   test('a phase that the version does not have, with the names it has', () => {
     const wish: KubernetesOverrides = { kubeadm: { skipPhases: ['show-join-command', 'addon/flannel'] } };
     assert.deepEqual(refusals(wish, '1.25.0'), [
