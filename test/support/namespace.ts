@@ -124,10 +124,7 @@ function runInside(
         cases.some(({ outcome }) => outcome === 'failed'),
         `${run.stdout}\n${run.stderr}`,
       );
-    assert.ok(
-      cases.some(({ outcome }) => outcome === 'passed'),
-      `no test ran inside:\n${run.stdout}\n${run.stderr}`,
-    );
+    assert.ok(cases.length > 0, `no test ran inside:\n${run.stdout}\n${run.stderr}`);
   });
 }
 

@@ -35,6 +35,7 @@ test('the reporter of cases names each, with the suite it is in, and why it fail
       'skipped: is skipped',
       'failed: a suite whose before hook fails > is cancelled',
       'failed: a suite whose before hook fails',
+      'skipped: a suite that is skipped',
     ],
   );
   const [failed, skipped, cancelled] = cases.slice(2);
