@@ -29,7 +29,7 @@ export interface ResetRequest extends ResetWatch {
 /**
  * Removes what the runs of this machine created: the node, then files according to the journal, and finally the journal
  * itself, which is kept as journal.reset. An interrupted reset can be run again. Changes that cannot be attributed or
- * undone are kept: accounts, disks, images, effects of hooks.
+ * undone are kept: what users put into their homes, disks, images, effects of hooks.
  *
  * @returns the plan that was carried out; undefined when it was not confirmed
  * @throws MachineadmError `NoRun` where there is nothing to reset, `MountInTheWay`, `Locked`, `BootstrapperFailed`,

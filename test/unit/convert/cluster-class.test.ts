@@ -324,6 +324,25 @@ describe('patches of a ClusterClass, for the topology of a Cluster', () => {
     }
   });
 
+  test('are those of the class in the namespace that the Cluster names, which is its own by default', async () => {
+    const other = { metadata: { name: 'class', namespace: 'shared' } };
+    const classes = [
+      clusterClass([{ name: 'own', definitions: [definition('worker', [echo('own')])] }]),
+      { ...clusterClass([{ name: 'shared', definitions: [definition('worker', [echo('shared')])] }]), ...other },
+    ];
+    const inOwn = cluster();
+    const inShared = structuredClone(inOwn) as { spec: { topology: { classRef: object } } };
+    inShared.spec.topology.classRef = { name: 'class', namespace: 'shared' };
+    const by = async (given: object) => (await commands([given, ...classes])).found['worker Worker'];
+    assert.deepEqual(
+      [await by(inOwn), await by(inShared)],
+      [
+        ['a', 'b', 'own'],
+        ['a', 'b', 'shared'],
+      ],
+    );
+  });
+
   test('never print what a variable holds', async () => {
     const patches = [
       ...patch(echo('{{ .password.x }}')),

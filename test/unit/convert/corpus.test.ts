@@ -76,7 +76,7 @@ function clusterOf({ apiVersion, metadata, spec }: Tree, version: string): Tree 
   return {
     apiVersion,
     kind: 'Cluster',
-    metadata: { name: 'c', namespace: 'clusters' },
+    metadata: { name: 'c', namespace: metadata.namespace ?? 'clusters' },
     spec: {
       controlPlaneEndpoint: { host: 'api.example', port: 6443 },
       topology: {

@@ -39,9 +39,18 @@ export function classesNaming(template: InputObject, objects: readonly InputObje
 export function usesOf(template: InputObject, objects: readonly InputObject[]): readonly TopologyUse[] {
   return classesNaming(template, objects).flatMap(({ clusterClass }) =>
     objects
-      .filter(({ kind, value }) => kind === 'Cluster' && classNameOf(value) === clusterClass.name)
+      .filter((object) => object.kind === 'Cluster' && isOfClass(object, clusterClass))
       .flatMap((cluster) => usesIn(template, clusterClass, cluster)),
   );
+}
+
+/** A Cluster's class is in its own namespace, unless it names another (cluster-api api/core/v1beta2/cluster_types.go). */
+function isOfClass({ value, namespace }: InputObject, clusterClass: InputObject): boolean {
+  if (classNameOf(value) !== clusterClass.name) return false;
+  const wanted = classNamespaceOf(value) ?? namespace;
+  // One that the input does not say may be any: the command that applies it decides.
+  const isOpen = [wanted, clusterClass.namespace].some((name) => name === undefined || name.includes('$'));
+  return isOpen || wanted === clusterClass.namespace;
 }
 
 function usesIn(template: InputObject, clusterClass: InputObject, cluster: InputObject): readonly TopologyUse[] {
@@ -96,6 +105,12 @@ function referenceOf(part: unknown): unknown {
 function bootstrapOf(part: unknown): unknown {
   const below = at(part, 'template');
   return referenceOf(at(isMap(below) ? below : part, 'bootstrap'));
+}
+
+/** undefined: that of the Cluster. */
+export function classNamespaceOf(cluster: unknown): string | undefined {
+  const topology = at(cluster, 'spec', 'topology');
+  return text(at(topology, 'classNamespace')) ?? text(at(topology, 'classRef', 'namespace'));
 }
 
 export function classNameOf(cluster: unknown): string | undefined {

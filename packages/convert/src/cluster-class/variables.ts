@@ -1,7 +1,7 @@
 import { Opaque } from '../go-template/values.ts';
 import { at, isMap, items, text, texts } from '../map.ts';
 import { PatchError } from './json-patch.ts';
-import { classNameOf, type TopologyUse } from './topology.ts';
+import { classNameOf, classNamespaceOf, type TopologyUse } from './topology.ts';
 
 /** The variables of a patch by name, `builtin` among them. */
 export type Variables = Readonly<Record<string, unknown>>;
@@ -100,8 +100,7 @@ function builtinOf(use: TopologyUse): unknown {
         version,
         class: classNameOf(cluster.value),
         classNamespace:
-          at(topology, 'classNamespace') ??
-          at(topology, 'classRef', 'namespace') ??
+          classNamespaceOf(cluster.value) ??
           clusterClass.namespace ??
           new Opaque('the ClusterClass of the input has no namespace'),
       },
