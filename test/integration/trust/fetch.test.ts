@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type DirectoryWish, signDirectory } from '../../../scripts/release.ts';
 import { placeVerified } from '../../../src/host/files/release-files.ts';
@@ -504,6 +504,10 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
         'kubernetes.tar',
       ];
       assert.deepEqual(readdirSync(join(where, 'images')).sort(), names);
+      // Each is reported once, though the list names directory.json, too.
+      const again = await agent(['fetch', 'images/', '--from', scratch, '-o', 'json', ...words(to())]);
+      const reported: { files: readonly { path: string }[] } = JSON.parse(again.stdout);
+      assert.deepEqual(reported.files.map(({ path }) => basename(path)).sort(), names);
       const next = await agent(['fetch', 'images/kubernetes.tar', '--from', where, ...words(to())]);
       assert.equal(next.status, 0, next.stderr);
     });

@@ -104,6 +104,20 @@ describe('role and version come from the object that creates the machines', () =
     assert.ok(codesOf(conversion, 'note').includes('WithoutEffect'));
   });
 
+  test('machines of a MachineDeployment are no control plane, whatever their configuration says', async () => {
+    const objects = [
+      CLUSTER,
+      template('a', { joinConfiguration: { controlPlane: {} } }),
+      workers('MachineDeployment', 'md', 'a', 'v1.32.11'),
+    ];
+    const { conversion, found } = await roles(objects);
+    assert.deepEqual([found, codesOf(conversion, 'error')], [[], ['RoleUnclear']]);
+    assert.match(
+      conversion.decisions.find(({ code }) => code === 'RoleUnclear')?.message ?? '',
+      /its machines are workers, and joinConfiguration\.controlPlane is set/,
+    );
+  });
+
   test('--role picks documents, and never makes a control plane of a worker', async () => {
     const worker = template('a', { joinConfiguration: {} });
     const objects = [CLUSTER, CONTROL_PLANE_OBJECT, worker];

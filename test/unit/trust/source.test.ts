@@ -147,6 +147,7 @@ describe('a file of a release', () => {
         await assert.rejects(textOf(source, 'none'), {
           reason: 'ReleaseUnavailable',
           message: /: there is no such file$/,
+          retryable: false,
         });
       }
     } finally {

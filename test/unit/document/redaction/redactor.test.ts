@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { KnownValues } from '@machineadm/document/redaction/known-values.ts';
 import { Redactor } from '@machineadm/document/redaction/redactor.ts';
 import { attack } from '../../../support/attacks.ts';
 import { ENCODINGS } from '../../../support/encodings.ts';
@@ -80,8 +81,11 @@ describe('a value that was learnt', () => {
       [9, 0],
       [0, 9],
       [9, 9],
-    ] as const)
-      assert.match(learnt('correct-horse-battery').redact(around(before, after)), /\[redacted\]/, `${before} ${after}`);
+    ] as const) {
+      const known = new KnownValues();
+      known.learn('correct-horse-battery');
+      assert.equal(known.find(Buffer.from(around(before, after))).length, 1, `${before} ${after}`);
+    }
   });
 
   test('is learnt at any time', () => {
