@@ -190,8 +190,10 @@ describe('the sink', () => {
       const env = { PATH: '${machine.directory}:' + process.env.PATH };
       const shell = new LoggerShell({ run: (command) => runCommand({ ...command, env }) });
       await shell.log('--journald', 'MESSAGE=a\\n', new AbortController().signal);
-      setInterval(() => {}, 1000);`;
-    const agent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
+      process.stdin.resume();`;
+    const agent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
     await waitUntil(() => machine.shells().length === 1, 'an entry is written');
     assert.ok(!machine.shells().every(isGone));
     agent.kill('SIGKILL');
