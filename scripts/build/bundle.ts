@@ -101,15 +101,21 @@ const NOT_ASCII = /[^\0-\x7f]/g;
 
 /**
  * Saves what V8 compiles of each part beside it (`NAME.cache`), for this very Node under these flags of V8: a command starts
- * in a third of the time.
+ * in a third of the time. `planned` is a document that is planned, too: what that compiles depends on the machine.
  */
-export async function compileParts(node: string, output: string, flags: readonly string[]): Promise<void> {
+export async function compileParts(
+  node: string,
+  output: string,
+  flags: readonly string[],
+  planned?: string,
+): Promise<void> {
   await using documents = await mkdtempDisposable(join(tmpdir(), 'machineadm-compile-'));
   for (const [name, role] of [
     ['init.yaml', 'InitControlPlane'],
     ['worker.yaml', 'Worker'],
   ] as const)
     await writeFile(join(documents.path, name), exampleDocument(role), { mode: 0o600 });
+  if (planned !== undefined) await writeFile(join(documents.path, 'planned.yaml'), planned, { mode: 0o600 });
   const script = join(import.meta.dirname, 'code-cache.ts');
   await run(
     node,
