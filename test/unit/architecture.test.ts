@@ -100,7 +100,7 @@ const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
 
 /** Modules of Node and packages that reach files, other processes or the network. */
 const TOUCHES_THE_MACHINE =
-  /^(node:)?(fs|net|dns|http|http2|https|tls|dgram|child_process|cluster|worker_threads)(\/|$)|^(undici|systeminformation|@nats-io)(\/|$)/;
+  /^(node:)?(fs|net|dns|http|http2|https|tls|dgram|child_process|cluster|worker_threads)(\/|$)|^(execa|undici|systeminformation|@nats-io)(\/|$)/;
 
 /** Who reaches them without `src/host/`, and why. */
 const OUTSIDE_OF_THE_HOST: Readonly<Record<string, string>> = {

@@ -1,9 +1,6 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { constants } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { errnoOf } from '../files/file-error.ts';
 import { ChildStreams } from '../processes/child-streams.ts';
 import { commandAborted, moreDescriptors } from '../processes/commands.ts';
 import { commandKilled } from '../processes/killed.ts';
@@ -48,8 +45,10 @@ export const runningSupervised = new Set<number>();
 export async function runCommand(command: Command, runId?: string): Promise<CommandResult> {
   if (command.signal?.aborted) throw commandAborted(command, command.signal);
   const program = await which(command.program);
-  if (program === undefined) throw notStarted(command.program);
+  if (program === undefined) throw notStarted(command.program, 'it is not installed');
 
+  // Loaded with the first command: saves 18 ms in `validate` and `version`.
+  const { execa } = await import('execa');
   const { input } = command;
   await using text = typeof input === 'string' ? await anonymousFile(input) : undefined;
   const file = typeof input === 'object' && 'descriptor' in input ? input.descriptor : text?.fd;
@@ -57,18 +56,28 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
   // The command may mount, unmount or rename: cached directories become invalid, and our descriptors must not keep a
   // file system busy.
   dropKeptDirectories();
-  const child = spawned(program, command, {
+  const child = execa(program, [...command.args], {
     argv0: command.program,
     ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
     env: cleanEnvironment({
       ...command.env,
       ...(command.supervised && runId !== undefined ? { [RUN_MARK]: runId } : {}),
     }),
+    extendEnv: false,
     detached: true,
-    stdio: [file ?? (input === undefined ? 'ignore' : 'pipe'), 'pipe', 'pipe', ...moreDescriptors(command)],
+    cleanup: false,
+    reject: false,
+    // Output is buffered and split into lines here, because execa's limit would kill the child.
+    buffer: false,
+    encoding: 'buffer',
+    // execa's types cover the descriptors 3 to 9 only; its code accepts any (lib/stdio/handle.js).
+    stdio: [
+      (file as 3 | undefined) ?? (input === undefined ? 'ignore' : 'pipe'),
+      'pipe',
+      'pipe',
+      ...moreDescriptors(command),
+    ],
   });
-  // The child's end tells more than a broken pipe to it.
-  for (const stream of child.stdio) stream?.on('error', () => {});
   const run = new Supervision(command, child.pid);
   const { streams } = run;
   const stdout = streams.collect(child.stdout, 'stdout');
@@ -77,22 +86,22 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
   if (child.stdin !== null && typeof input === 'object') void streams.feed(child.stdin, input);
   run.watch();
 
-  child.once('exit', () => {
+  child.nodeChildProcess.once('exit', () => {
     run.exited();
     void run.stopReading(child.stdio.slice(1));
   });
-  await once(child, 'close')
-    .catch((error: unknown) => Promise.reject(notStarted(command.program, error)))
-    .finally(() => run.end());
+  const result = await child;
+  await run.end();
 
-  const { exitCode, signalCode: signal } = child;
+  if (child.pid === undefined) throw notStarted(command.program, result.code ?? 'unknown cause', result.cause);
   const outOfMemory = outOfMemorySince(memory);
-  if (command.supervised === true && signal !== null && !run.timedOut) {
-    if (STOP_SIGNALS.has(signal)) await sleep(OWN_SIGNAL_MS, undefined, { signal: command.signal }).catch(() => {});
+  if (command.supervised === true && result.signal !== undefined && !run.timedOut) {
+    if (STOP_SIGNALS.has(result.signal))
+      await sleep(OWN_SIGNAL_MS, undefined, { signal: command.signal }).catch(() => {});
     if (command.signal?.aborted) throw commandAborted(command, command.signal);
-    throw commandKilled(command.program, { signal, outOfMemory });
+    throw commandKilled(command.program, { signal: result.signal, outOfMemory });
   }
-  const exitStatus = exitCode ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+  const exitStatus = result.exitCode ?? 128 + (result.signal === undefined ? 0 : constants.signals[result.signal]);
   return {
     status: run.timedOut && exitStatus === 0 ? TIMED_OUT_STATUS : exitStatus,
     stdout: stdout.text(),
@@ -100,15 +109,6 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
     timedOut: run.timedOut,
     ...(outOfMemory === undefined ? {} : { outOfMemory }),
   };
-}
-
-/** Throws `HostStepFailed` for what the kernel refuses at once, such as too many arguments. */
-function spawned(program: string, { args, program: name }: Command, options: SpawnOptions): ChildProcess {
-  try {
-    return spawn(program, args, options);
-  } catch (error) {
-    throw notStarted(name, error);
-  }
 }
 
 /** The state of one running command. */
@@ -185,8 +185,7 @@ async function endGroup(group: number): Promise<void> {
   await groupEnded(group, END_GRACE_MS);
 }
 
-function notStarted(program: string, cause?: unknown): MachineadmError {
-  const why = cause === undefined ? 'it is not installed' : (errnoOf(cause) ?? 'unknown cause');
+function notStarted(program: string, why: string, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${program} could not be started: ${why}`,
