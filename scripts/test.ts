@@ -28,7 +28,6 @@ import * as z from 'zod';
 import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
 import { readOptions } from './options.ts';
 import { prepareAgent } from './prepare-agent.ts';
-import type { TestCase } from './test-cases.ts';
 import { tellMissingPrograms } from './test-packages.ts';
 import { cpuSeconds } from './test-summary.ts';
 
@@ -66,8 +65,15 @@ const LONG = [
   'test/integration/build.test.ts',
 ];
 
-const Counts = z.object({ passed: z.int(), failed: z.int(), skipped: z.int(), cpuSeconds: z.number() });
-type Counts = z.infer<typeof Counts>;
+/** What a room or a check came to: see `TestCounts`. */
+const Outcome = z.object({
+  passed: z.int(),
+  failed: z.int(),
+  skipped: z.int(),
+  cpuSeconds: z.number(),
+  failures: z.array(z.object({ name: z.string(), because: z.string().optional() })),
+});
+type Outcome = z.infer<typeof Outcome>;
 
 /** Test files that share a process. */
 interface Room {
@@ -105,9 +111,6 @@ const BINARY: Check = { name: 'the binary', command: ['../scripts/build.ts'] };
 
 /** A room, or a check, that ran. */
 type Ran = Outcome & { readonly name: string; readonly seconds: number };
-
-/** What a room or a check came to. */
-type Outcome = Counts & { readonly failures: readonly TestCase[] };
 
 /** Whether its output comes as it is written, or at its end: for one that runs beside another. */
 type Output = 'live' | 'after';
@@ -192,7 +195,7 @@ async function runRooms(
 /** One `node --test`. */
 async function runTests({ files, env }: Room, output: Output): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-test-'));
-  const [report, cases] = [join(directory, 'summary.json'), join(directory, 'cases')];
+  const report = join(directory, 'summary.json');
   try {
     const status = await runNode(
       [
@@ -202,8 +205,6 @@ async function runTests({ files, env }: Room, output: Output): Promise<Outcome> 
         '--test-reporter-destination=stdout',
         `--test-reporter=${join(root, 'scripts/test-summary.ts')}`,
         `--test-reporter-destination=${report}`,
-        `--test-reporter=${join(root, 'scripts/test-cases.ts')}`,
-        `--test-reporter-destination=${cases}`,
         ...files,
       ],
       output,
@@ -211,21 +212,11 @@ async function runTests({ files, env }: Room, output: Output): Promise<Outcome> 
     );
     // A run that failed outside of any test (a file that could not be loaded, a crash) is a failure too.
     const found = existsSync(report) ? readFileSync(report, 'utf8') : '';
-    const counts = found === '' ? NOTHING : Counts.parse(JSON.parse(found));
-    const failed = status !== 0 && counts.failed === 0 ? 1 : counts.failed;
-    return { ...counts, failed, failures: failuresIn(cases) };
+    const outcome = found === '' ? NOTHING : Outcome.parse(JSON.parse(found));
+    return { ...outcome, failed: status !== 0 && outcome.failed === 0 ? 1 : outcome.failed };
   } finally {
     rmSync(directory, { recursive: true });
   }
-}
-
-function failuresIn(cases: string): readonly TestCase[] {
-  if (!existsSync(cases)) return [];
-  const lines = readFileSync(cases, 'utf8').split('\n');
-  return lines
-    .filter((line) => line !== '')
-    .map((line): TestCase => JSON.parse(line))
-    .filter(({ outcome }) => outcome === 'failed');
 }
 
 async function runCheck({ name, command: [script, ...args], env }: Check, output: Output): Promise<Outcome> {
@@ -324,7 +315,7 @@ async function main(): Promise<number> {
   if (parts.includes('attacks')) all.push(...(await runAttacks(values.generate)));
   if (parts.includes('e2e')) all.push(...(await runEndToEnd()));
 
-  const sum = (key: keyof Counts): number => all.reduce((total, counts) => total + counts[key], 0);
+  const sum = (key: 'passed' | 'failed' | 'skipped'): number => all.reduce((total, counts) => total + counts[key], 0);
   const total = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
   if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(total)}\n`);
   tellLeftovers(lay);

@@ -17,8 +17,12 @@ function reported(reporter: string): { readonly stdout: string; readonly status:
 
 test('the summary reporter counts cancelled tests as failed and skipped ones as neither', () => {
   const { stdout, status } = reported('test-summary.ts');
-  const { cpuSeconds, ...counts } = JSON.parse(stdout);
+  const { cpuSeconds, failures, ...counts } = JSON.parse(stdout);
   assert.deepEqual(counts, { passed: 2, failed: 2, skipped: 1 });
+  assert.deepEqual(
+    failures.map(({ name }: TestCase) => name),
+    ['fails', 'a suite whose before hook fails > is cancelled', 'a suite whose before hook fails'],
+  );
   assert.equal(cpuSeconds > 0, process.platform === 'linux');
   assert.equal(status, 1);
 });
