@@ -150,8 +150,9 @@ export class Domain implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#samba.kill('SIGKILL');
+    // First: the kernel removes it with the network namespace of its other end, some time after that process.
     sh('ip link delete dc0');
+    this.#samba.kill('SIGKILL');
   }
 }
 
