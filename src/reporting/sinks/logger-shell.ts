@@ -4,16 +4,15 @@ import type { Host } from '../../host/seam/host.ts';
 
 /**
  * Reads the options of logger(1) in a line, and the lines of an entry until an empty one. Prints the status of that
- * logger behind a "=". Ends with its input, and so also when the agent is killed.
+ * logger behind a "=". Ends with its input, and so also when the agent is killed. A pipe and no here-document: for that,
+ * some shells write a file, which a full disk does not take.
  */
 const SCRIPT = `while IFS= read -r options && IFS= read -r entry; do
   while IFS= read -r line && [ -n "$line" ]; do
     entry="$entry
 $line"
   done
-  logger $options 2>&1 <<MACHINEADM_END
-$entry
-MACHINEADM_END
+  printf '%s\\n' "$entry" | logger $options 2>&1
   echo "=$?"
 done`;
 

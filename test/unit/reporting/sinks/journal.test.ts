@@ -89,10 +89,10 @@ describe('the sink', () => {
   test('passes on what a shell could take for its own', async () => {
     using machine = loggerMachine(SOCKET);
     const sink = journalSink(machine);
-    const message = `$(touch /tmp/x) \`id\` $HOME \\n "'  =0 MACHINEADM_END * \t`;
+    const message = `$(touch /tmp/x) \`id\` $HOME \\n "'  =0 %s %n * \t`;
     const event: RunEvent = {
       kind: 'warning',
-      message: `${message}\nMACHINEADM_END\n${message}`,
+      message: `${message}\n%d\n${message}`,
       status: statusAfter(),
     };
     await sink.deliver(event, signal);
