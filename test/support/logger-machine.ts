@@ -31,7 +31,7 @@ export function loggerMachine(files: NonNullable<MemoryMachine['files']>): Logge
   writeFileSync(behaviour, 'exit 0');
   writeFileSync(
     join(directory, 'logger'),
-    `#!/bin/sh\ncall=${calls}/$$\necho "$PPID" > "$call.shell"\necho "$*" > "$call.args"\ncat > "$call.input"\ndate +%s%N > "$call.time"\n. ${behaviour}\n`,
+    `#!/bin/sh\nulimit -S -f unlimited\ncall=${calls}/$$\necho "$PPID" > "$call.shell"\necho "$*" > "$call.args"\ncat > "$call.input"\ndate +%s%N > "$call.time"\n. ${behaviour}\n`,
   );
   chmodSync(join(directory, 'logger'), 0o755);
   const ended = (kind: string): string[] =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { journalEntry, MESSAGE_IDS } from '@machineadm/status/journal-entry.ts';
@@ -95,6 +95,17 @@ describe('the sink', () => {
       message: `${message}\n%d\n${message}`,
       status: statusAfter(),
     };
+    await sink.deliver(event, signal);
+    assert.deepEqual(machine.logged(), [{ args: '--journald', input: journalEntry(event) }]);
+    await sink.close(signal);
+  });
+
+  test('passes on a long entry with a shell that may write no file, as on a full disk', async () => {
+    using machine = loggerMachine(SOCKET);
+    const program = join(machine.directory, 'sh');
+    writeFileSync(program, `#!/bin/bash\nulimit -S -f 0\ntrap '' XFSZ\nexec bash "$@"\n`, { mode: 0o755 });
+    const sink = journalSink({ stat: machine.stat, run: (command) => machine.run({ ...command, program }) });
+    const event: RunEvent = { kind: 'warning', message: 'long '.repeat(20_000), status: statusAfter() };
     await sink.deliver(event, signal);
     assert.deepEqual(machine.logged(), [{ args: '--journald', input: journalEntry(event) }]);
     await sink.close(signal);
