@@ -22,7 +22,7 @@ import { parseArgs } from 'node:util';
 import { changedLines, landedLast } from './mutate/changed-lines.ts';
 import { Coverage } from './mutate/coverage.ts';
 import { IntegrationTests } from './mutate/integration.ts';
-import { type Mutant, mutantsOf, mutated } from './mutate/mutants.ts';
+import { type Mutant, mutantsOf, mutated, placeOf } from './mutate/mutants.ts';
 import {
   byUnitTests,
   isCertainlyBelow,
@@ -88,7 +88,7 @@ async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome 
   let shown = 0;
   for (const test of tests.slice(0, mostCandidates)) {
     const { passes, ms, coverage } = await baselineOf(test);
-    if (!coverage.has(mutant.file, mutant.start)) continue;
+    if (!coverage.has(mutant.file, placeOf(mutant))) continue;
     isRun = true;
     if (!passes) {
       isWhole = false;

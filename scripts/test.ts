@@ -1,9 +1,10 @@
 /**
- * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] [--slowest N] check unit integration attacks site e2e`,
+ * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] [--slowest N] PART...`,
  * any of the parts. With files of tests after the parts (`npm test -- test/unit/seal.test.ts`) only these files are run.
  *
  * check: types, lint, format and the rules of the house (test/unit/architecture.test.ts). The other parts are the
- * directories of the same name below test/; site builds the documentation and opens it in a browser. The last line is
+ * directories of the same name below test/. thorough: as unit, with many inputs or a kill at every moment of a run.
+ * slow: tests of programs of others, which `.ci/run` runs after `npm test`. site builds the documentation and opens it in a browser. The last line is
  * the sum over all of them; before it stand what failed, and the N that took most processor time, with that of the programs that they
  * started, but without that of daemons.
  * attacks: each attack is tried 10,000 times and the table of tries and wins is printed; `--generate` writes it to
@@ -24,15 +25,14 @@ import {
 } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import * as z from 'zod';
 import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
 import { readOptions } from './options.ts';
 import { prepareAgent } from './prepare-agent.ts';
 import { tellMissingPrograms } from './test-packages.ts';
-import { cpuSeconds } from './test-summary.ts';
+import { IN_MEMORY, Outcome, PLACES, type Ran, tellFailures, tellLeftovers, tellSlowest } from './test-results.ts';
 
 const root = resolve(import.meta.dirname, '..');
-const PARTS = ['check', 'unit', 'integration', 'attacks', 'site', 'e2e'] as const;
+const PARTS = ['check', 'unit', 'thorough', 'integration', 'slow', 'attacks', 'site', 'e2e'] as const;
 type Part = (typeof PARTS)[number];
 
 /** Of each attack, in the part of that name. */
@@ -45,14 +45,14 @@ const HOUSE_RULES = 'test/unit/architecture.test.ts';
 
 /** Those that take longest begin first, so that no processor waits at the end: see `--slowest`. */
 const LONG = [
-  'test/integration/convert-effects.test.ts',
+  'test/slow/convert-effects.test.ts',
   'test/integration/cases.test.ts',
   'test/integration/kubernetes/first-attempts.test.ts',
-  'test/integration/packages.test.ts',
-  'test/integration/hooks-install.test.ts',
-  'test/integration/steps/storage-growth.test.ts',
-  'test/integration/translator-image.test.ts',
-  'test/integration/steps/containerd-found.test.ts',
+  'test/slow/packages.test.ts',
+  'test/slow/hooks-install.test.ts',
+  'test/slow/steps/storage-growth.test.ts',
+  'test/slow/translator-image.test.ts',
+  'test/slow/steps/containerd-found.test.ts',
   'test/attacks/canaries.test.ts',
   'test/integration/run.test.ts',
   'test/integration/trust/download-script.test.ts',
@@ -61,19 +61,9 @@ const LONG = [
   'test/integration/reporting/cloud-sinks.test.ts',
   'test/integration/steps/hooks.test.ts',
   'test/integration/completion.test.ts',
-  'test/integration/library.test.ts',
+  'test/slow/library.test.ts',
   'test/integration/build.test.ts',
 ];
-
-/** What a room or a check came to: see `TestCounts`. */
-const Outcome = z.object({
-  passed: z.int(),
-  failed: z.int(),
-  skipped: z.int(),
-  cpuSeconds: z.number(),
-  failures: z.array(z.object({ name: z.string(), because: z.string().optional() })),
-});
-type Outcome = z.infer<typeof Outcome>;
 
 /** Test files that share a process. */
 interface Room {
@@ -109,9 +99,6 @@ const TYPES: Check = {
 const LINT: Check = { name: 'lint and format (biome)', command: ['@biomejs/biome/bin/biome', 'check', '.'] };
 const BINARY: Check = { name: 'the binary', command: ['../scripts/build.ts'] };
 
-/** A room, or a check, that ran. */
-type Ran = Outcome & { readonly name: string; readonly seconds: number };
-
 /** Whether its output comes as it is written, or at its end: for one that runs beside another. */
 type Output = 'live' | 'after';
 
@@ -130,7 +117,7 @@ function filesOf(part: Part, pattern = '**/*.test.ts'): string[] {
 
 /** The files with an attack in them, wherever they are: they import `test/support/attacks.ts`. */
 function attackFiles(): string[] {
-  const files = globSync('test/{attacks,unit,integration}/**/*.test.ts', { cwd: root }).sort();
+  const files = globSync('test/{attacks,unit,thorough,integration,slow}/**/*.test.ts', { cwd: root }).sort();
   return files.filter((file) => /support\/attacks\.ts'/.test(readFileSync(join(root, file), 'utf8')));
 }
 
@@ -140,9 +127,6 @@ function attackFiles(): string[] {
  */
 const WITH_A_REDACTOR_OF_ITS_OWN =
   /'@machineadm\/document\/redaction\.ts'|'fast-check'|support\/command-line|-arbitrary\.ts'|\/conservation/;
-
-/** A file system in memory that is there on every Linux with a glibc (shm_open(3)), though small in many containers. */
-const IN_MEMORY = '/dev/shm';
 
 /** Where the unit tests make their directories: in memory if there is room. They make some ten thousand files, and run some. */
 function temporaryDirectory(): string {
@@ -154,9 +138,9 @@ function temporaryDirectory(): string {
 }
 
 /** The unit tests by room. Those of a room share one process: to start one for each file takes longer than they do. */
-function unitRooms(): readonly Room[] {
+function unitRooms(part: 'unit' | 'thorough'): readonly Room[] {
   const isAlone = (file: string) => WITH_A_REDACTOR_OF_ITS_OWN.test(readFileSync(join(root, file), 'utf8'));
-  const rooms = Map.groupBy(filesOf('unit'), (file) => (isAlone(file) ? file : `test/unit/${file.split('/')[2]}`));
+  const rooms = Map.groupBy(filesOf(part), (file) => (isAlone(file) ? file : `test/${part}/${file.split('/')[2]}`));
   const env = { TMPDIR: temporaryDirectory() };
   return [...rooms].map(([name, files]) => ({ name, files, env })).sort((a, b) => b.files.length - a.files.length);
 }
@@ -167,6 +151,7 @@ function ownRooms(parts: readonly Part[]): readonly Room[] {
   // The attacks have a part of their own, with more tries.
   if (parts.includes('integration'))
     files.push(...filesOf('integration'), ...(parts.includes('attacks') ? [] : filesOf('attacks')));
+  if (parts.includes('slow')) files.push(...filesOf('slow'));
   if (parts.includes('site')) files.push(...filesOf('site'));
   const place = (file: string) => (LONG.includes(file) ? LONG.indexOf(file) : LONG.length);
   return oneEach(files.sort((a, b) => place(a) - place(b)));
@@ -275,20 +260,6 @@ async function runAttacks(generate: boolean): Promise<readonly Ran[]> {
   }
 }
 
-/** Where tests could leave something on this machine: what the agent keeps, and directories that they made. */
-const PLACES = [
-  '/var/lib/machineadm/*',
-  '/run/machineadm/*',
-  '/etc/machineadm*',
-  `{${tmpdir()},${IN_MEMORY}}/{machineadm,loop}-*`,
-];
-
-/** Says what lies in these places that did not before. Other runs beside this one put theirs there, too: it is no failure. */
-function tellLeftovers(before: readonly string[]): void {
-  const left = globSync(PLACES).filter((path) => !before.includes(path));
-  if (left.length > 0) console.log(`\nleft on this machine:\n${left.sort().join('\n')}`);
-}
-
 async function main(): Promise<number> {
   const { values, positionals } = readOptions(import.meta.filename, {
     allowPositionals: true,
@@ -309,10 +280,11 @@ async function main(): Promise<number> {
   const parts = chosen.length > 0 ? [] : PARTS.filter((part) => positionals.includes(part));
   const all: Ran[] = [];
   const lay = globSync(PLACES);
-  if (parts.some((part) => part !== 'check' && part !== 'unit')) tellMissingPrograms();
+  if (parts.some((part) => !['check', 'unit', 'thorough'].includes(part))) tellMissingPrograms();
   if (parts.some((part) => part !== 'site') || chosen.length > 0) await prepareAgent();
   const checks = parts.includes('check') ? [TYPES, LINT] : [];
-  const rooms = [...checks, ...(parts.includes('unit') ? unitRooms() : []), ...ownRooms(parts), ...oneEach(chosen)];
+  const inOneProcess = (['unit', 'thorough'] as const).filter((part) => parts.includes(part)).flatMap(unitRooms);
+  const rooms = [...checks, ...inOneProcess, ...ownRooms(parts), ...oneEach(chosen)];
   all.push(...(await runRooms(rooms, { beside: CONCURRENCY, output: rooms.length === 1 ? 'live' : 'after' })));
   if (parts.includes('attacks')) all.push(...(await runAttacks(values.generate)));
   if (parts.includes('e2e')) all.push(...(await runEndToEnd()));
@@ -325,29 +297,6 @@ async function main(): Promise<number> {
   tellFailures(all);
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
-}
-
-/** How much of the reason of a failure stands at the end: the whole of it stands where it failed. */
-const REASON_LINES = 12;
-
-/** Prints what failed once more: some thousand lines may lie in between. */
-function tellFailures(all: readonly Ran[]): void {
-  for (const { name, failed, failures } of all.filter((one) => one.failed > 0)) {
-    console.log(`\n${failed} failed in ${name}`);
-    for (const failure of failures) {
-      const because = (failure.because ?? '').split('\n').slice(0, REASON_LINES);
-      console.log([`  ${failure.name}`, ...because.map((line) => `    ${line.slice(0, 500)}`)].join('\n'));
-    }
-  }
-}
-
-/** Prints what cost most: in processor time, which does not depend on what else the machine does, and how long it took. */
-function tellSlowest(all: readonly Ran[], count: number): void {
-  const found = all.filter(({ cpuSeconds }) => cpuSeconds > 0).sort((a, b) => b.cpuSeconds - a.cpuSeconds);
-  if (found.length < 2 || count === 0) return;
-  console.log(`\nprocessor time: ${cpuSeconds().toFixed(0)} s in all, with the preparation and the checks`);
-  for (const room of found.slice(0, count))
-    console.log(`${room.cpuSeconds.toFixed(1).padStart(7)} s, within ${room.seconds.toFixed(0)} s: ${room.name}`);
 }
 
 process.exitCode = await main();

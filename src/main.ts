@@ -1,3 +1,5 @@
+import { learn } from '@machineadm/document/redaction.ts';
+import { observeSecrets } from '@machineadm/document/secret.ts';
 import { runProgram } from './cli/program.ts';
 import { sealProcess } from './seal.ts';
 
@@ -7,6 +9,8 @@ import { sealProcess } from './seal.ts';
  */
 async function main(): Promise<void> {
   sealProcess();
+  // Before any secret is made: in the program, a module runs when something of it is used, and not when it is imported.
+  observeSecrets((secret) => learn(secret));
   // A reader that went away (`| head`) must not kill a run that changes the machine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   process.exitCode = await runProgram(process.argv);

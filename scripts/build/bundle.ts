@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { deflateRawSync } from 'node:zlib';
 import { exampleDocument } from '@machineadm/document/example.ts';
 import { build, type Metafile, type Plugin, transform } from 'esbuild';
+import { lazyPart } from './lazy-part.ts';
 
 const run = promisify(execFile);
 
@@ -63,7 +64,7 @@ export async function bundle(
       ...MINIFIED,
       supported: { 'dynamic-import': false },
     });
-    const ascii = code.replace(NOT_ASCII, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const ascii = lazyPart(code).replace(NOT_ASCII, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
     for (const [, name = ''] of ascii.matchAll(/\brequire\("(?:node:)?([a-z0-9_/]+)"\)/g)) {
       // What is a function itself cannot be replaced by an object that loads it later.
       const module: unknown = name === 'process' ? undefined : process.getBuiltinModule(name);

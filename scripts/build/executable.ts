@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { inject } from 'postject';
+import { withoutOtherLanguages } from './icu-data.ts';
 
 /**
  * Node looks for this text in its own file and starts the embedded program when the digit after it is 1
@@ -63,7 +64,7 @@ const EXPECTED_WARNING = /doesn't have a section header|Can't find string offset
 
 /** Joins a Node executable and the blob made from our program into one executable file of mode 0755. */
 export async function assemble(runtime: string, format: 'elf' | 'pe', blob: string, output: string): Promise<void> {
-  const node = await readFile(runtime);
+  const node = withoutOtherLanguages(await readFile(runtime));
   await writeFile(output, format === 'elf' ? stripElf(node) : unsignPe(node), { mode: 0o755 });
   const warn = console.warn;
   console.warn = (text: unknown): void => {

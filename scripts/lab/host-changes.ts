@@ -10,7 +10,7 @@ export const GATEWAY = '10.99.0.1';
  * Settings of the one kernel that all machines share with the host, and that a kubelet writes whatever namespace it is
  * in (k/k pkg/kubelet/cm/container_manager_linux.go setupKernelTunables; kube-proxy: nf_conntrack_max).
  */
-const SHARED_SETTINGS = [
+export const SHARED_SETTINGS: readonly string[] = [
   'vm/overcommit_memory',
   'vm/panic_on_oom',
   'kernel/panic',

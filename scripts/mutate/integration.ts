@@ -12,7 +12,7 @@ import type { Outcome } from './report.ts';
 import type { TestRunner } from './run-tests.ts';
 
 /** The tests of `npm test` that run the agent, or the sources on a real machine. */
-const TESTS = 'test/{integration,attacks}/**/*.test.ts';
+const TESTS = 'test/{integration,slow,attacks}/**/*.test.ts';
 /** A mutant is shown to so many files at most, and to no further one after they should have taken so long. */
 const MOST_FILES = 8;
 const MOST_MS = 150_000;

@@ -56,6 +56,14 @@ export function mutantsOf(file: string, text: string): readonly Mutant[] {
     .map((change) => ({ file, line: text.slice(0, change.start).split('\n').length, ...change }));
 }
 
+/**
+ * The place that runs where the change matters. An operator decides by its left side; V8 counts it to the right one, which may not
+ * have run.
+ */
+export function placeOf({ mutator, start }: Mutant): number {
+  return mutator === 'LogicalOperator' ? start - 1 : start;
+}
+
 /** The text with the change made. */
 export function mutated(text: string, { start, end, replacement }: Mutant): string {
   return text.slice(0, start) + replacement + text.slice(end);

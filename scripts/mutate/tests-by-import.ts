@@ -11,7 +11,7 @@ export class TestsByImport {
   readonly #importers = new Map<string, Set<string>>();
 
   constructor(root: string) {
-    for (const file of globSync('{src,packages/*/src,scripts,test/unit,test/support}/**/*.ts', { cwd: root })) {
+    for (const file of globSync('{src,packages/*/src,scripts,test/{unit,thorough,support}}/**/*.ts', { cwd: root })) {
       for (const { specifier, kind } of importsOf(readFileSync(join(root, file), 'utf8'))) {
         const target = kind === 'type' ? undefined : resolveImport(file, specifier);
         if (target !== undefined) this.#importers.set(target, (this.#importers.get(target) ?? new Set()).add(file));
@@ -31,15 +31,17 @@ export class TestsByImport {
       for (const importer of this.#importers.get(at) ?? [])
         if (!distance.has(importer)) distance.set(importer, steps + 1);
     }
-    const room = `test/unit/${file.split('/')[1]}/`;
+    const rooms = ['unit', 'thorough'].map((part) => `test/${part}/${file.split('/')[1]}/`);
     const rank = (test: string): number => {
       const own = basename(test);
       if (own === `${name}.test.ts`) return 0;
       // The generated files say of each field and reason what its source says, however far away their test is.
-      return own === 'generate.test.ts' ? 1.5 : (distance.get(test) ?? 0) + (test.startsWith(room) ? 0 : OTHER_ROOM);
+      return own === 'generate.test.ts'
+        ? 1.5
+        : (distance.get(test) ?? 0) + (rooms.some((room) => test.startsWith(room)) ? 0 : OTHER_ROOM);
     };
     return [...distance.keys()]
-      .filter((one) => one.startsWith('test/unit/') && one.endsWith('.test.ts'))
+      .filter((one) => /^test\/(?:unit|thorough)\/.*\.test\.ts$/.test(one))
       .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
   }
 }

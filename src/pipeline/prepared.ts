@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { dirname } from 'node:path/posix';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
@@ -104,7 +105,7 @@ export async function removeBakeState(host: Host, journal: JournalState, statusC
   // For every machine that boots from the image, what the bake put there was there before.
   await forgetCopies(host);
   await removeStatus(host, statusCopy);
-  await host.sync(PREPARED_PATH);
+  await host.sync(dirname(PREPARED_PATH));
 }
 
 /**

@@ -118,7 +118,7 @@ export class StatusWriter {
     const { copy } = this.#options.paths;
     if (this.#broken.has(copy)) return;
     // Best effort: a copy that might be lost in a power cut is still useful.
-    await this.#options.host.sync(copy).catch(() => undefined);
+    for (const path of [copy, summaryPath(copy)]) await this.#options.host.sync(path).catch(() => undefined);
   }
 
   async #drain(): Promise<void> {

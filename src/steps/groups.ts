@@ -54,9 +54,7 @@ export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
     await changeAccount(host, { program: 'groupadd', args, signal, changes }, `the group ${name} was not created`);
   },
 
-  async settled(host) {
-    await host.sync('/etc');
-  },
+  settled: async (host) => await host.sync('/etc'),
 };
 
 /** The groups of the document, and those that its users are members of. */

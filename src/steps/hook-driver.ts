@@ -1,7 +1,7 @@
 /**
- * The shell's half of a hook group: one shell reads the entries one after the other (`.`), and after each entry that
- * counts as done it saves how far it came and its own state, durably, before the next begins. A group that is killed, or
- * whose entry fails, then continues with that entry in a shell like the one before.
+ * The shell's half of a hook group: one shell reads the entries one after the other (`.`). After each entry that counts as
+ * done it writes down how far it came and its own state, which the agent makes durable before the next begins. A group that
+ * is killed, or whose entry fails, then continues with that entry in a shell like the one before.
  *
  * What a shell can write down is restored: variables, exports, functions, aliases, options, traps, umask, the working
  * directory and the positional parameters. The restored shell writes its state once more, and is used only if that is the
@@ -46,9 +46,16 @@ machineadm_descriptors() (
     machineadm_target 2
     ulimit -Sa
     ulimit -Ha
-    echo machineadm_end
   } >| "$machineadm_directory/$1" 2>/dev/null
 )
+# The text of a file, without a program.
+machineadm_load() {
+  machineadm_text=
+  while IFS= read -r machineadm_line; do
+    machineadm_text="$machineadm_text$machineadm_line
+"
+  done <"$machineadm_directory/$1"
+}
 if [ -n "\${BASH_VERSION-}" ]; then . "$machineadm_directory/state-bash"; else . "$machineadm_directory/state-sh"; fi
 # Writes the state to the file $1; the rest are the positional parameters of the entries.
 machineadm_write() {
@@ -57,32 +64,40 @@ machineadm_write() {
   machineadm_kind=whole machineadm_incomplete=no
   machineadm_find_lost
   machineadm_descriptors descriptors-now || :
-  # One program for all that is read: a program costs as much as all else here.
-  machineadm_read=$(
-    "$machineadm_cat" "$machineadm_directory/descriptors-now" "$machineadm_directory/traps" "$machineadm_directory/options"
-  ) || machineadm_incomplete=yes
-  [ "\${machineadm_read%%machineadm_end*}" = "\${machineadm_had%%machineadm_end*}" ] || machineadm_kind=descriptors
-  machineadm_read=\${machineadm_read#*machineadm_end}
+  machineadm_load descriptors-now || machineadm_incomplete=yes
+  [ "$machineadm_text" = "$machineadm_had" ] || machineadm_kind=descriptors
+  machineadm_load traps || machineadm_incomplete=yes
+  machineadm_traps=$machineadm_text
+  machineadm_load options || machineadm_incomplete=yes
   {
     printf '# machineadm hook %s %s %s\\n' "$machineadm_token" "$machineadm_entry" "$machineadm_kind"
     printf 'umask %s\\n' "$machineadm_umask"
     machineadm_dump "$@"
-    printf '%s\n' "\${machineadm_read#?}" && [ "$machineadm_incomplete" = no ]
+    printf '%s' "$machineadm_traps$machineadm_text" && [ "$machineadm_incomplete" = no ]
   } >| "$machineadm_file"
 }
-machineadm_before=0
+machineadm_before=0 machineadm_answer= machineadm_traps=
 machineadm_return() {
   return "$1"
 }
 # For the program that runs between two groups of one script.
 machineadm_surroundings() {
-  { printf '%s\\0%s\\0' "$PWD" "$machineadm_umask"; "$machineadm_cat" /proc/self/environ; } >| "$machineadm_state.environment" &&
-    "$machineadm_sync" "$machineadm_state.environment"
+  [ "$machineadm_entry" -eq "$machineadm_last" ] && [ "$machineadm_on_error$machineadm_phase" = ScriptbeforeBootstrap ] || return 0
+  { printf '%s\\0%s\\0' "$PWD" "$machineadm_umask"; "$machineadm_cat" /proc/self/environ; } >| "$machineadm_state.environment"
 }
+# The agent makes it durable, without a program. A trapped signal interrupts "read" in dash: only a write shows whether the agent
+# is gone. Then the shell makes it durable by itself, so that no entry that ended is repeated.
 machineadm_save() {
-  [ "$machineadm_on_error" != Script ] || machineadm_surroundings || return
-  machineadm_write "$machineadm_state.new" "$@" &&
-    "$machineadm_sync" "$machineadm_state.new" && "$machineadm_mv" -f "$machineadm_state.new" "$machineadm_state"
+  machineadm_surroundings && machineadm_write "$machineadm_directory/state-$machineadm_entry" "$@" || return
+  machineadm_word=save
+  while printf '%s %s\\n' "$machineadm_word" "$machineadm_entry" >&3; do
+    IFS= read -r machineadm_answer <&3 || :
+    case $machineadm_answer in saved) return 0 ;; unsaved) return 1 ;; esac
+    machineadm_word=wait
+  done 2>/dev/null
+  "$machineadm_cat" "$machineadm_file" >| "$machineadm_state.new" && "$machineadm_sync" "$machineadm_state.new" &&
+    { [ ! -e "$machineadm_state.environment" ] || "$machineadm_sync" "$machineadm_state.environment"; } &&
+    "$machineadm_mv" -f "$machineadm_state.new" "$machineadm_state"
 }
 machineadm_is_restored() {
   [ "$machineadm_unmoved" = no ] && machineadm_write "$machineadm_directory/restored" "$@" &&
@@ -90,7 +105,8 @@ machineadm_is_restored() {
 }
 if [ -n "$machineadm_state" ]; then
   machineadm_descriptors descriptors || :
-  machineadm_had=$("$machineadm_cat" "$machineadm_directory/descriptors")
+  machineadm_load descriptors || :
+  machineadm_had=$machineadm_text
 fi
 if [ "$machineadm_resuming" = yes ]; then
   machineadm_entry=$((machineadm_entry - 1)) machineadm_unmoved=no
@@ -115,7 +131,11 @@ while [ "$machineadm_entry" -le "$machineadm_last" ]; do
     set +o >| "$machineadm_directory/options" || :
     case $- in *x*) machineadm_tracing=yes; set +x ;; *) machineadm_tracing=no ;; esac
     if [ "$machineadm_resuming" = no ]; then
-      machineadm_save "$@" || printf 'unsaved %s\\n' "$machineadm_entry" >&3
+      # A write to an agent that is gone must not end the shell before that.
+      trap '' PIPE
+      machineadm_save "$@" || printf 'unsaved %s\\n' "$machineadm_entry" >&3 || :
+      trap - PIPE
+      case $machineadm_traps in *PIPE*) . "$machineadm_directory/traps" ;; esac
     elif ! machineadm_is_restored "$@"; then
       printf 'unrestored %s\\n' "$machineadm_entry" >&3
       trap - EXIT

@@ -17,14 +17,11 @@ export interface HookScript {
   readonly state: string;
 }
 
-/** The descriptor on which the driver says where it is. Entries do not have it. */
-export const MARKER_DESCRIPTOR = 3;
-
-/** A message of the driver on its descriptor. */
+/** A message of the driver on its descriptor 3, which entries do not have. */
 export type Marker =
-  | { readonly kind: 'begin'; readonly entry: number }
+  /** `save`: the shell waits until its state after this entry is durable. */
+  | { readonly kind: 'begin' | 'save' | 'unsaved'; readonly entry: number }
   | { readonly kind: 'end'; readonly entry: number; readonly status: number }
-  | { readonly kind: 'unsaved'; readonly entry: number }
   /** The state after this entry could not be restored as it was; the shell ends without having begun anything. */
   | { readonly kind: 'unrestored'; readonly entry: number };
 
@@ -98,8 +95,9 @@ export function driverArguments(
 
 /** Reads a line of the driver's descriptor; undefined for anything else. */
 export function parseMarker(line: string): Marker | undefined {
-  const [, kind, entry, status] = /^(begin|unsaved|unrestored|end) (\d+)(?: (\d+))?$/.exec(line) ?? [];
-  if (kind === 'begin' || kind === 'unsaved' || kind === 'unrestored') return { kind, entry: Number(entry) };
+  const [, kind, entry, status] = /^(begin|save|unsaved|unrestored|end) (\d+)(?: (\d+))?$/.exec(line) ?? [];
+  if (kind === 'begin' || kind === 'save' || kind === 'unsaved' || kind === 'unrestored')
+    return { kind, entry: Number(entry) };
   return kind === 'end' && status !== undefined ? { kind, entry: Number(entry), status: Number(status) } : undefined;
 }
 
@@ -116,10 +114,23 @@ const KINDS: readonly StateKind[] = ['whole', 'fresh', 'functions', 'jobs', 'dir
 /** The state for this token; no entries are done where the state is missing or belongs to another run. */
 export async function savedState(host: QueryHost, script: HookScript, token: string): Promise<SavedState> {
   const [, written, entries, word] =
-    /^# machineadm hook (\S+) (\d+)(?: (\w+))?$/.exec(firstLine(await host.readText(script.state))) ?? [];
+    /^# machineadm hook (\S+) (\d+)(?: (\w+))?$/.exec((await host.readText(script.state))?.split('\n', 1)[0] ?? '') ??
+    [];
   if (written !== token) return NOTHING_DONE;
   // Without this word a state holds no more than exports and the working directory.
   return { completed: Number(entries), kind: KINDS.find((kind) => kind === word) ?? 'functions' };
+}
+
+/** Makes the state durable that the shell wrote down after an entry. */
+export async function saveState(host: Host, { directory, state }: HookScript, entry: number): Promise<void> {
+  const path = `${directory}/state-${entry}`;
+  const content = await host.readFile(path);
+  if (content === undefined) throw new Error(`${path} is missing`);
+  // What the program between two groups needs of the shell must not be missing where the state says that its entry is done.
+  if ((await host.stat(`${state}.environment`)) !== undefined) await host.sync(`${state}.environment`);
+  await host.writeFile({ path: state, content, mode: 0o600 });
+  await host.sync(state);
+  await host.removeFile(path);
 }
 
 /**
@@ -127,17 +138,18 @@ export async function savedState(host: QueryHost, script: HookScript, token: str
  */
 export async function recordExit(host: Host, script: HookScript, token: string, entry: number): Promise<void> {
   const { completed, kind } = await savedState(host, script, token);
-  const before = completed === 0 ? '' : ((await host.readText(script.state)) ?? '');
-  const content = `# machineadm hook ${token} ${entry} ${kind}\n${before.slice(before.indexOf('\n') + 1)}`;
+  const before = completed === 0 ? undefined : await host.readFile(script.state);
+  const content = stateOf(`${token} ${entry} ${kind}`, before);
   await host.writeFile({ path: script.state, content, mode: 0o600 });
   await host.sync(script.state);
 }
 
-/** Removes the shell's state, which can contain secrets, and keeps only that the group is done. */
-export async function sealState(host: Host, script: HookScript, token: string, entries: number): Promise<void> {
-  await host.writeFile({ path: script.state, content: `# machineadm hook ${token} ${entries} fresh\n`, mode: 0o600 });
+/** A state under another first line. Bytes: a value of the shell may be no UTF-8. */
+export function stateOf(first: string, before: Uint8Array = new Uint8Array()): Uint8Array {
+  return Buffer.concat([Buffer.from(`# machineadm hook ${first}\n`), before.subarray(before.indexOf(0x0a) + 1)]);
 }
 
-function firstLine(text: string | undefined): string {
-  return text?.split('\n', 1)[0] ?? '';
+/** Removes the shell's state, which can contain secrets, and keeps only that the group is done. */
+export async function sealState(host: Host, script: HookScript, token: string, entries: number): Promise<void> {
+  await host.writeFile({ path: script.state, content: stateOf(`${token} ${entries} fresh`), mode: 0o600 });
 }

@@ -5,7 +5,7 @@ import type { PasswdEntry } from './accounts/databases.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed } from './hook-errors.ts';
 import type { HookEnvironment } from './hook-inputs.ts';
-import { driverArguments, hookScript, MARKER_DESCRIPTOR, parseMarker } from './hook-script.ts';
+import { driverArguments, hookScript, parseMarker, saveState } from './hook-script.ts';
 import { asUser } from './hook-surroundings.ts';
 import type { Execution } from './step.ts';
 
@@ -58,9 +58,17 @@ export async function runShell(
 ): Promise<EndedShell> {
   const lines: string[] = [];
   let [began, entry, begunAt, insideEntry] = [false, next.entry, performance.now(), false];
-  const onMarker = (line: string): void => {
+  let saving = Promise.resolve();
+  const onMarker = (line: string, answer: (text: string) => void): void => {
     const marker = parseMarker(line);
     if (marker === undefined || marker.kind === 'unrestored') return;
+    if (marker.kind === 'save') {
+      saving = saveState(host, hookScript(id), entry).then(
+        () => answer('saved'),
+        () => answer('unsaved'),
+      );
+      return;
+    }
     began = true;
     entry = marker.entry;
     const name = `entry ${entry} of ${group.commands.length}`;
@@ -71,7 +79,7 @@ export async function runShell(
     } else if (marker.kind === 'begin') {
       [begunAt, insideEntry] = [performance.now(), true];
       execution.waitingFor(`${name} of the hook ${phase}`);
-    } else {
+    } else if (marker.kind === 'end') {
       insideEntry = false;
       const seconds = ((performance.now() - begunAt) / 1000).toFixed(1);
       execution.output(id, `${name} ended with status ${marker.status} after ${seconds} s`);
@@ -93,7 +101,7 @@ export async function runShell(
     timeoutMs: Math.max(1, timeoutMs),
     signal: execution.signal,
     supervised: true,
-    onDescriptorLine: { descriptor: MARKER_DESCRIPTOR, line: onMarker },
+    onDescriptorLine: onMarker,
     onLine: (_stream, line) => {
       execution.output(id, line);
       lines.push(line);
@@ -108,5 +116,7 @@ export async function runShell(
     if (kill === undefined) throw error;
     // Also the shell that a signal ends may have come to an entry, which then is the one that failed.
     return { began: true, entry, insideEntry, status: statusOfSignal(kill.signal), kill, timedOut: false, lines };
+  } finally {
+    await saving;
   }
 }

@@ -5,7 +5,7 @@ import { RUN_MARK } from '../host/linux/environment.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Surroundings } from '../kubernetes/surroundings.ts';
 import { hookStateLost, lost } from './hook-errors.ts';
-import { type HookScript, hookScript, savedState } from './hook-script.ts';
+import { type HookScript, hookScript, savedState, stateOf } from './hook-script.ts';
 import type { Execution } from './step.ts';
 
 /**
@@ -58,10 +58,9 @@ export async function scriptBefore(
 ): Promise<{ readonly token: string; readonly completed: 0; readonly kind: 'whole' } | undefined> {
   if (continues !== true) return undefined;
   const token = randomUUID();
-  const before = await host.readText(BEFORE.state);
+  const before = await host.readFile(BEFORE.state);
   if (before === undefined) throw hookStateLost(phase, group, 1, 'what beforeBootstrap left of it is gone');
-  const content = `# machineadm hook ${token} 0 whole\n${before.slice(before.indexOf('\n') + 1)}`;
-  await host.writeFile({ path: script.state, content, mode: 0o600 });
+  await host.writeFile({ path: script.state, content: stateOf(`${token} 0 whole`, before), mode: 0o600 });
   return { token, completed: 0, kind: 'whole' };
 }
 

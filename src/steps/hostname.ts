@@ -85,9 +85,7 @@ export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = 
     }
   },
 
-  async settled(host) {
-    await host.sync('/etc');
-  },
+  settled: async (host) => await host.sync('/etc'),
 };
 
 /** The first line of hostname(5) that is not a comment. */

@@ -94,7 +94,7 @@ export const kernelModules: Step<readonly string[], KernelModulesActual, KernelM
   },
 
   async settled(host, desired, execution) {
-    await host.sync('/etc');
+    await host.sync(MODULES_FILE);
     if ((await host.which('modprobe')) === undefined) return;
     const configuration = (await host.query({ program: 'modprobe', args: ['-c'] })).stdout;
     for (const module of desired) {

@@ -157,9 +157,7 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
     });
   },
 
-  async settled(host) {
-    await host.sync('/etc');
-  },
+  settled: async (host) => await host.sync('/etc'),
 
   async whyNotEffective(host, _desired, left) {
     const devices = left.flatMap(({ payload }) => (payload.kind === 'off' ? [payload.device] : []));

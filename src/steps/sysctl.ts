@@ -116,7 +116,7 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
   },
 
   async settled(host, desired, execution) {
-    await host.sync('/etc');
+    await host.sync(SYSCTL_FILE);
     for (const override of await overridesAtBoot(host, SYSCTL_FILE, wantedValues(desired))) {
       execution.warn(`${describeOverride(override)}: change or remove that line`);
     }

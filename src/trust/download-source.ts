@@ -28,7 +28,7 @@ export async function openDownloadSource(
   const credentials = new Map<string, Secret>();
   for (const word of way.authorizations) {
     const [location, file] = splitAtLast(word, '=');
-    if (!way.locations.includes(location)) throw unusable(`--authorization names ${location}, which is no --from`);
+    if (!way.locations.includes(location)) throw unusable(`no --from has the location ${location} of --authorization`);
     const text = (await content(file)).trim();
     if (!/^(authorization:\s*)?\S+ \S+$/i.test(text)) throw unusable(`${file} does not hold an Authorization header`);
     credentials.set(location, new Secret(text));

@@ -13,6 +13,11 @@ export interface Told {
  * ends; what needs a process of its own (standard input, signals, a run) takes `agent`. One at a time.
  */
 export async function commandLine(...args: readonly string[]): Promise<Told> {
+  return await toldBy(runProgram, args);
+}
+
+/** The same of another copy of the program. */
+export async function toldBy(run: typeof runProgram, args: readonly string[]): Promise<Told> {
   const [stdout, stderr] = [new Collected(), new Collected()];
   using replaced = new DisposableStack();
   // The report of the test runner goes on into the stream that it has in hand.
@@ -24,7 +29,7 @@ export async function commandLine(...args: readonly string[]): Promise<Told> {
     Object.defineProperty(process, name, { configurable: true, value: stream });
     replaced.defer(() => Object.defineProperty(process, name, kept ?? {}));
   }
-  const status = await runProgram(['node', 'machineadm', ...args]);
+  const status = await run(['node', 'machineadm', ...args]);
   return { status, stdout: stdout.text, stderr: stderr.text };
 }
 

@@ -91,7 +91,7 @@ const MEMBER = 'test/unit/steps/active-directory/step.test.ts';
 const REFUSED = 'that the domain refuses stops, or joins again where asked or where its own join was cut off';
 const DECISIONS = 'test/integration/steps/storage-decisions.test.ts';
 const STORAGE = 'test/integration/steps/storage.test.ts';
-const GROWTH = 'test/integration/steps/storage-growth.test.ts';
+const GROWTH = 'test/slow/steps/storage-growth.test.ts';
 
 /** By field, with `*` for one name and `**` for all below; the most exact entry counts. Every field of `host` and of `containerRuntime` is here. */
 export const DRIFTS: Readonly<Record<string, Drifts>> = {

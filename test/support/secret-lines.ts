@@ -97,6 +97,7 @@ export function withSecret({ line: text, secret, length }: SecretLine): {
 
 /** Lines of nodes that a diagnosis needs as they are. */
 export const PLAIN_LINES: readonly string[] = [
+  'kube-apiserver: --anonymous-auth must be "false"',
   // kubernetes/kubernetes cmd/kubeadm/app/cmd/init.go, placeholderToken
   'kubeadm join 10.0.0.10:6443 --token <value withheld> --discovery-token-ca-cert-hash sha256:0011',
   'hostnamectl --no-ask-password set-hostname cp-0',

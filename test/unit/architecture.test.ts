@@ -285,6 +285,25 @@ describe('the imports of src/', () => {
   });
 });
 
+describe('the modules', () => {
+  test('do nothing when they are imported: in the program, they run when something of them is used', () => {
+    const doing = [...graph.keys()].filter((file) =>
+      /^[A-Za-z_$][\w.$]*\(.*\);$/m.test(readFileSync(join(root, file), 'utf8')),
+    );
+    // For the tests; the program does it in main.ts.
+    assert.deepEqual(doing, ['packages/document/src/redaction.ts']);
+  });
+
+  test('of the document have the schemas of schema.ts: one of zod itself would be built for every document', () => {
+    const direct = [...graph.keys()].filter(
+      (file) =>
+        file.startsWith('packages/document/') &&
+        /^import (?!type ).*from 'zod'/m.test(readFileSync(join(root, file), 'utf8')),
+    );
+    assert.deepEqual(direct, ['packages/document/src/schema.ts']);
+  });
+});
+
 describe('the files of src/', () => {
   const texts = new Map([...graph.keys()].map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 

@@ -14,6 +14,7 @@ import { checkHeader, checkRequires, convertible } from './header.ts';
 import type { Model } from './model.ts';
 import { ownershipFindings } from './ownership/findings.ts';
 import { PathSet } from './path-set.ts';
+import { isOptional } from './schema.ts';
 import { schemaFindings } from './schema-issues.ts';
 import { type DocumentSource, sourceTree, treeDigest } from './source-tree.ts';
 import { placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
@@ -217,10 +218,11 @@ async function expandIn(
   const { variables } = version;
   const schema = variables === undefined ? undefined : version.sections[variables.section]?.schema;
   if (variables === undefined || schema === undefined) return { tree, findings: [], unknown: [] };
-  const parsed = schema.optional().safeParse(raw.get(variables.section));
-  if (!parsed.success) return { tree, findings: [], unknown: [] };
+  const section = raw.get(variables.section);
+  if (section !== undefined && schemaFindings(schema, section, []).length > 0)
+    return { tree, findings: [], unknown: [] };
   const document = Object.fromEntries(raw);
-  const sources = variables.sources(parsed.data);
+  const sources = variables.sources(section);
   const allowed = (path: readonly PathSegment[]) => {
     if (!variables.isExpandable(path, document)) return undefined;
     return variables.isShellText(path) ? 'shell' : 'text';
@@ -236,7 +238,7 @@ function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersi
   }
   for (const [name, { schema }] of Object.entries(version.sections)) {
     if (raw.has(name)) for (const finding of schemaFindings(schema, raw.get(name), [name])) findings.push(finding);
-    else if (schema._zod.optin !== 'optional')
+    else if (!isOptional(schema))
       findings.push({ code: 'MissingField', path: [], message: `"${name}" is missing`, hint: `add ${name}` });
   }
   return findings;

@@ -9,7 +9,12 @@ import { Verbatim } from './verbatim.ts';
  * loads this file. The library does not, and keeps nothing of the documents that it reads.
  */
 const redactor = new Redactor();
-observeSecrets((value) => redactor.learn(value));
+observeSecrets(learn);
+
+/** Redacts a secret from now on. */
+export function learn(secret: string): void {
+  redactor.learn(secret);
+}
 
 /** From now on, probable secrets in a text that may contain some are redacted everywhere. */
 export function redactFromNowOn(texts: readonly SensitiveText[]): void {

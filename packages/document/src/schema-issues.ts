@@ -1,10 +1,12 @@
 import type * as z from 'zod';
 import { choices, type Finding, MOST_PROBLEMS, nearestName, type PathSegment, unknownKey } from './diagnostics.ts';
+import { REFUSED, take } from './schema.ts';
 import { valueAt } from './valid-part.ts';
 import { Verbatim } from './verbatim.ts';
 
 /** A schema's findings about a value, in messages that name the remedy and quote nothing of the value. */
 export function schemaFindings(schema: z.ZodType, value: unknown, at: readonly PathSegment[]): Finding[] {
+  if (take(schema, value) !== REFUSED) return [];
   const result = schema.safeParse(value);
   if (result.success) return [];
   const findings: Finding[] = [];

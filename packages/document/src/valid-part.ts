@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { PathSegment } from './diagnostics.ts';
+import { REFUSED, take } from './schema.ts';
 
 /** A value without the parts that its schema refuses, and the mapping to the places in the whole value. */
 export interface ValidPart {
@@ -24,6 +25,8 @@ const MOST_ROUNDS = 30;
  * left.
  */
 export function stripInvalid(schema: z.ZodType, value: unknown): ValidPart | undefined {
+  const taken = take(schema, value);
+  if (taken !== REFUSED) return { data: taken, original: (path) => [...path] };
   const rounds: Removal[] = [];
   let rest = value;
   for (let round = 0; round < MOST_ROUNDS; round++) {

@@ -1,6 +1,7 @@
 import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
 import type { HostPart } from '@machineadm/document/host-parts/part.ts';
 import { CONDITION } from '@machineadm/document/requires.ts';
+import { builtSchema } from '@machineadm/document/schema.ts';
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import { documentConditions } from '@machineadm/document/sections/document-conditions.ts';
 import { field, object } from '@machineadm/document/sections/field.ts';
@@ -86,7 +87,9 @@ const NOTHING = 'nothing; it decides whether the document is applied';
 function definitionsOfParts(): ReadonlyMap<z.core.$ZodType, string> {
   const parts = Object.values<HostPart>(HOST_PARTS);
   return new Map(
-    parts.flatMap(({ definitions = {} }) => Object.entries(definitions).map(([name, schema]) => [schema, name])),
+    parts.flatMap(({ definitions = {} }) =>
+      Object.entries(definitions).map(([name, schema]) => [builtSchema(schema), name]),
+    ),
   );
 }
 

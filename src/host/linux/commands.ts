@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { ChildStreams } from '../processes/child-streams.ts';
-import { commandAborted, moreDescriptors } from '../processes/commands.ts';
+import { commandAborted } from '../processes/commands.ts';
 import { commandKilled } from '../processes/killed.ts';
 
 import type { Command, CommandResult } from '../seam/host.ts';
@@ -75,7 +75,7 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
       (file as 3 | undefined) ?? (input === undefined ? 'ignore' : 'pipe'),
       'pipe',
       'pipe',
-      ...moreDescriptors(command),
+      ...(command.onDescriptorLine === undefined ? [] : ['pipe' as const]),
     ],
   });
   const run = new Supervision(command, child.pid);

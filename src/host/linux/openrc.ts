@@ -73,6 +73,7 @@ export async function openrcServiceState(name: string, host: OpenrcHost = THIS_M
   const failed = !active && (await host.stat(`${STATE}/failed/${service}`)) !== undefined;
   const pid = active ? await pidOf(service, host) : undefined;
   const startTicks = pid === undefined ? undefined : (await readProcess(pid))?.startTicks;
+  const bootedAtMs = Date.now() - Number(process.hrtime.bigint() / 1_000_000n);
   return {
     exists: true,
     active,
@@ -80,7 +81,7 @@ export async function openrcServiceState(name: string, host: OpenrcHost = THIS_M
     masked,
     detail: failed ? 'failed' : status === 0 && !started ? 'stopped' : (STATUS[status] ?? `status ${status}`),
     pid,
-    startedAtMs: startTicks === undefined ? undefined : Math.round(bootedAtMs() + startTicks * TICK_MS),
+    startedAtMs: startTicks === undefined ? undefined : Math.round(bootedAtMs + startTicks * TICK_MS),
   };
 }
 
@@ -186,10 +187,6 @@ async function pidOf(service: string, host: OpenrcHost): Promise<number | undefi
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   const process = await readProcess(pid);
   return process !== undefined && isRunning(process) ? pid : undefined;
-}
-
-function bootedAtMs(): number {
-  return Date.now() - Number(process.hrtime.bigint() / 1_000_000n);
 }
 
 async function failed(

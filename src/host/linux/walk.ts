@@ -202,6 +202,6 @@ export function isName(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..';
 }
 
-function errno(code: string, what: string, path: string): Error {
+export function errno(code: string, what: string, path: string): Error {
   return Object.assign(new Error(`${code}: ${what}, '${path}'`), { code });
 }

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
@@ -37,11 +37,13 @@ export class ChildStreams {
 
   /** The lines of the extra descriptor are an internal protocol, so they are passed on unchanged. */
   readDescriptor(stdio: readonly unknown[]): void {
-    const extra = this.#command.onDescriptorLine;
-    if (extra === undefined) return;
-    const stream = stdio[extra.descriptor];
-    const lines = this.#splitter(extra.line);
-    if (stream instanceof Readable) stream.on('data', (bytes: Uint8Array) => this.#guard(() => lines.write(bytes)));
+    const { onDescriptorLine } = this.#command;
+    const stream = stdio[3];
+    if (onDescriptorLine === undefined || !(stream instanceof Duplex)) return;
+    const lines = this.#splitter((line) => onDescriptorLine(line, (text) => stream.write(`${text}\n`)));
+    stream.on('data', (bytes: Uint8Array) => this.#guard(() => lines.write(bytes)));
+    // A program that ended reads no answer.
+    stream.on('error', () => undefined);
   }
 
   /** Passes the child its input. A child may stop reading early; a failing source is an error. */

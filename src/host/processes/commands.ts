@@ -23,13 +23,6 @@ export function notStarted(stderr: string): CommandResult {
   return { status: NOT_INSTALLED_STATUS, stdout: '', stderr, timedOut: false };
 }
 
-/** The `stdio` entries of the descriptors after standard error. */
-export function moreDescriptors(command: Command): ('ignore' | 'pipe')[] {
-  const last = command.onDescriptorLine?.descriptor;
-  if (last === undefined) return [];
-  return Array.from({ length: last - 2 }, (_, index) => (index + 3 === last ? 'pipe' : 'ignore'));
-}
-
 /** The reason why a command was ended by its signal: the signal's own reason, where it has one. */
 export function commandAborted(command: Command, signal: AbortSignal): MachineadmError {
   if (signal.reason instanceof MachineadmError) return signal.reason;

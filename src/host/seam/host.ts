@@ -86,7 +86,7 @@ export interface Host extends QueryHost {
   chown(path: string, uid: number, gid: number): Promise<void>;
   /** Writes a kernel interface file (/proc/sys, /sys) in place. Throws the errno unchanged. */
   writeKernelFile(path: string, value: string): Promise<void>;
-  /** Flushes the file system of `path` to the disk. */
+  /** Flushes a file and its name to the disk; for a directory, everything on its file system. */
   sync(path: string): Promise<void>;
   /**
    * Runs a command to its end. Throws `HostStepFailed` only when it could not be started or was aborted (then the
@@ -183,8 +183,8 @@ export interface Command {
   readonly signal?: AbortSignal;
   /** Called with each complete line, redacted, as it arrives. */
   readonly onLine?: (stream: 'stdout' | 'stderr', line: string) => void;
-  /** Additional descriptors to read lines from, by number ≥ 3. */
-  readonly onDescriptorLine?: { readonly descriptor: number; readonly line: (line: string) => void };
+  /** Called with each line that it writes to its descriptor 3. `answer` writes a line that it can read from there. */
+  readonly onDescriptorLine?: (line: string, answer: (text: string) => void) => void;
   /**
    * True for a command that must not outlive this run (kubeadm, a hook): it is marked in its environment, and the next
    * run ends the processes that a killed run left behind before it inspects the machine. When a signal of another

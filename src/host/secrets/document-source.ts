@@ -22,11 +22,8 @@ export const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024;
  * well.
  * Throws `DocumentNotFound` (also for a directory without drop-ins) and `DocumentTooLarge`.
  */
-export async function readSource(
-  name: string,
-  stdin: AsyncIterable<Uint8Array> = process.stdin,
-): Promise<readonly SourcePiece[]> {
-  if (name === '-') return [await readStream('stdin', stdin)];
+export async function readSource(name: string, stdin?: AsyncIterable<Uint8Array>): Promise<readonly SourcePiece[]> {
+  if (name === '-') return [await readStream('stdin', stdin ?? process.stdin)];
   const dropIns = dropInsOf(name);
   if (dropIns === undefined) return [await readPiece(name)];
   const distrust = whyDirectoryDistrusted(name);

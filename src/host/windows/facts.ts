@@ -6,7 +6,7 @@ import { goArchitecture, installedVersions } from '../seam/version.ts';
 import { READ_FACTS } from './facts-scripts.ts';
 import { windowsQueryHost } from './host.ts';
 import { DRIVE } from './paths.ts';
-import { askScript } from './powershell.ts';
+import { askScript, notReturned } from './powershell.ts';
 import { thisSystem } from './this-system.ts';
 
 /**
@@ -16,7 +16,8 @@ import { thisSystem } from './this-system.ts';
 export async function gatherWindowsFacts(host: QueryHost, architecture: string = process.arch): Promise<Facts> {
   const told = await askScript(host, READ_FACTS);
   const [drive, boot, hostname] = ['drive', 'boot', 'hostname'].map((name) => text(member(told, name)));
-  if (boot === undefined || hostname === undefined) throw notTold();
+  if (boot === undefined || hostname === undefined)
+    throw notReturned('its start time and its name', 'Win32_OperatingSystem');
   if (drive?.toUpperCase() !== DRIVE) throw otherDrive(drive);
   const addresses = member(told, 'addresses');
   return {
@@ -42,15 +43,6 @@ export async function gatherWindowsFacts(host: QueryHost, architecture: string =
     isRoot: member(told, 'isAdministrator') === true,
     ...(await installedVersions(host)),
   };
-}
-
-function notTold(): MachineadmError {
-  return new MachineadmError({
-    reason: 'HostStepFailed',
-    summary: 'Windows did not return its start time and its name',
-    remedy:
-      'Check that Windows Management Instrumentation works: "Get-CimInstance Win32_OperatingSystem" in PowerShell.',
-  });
 }
 
 function otherDrive(drive: string | undefined): MachineadmError {

@@ -139,6 +139,15 @@ function noAnswer(script: WindowsScript, result: CommandResult): MachineadmError
   });
 }
 
+/** Windows Management Instrumentation gave an answer without what every Windows has. */
+export function notReturned(what: string, type: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `Windows did not return ${what}.`,
+    remedy: `Check that Windows Management Instrumentation works: "Get-CimInstance ${type}" in PowerShell.`,
+  });
+}
+
 /** JSON in ASCII: how Windows PowerShell decodes standard input depends on the console's code page. */
 function asciiJson(value: object): string {
   return JSON.stringify(value).replace(

@@ -4,7 +4,7 @@ import type { Host, QueryHost, ServiceManager, ServiceState } from '../seam/host
 import { ABSENT_SERVICE } from '../services/absent.ts';
 import { logTail } from '../services/log.ts';
 import { DRIVE } from './paths.ts';
-import { askScript, readAnswer, scriptInput } from './powershell.ts';
+import { askScript, notReturned, readAnswer, scriptInput } from './powershell.ts';
 import { CHANGE_SERVICE, SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';
 
 /** How long a service may take to reach the wanted state. */
@@ -37,7 +37,7 @@ export async function serviceState(host: Pick<QueryHost, 'query'>, name: string)
 function toState(answer: unknown): ServiceState {
   if (member(answer, 'exists') === false) return ABSENT_SERVICE;
   const [state, mode, pid] = [text(member(answer, 'state')), text(member(answer, 'startMode')), member(answer, 'pid')];
-  if (state === undefined || mode === undefined) throw notTold();
+  if (state === undefined || mode === undefined) throw notReturned('the state of a service', 'Win32_Service');
   const startedAt = Date.parse(text(member(answer, 'startedAt')) ?? '');
   return {
     exists: true,
@@ -146,13 +146,5 @@ async function serviceFailed(machine: Machine, name: string, action: string, why
     summary: `the service ${name} did not ${action}: ${why}`,
     remedy: `Look at "sc.exe queryex ${name}", the System log in the Event Viewer, and the logs below C:\\var\\log.`,
     evidence: logs.slice(-20).map((line) => ({ source: name, text: line })),
-  });
-}
-
-function notTold(): MachineadmError {
-  return new MachineadmError({
-    reason: 'HostStepFailed',
-    summary: 'Windows did not return the state of a service',
-    remedy: 'Check that Windows Management Instrumentation works: "Get-CimInstance Win32_Service" in PowerShell.',
   });
 }

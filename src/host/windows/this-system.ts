@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { ChildStreams } from '../processes/child-streams.ts';
-import { commandAborted, moreDescriptors } from '../processes/commands.ts';
+import { commandAborted } from '../processes/commands.ts';
 import type { Command, CommandResult } from '../seam/host.ts';
 import { cleanEnvironment, DRIVE, SYSTEM32, windowsPath } from './paths.ts';
 import type { WindowsSystem } from './system.ts';
@@ -35,7 +35,7 @@ async function runCommand(command: Command, recorder?: ProcessRecorder): Promise
     cwd: command.cwd === undefined ? `${DRIVE}\\` : windowsPath(command.cwd),
     env: cleanEnvironment(command.env),
     windowsHide: true,
-    stdio: ['pipe', 'pipe', 'pipe', ...moreDescriptors(command)],
+    stdio: ['pipe', 'pipe', 'pipe', ...(command.onDescriptorLine === undefined ? [] : ['pipe' as const])],
   });
   const streams = new ChildStreams(command, () => void endTree(child.pid));
   const stdout = streams.collect(child.stdout, 'stdout');

@@ -12,15 +12,6 @@ export interface Attempt extends Partial<MembershipFacts> {
   readonly wroteNothing: boolean;
 }
 
-/** kubeadm was never started, or nothing is known. */
-export const NO_ATTEMPT: Attempt = {
-  etcdMemberAnnounced: false,
-  nodeNameConflict: false,
-  succeeded: false,
-  interrupted: false,
-  wroteNothing: false,
-};
-
 /**
  * Reads the notes of the step kubeadm; older versions wrote fewer. There is one, unless the document's role has changed
  * between two attempts.

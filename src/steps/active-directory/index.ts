@@ -85,9 +85,7 @@ export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
       }
     },
 
-    async settled(host) {
-      await host.sync('/etc');
-    },
+    settled: async (host) => await host.sync('/etc'),
   };
 }
 

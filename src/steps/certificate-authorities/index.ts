@@ -133,9 +133,7 @@ export function certificateAuthoritiesStep(
       await restartIfActive(host, followUp);
     },
 
-    async settled(host) {
-      await host.sync('/etc');
-    },
+    settled: async (host) => await host.sync('/etc'),
   };
 }
 

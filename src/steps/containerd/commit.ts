@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
@@ -16,16 +17,15 @@ export interface ContainerdTimes {
 /** Activates a checked configuration, and keeps the previous one until this one has proved itself. */
 export async function putConfiguration(host: Host, actual: ContainerdActual): Promise<void> {
   const { wanted, current, originalKept } = actual;
-  if (current !== undefined && !originalKept && writerOf(current.text) === undefined) {
-    await host.writeFile({ path: ORIGINAL_PATH, content: current.text, mode: current.mode });
-  }
+  const put = async (path: string, { text, mode }: { readonly text: string; readonly mode: number }): Promise<void> => {
+    await host.writeFile({ path, content: text, mode });
+    await host.sync(path);
+  };
+  if (current !== undefined && !originalKept && writerOf(current.text) === undefined) await put(ORIGINAL_PATH, current);
   // An existing backup is from a run that was killed before its configuration proved itself: it is the good one.
-  if ((await host.stat(PREVIOUS_PATH)) === undefined) {
-    const before = current ?? { text: NOTHING_BEFORE, mode: 0o644 };
-    await host.writeFile({ path: PREVIOUS_PATH, content: before.text, mode: before.mode });
-  }
-  await host.writeFile({ path: CONFIGURATION_PATH, content: wanted.text, mode: wanted.mode });
-  await host.sync(CONFIGURATION_PATH);
+  if ((await host.stat(PREVIOUS_PATH)) === undefined)
+    await put(PREVIOUS_PATH, current ?? { text: NOTHING_BEFORE, mode: 0o644 });
+  await put(CONFIGURATION_PATH, wanted);
 }
 
 const NOTHING_BEFORE = '# Written by machineadm: there was no configuration before.\n';
@@ -66,7 +66,7 @@ async function putBack(
   if (previous === NOTHING_BEFORE) await host.removeFile(CONFIGURATION_PATH);
   else await host.writeFile({ path: CONFIGURATION_PATH, content: previous, mode });
   await host.removeFile(PREVIOUS_PATH);
-  await host.sync(CONFIGURATION_PATH);
+  await host.sync(dirname(CONFIGURATION_PATH));
 
   const again = await restartAgain(host, desired, times, execution);
   const failed = cause instanceof MachineadmError ? cause : undefined;

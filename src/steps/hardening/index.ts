@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix';
 import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
@@ -99,7 +100,7 @@ export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActua
 
     async settled(host, desired, execution) {
       await host.sync('/etc');
-      await host.sync(KUBELET_CONFIG);
+      await host.sync(dirname(KUBELET_CONFIG));
       const seen = await observe(host, desired.controls, desired.minor);
       for (const control of desired.controls) {
         const verdict = evaluateControl(control, seen);

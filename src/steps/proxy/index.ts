@@ -120,9 +120,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
     await restartIfActive(host, followUp);
   },
 
-  async settled(host) {
-    await host.sync('/etc');
-  },
+  settled: async (host) => await host.sync('/etc'),
 };
 
 function fileChanges(desired: ProxyDesired, actual: ProxyActual): readonly Change<ProxyPayload>[] {

@@ -123,9 +123,7 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
     if (!(await host.service(service)).active) await host.services.start(service);
   },
 
-  async settled(host) {
-    await host.sync('/etc');
-  },
+  settled: async (host) => await host.sync('/etc'),
 };
 
 function summaryOf(mount: MountModel, state: MountState | undefined): string | undefined {

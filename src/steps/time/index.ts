@@ -77,9 +77,7 @@ export const time: Step<TimeModel, TimeActual, TimePayload> = {
     await host.writeFile({ path, content: wanted, mode, uid, gid });
   },
 
-  async settled(host) {
-    await host.sync('/etc');
-  },
+  settled: async (host) => await host.sync('/etc'),
 };
 
 function switchedOff(client: InstalledClient): Change<TimePayload>[] {

@@ -3,7 +3,7 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { READ_DOMAIN } from '../../host/windows/domain-scripts.ts';
-import { askScript } from '../../host/windows/powershell.ts';
+import { askScript, notReturned } from '../../host/windows/powershell.ts';
 import type { Change, Execution, Step, StepRecord } from '../step.ts';
 import {
   BLOB_FILE,
@@ -73,9 +73,7 @@ export function windowsDomainStep(surroundings: WindowsDomainSurroundings): Wind
       }
     },
 
-    async settled(host) {
-      await host.sync('/var/lib/machineadm');
-    },
+    settled: async (host) => await host.sync('/var/lib/machineadm'),
   };
 }
 
@@ -93,7 +91,8 @@ async function inspect(
   const told = await askScript(host, READ_DOMAIN);
   const computerName = text(member(told, 'computerName'));
   const isMember = member(told, 'partOfDomain');
-  if (computerName === undefined || typeof isMember !== 'boolean') throw notTold();
+  if (computerName === undefined || typeof isMember !== 'boolean')
+    throw notReturned('whether it is a member of a domain', 'Win32_ComputerSystem');
   const found = isMember ? text(member(told, 'domain'))?.toLowerCase() : undefined;
   const isOurs = found === domain;
   return {
@@ -190,14 +189,5 @@ function otherName(found: string | undefined, wanted: string): MachineadmError {
     summary: `This machine is called ${found ?? 'something unknown'}, and would join its domain under that name instead of ${wanted}.`,
     remedy: 'Find out what changes its name, reboot it so that the name of host.hostname is in force, and run again.',
     evidence: [{ source: 'Win32_ComputerSystem', text: `Name = ${found ?? ''}` }],
-  });
-}
-
-function notTold(): MachineadmError {
-  return new MachineadmError({
-    reason: 'HostStepFailed',
-    summary: 'Windows did not return whether it is a member of a domain.',
-    remedy:
-      'Check that Windows Management Instrumentation works: "Get-CimInstance Win32_ComputerSystem" in PowerShell.',
   });
 }

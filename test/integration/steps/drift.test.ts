@@ -46,7 +46,7 @@ host:
   links: [{path: /srv/drift/link, target: file}]
 `;
 
-/** By hand, in this order, with the changes that a plan has to show for each. The table of test/unit/pipeline/drift.test.ts has more. */
+/** By hand, in this order, with the changes that a plan has to show for each. The table of test/thorough/pipeline/drift.test.ts has more. */
 const DRIFTS: readonly (readonly [shell: string, ...finds: readonly string[]])[] = [
   ['echo drift-2 >/etc/hostname', 'hostname/file'],
   ['echo drift-2 >/proc/sys/kernel/hostname', 'hostname/running'],

@@ -16,6 +16,7 @@ import { attack } from '../../support/attacks.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const STATE = '/var/lib/machineadm/hooks/hooks-early';
 const OUT = '/tmp/out';
@@ -346,6 +347,32 @@ two lines"; declare -r B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' ''
           entries.map((_, index) => `${index}`),
         );
         rmSync('/tmp/pass-done');
+      });
+
+      test(`in ${shell} records an entry that ends after its agent was killed, and does not repeat it`, async () => {
+        const outlives = 'kill -9 $PPID; while kill -0 $PPID 2>/dev/null; do sleep 0.05; done';
+        const commands = [`A=kept; echo one >>${OUT}; ${outlives}`, `echo "two $A" >>${OUT}`];
+        writeFileSync('/tmp/group.json', JSON.stringify(group(shell, commands)));
+        const first = spawnSync(process.execPath, [program, '/tmp/group.json'], { stdio: 'ignore' });
+        assert.equal(first.signal, 'SIGKILL');
+        await waitUntil(
+          () => existsSync(STATE) && / 1 whole\n/.test(readFileSync(STATE, 'utf8')),
+          'the shell without its agent saves its entry',
+        );
+        assert.deepEqual(lines(), ['one']);
+        assert.match(untilEnded(group(shell, commands)).output, /^Succeeded$/m);
+        assert.deepEqual(lines(), ['one', 'two kept']);
+        assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), []);
+      });
+
+      test(`in ${shell} keeps the bytes of its variables, also those that are no text`, async () => {
+        const commands = [
+          `A=$(printf 'a\\377b')`,
+          'exit 0',
+          `test -e /tmp/pass; printf '%s' "$A" | od -An -tx1 >>${OUT}`,
+        ];
+        await failsOnce(shell, ['set -e', ...commands], () => {});
+        assert.deepEqual(lines(), [' 61 ff 62']);
       });
 
       test(`in ${shell} holds "set -e" after a kill: a check that fails is not passed`, () => {

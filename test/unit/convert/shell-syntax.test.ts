@@ -10,6 +10,7 @@ const LISTS: readonly (readonly [commands: readonly string[], joined: number])[]
   [['for f in 1 2; do echo $f; done', 'while read l; do', 'echo "$l"', 'done </etc/fstab'], 2],
   [['cat <<EOF >/etc/x', 'a "b', '', '  if c', 'EOF', 'd'], 2],
   [['cat <<-EOF >/etc/x', '\ta', '\tEOF', 'd'], 2],
+  [['cat <<EOF >/etc/x', '\tEOF', 'if b', 'EOF', 'd'], 2],
   [['echo <<<"x" y', 'd'], 2],
   [['f() {', 'a', '}', 'f'], 2],
   [['( cd /x;', 'a )', 'b'], 2],

@@ -72,7 +72,7 @@ describe('the documents of the guides', () => {
       assert.ok(loaded.ok, loaded.ok ? '' : loaded.problems.map(formatDiagnostic).join('\n'));
       const { model } = loaded.document;
       if (model.host.platform === 'windows') {
-        context.skip('test/unit/pipeline/windows-host.test.ts runs documents of Windows');
+        context.skip('test/thorough/pipeline/windows-host.test.ts runs documents of Windows');
         return;
       }
       const run = { machine: machineOfGuides(), journal: memoryJournal(), model, without: Object.keys(WITHOUT) };

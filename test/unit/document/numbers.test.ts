@@ -4,6 +4,7 @@ import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { keepsNumber } from '@machineadm/document/versions/v1alpha1/exact-numbers.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import { stringify } from 'yaml';
 import { load, loaded, problemsOf } from '../../support/document.ts';
@@ -102,4 +103,26 @@ describe('a number for another program', () => {
       /^doc\.yaml:4:48 {2}.*settings\.a\[0\]: a number of more than 64 bits/,
     );
   });
+});
+
+describe('numbers in the words of other programs', () => {
+  for (const path of [
+    ['host', 'sysctl', 'vm.max_map_count'],
+    ['containerRuntime', 'containerd', 'settings', 'x', 0],
+    ['containerRuntime', 'containerd', 'runtimes', 2, 'options', 'x'],
+    ['kubernetes', 'node', 'kubelet', 'config', 'maxPods'],
+    ['kubernetes', 'addons', 'proxy', 'config', 'x'],
+    ['kubernetes', 'bootstrapper', 'kubeadm', 'patches', 0, 'patch', 'x'],
+    ['kubernetes', 'bootstrapper', 'kubeadm', 'extraDocuments', 0],
+    ['kubernetes', 'controlPlane', 'apiServer', 'admission', 'config', 1, 'configuration', 'x'],
+  ]) {
+    test(`are kept as they are written in ${path.join('.')}, and not beside it`, () => {
+      const names = ['sysctl', 'settings', 'options', 'config', 'patch', 'extraDocuments', 'configuration'];
+      const field = path.findLastIndex((part) => names.includes(String(part)));
+      assert.equal(keepsNumber(path), true);
+      assert.equal(keepsNumber(path.slice(0, field + 1)), false);
+      for (const [index, part] of path.slice(0, field + 1).entries())
+        assert.equal(keepsNumber(path.with(index, 'other')), typeof part === 'number', `${index}`);
+    });
+  }
 });

@@ -16,6 +16,7 @@ import {
 } from '../../support/api-server.ts';
 import { type EtcdServer, type FakeMember, startEtcd } from '../../support/etcd-server.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
+import { startServer } from '../../support/http-servers.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -155,6 +156,67 @@ describe('the control plane of a machine', () => {
       brief(await probeControlPlane(one.host, REQUIRED)),
       /^etcd Control.*127\.0\.0\.1:1\/health: .*ECONNREFUSED/,
     );
+  });
+
+  for (const [name, args, url] of [
+    ['kube-apiserver', ['--secure-port=1'], '127.0.0.1:1/readyz'],
+    ['kube-apiserver', ['--advertise-address=127.0.0.3', '--secure-port=1'], '127.0.0.3:1/readyz'],
+    [
+      'kube-apiserver',
+      ['--bind-address=0.0.0.0', '--advertise-address=127.0.0.3', '--secure-port=1'],
+      '127.0.0.3:1/readyz',
+    ],
+    [
+      'kube-apiserver',
+      ['--bind-address=127.0.0.2', '--advertise-address=127.0.0.3', '--secure-port=1'],
+      '127.0.0.2:1/readyz',
+    ],
+    ['kube-apiserver', ['--bind-address=::1', '--secure-port=2', '--secure-port=1'], '[::1]:1/readyz'],
+    ['kube-scheduler', ['--secure-port=1'], '127.0.0.1:1/healthz'],
+    ['kube-scheduler', ['--bind-address=::', '--secure-port=1'], '[::1]:1/healthz'],
+    ['kube-scheduler', ['--bind-address=127.0.0.2', '--secure-port=1'], '127.0.0.2:1/healthz'],
+    ['etcd', ['--listen-metrics-urls=http://[::]:1,http://127.0.0.9:2'], '[::1]:1/health'],
+  ] as const) {
+    test(`is asked at ${url} for ${name} with ${args.join(' ')}`, async () => {
+      const command = [name, ...args].map((argument) => `    - "${argument}"`).join('\n');
+      const pod = `kind: Pod\nspec:\n  containers:\n  - command:\n${command}\n`;
+      await using one = await machine({}, { files: { [`${PATH}/${name}.yaml`]: pod } });
+      const { component, why = '' } = (await probeControlPlane(one.host, REQUIRED)) ?? {};
+      assert.equal(component, name);
+      assert.ok(why.includes(`://${url}`), why);
+    });
+  }
+
+  test('follows what etcd says of its health', async () => {
+    for (const [answer, said] of [
+      [{ body: '{"health":"true"}' }, undefined],
+      [{ body: '{"health": "false","reason":"no leader"}' }, '200 {"health": "false","reason":"no leader"}'],
+      [{ body: '{"health":false}' }, '200 {"health":false}'],
+      [{ status: 503, body: `${'x'.repeat(300)}\n` }, `503 ${'x'.repeat(200)}`],
+      [{ status: 500 }, '500'],
+    ] as const) {
+      await using metrics = await startServer(() => answer);
+      const etcd = manifest('etcd', [`--listen-metrics-urls=${metrics.url}`]);
+      await using one = await machine({}, { files: { [`${PATH}/etcd.yaml`]: etcd } });
+      const found = await probeControlPlane(one.host, REQUIRED);
+      assert.equal(found?.why, said && `etcd is not healthy: ${metrics.url}/health answered ${said}`);
+    }
+  });
+
+  test('does not where its etcd lists no members, or a scheduler answers with an error', async () => {
+    const source = (url: string) =>
+      manifest('etcd', [
+        `--initial-advertise-peer-urls=${OWN}`,
+        `--listen-client-urls=http://127.0.0.1:9,${url}`,
+        '--trusted-ca-file=/etc/kubernetes/pki/etcd/ca.crt',
+      ]);
+    await using one = await machine({}, { files: { [`${PATH}/etcd.yaml`]: source('https://127.0.0.1:1') } });
+    assert.match(
+      brief(await probeControlPlane(one.host, REQUIRED)),
+      /^etcd .*: https:\/\/127\.0\.0\.1:1 did not list the members of its cluster$/,
+    );
+    one.host.put(`${PATH}/etcd.yaml`, 'kind: Pod\n');
+    assert.match(brief(await probeControlPlane(one.host, REQUIRED)), /etcd\.yaml is not a pod manifest$/);
   });
 
   const members: readonly (readonly [string, readonly FakeMember[], string])[] = [

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { stripElf, unsignPe } from '../../../scripts/build/executable.ts';
+import { withoutOtherLanguages } from '../../../scripts/build/icu-data.ts';
 
 describe('stripElf', () => {
   test('removes what the kernel does not map, and the program still runs', (context) => {
@@ -26,6 +27,42 @@ describe('stripElf', () => {
 
   test('refuses a file that is no 64-bit ELF', () => {
     assert.throws(() => stripElf(Buffer.from('MZ this is something else altogether')), /not a 64-bit/);
+  });
+});
+
+describe('withoutOtherLanguages', () => {
+  test('leaves English, sorting and Unicode, and ICU does without the rest', (context) => {
+    if (process.platform !== 'linux') return context.skip('needs an ELF program that runs here');
+    const directory = mkdtempSync(join(tmpdir(), 'machineadm-icu-'));
+    try {
+      const original = readFileSync(process.execPath);
+      const smaller = withoutOtherLanguages(original);
+      assert.equal(smaller.length, original.length);
+      const program = join(directory, 'node');
+      writeFileSync(program, smaller);
+      chmodSync(program, 0o755);
+      const script = `console.log(JSON.stringify([
+        new Intl.NumberFormat('en').format(1234.5), new Intl.NumberFormat('de').format(1234.5),
+        ['nvme10', 'nvme2', 'Ä'].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })),
+        new Date(0).toString().replace(/ \\(.*/, ''), Intl.DateTimeFormat().resolvedOptions().timeZone,
+        new URL('http://münchen.example/').host, /^\\p{L}$/u.test('é'), 'É'.toLowerCase(), 'ﬁ'.normalize('NFKC'),
+      ]))`;
+      for (const LANG of ['C.UTF-8', 'de_DE.UTF-8', 'zh_CN.UTF-8']) {
+        const printed: unknown = JSON.parse(
+          execFileSync(program, ['-e', script], { encoding: 'utf8', env: { LANG, TZ: 'UTC' } }),
+        );
+        const sorted = ['Ä', 'nvme2', 'nvme10'];
+        const [time, zone] = ['Thu Jan 01 1970 00:00:00 GMT+0000', 'UTC'];
+        const expected = ['1,234.5', '1,234.5', sorted, time, zone, 'xn--mnchen-3ya.example', true, 'é', 'fi'];
+        assert.deepEqual(printed, expected, LANG);
+      }
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  test('refuses an executable whose data is not where it looks', () => {
+    assert.throws(() => withoutOtherLanguages(Buffer.from('CmnD is no data of ICU')), /contains no data of ICU/);
   });
 });
 

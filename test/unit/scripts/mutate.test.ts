@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { changedLines, landedLast, linesOfDiff } from '../../../scripts/mutate/changed-lines.ts';
-import { type Mutant, mutantsOf, mutated } from '../../../scripts/mutate/mutants.ts';
+import { Coverage } from '../../../scripts/mutate/coverage.ts';
+import { type Mutant, mutantsOf, mutated, placeOf } from '../../../scripts/mutate/mutants.ts';
 import { isCertainlyBelow, mutationTable, type Outcome, scoreOf, withLastRun } from '../../../scripts/mutate/report.ts';
 import { sampleOf } from '../../../scripts/mutate/sample.ts';
 import { TestsByImport } from '../../../scripts/mutate/tests-by-import.ts';
@@ -80,6 +81,24 @@ describe('the mutants of a source', () => {
   });
 });
 
+test('an operator counts as run where its left side has run, though its right side has not', () => {
+  using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-coverage-'));
+  const text = "const f = (a) => a ?? 'none';\nconst g = (a) => a || 'none';\nf(1);\n";
+  writeFileSync(join(directory.path, 'source.mjs'), text);
+  const reports = join(directory.path, 'reports');
+  spawnSync(process.execPath, [join(directory.path, 'source.mjs')], {
+    env: { ...process.env, NODE_V8_COVERAGE: reports },
+  });
+  const coverage = Coverage.read(reports, directory.path);
+  const operators = mutantsOf('source.mjs', text).filter(({ mutator }) => mutator === 'LogicalOperator');
+  const seen = operators.map((mutant) => [mutant.line, coverage.has('source.mjs', placeOf(mutant))]);
+  assert.deepEqual(seen, [
+    [1, true],
+    [2, false],
+  ]);
+  assert.ok(operators.every((mutant) => !coverage.has('source.mjs', mutant.start)));
+});
+
 describe('the mutants that the compiler refuses', () => {
   test('are those with an error that the unchanged source has not, unless it only says that something is unused', async () => {
     using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-types-test-'));
@@ -145,9 +164,9 @@ describe('the tests of a source', () => {
 
   test('of the same room come before those of others, however many of these import it', () => {
     const all = tests.of('packages/document/src/sections/kubernetes/checks-components.ts');
-    const first = all.findIndex((one) => !/^test\/unit\/(?:document\/|scripts\/generate\.test)/.test(one));
+    const first = all.findIndex((one) => !/^test\/(?:unit|thorough)\/(?:document\/|scripts\/generate\.test)/.test(one));
     assert.ok(first > 0 && all.slice(0, first).includes('test/unit/document/kubeadm-rules.test.ts'));
-    assert.ok(!all.slice(first).some((one) => one.startsWith('test/unit/document/')));
+    assert.ok(!all.slice(first).some((one) => /^test\/(?:unit|thorough)\/document\//.test(one)));
   });
 
   test('are found through what others import, packages too', () => {
@@ -233,35 +252,5 @@ describe('the result', () => {
     assert.equal(isCertainlyBelow(outcomes(12, 8), 0.85), true);
     assert.equal(isCertainlyBelow(outcomes(16, 4), 0.85), false);
     assert.equal(isCertainlyBelow([], 0.85), false);
-  });
-});
-
-describe('npm run mutate', () => {
-  const mutate = (...args: readonly string[]) =>
-    spawnSync(process.execPath, ['scripts/mutate.ts', ...args], { cwd: root, encoding: 'utf8' });
-
-  test('kills mutants, and leaves the source as it was', () => {
-    // One test file imports it: more would each be run once to know what they run.
-    const source = 'packages/translator/src/admission/review.ts';
-    const before = readFileSync(join(root, source), 'utf8');
-    const { status, stdout, stderr } = mutate(source, '--sample', '3', '--least', '0');
-    assert.equal(status, 0, stdout + stderr);
-    assert.match(stdout, /^Killed +packages\/translator\/src\/admission\/review\.ts:\d+ .*\(test\/unit\/translator\//m);
-    assert.equal(readFileSync(join(root, source), 'utf8'), before);
-  });
-
-  test('says so and passes where the history is not there', () => {
-    const { status, stdout } = mutate('--since', 'no-such-commit');
-    assert.deepEqual([status, stdout], [0, 'mutants: there is no commit no-such-commit here, so none was made\n']);
-  });
-
-  test('takes lines of a file, and judges none that the compiler refuses', () => {
-    const { status, stdout } = mutate('packages/translator/src/admission/review.ts:1-2');
-    assert.deepEqual([status, stdout], [0, 'mutants: 0 of 0 in 1 files; the compiler refuses 0\n']);
-  });
-
-  test('refuses a place without sources', () => {
-    const { status, stderr } = mutate('src/nonesuch.ts');
-    assert.deepEqual([status, stderr], [2, 'mutants: there is no source file at src/nonesuch.ts\n']);
   });
 });

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExecModel, Model } from '@machineadm/document/model.ts';
 import { commandKilled } from '../../../src/host/processes/killed.ts';
 import { PIPELINE } from '../../../src/pipeline/pipeline.ts';
 import { execBootstrapper } from '../../../src/steps/exec-bootstrapper.ts';
 import { execReadiness } from '../../../src/steps/exec-readiness.ts';
+import { startHealthz } from '../../support/api-server.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inlineSecret, kubernetesModel } from '../../support/kubernetes-model.ts';
@@ -214,6 +216,49 @@ describe('the proof that its node works', () => {
       reason: 'SuccessTestFailed',
       exit: 'NotReady',
       evidence: [{ source: 'success test', text: 'no nodes' }],
+    });
+  });
+});
+
+describe("the proof by the kubelet's health", () => {
+  const byKubelet = machine({ proof: 'KubeletHealthy', successTest: undefined });
+  const PROVED = { notes: new Map([['exec-readiness/KubeletHealthy', { bootId: facts().bootId }]]) };
+
+  test('is asked for in every run, and names what is wrong with the kubelet now', async () => {
+    const host = memoryHost({ files: { '/var/lib/kubelet/config.yaml': 'healthzPort: 1\n' } });
+    for (const record of [PROVED, { notes: new Map() }]) {
+      const [change, ...more] = await bench(execReadiness, host, byKubelet).plan(record);
+      assert.deepEqual(more, []);
+      assert.deepEqual([change?.id, change?.action, change?.scope], ['exec-readiness/KubeletHealthy', 'run', 'node']);
+      assert.deepEqual([change?.knownAfter, change?.ineffective], ['exec-bootstrapper', 'KubeletNotHealthy']);
+      assert.match(change?.summary ?? '', /^wait until the kubelet is healthy \(now: .*127\.0\.0\.1:1.*\)$/);
+    }
+  });
+
+  test('passes where the kubelet answers, and then counts until the next boot', async () => {
+    await using kubelet = await startHealthz();
+    const host = memoryHost({ files: { '/var/lib/kubelet/config.yaml': `healthzPort: ${kubelet.port}\n` } });
+    const step = bench(execReadiness, host, byKubelet);
+    assert.deepEqual(
+      (await step.plan({ notes: new Map() })).map(({ summary }) => summary),
+      ['wait until the kubelet is healthy (now: it is)'],
+    );
+    const { notes } = await step.apply();
+    assert.deepEqual(notes[0], { bootId: facts().bootId });
+    assert.deepEqual(await step.plan(PROVED), []);
+  });
+
+  test('fails at its deadline with what the kubelet said', async () => {
+    const host = memoryHost({ files: { '/var/lib/kubelet/config.yaml': 'healthzPort: 1\n' } });
+    const { kubernetes } = byKubelet;
+    assert.ok(kubernetes);
+    const hurried = { ...byKubelet, kubernetes: { ...kubernetes, ready: { ...kubernetes.ready, timeoutMs: 1 } } };
+    await assert.rejects(bench(execReadiness, host, hurried).apply(), (error) => {
+      assert.ok(error instanceof MachineadmError);
+      assert.deepEqual([error.reason, error.exit, error.retryable], ['KubeletNotHealthy', 'NotReady', true]);
+      assert.match(error.message, /^\/usr\/local\/bin\/k3s-bootstrap ended well, but .*127\.0\.0\.1:1/);
+      assert.equal(error.evidence[0]?.source, 'kubelet');
+      return true;
     });
   });
 });

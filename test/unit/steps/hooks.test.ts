@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { hookReasonLine } from '@machineadm/document/hook-reasons.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
+import { LineSplitter } from '../../../src/host/processes/output.ts';
 import { DRIVER_FILES, laterWords } from '../../../src/steps/hook-driver.ts';
 import { hookFailed } from '../../../src/steps/hook-errors.ts';
 import { hookScript, parseMarker, savedState } from '../../../src/steps/hook-script.ts';
@@ -15,6 +17,7 @@ import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const GROUP: HookGroup = {
   shell: 'sh',
@@ -31,49 +34,166 @@ function early(group: Partial<HookGroup> = {}) {
 /** A shell that says these lines on the driver's descriptor; what it really does is tested with real shells. */
 function shell(...markers: string[]): MemoryProgram {
   return (command) => {
-    for (const marker of markers) command.onDescriptorLine?.line(marker);
+    for (const marker of markers) command.onDescriptorLine?.(marker, () => {});
     return {};
   };
 }
 
+/** Copies a state, as the agent makes it durable. */
+const save = (directory: string, entry: string): void =>
+  copyFileSync(join(directory, `state-${entry}`), join(directory, 'state'));
+
+interface Driven {
+  readonly ended: readonly [number | null, NodeJS.Signals | null];
+  /** What the driver printed on its descriptor. */
+  readonly markers: readonly string[];
+  /** The programs that it started. */
+  readonly ran: readonly string[];
+  readonly state: string;
+}
+
+/** The driver in a real shell, with this agent at the other end of its descriptor. */
+async function drive(
+  shell: readonly [string, ...string[]],
+  commands: readonly string[],
+  agent: (marker: string, answer: (text: string) => void, child: ChildProcess, directory: string) => void,
+): Promise<Driven> {
+  const { path: directory, remove } = mkdtempDisposableSync(join(tmpdir(), 'machineadm-driver-'));
+  try {
+    const put = (name: string, content: string, mode = 0o600) =>
+      writeFileSync(join(directory, name), content, { mode });
+    for (const [name, content] of Object.entries(DRIVER_FILES)) put(name, content);
+    for (const [index, command] of commands.entries()) put(`entry-${index + 1}`, `${command}\n`);
+    put('words', laterWords(commands));
+    put('ran', '');
+    // The driver looks up its programs once; each prints that it ran.
+    for (const name of ['mv', 'sync', 'cat', 'readlink', 'ls']) {
+      const path = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
+      put(name, `#!/bin/sh\necho ${name} >>${directory}/ran\nexec ${path} "$@"\n`, 0o755);
+    }
+    const [program, ...first] = shell;
+    const args = [...first, join(directory, 'driver'), directory, join(directory, 'state'), 'token', '1'];
+    const child = spawn(program, [...args, `${commands.length}`, 'Fail', 'no'], {
+      env: { PATH: `${directory}:${process.env.PATH}` },
+      stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+    });
+    const channel = child.stdio[3];
+    assert.ok(channel instanceof Socket);
+    const markers: string[] = [];
+    const splitter = new LineSplitter((marker) => {
+      markers.push(marker);
+      agent(marker, (text) => channel.write(`${text}\n`), child, directory);
+    });
+    channel.on('data', (bytes) => splitter.write(bytes));
+    // A shell may end before it read the last answer.
+    channel.on('error', () => undefined);
+    const [status, signal]: [number | null, NodeJS.Signals | null] = await new Promise((resolve) => {
+      child.once('close', (...ended) => resolve(ended));
+    });
+    return {
+      ended: [status, signal],
+      markers,
+      ran: readFileSync(join(directory, 'ran'), 'utf8').split('\n').filter(Boolean),
+      state: existsSync(join(directory, 'state')) ? readFileSync(join(directory, 'state'), 'utf8') : '',
+    };
+  } finally {
+    remove();
+  }
+}
+
 describe('the driver of a group', { skip: process.platform === 'linux' ? false : 'it needs /proc' }, () => {
-  for (const shell of ['sh', 'bash']) {
-    test(`in ${shell}: three programs save an entry`, () => {
-      const directory = mkdtempSync(join(tmpdir(), 'machineadm-driver-'));
-      try {
-        const put = (name: string, content: string, mode = 0o600) =>
-          writeFileSync(join(directory, name), content, { mode });
-        for (const [name, content] of Object.entries(DRIVER_FILES)) put(name, content);
-        const entries = 4;
-        const commands = Array.from({ length: entries }, (_, index) => `export E${index + 1}=1\n`);
-        for (const [index, command] of commands.entries()) put(`entry-${index + 1}`, command);
-        put('words', laterWords(commands));
-        // The driver looks up its programs once; each says that it ran.
-        for (const name of ['mv', 'sync', 'cat', 'readlink', 'ls']) {
-          const path = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
-          put(name, `#!/bin/sh\necho ${name} >>${directory}/ran\nexec ${path} "$@"\n`, 0o755);
-        }
-        const args = [
-          join(directory, 'driver'),
-          directory,
-          join(directory, 'state'),
-          'token',
-          '1',
-          `${entries}`,
-          'Fail',
-          'no',
-        ];
-        const env = { PATH: `${directory}:${process.env.PATH}` };
-        execFileSync(shell, args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ignore'] });
-        const saved = readFileSync(join(directory, 'state'), 'utf8');
-        assert.match(saved, /^# machineadm hook token 4 whole\n[\s\S]*E4/);
-        const ran = readFileSync(join(directory, 'ran'), 'utf8').trim().split('\n');
-        const count = (name: string) => ran.filter((one) => one === name).length;
-        // One more at the beginning; where the kernel says no inodes, readlink does.
-        assert.deepEqual([count('cat'), count('sync'), count('mv'), count('ls')], [entries + 1, entries, entries, 0]);
-      } finally {
-        rmSync(directory, { recursive: true });
-      }
+  const shells: readonly (readonly [string, ...string[]])[] = [['sh'], ['bash'], ['busybox', 'sh']];
+  for (const shell of shells.filter(([name]) => spawnSync(name, ['-c', ':']).error === undefined)) {
+    const sets = ['export E1=1', 'export E2=1', 'export E3=1', 'export E4=1'];
+    const named = shell.join(' ');
+
+    test(`in ${named}: no program saves an entry, the agent does, and the next entry begins after its answer`, async () => {
+      const seen: string[] = [];
+      const { ended, ran, state, markers } = await drive(shell, sets, (marker, answer, _child, directory) => {
+        const [kind, entry = ''] = marker.split(' ');
+        if (kind !== 'save') return;
+        setImmediate(() => {
+          seen.push(marker);
+          save(directory, entry);
+          answer('saved');
+        });
+      });
+      assert.deepEqual(ended, [0, null]);
+      assert.match(state, /^# machineadm hook token 4 whole\n[\s\S]*E4/);
+      assert.deepEqual(seen, ['save 1', 'save 2', 'save 3', 'save 4']);
+      const entries = ['1', '2', '3', '4'];
+      assert.deepEqual(
+        markers,
+        entries.flatMap((entry) => [`begin ${entry}`, `save ${entry}`, `end ${entry} 0`]),
+      );
+      // Where the kernel prints no inodes, readlink does.
+      assert.deepEqual(
+        ran.filter((name) => name !== 'readlink'),
+        [],
+      );
+    });
+
+    for (const [when, dies] of [
+      ['during an entry', 'begin 2'],
+      ['before it saved an entry', 'save 2'],
+    ] as const)
+      test(`in ${named}: the shell of an agent that was killed ${when} saves that entry itself, and ends`, async () => {
+        const waits = [sets[0] ?? '', 'sleep 0.3; export E2=1', 'export E3=1'];
+        const { ended, ran, state } = await drive(shell, waits, (marker, answer, child, directory) => {
+          if (marker === dies) child.stdio[3]?.destroy();
+          else if (marker === 'save 1') {
+            save(directory, '1');
+            answer('saved');
+          }
+        });
+        assert.deepEqual(ended, [null, 'SIGPIPE']);
+        assert.match(state, /^# machineadm hook token 2 whole\n[\s\S]*E2/);
+        assert.doesNotMatch(state, /E3/);
+        assert.deepEqual(
+          ran.filter((name) => name !== 'readlink'),
+          ['cat', 'sync', 'mv'],
+        );
+      });
+
+    test(`in ${named}: a trapped signal does not end the wait for the answer`, async () => {
+      const saved = new Set<string>();
+      let queue = Promise.resolve();
+      const commands = ['trap : USR1', 'export E2=1', 'export E3=1'];
+      const { ended, markers, state } = await drive(shell, commands, (marker, answer, child, directory) => {
+        const [kind, entry = ''] = marker.split(' ');
+        if (kind === 'begin' && entry !== '1') assert.ok(saved.has(`${Number(entry) - 1}`));
+        if (kind !== 'save') return;
+        queue = queue.then(async () => {
+          if (saved.size === 0) {
+            child.kill('SIGUSR1');
+            const status = `/proc/${child.pid}/status`;
+            await waitUntil(() => /^ShdPnd:\t0+$/m.test(readFileSync(status, 'utf8')), 'the shell gets the signal');
+          }
+          save(directory, entry);
+          saved.add(entry);
+          answer('saved');
+        });
+      });
+      assert.deepEqual(ended, [0, null]);
+      assert.deepEqual(
+        markers.filter((marker) => marker !== 'wait 1'),
+        ['1', '2', '3'].flatMap((entry) => [`begin ${entry}`, `save ${entry}`, `end ${entry} 0`]),
+      );
+      assert.match(state, /^# machineadm hook token 3 whole\n/);
+    });
+
+    test(`in ${named}: an entry that the agent cannot save is reported, and its trap of a broken pipe is kept`, async () => {
+      const commands = ["trap 'echo \"a\nb\"' PIPE; trap 'echo PIPE' USR2", 'trap >&2; export E2=1'];
+      const { ended, markers, state } = await drive(shell, commands, (marker, answer, _child, directory) => {
+        if (marker === 'save 1') answer('unsaved');
+        if (marker !== 'save 2') return;
+        save(directory, '2');
+        answer('saved');
+      });
+      assert.deepEqual(ended, [0, null]);
+      assert.deepEqual(markers.slice(0, 4), ['begin 1', 'save 1', 'unsaved 1', 'end 1 0']);
+      assert.match(state, /trap -- 'echo "a\nb"' (SIG)?PIPE\n/);
+      assert.match(state, /trap -- 'echo PIPE' (SIG)?USR2\n/);
     });
   }
 });

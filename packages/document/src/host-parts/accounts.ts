@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
+import * as z from '../schema.ts';
 
 /** useradd(8): what a portable name may be. */
 export const accountName = z

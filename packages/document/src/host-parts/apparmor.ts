@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import { APPARMOR_DIRECTORY } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
 
 export interface ApparmorModel {

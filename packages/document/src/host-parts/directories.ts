@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { all, is, must, when, without } from '../sections/conditions.ts';
 import { absolutePath, fileMode } from '../versions/v1alpha1/fields.ts';
 import { doublePaths, hostPart } from './part.ts';

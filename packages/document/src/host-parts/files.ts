@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { MachineadmError } from '../errors.ts';
+import * as z from '../schema.ts';
 import { all, credentialsOverTls, exactlyOne, has, is, must, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { decodeContent } from '../versions/v1alpha1/content.ts';

@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { HOOKS_SERVICE, openrcScriptPath, unitPath } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import type { SecretValue } from '../secret.ts';
 import { is, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';

@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import { CLOUD_INIT_HOSTS_FILE, HOSTS_FILE } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { claimsOn, hostPart, repeats } from './part.ts';
 
 export interface HostsModel {

@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import { MODULES_FILE } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 export const kernelModules = hostPart({

@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import { SERVICE_LIMITS_FILE, SESSION_LIMITS_FILE } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { allOptional, claimsOn, hostPart } from './part.ts';
 
 /** Limits of processes by the names that systemd.exec(5) has for them, in lower case and without `Limit`. */

@@ -1,7 +1,7 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { foreignYaml } from '../foreign-yaml.ts';
 import { NETWORK_DIRECTORIES } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { any, is, must, text, VARIABLE, when } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { member } from '../untyped.ts';

@@ -1,7 +1,7 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import type { DeviceSelector } from '../model-storage.ts';
 import { isCriticalPath, unitName } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 
 /** What files, directories and links of the document have in common. */
 

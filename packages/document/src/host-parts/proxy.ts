@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import {
   ENVIRONMENT_FILE,
@@ -9,6 +8,7 @@ import {
   unitDropInPath,
 } from '../ownership/paths.ts';
 import { holdsCredentials, proxyUrlProblem } from '../proxy-url.ts';
+import * as z from '../schema.ts';
 import type { SecretValue } from '../secret.ts';
 import { all, any, atLeastOne, contains, given, must, not, text, VARIABLE, when } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';

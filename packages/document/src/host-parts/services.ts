@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { unitDropInPath, unitPath } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { all, is, must, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { repeated } from '../versions/v1alpha1/repeated.ts';

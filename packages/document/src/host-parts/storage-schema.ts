@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from '../schema.ts';
 import { choice } from '../sections/field.ts';
 import { SIZE_PATTERN } from '../units.ts';
 import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';

@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { SYSCTL_FILE } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { wholeNumber } from '../verbatim.ts';
 import { WHOLE_OF_64_BITS, wholeOf64Bits } from '../versions/v1alpha1/fields.ts';
 import { claimsOn, hostPart } from './part.ts';

@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import { LOCALTIME, TIMEZONE_FILE } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 const PART = '[A-Za-z0-9_+-]+';

@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
+import * as z from '../schema.ts';
 import { exclusive, type JsonSchema } from '../sections/conditions.ts';
 
 /** What is taken of an archive. */

@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { ACCOUNT_DATABASES, authorizedKeysPath, sudoersPath, usualHome } from '../ownership/paths.ts';
+import * as z from '../schema.ts';
 import type { SecretValue } from '../secret.ts';
 import { is, must, when, without, writtenSecret } from '../sections/conditions.ts';
 import { absolutePath, secret } from '../versions/v1alpha1/fields.ts';

@@ -16,7 +16,7 @@ const LONGEST_VALUE = 16 * 1024;
 const LONGEST_JUDGED = 256;
 
 const WORTHLESS =
-  /^(?:true|false|yes|no|on|off|none|nil|null|undefined|required|optional|enabled|disabled|empty|invalid|missing|expired|[0-9]{1,6}(?:ms|[smhd])?|[0-9]+h[0-9]+m[0-9]+s|<.*>|<value|\$\{?\w+\}?|\$\(.*|[{|>&*~-]|>-|\|-)$/i;
+  /^(?:true|false|yes|no|on|off|none|nil|null|undefined|required|optional|must|enabled|disabled|empty|invalid|missing|expired|[0-9]{1,6}(?:ms|[smhd])?|[0-9]+h[0-9]+m[0-9]+s|<.*>|<value|\$\{?\w+\}?|\$\(.*|[{|>&*~-]|>-|\|-)$/i;
 /** Base64 may also begin with a slash, but has capitals. */
 const PATH = /^(?:file:\/\/|\.{0,2})\/[a-z0-9_./@:+-]*$/;
 

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from '../schema.ts';
 import type { JsonSchema } from './conditions.ts';
 
 /** What a reader needs to know of a field: editors, `machineadm explain` and the reference say it. */
@@ -57,7 +57,8 @@ interface Notes {
   readonly values?: Readonly<Record<string, string>>;
 }
 
-const NOTES = new WeakMap<z.core.$ZodType, Notes>();
+/** By the schema from `schema.ts`. */
+const NOTES = new WeakMap<object, Notes>();
 
 function note<Schema extends z.core.$ZodType>(schema: Schema, notes: Notes): Schema {
   NOTES.set(schema, { ...NOTES.get(schema), ...notes });
@@ -68,7 +69,7 @@ function note<Schema extends z.core.$ZodType>(schema: Schema, notes: Notes): Sch
 export function notesOf(schema: z.core.$ZodType): Notes {
   const { parent } = schema._zod;
   const { fields, conditions }: Notes = parent === undefined ? {} : notesOf(parent);
-  return { ...(fields && { fields }), ...(conditions && { conditions }), ...NOTES.get(schema) };
+  return { ...(fields && { fields }), ...(conditions && { conditions }), ...NOTES.get(z.originOf(schema)) };
 }
 
 /** An object of these fields and no others. */

@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { CONTROL_IDS, type HardeningProfile, PROFILE_MEANINGS } from '../hardening-controls.ts';
+import * as z from '../schema.ts';
 import { repeated } from '../versions/v1alpha1/repeated.ts';
 import { must } from './conditions.ts';
 import { choice, field, object } from './field.ts';

@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import type { Platform } from '../host-parts/part.ts';
+import * as z from '../schema.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
 import { field, object } from './field.ts';

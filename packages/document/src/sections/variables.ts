@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import type { PathSegment } from '../diagnostics.ts';
+import * as z from '../schema.ts';
 import type { VariableSource } from '../variables.ts';
 import { absolutePath, environmentName } from '../versions/v1alpha1/fields.ts';
 import { choice, field, object, oneOf } from './field.ts';

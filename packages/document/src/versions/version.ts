@@ -16,6 +16,7 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
   /** The section that defines variables, and the strings in which `${name}` is replaced. */
   readonly variables?: {
     readonly section: string;
+    /** Of the section, which has no mistake; undefined where the document does not have it. */
     sources(section: unknown): ReadonlyMap<string, VariableSource>;
     isExpandable(path: readonly PathSegment[], document: unknown): boolean;
     /** Of those the ones that a shell reads. */

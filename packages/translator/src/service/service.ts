@@ -187,6 +187,8 @@ async function lead(
       copyConditions(api, versions, copying, leading, log, metrics),
       maintain === undefined ? undefined : keepCertificate(maintain, leading, log),
     ]);
+    // With nothing to copy, and a certificate that somebody else renews, it leads nevertheless.
+    while (!leading.aborted) await pause(RESYNC_MS, leading);
     metrics.isLeader.set(0);
   };
   const options = { namespace, name, identity, durationMs, retryMs: Math.max(100, durationMs / 5) };

@@ -51,6 +51,23 @@ describe('a line without a secret', () => {
   });
 });
 
+test('values in the query of a URL are removed, except those of harmless parameters of Kubernetes, numbers and truth values', () => {
+  const query = (text: string): string => redactor.redact(`GET https://api.example/x?${text} 200`);
+  for (const plain of [
+    'limit=all&fieldSelector=metadata.name%3Da',
+    'resourceVersionMatch=Exact',
+    'page=12',
+    'deep=true',
+    'deep=false',
+  ])
+    assert.equal(query(plain), `GET https://api.example/x?${plain} 200`);
+  assert.equal(
+    query('sig=abc&watch=x&code=yes'),
+    'GET https://api.example/x?sig=[redacted]&watch=x&code=[redacted] 200',
+  );
+  assert.equal(query('number=1234567890'), 'GET https://api.example/x?number=[redacted] 200');
+});
+
 test('a certificate stays, the key beside it does not', () => {
   const body = 'MIIDazCCAlOgAwIBAgIUF1x7aB3dE5fG7hI9jK1lM3nO5pQwDQYJKoZIhvcNAQEL';
   const certificate = `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;

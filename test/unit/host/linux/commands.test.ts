@@ -151,11 +151,23 @@ describe('the output of a command', () => {
   test('another descriptor carries a protocol of its own', async () => {
     const marks: string[] = [];
     const script = 'echo entry 1 >&3; echo text; echo entry 2 >&3';
-    const result = await runCommand(
-      shell(script, { onDescriptorLine: { descriptor: 3, line: (mark) => marks.push(mark) } }),
-    );
+    const result = await runCommand(shell(script, { onDescriptorLine: (mark) => marks.push(mark) }));
     assert.deepEqual(marks, ['entry 1', 'entry 2']);
     assert.equal(result.stdout, 'text\n');
+  });
+
+  test('a line on another descriptor can be answered, also where the program ends without reading it', async () => {
+    const line = (mark: string, answer: (text: string) => void) => answer(`answer to ${mark}`);
+    const asked = (script: string) => runCommand(shell(script, { onDescriptorLine: line }));
+    const { stdout } = await asked(
+      'echo a >&3; read answer <&3; echo "$answer"; echo b >&3; read answer <&3; echo "$answer"',
+    );
+    assert.equal(stdout, 'answer to a\nanswer to b\n');
+    for (const script of [
+      'echo a >&3; exit 3',
+      'echo a >&3; echo b >&3; sleep 0.1; echo c >&3; exec 3>&-; sleep 0.1; exit 3',
+    ])
+      assert.equal((await asked(script)).status, 3);
   });
 
   test(

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import {
+  isChroot,
   isSystemdBooted,
   parseServiceState,
   serviceState,
@@ -252,4 +256,19 @@ describe('systemd', () => {
     });
     assert.deepEqual(host.log, []);
   });
+});
+
+test('a chroot has another root directory than the first process; where that cannot be seen, it is none', () => {
+  const proc = mkdtempSync(join(tmpdir(), 'machineadm-proc-'));
+  try {
+    assert.equal(isChroot(proc), false);
+    mkdirSync(join(proc, '1'));
+    symlinkSync('/', join(proc, '1/root'));
+    assert.equal(isChroot(proc), false);
+    rmSync(join(proc, '1/root'));
+    symlinkSync(proc, join(proc, '1/root'));
+    assert.equal(isChroot(proc), true);
+  } finally {
+    rmSync(proc, { recursive: true });
+  }
 });

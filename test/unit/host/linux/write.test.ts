@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import childProcess from 'node:child_process';
+import fs from 'node:fs';
 import {
   chmod as changeMode,
   lstat,
@@ -12,6 +14,7 @@ import {
   stat,
   symlink,
 } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
@@ -178,6 +181,27 @@ describe('writing files', () => {
     await put(join(directory, 'key'), '0\n');
     await writeKernelFile(join(directory, 'key'), '1');
     assert.equal(await readFile(join(directory, 'key'), 'utf8'), '1\n');
+  });
+
+  test('sync of a file flushes it and its directory without a program; of a directory, sync(1) flushes the file system', async (t) => {
+    const flushed: string[] = [];
+    const fsync = fs.fsyncSync;
+    t.mock.method(fs, 'fsyncSync', (descriptor: number) => {
+      flushed.push(fs.readlinkSync(`/proc/self/fd/${descriptor}`));
+      fsync(descriptor);
+    });
+    const spawn = t.mock.method(childProcess, 'spawn');
+    syncBuiltinESMExports();
+    t.after(() => {
+      t.mock.restoreAll();
+      syncBuiltinESMExports();
+    });
+    await write(join(directory, 'below', 'file'), 'text', 0o600);
+    await sync(join(directory, 'below', 'file'));
+    assert.deepEqual(flushed, [join(directory, 'below', 'file'), join(directory, 'below')]);
+    assert.equal(spawn.mock.callCount(), 0);
+    await sync(directory);
+    assert.equal(spawn.mock.callCount(), 1);
   });
 
   test('sync works for a path that is there and for one that was removed', async () => {

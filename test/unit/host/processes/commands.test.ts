@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { commandAborted, moreDescriptors, notStarted, resultOfQuery } from '../../../../src/host/processes/commands.ts';
+import { commandAborted, notStarted, resultOfQuery } from '../../../../src/host/processes/commands.ts';
 import type { Command } from '../../../../src/host/seam/host.ts';
 
 function failure(reason: 'HostStepFailed' | 'Interrupted'): MachineadmError {
@@ -35,14 +35,6 @@ describe('a query', () => {
         error,
       );
   });
-});
-
-test('only the descriptor that is read is a pipe', () => {
-  const command: Command = { program: 'sh', args: [] };
-  const reading = (descriptor: number) => moreDescriptors({ ...command, onDescriptorLine: { descriptor, line() {} } });
-  assert.deepEqual(moreDescriptors(command), []);
-  assert.deepEqual(reading(3), ['pipe']);
-  assert.deepEqual(reading(5), ['ignore', 'ignore', 'pipe']);
 });
 
 describe('a program that a signal ended', () => {

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { Secret, type SecretSource } from '@machineadm/document/secret.ts';
+import type { CommandResult } from '../../../../src/host/seam/host.ts';
 import { resolveSecret } from '../../../../src/host/secrets/resolve.ts';
 
 describe('resolving a secret', () => {
@@ -82,5 +83,40 @@ describe('resolving a secret', () => {
     await writeFile(path, Buffer.concat([Buffer.from('visible-part'), Buffer.from([0xff, 0xfe])]));
     await unavailable({ kind: 'file', path }, /not UTF-8/, 'visible-part');
     await unavailable({ kind: 'file', path: '/dev/zero' }, /larger than 1 MiB/);
+  });
+
+  test('from an encrypted credential, by the name of the credential, after those that need no key', async () => {
+    await mkdir(join(directory, 'encrypted'));
+    for (const name of ['sealed', 'sealed2.cred', 'both'])
+      await writeFile(join(directory, 'encrypted', name), 'cipher');
+    await writeFile(join(directory, 'unit', 'both'), 'plain');
+    const asked: string[] = [];
+    const from = (name: string, result: Partial<CommandResult> | undefined) =>
+      resolveSecret(
+        { name: 'joinToken', source: { kind: 'systemdCredential', name } },
+        {
+          env: {},
+          credentialDirectories: [join(directory, 'unit')],
+          encryptedDirectories: [join(directory, 'nowhere'), join(directory, 'encrypted')],
+          decrypt: async (...words) => {
+            asked.push(words.join(' '));
+            return result && { status: 0, stdout: '', stderr: '', timedOut: false, ...result };
+          },
+        },
+      );
+    assert.equal((await from('sealed', { stdout: 'opened\n' }))?.reveal(), 'opened');
+    assert.equal((await from('sealed2', { stdout: 'opened' }))?.reveal(), 'opened');
+    assert.equal((await from('both', { stdout: 'opened' }))?.reveal(), 'plain');
+    const encrypted = join(directory, 'encrypted');
+    assert.deepEqual(asked, [`sealed ${encrypted}/sealed`, `sealed2 ${encrypted}/sealed2.cred`]);
+    await assert.rejects(from('sealed', undefined), /it is encrypted and systemd-creds is missing/);
+    await assert.rejects(
+      from('sealed', { status: 1, stderr: 'first\nno key\n' }),
+      /systemd-creds cannot decrypt it: no key/,
+    );
+    await assert.rejects(
+      from('none', {}),
+      new RegExp(`it is in none of ${directory}/unit, ${directory}/nowhere, ${encrypted}`),
+    );
   });
 });

@@ -182,3 +182,45 @@ describe('programs of a Windows machine', () => {
     );
   }
 });
+
+describe('what Linux has and Windows has not', () => {
+  test('is refused as a defect of ours: kernel settings, links and owners', async () => {
+    await using machine = windowsMachine();
+    const host = machine.host();
+    const unsupported = (message: RegExp) => ({ reason: 'UnsupportedOnPlatform', message });
+    await assert.rejects(
+      host.writeKernelFile('/proc/sys/x', '1'),
+      unsupported(/^\/proc\/sys\/x is an interface of the Linux kernel/),
+    );
+    await assert.rejects(host.writeLink('/etc/x', '/y'), unsupported(/^\/etc\/x was to become a symbolic link/));
+    for (const [uid, gid] of [
+      [1, 0],
+      [0, 1],
+      [1, 1],
+    ] as const)
+      await assert.rejects(host.chown('/etc/x', uid, gid), unsupported(/^\/etc\/x would get another owner/));
+    await host.chown('/etc/x', 0, 0);
+    assert.equal(await host.linkFile('/etc/x', '/etc/y'), false);
+  });
+
+  test('removes directories that are empty, and only these', async () => {
+    await using machine = windowsMachine({ files: { 'C:\\data\\a\\x': '' } });
+    const host = machine.host();
+    await assert.rejects(host.removeDirectory('C:\\data\\a'), { code: 'ENOTEMPTY' });
+    await host.removeFile('C:\\data\\a\\x');
+    await host.removeFile('C:\\data\\a\\x');
+    await host.removeDirectory('C:\\data\\a');
+    await host.removeDirectory('C:\\data\\a');
+    assert.equal(await host.stat('C:\\data\\a'), undefined);
+  });
+
+  test('changes the rights of a file and of a directory', async () => {
+    await using machine = windowsMachine({ files: { 'C:\\data\\x': '' } });
+    const host = machine.host();
+    await host.chmod('C:\\data\\x', 0o644);
+    await host.chmod('C:\\data', 0o700);
+    assert.equal(machine.descriptor('C:\\data\\x'), `${CLOSED}(A;;0x120089;;;BU)`);
+    assert.equal(machine.descriptor('C:\\data'), 'O:BAG:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)');
+    await assert.rejects(host.chmod('C:\\data\\none', 0o600), { code: 'ENOENT' });
+  });
+});

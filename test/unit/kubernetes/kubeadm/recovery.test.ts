@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { attemptOf, NO_ATTEMPT } from '../../../../src/kubernetes/kubeadm/attempt.ts';
+import { attemptOf } from '../../../../src/kubernetes/kubeadm/attempt.ts';
 import { type Inventory, takeInventory } from '../../../../src/kubernetes/kubeadm/inventory.ts';
 import { findLeftovers } from '../../../../src/kubernetes/kubeadm/leftovers.ts';
 import { decideRecovery, type EarlierRun } from '../../../../src/kubernetes/kubeadm/recovery.ts';
 import { type ApiAnswer, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../../support/api-server.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
+import { NO_ATTEMPT } from '../../../support/kubeadm-attempt.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
 
@@ -259,4 +260,57 @@ describe('leftovers', () => {
     const found = await findLeftovers(host, kubernetesModel(), NOTHING);
     assert.deepEqual(found, { traces: [], certificates: [] });
   });
+});
+
+describe('the notes of attempts', () => {
+  const ended = (phase: string, killed = false) => ({ ended: { phase, killed } });
+
+  test('say nothing where there is none', () => {
+    const nothing = { etcdMemberAnnounced: false, nodeNameConflict: false, succeeded: false, interrupted: false };
+    assert.deepEqual(attemptOf([]), { ...nothing, wroteNothing: false });
+  });
+
+  test('count together; of what each says in its own words, the last counts', () => {
+    const first = {
+      etcdPeerUrl: 'https://a:2380',
+      etcdMemberId: '1',
+      etcdHeldBefore: ['7', 8],
+      etcdMemberAnnounced: true,
+    };
+    assert.deepEqual(
+      attemptOf([
+        { ...first, ...ended('preflight') },
+        { etcdPeerUrl: 'https://b:2380', succeeded: true },
+      ]),
+      {
+        etcdMemberAnnounced: true,
+        nodeNameConflict: false,
+        succeeded: true,
+        interrupted: false,
+        wroteNothing: false,
+        etcdPeerUrl: 'https://b:2380',
+        etcdMemberId: '1',
+        etcdHeldBefore: ['7'],
+      },
+    );
+    assert.equal(attemptOf([{ nodeNameConflict: true }]).nodeNameConflict, true);
+  });
+
+  test('show an interruption where one has no end and no success', () => {
+    assert.equal(attemptOf([{}]).interrupted, true);
+    assert.equal(attemptOf([ended('preflight'), {}]).interrupted, true);
+    assert.equal(attemptOf([ended('preflight'), { succeeded: true }]).interrupted, false);
+  });
+
+  for (const [what, notes, nothing] of [
+    ['it ended in preflight', [ended('preflight')], true],
+    ['it refused its configuration', [ended('configuration')], true],
+    ['it ended later', [ended('kubelet-start')], false],
+    ['it was killed', [ended('preflight', true)], false],
+    ['one of two ended later', [ended('preflight'), ended('certs')], false],
+    ['its end is unknown', [{}], false],
+  ] as const) {
+    test(`say that kubeadm wrote ${nothing ? 'nothing' : 'something'} where ${what}`, () =>
+      assert.equal(attemptOf(notes).wroteNothing, nothing));
+  }
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { NO_ATTEMPT } from '../../../../src/kubernetes/kubeadm/attempt.ts';
 import { takeInventory } from '../../../../src/kubernetes/kubeadm/inventory.ts';
 import { resetArguments, resetNode } from '../../../../src/kubernetes/kubeadm/reset.ts';
 import type { ResetOrder } from '../../../../src/kubernetes/kubeadm/reset-order.ts';
 import { kubeconfig, newAuthority, nodeObject, startApiServer } from '../../../support/api-server.ts';
+import { NO_ATTEMPT } from '../../../support/kubeadm-attempt.ts';
 import { type MemoryMachine, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
 
 const ORDER: ResetOrder = {

@@ -102,7 +102,9 @@ describe('containerd', () => {
     assert.deepEqual(run.changes[0]?.owes, ['restart:containerd']);
     assert.deepEqual(host.log, [
       `write ${PATH}.machineadm-orig 0644 0:0`,
+      `sync ${PATH}.machineadm-orig`,
       `write ${PATH}.machineadm-previous 0644 0:0`,
+      `sync ${PATH}.machineadm-previous`,
       `write ${PATH} 0644 0:0`,
       `sync ${PATH}`,
       'service restart containerd',

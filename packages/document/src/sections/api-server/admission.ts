@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
 import { admissionPlugins, NEWEST_KNOWN_PLUGINS_MINOR } from '../../kubernetes-releases/admission-plugins.ts';
+import * as z from '../../schema.ts';
 import { given, when, without } from '../conditions.ts';
 import { field, object } from '../field.ts';
 import { API_SERVER } from './connection.ts';

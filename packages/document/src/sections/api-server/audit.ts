@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
+import * as z from '../../schema.ts';
 import { parseDuration, parseSize, SIZE_PATTERN } from '../../units.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { absolutePath, duration } from '../../versions/v1alpha1/fields.ts';

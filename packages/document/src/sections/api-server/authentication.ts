@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import { FEATURES, type GatedFeature } from '../../kubernetes-releases/features.ts';
+import * as z from '../../schema.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { duration } from '../../versions/v1alpha1/fields.ts';
 import { atLeastOne, is, when, without } from '../conditions.ts';

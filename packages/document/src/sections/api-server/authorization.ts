@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
+import * as z from '../../schema.ts';
 import { parseDuration } from '../../units.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { dnsSubdomain, duration } from '../../versions/v1alpha1/fields.ts';

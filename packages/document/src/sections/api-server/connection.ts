@@ -1,7 +1,7 @@
-import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import { FEATURES, has } from '../../kubernetes-releases/features.ts';
 import type { MinorWindow } from '../../kubernetes-releases/minor.ts';
+import * as z from '../../schema.ts';
 import type { SecretValue } from '../../secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { secret, url } from '../../versions/v1alpha1/fields.ts';

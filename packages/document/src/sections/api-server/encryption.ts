@@ -1,7 +1,7 @@
-import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
 import { keyProblem } from '../../encryption-key.ts';
 import { FEATURES, has } from '../../kubernetes-releases/features.ts';
+import * as z from '../../schema.ts';
 import type { SecretValue } from '../../secret.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { duration, secret } from '../../versions/v1alpha1/fields.ts';

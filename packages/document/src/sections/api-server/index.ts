@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
+import * as z from '../../schema.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { atLeastOne, given, must, textWithout, when } from '../conditions.ts';
 import { field, object } from '../field.ts';

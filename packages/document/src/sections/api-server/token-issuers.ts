@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import * as z from '../../schema.ts';
 import { httpsUrl } from '../../versions/v1alpha1/fields.ts';
 import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import {

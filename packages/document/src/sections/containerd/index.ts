@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import * as z from '../../schema.ts';
 import { parseSize, SIZE_PATTERN } from '../../units.ts';
 import { Verbatim } from '../../verbatim.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';

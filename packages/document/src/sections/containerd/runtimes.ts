@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import * as z from '../../schema.ts';
 import { Verbatim, wholeNumber } from '../../verbatim.ts';
 import { absolutePath } from '../../versions/v1alpha1/fields.ts';
 import { has, must, when, without } from '../conditions.ts';

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from '../../schema.ts';
 import type { Verbatim } from '../../verbatim.ts';
 import { verbatimNumber } from '../../versions/v1alpha1/fields.ts';
 import { define } from '../field.ts';

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from '../../schema.ts';
 import { absolutePath, argument, environmentVariable } from '../../versions/v1alpha1/fields.ts';
 import { choice, define, field, object } from '../field.ts';
 

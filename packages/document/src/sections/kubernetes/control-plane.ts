@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
 import { QUIET } from '../../foreign-yaml.ts';
+import * as z from '../../schema.ts';
 import type { SecretValue } from '../../secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import {

@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import type { Platform } from '../../host-parts/part.ts';
 import { DEFAULT_CRI_SOCKETS } from '../../ownership/paths.ts';
+import * as z from '../../schema.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import { exclusive } from '../conditions.ts';

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from '../../schema.ts';
 import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
 import { duration } from '../../versions/v1alpha1/fields.ts';
 import { field, object } from '../field.ts';

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from '../../schema.ts';
 import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
 import { field } from '../field.ts';
 import type { RemoteOptions } from './sink.ts';

@@ -1,5 +1,5 @@
-import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
+import * as z from '../../schema.ts';
 import type { SecretValue } from '../../secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { absolutePath, dnsSubdomain, httpsUrl, secret } from '../../versions/v1alpha1/fields.ts';

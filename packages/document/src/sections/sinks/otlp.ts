@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from '../../schema.ts';
 import type { SecretValue } from '../../secret.ts';
 import { headersOf, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, headers, httpUrl } from '../../versions/v1alpha1/fields.ts';

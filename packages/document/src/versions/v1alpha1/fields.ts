@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from '../../schema.ts';
 import { define, field, meaning, object } from '../../sections/field.ts';
 import { DURATION_PATTERN } from '../../units.ts';
 import { Verbatim, wholeNumber } from '../../verbatim.ts';

@@ -27,7 +27,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
   features: [],
   variables: {
     section: 'variables',
-    sources: (section) => variableSources(sections.variables.schema.parse(section)),
+    sources: (section) => variableSources(section as Sections['variables']),
     isExpandable,
     isShellText,
   },

@@ -20,9 +20,9 @@ import { parseKeptHooks } from '../../src/steps/boot-hooks.ts';
 import { readTrial } from '../../src/steps/network/trial.ts';
 import { parseMemory } from '../../src/trust/memory.ts';
 import { memoryHost } from '../support/memory-host.ts';
-import { bootstrapped, ended, lines } from './pipeline/records.ts';
-import { reported } from './reporting/events.ts';
-import { statusAfter } from './reporting/runs.ts';
+import { bootstrapped, ended, lines } from '../unit/pipeline/records.ts';
+import { reported } from '../unit/reporting/events.ts';
+import { statusAfter } from '../unit/reporting/runs.ts';
 
 /** What a reader makes of a file; `refused` where it says that it is damaged. */
 type Reader = (bytes: Buffer) => unknown;

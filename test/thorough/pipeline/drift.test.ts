@@ -9,7 +9,7 @@ import { type HostRun, planHost, runHost } from '../../support/host-run.ts';
 import type { MemoryFile, MemoryHost } from '../../support/memory-host.ts';
 import { leafFields } from '../../support/schema-fields.ts';
 import { assertSameTree, treeOf } from '../../support/undo-bench.ts';
-import { memoryJournal } from './fake-steps.ts';
+import { memoryJournal } from '../../unit/pipeline/fake-steps.ts';
 
 /** A machine in memory that is as its document wants it. */
 interface Settled extends HostRun {

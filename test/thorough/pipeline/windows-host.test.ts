@@ -14,8 +14,8 @@ import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { load } from '../../support/document.ts';
 import { MachineKilled, type Recording, type WindowsMachine, windowsMachine } from '../../support/windows-machine.ts';
-import { memoryJournal, runBench } from './fake-steps.ts';
-import { begun, identity } from './records.ts';
+import { memoryJournal, runBench } from '../../unit/pipeline/fake-steps.ts';
+import { begun, identity } from '../../unit/pipeline/records.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/windows.md'), 'utf8');
 

@@ -15,7 +15,7 @@ import {
   workerModel,
   workerSteps,
 } from '../../support/windows-worker.ts';
-import { madeUp } from './fake-steps.ts';
+import { madeUp } from '../../unit/pipeline/fake-steps.ts';
 
 const STORY_BEHIND_THE_REBOOT = [
   'kubeadm-reset Unchanged []',

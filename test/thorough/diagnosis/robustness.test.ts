@@ -4,8 +4,8 @@ import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
 import fc from 'fast-check';
 import { assertLinear } from '../../support/cost.ts';
-import { MUTATIONS, sectionsOf } from './mutations.ts';
-import { capturedTranscripts, type Transcript } from './transcripts.ts';
+import { MUTATIONS, sectionsOf } from '../../unit/diagnosis/mutations.ts';
+import { capturedTranscripts, type Transcript } from '../../unit/diagnosis/transcripts.ts';
 
 const transcripts = capturedTranscripts();
 const reasonOf = (log: string): string => verdict({ lines: readSavedLog(log) }).reason;

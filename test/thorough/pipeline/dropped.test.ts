@@ -18,7 +18,7 @@ import { leafFields } from '../../support/schema-fields.ts';
 import { hostDocument, Killer, memoryJournal, provisionHost, treeOf } from '../../support/undo-bench.ts';
 import { UNDO_DOCUMENTS } from '../../support/undo-documents.ts';
 import { wholeMachine } from '../../support/whole-machine.ts';
-import type { MemoryJournal } from './fake-steps.ts';
+import type { MemoryJournal } from '../../unit/pipeline/fake-steps.ts';
 
 const NOTHING = await hostDocument('host: {}');
 

@@ -12,7 +12,7 @@ import { TellingLines } from '@machineadm/failures/telling-lines.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
 import fc from 'fast-check';
 import { diagnoseLogs } from '../../../src/diagnosis/diagnose-logs.ts';
-import { capturedTranscripts } from './transcripts.ts';
+import { capturedTranscripts } from '../../unit/diagnosis/transcripts.ts';
 
 const transcripts = capturedTranscripts();
 

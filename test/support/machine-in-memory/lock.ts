@@ -1,0 +1,17 @@
+/** In place of `src/host/files/lock.ts`. */
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Lock } from '../../../src/host/files/lock.ts';
+import { currentMachine } from './current.ts';
+
+export async function acquireLock(path: string, _patienceMs = 0): Promise<Lock> {
+  const { locks } = currentMachine();
+  if (locks.has(path))
+    throw new MachineadmError({ reason: 'Locked', summary: `another process holds ${path}`, remedy: 'Wait.' });
+  locks.add(path);
+  return {
+    path,
+    release() {
+      locks.delete(path);
+    },
+  };
+}

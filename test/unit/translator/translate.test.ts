@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Kept } from '@machineadm/translator/kept.ts';
+import type { Profile } from '@machineadm/translator/profiles.ts';
+import { convertSecret, formatOf, runsMachineadm, wrapConverted } from '@machineadm/translator/translate.ts';
+import { goldenUserData } from '../../support/capi.ts';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const WORKER = goldenUserData('02-worker-registry-mirrors', 'join-worker');
+const WINDOWS = goldenUserData('05-worker-windows', 'join-worker');
+const WITH_ALIAS = goldenUserData('03-controlplane-etcd-disk', 'init');
+
+function secret(value: string, format?: string) {
+  const data = { value: base64(value), ...(format === undefined ? {} : { format: base64(format) }) };
+  return { metadata: { name: 'm1', namespace: 'clusters' }, data };
+}
+function machine(version: string) {
+  return {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Machine',
+    metadata: { name: 'm1', namespace: 'clusters', uid: 'u' },
+    spec: { version, bootstrap: { dataSecretName: 'm1' } },
+  };
+}
+const converted = (userData: string, profile: Profile = {}) =>
+  convertSecret(secret(userData), [machine('v1.35.2')], profile);
+
+function kept(reason: string, message: RegExp) {
+  return (error: unknown): boolean => {
+    assert.ok(error instanceof Kept, String(error));
+    assert.equal(error.reason, reason, error.message);
+    assert.match(error.message, message);
+    return true;
+  };
+}
+
+describe('the Secret of a provider', () => {
+  test('is cloud-config where it names no format', () => {
+    assert.equal(formatOf(secret('x')), 'cloud-config');
+    assert.equal(formatOf(secret('x', 'cloud-config')), 'cloud-config');
+    assert.equal(formatOf(secret('x', 'ignition')), 'ignition');
+    assert.throws(() => formatOf(secret('x', 'ps1')), kept('ConversionFailed', /neither cloud-config nor ignition/));
+  });
+
+  for (const [text, runs] of [
+    ['#cloud-config\nruncmd: [machineadm provision --boot]\n', true],
+    ['"C:\\\\machineadm\\\\machineadm.exe" provision', true],
+    ['C:\\machineadm.exe provision', true],
+    ['/etc/machineadm/bootstrap.yaml', true],
+    ['#cloud-config\nruncmd: [kubeadm init]\n', false],
+    ['machineadmin provision', false],
+  ] as const) {
+    test(`${runs ? 'runs' : 'does not run'} machineadm: ${JSON.stringify(text)}`, () =>
+      assert.equal(runsMachineadm(secret(text)), runs));
+  }
+  test('does not run machineadm where it has no value', () =>
+    assert.equal(runsMachineadm({ metadata: { name: 'm1', namespace: 'n' } }), false));
+
+  test('becomes one document, with each code once', async () => {
+    const { yaml, format, codes } = await converted(WORKER);
+    assert.match(yaml, /^apiVersion: machineadm\.dev\/v1alpha1$/m);
+    assert.equal(format, 'cloud-config');
+    assert.ok(codes.includes('HookContinues'), codes.join());
+    assert.equal(new Set(codes).size, codes.length);
+  });
+
+  test('is kept while a decision is open, which is named with its place, and not once it is accepted', async () => {
+    await assert.rejects(converted(WITH_ALIAS), kept('DecisionNeeded', /^DeviceAlias \(.+\) DeviceAlias: \S+.*: /));
+    await assert.rejects(converted(WITH_ALIAS, { accept: ['WindowsHost'] }), kept('DecisionNeeded', /DeviceAlias/));
+    for (const code of ['DeviceAlias', 'all'] as const)
+      assert.match((await converted(WITH_ALIAS, { accept: [code] })).yaml, /role: InitControlPlane/);
+  });
+
+  test('is kept where it cannot be converted, without a value of it', async () => {
+    const broken = converted('#cloud-config\nruncmd: [hunter-two\n');
+    await assert.rejects(broken, kept('ConversionFailed', /^(?!.*hunter-two)/s));
+  });
+});
+
+describe('the user data that runs machineadm', () => {
+  const wrap = async (userData: string, profile: Profile = {}, sink?: Parameters<typeof wrapConverted>[2]) =>
+    await wrapConverted(await converted(userData, { accept: ['all'] }), profile, sink, '1.2.3');
+
+  test('is for cloud-init, or for cloudbase-init on Windows', async () => {
+    const linux = await wrap(WORKER, { binary: '/opt/machineadm' });
+    assert.match(linux, /^#cloud-config\n/);
+    assert.match(linux, /\/opt\/machineadm/);
+    assert.doesNotMatch(linux, /cloudbase-init/);
+    assert.match(await wrap(WINDOWS), /machineadm\.exe/);
+  });
+
+  test('is Ignition where the Secret was, in the version of the profile', async () => {
+    const document = { ...(await converted(WORKER)), format: 'ignition' } as const;
+    const { ignition } = JSON.parse(await wrapConverted(document, { ignitionVersion: '3.3.0' }, undefined, '1.2.3'));
+    assert.equal(ignition.version, '3.3.0');
+  });
+
+  test('downloads the version of the profile, or that of the translator, verified by the digests of the profile', async () => {
+    const digest = 'a'.repeat(64);
+    const fetch = {
+      locations: [{ url: 'https://mirror.example/machineadm', pinned: undefined }],
+      digests: { amd64: { gzip: digest, program: 'b'.repeat(64) }, arm64: undefined },
+    };
+    const own = await wrap(WORKER, { fetch });
+    // The script is compressed: each of these changes it.
+    const others = [
+      await wrap(WORKER),
+      await wrap(WORKER, { fetch, version: '1.0.9' }),
+      await wrap(WORKER, { fetch: { ...fetch, locations: [{ url: 'https://other.example/machineadm' }] } }),
+      await wrap(WORKER, { fetch: { ...fetch, digests: { arm64: fetch.digests.amd64 } } }),
+    ];
+    assert.equal(new Set([own, ...others]).size, 5);
+    assert.equal(await wrap(WORKER, { fetch, version: '1.2.3' }), own);
+    await assert.rejects(wrap(WINDOWS, { fetch }), kept('OptionsInvalid', /^fetch: a Windows machine must have/));
+    const none = { locations: [{ url: 'https://mirror.example' }] };
+    await assert.rejects(wrap(WORKER, { fetch: none }), kept('OptionsInvalid', /./));
+  });
+
+  test('has the sinks of the profile, and that of the management cluster', async () => {
+    const sink = {
+      server: 'https://management.example:6443',
+      certificateAuthority: '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n',
+      token: 'the-token',
+      namespace: 'clusters',
+      name: 'm1-report',
+    };
+    const webhook = { type: 'Webhook', name: 'site', url: 'https://site.example/hook' };
+    await assert.rejects(
+      wrap(WORKER, { sinks: [{ type: 'Nonsense' }] }),
+      kept('OptionsInvalid', /reporting\.sinks\[1\]/),
+    );
+    const document = await wrap(WORKER, { sinks: [webhook] });
+    assert.notEqual(document, await wrap(WORKER));
+    assert.notEqual(await wrap(WORKER, { sinks: [webhook] }, sink).catch((error: unknown) => String(error)), document);
+  });
+});
