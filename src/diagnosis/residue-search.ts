@@ -24,12 +24,13 @@ export interface Search {
   readonly left: readonly string[];
 }
 
-/** The values to search for: all in one expression, and each alone to name what was found. */
+/** The values to search for: all in one expression, and each alone to name what was found, to whom it is told. */
 interface Sought {
   readonly all: KnownValues;
   readonly each: readonly { readonly name: string; readonly known: KnownValues }[];
   /** How many bytes of the neighbouring piece are needed to find the longest value in its longest form. */
   readonly overlap: number;
+  readonly told: (finding: ResidueFinding) => void;
 }
 
 const DEEPEST = 4;
@@ -51,20 +52,20 @@ export function isSearchable(value: string): boolean {
  * its length: cloud-init's pickled state and MIME parts stay readable.
  */
 export function searchBytes(bytes: Uint8Array, secrets: readonly SoughtSecret[]): Search {
-  const sought = soughtOf(secrets);
   const work = Buffer.from(bytes);
   const found = new Map<string, ResidueFinding>();
-  scrub(work, sought, 'plain', 0, (finding) => found.set(`${finding.name} ${finding.form}`, finding));
+  const sought = soughtOf(secrets, (finding) => found.set(`${finding.name} ${finding.form}`, finding));
+  scrub(work, sought, 'plain', 0);
   if (found.size === 0) return { findings: [], scrubbed: undefined, left: [] };
   const left = new Set<string>();
-  scrub(Buffer.from(work), sought, 'plain', 0, ({ name }) => left.add(name));
+  scrub(Buffer.from(work), { ...sought, told: ({ name }) => left.add(name) }, 'plain', 0);
   return { findings: [...found.values()], scrubbed: work, left: [...left] };
 }
 
 /** Base64 of base64 of text in which every letter is an escape. Longer forms are not found across pieces. */
 const LONGEST_GROWTH = 16;
 
-function soughtOf(secrets: readonly SoughtSecret[]): Sought {
+function soughtOf(secrets: readonly SoughtSecret[], told: Sought['told']): Sought {
   const all = new KnownValues();
   const each = secrets.map(({ name, value }) => {
     const known = new KnownValues();
@@ -72,40 +73,28 @@ function soughtOf(secrets: readonly SoughtSecret[]): Sought {
     return { name, known };
   });
   const longest = Math.max(0, ...secrets.map(({ value }) => value.length));
-  return { all, each, overlap: Math.min(longest * LONGEST_GROWTH + 4096, PIECE_BYTES / 2) };
+  return { all, each, overlap: Math.min(longest * LONGEST_GROWTH + 4096, PIECE_BYTES / 2), told };
 }
 
 /** Overwrites values in place. Returns whether something changed. */
-function scrub(
-  bytes: Buffer,
-  sought: Sought,
-  form: ResidueForm,
-  depth: number,
-  told: (finding: ResidueFinding) => void,
-): boolean {
+function scrub(bytes: Buffer, sought: Sought, form: ResidueForm, depth: number): boolean {
   const inside = depth === 0 ? undefined : form;
-  const repacked = depth < DEEPEST && scrubGzip(bytes, sought, inside ?? 'gzip', depth, told);
+  const repacked = depth < DEEPEST && scrubGzip(bytes, sought, inside ?? 'gzip', depth);
   const spans = findIn(bytes, sought);
   // The text is encoded again, so that what surrounds a value can still be decoded.
-  const recoded = depth < DEEPEST && scrubBase64(bytes, spans, sought, inside ?? 'base64', depth, told);
-  const overwritten = scrubText(bytes, recoded ? findIn(bytes, sought) : spans, sought, form, told);
+  const recoded = depth < DEEPEST && scrubBase64(bytes, spans, sought, inside ?? 'base64', depth);
+  const overwritten = scrubText(bytes, recoded ? findIn(bytes, sought) : spans, sought, form);
   return repacked || recoded || overwritten;
 }
 
 /** The size of a piece that is searched at once, because the search remembers the origin of each byte. */
 const PIECE_BYTES = 1024 * 1024;
 
-function scrubText(
-  bytes: Buffer,
-  spans: readonly Span[],
-  sought: Sought,
-  form: ResidueForm,
-  told: (finding: ResidueFinding) => void,
-): boolean {
+function scrubText(bytes: Buffer, spans: readonly Span[], sought: Sought, form: ResidueForm): boolean {
   // All values are named before the first is overwritten, because one can contain another.
   for (const { start, end } of spans) {
     const written = bytes.subarray(start, end);
-    for (const { name, known } of sought.each) if (known.find(written).length > 0) told({ name, form });
+    for (const { name, known } of sought.each) if (known.find(written).length > 0) sought.told({ name, form });
   }
   for (const span of spans) overwriteSpan(bytes, span);
   return spans.length > 0;
@@ -134,17 +123,11 @@ function overwriteSpan(bytes: Buffer, { start, end }: Span): void {
 }
 
 /** Members of gzip anywhere; packed again they are padded with zeros, which gzip readers skip (RFC 1952 tools do). */
-function scrubGzip(
-  bytes: Buffer,
-  sought: Sought,
-  form: ResidueForm,
-  depth: number,
-  told: (finding: ResidueFinding) => void,
-): boolean {
+function scrubGzip(bytes: Buffer, sought: Sought, form: ResidueForm, depth: number): boolean {
   let changed = false;
   for (let at = bytes.indexOf(GZIP_MAGIC); at >= 0; at = bytes.indexOf(GZIP_MAGIC, at + 1)) {
     const member = unpack(bytes.subarray(at));
-    if (member === undefined || !scrub(member.content, sought, form, depth + 1, told)) continue;
+    if (member === undefined || !scrub(member.content, sought, form, depth + 1)) continue;
     const packed = gzipSync(member.content, { level: 9 });
     if (packed.length > member.length) continue;
     bytes.fill(0, at, at + member.length);
@@ -199,14 +182,7 @@ const RUNS = /(?:^[ \t]*[A-Za-z0-9+/]{40,}\r?\n){1,10000}[ \t]*[A-Za-z0-9+/]+={0
 /** The first bytes of gzip at the three places where a byte may begin among digits of base64. */
 const GZIP_IN_BASE64 = /H4sI|[+-]LC|fiw/;
 
-function scrubBase64(
-  bytes: Buffer,
-  spans: readonly Span[],
-  sought: Sought,
-  form: ResidueForm,
-  depth: number,
-  told: (finding: ResidueFinding) => void,
-): boolean {
+function scrubBase64(bytes: Buffer, spans: readonly Span[], sought: Sought, form: ResidueForm, depth: number): boolean {
   let changed = false;
   for (const run of bytes.toString('latin1').matchAll(RUNS)) {
     const end = run.index + run[0].length;
@@ -219,7 +195,7 @@ function scrubBase64(
     }
     // A byte before the text can look like a digit of base64, as the length in Python's pickles does.
     for (let skipped = 0; skipped < 4; skipped += 1) {
-      if (scrubDigits(bytes, places.slice(skipped), sought, form, depth, told)) {
+      if (scrubDigits(bytes, places.slice(skipped), sought, form, depth)) {
         changed = true;
         break;
       }
@@ -234,11 +210,10 @@ function scrubDigits(
   sought: Sought,
   form: ResidueForm,
   depth: number,
-  told: (finding: ResidueFinding) => void,
 ): boolean {
   const digits = places.map((place) => String.fromCharCode(bytes[place] ?? 0)).join('');
   const content = Buffer.from(digits, 'base64');
-  if (!scrub(content, sought, form, depth + 1, told)) return false;
+  if (!scrub(content, sought, form, depth + 1)) return false;
   const again = content.toString('base64');
   places.forEach((place, index) => {
     const digit = again[index];

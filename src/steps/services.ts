@@ -49,8 +49,7 @@ export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePa
 
   async preflight(host, desired) {
     const missing: UnmetRequirement[] = [...(await dropInObstacles(host, desired))];
-    for (const service of desired.services) {
-      const state = await host.service(service.name);
+    for (const { service, state } of await withStates(host, desired.services)) {
       missing.push(...dropInsUnknown(host, service));
       if (desired.afterHooks) continue;
       missing.push(...(state.exists ? obstaclesOf(service, state) : absent(service, desired.files)));
@@ -60,8 +59,7 @@ export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePa
 
   async inspect(host, desired) {
     const actual: ServiceActual[] = [];
-    for (const service of desired.services) {
-      const state = await host.service(service.name);
+    for (const { service, state } of await withStates(host, desired.services)) {
       const dropIns = [];
       for (const { name } of service.dropIns) {
         const path = host.dropInPath(service.name, name);
@@ -179,6 +177,10 @@ function belongsTo(path: string, service: string): boolean {
       (unit) => path.endsWith(unit) || path.includes(`${unit}.d/`),
     ),
   );
+}
+
+async function withStates(host: QueryHost, services: readonly ServiceModel[]) {
+  return await Promise.all(services.map(async (service) => ({ service, state: await host.service(service.name) })));
 }
 
 /** `plan` looks at the machine before `files` ran, and must name what a run will do after it. */

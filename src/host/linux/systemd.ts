@@ -57,16 +57,41 @@ interface SystemdHost extends Pick<Host, 'run'> {
 }
 const THIS_MACHINE: SystemdHost = { run: runCommand, isBooted: isSystemdBooted };
 
-/** The state of a unit, by one `systemctl show`. A missing unit is a state, not an error. */
+/** What the next `systemctl show` is asked for, and its answers in the same order. */
+const questions = new WeakMap<SystemdHost, { names: string[]; states: Promise<readonly ServiceState[]> }>();
+
+/** The state of a unit. A missing unit is a state, not an error. Calls of the same moment share one `systemctl show`. */
 export async function serviceState(name: string, host: SystemdHost = THIS_MACHINE): Promise<ServiceState> {
   if (!host.isBooted()) return { ...UNKNOWN_SERVICE, detail: 'systemd does not run' };
-  const result = await host.run({
+  let question = questions.get(host);
+  if (question === undefined) {
+    const names: string[] = [];
+    const end = (): boolean => questions.delete(host);
+    question = {
+      names,
+      states: Promise.resolve()
+        .then(end)
+        .then(() => shownStates(names, host)),
+    };
+    questions.set(host, question);
+  }
+  const place = question.names.push(name) - 1;
+  return (await question.states)[place] ?? UNKNOWN_SERVICE;
+}
+
+async function shownStates(names: readonly string[], host: SystemdHost): Promise<readonly ServiceState[]> {
+  const { status, stdout, stderr } = await host.run({
     program: 'systemctl',
-    args: ['show', '--no-pager', `--property=${PROPERTIES.join(',')}`, name],
+    args: ['show', '--no-pager', `--property=${PROPERTIES.join(',')}`, ...names],
     timeoutMs: QUERY_TIMEOUT_MS,
   });
-  if (result.status !== 0) return { ...UNKNOWN_SERVICE, detail: textLines(result.stderr).at(-1) ?? 'unknown' };
-  return parseServiceState(result.stdout, Date.now() - Number(process.hrtime.bigint() / 1_000_000n));
+  const shown = stdout.trim().split('\n\n');
+  const isWhole = status === 0 && shown.length === names.length;
+  // One that cannot be shown must not hide the others.
+  if (!isWhole && names.length > 1) return (await Promise.all(names.map((name) => shownStates([name], host)))).flat();
+  if (!isWhole) return [{ ...UNKNOWN_SERVICE, detail: textLines(stderr).at(-1) ?? 'unknown' }];
+  const zeroMs = Date.now() - Number(process.hrtime.bigint() / 1_000_000n);
+  return shown.map((properties) => parseServiceState(properties, zeroMs));
 }
 
 /**

@@ -58,7 +58,7 @@ export async function observe(
     if (check.kind === 'sysctl')
       for (const key of Object.keys(check.values)) kernel.set(key, await kernelValue(host, key));
     if (check.kind === 'services') {
-      for (const name of check.services) services.set(name, await host.service(name));
+      await Promise.all(check.services.map(async (name) => services.set(name, await host.service(name))));
     }
   }
   const aboutModules = checks.some(({ kind }) => kind === 'module-denied' || kind === 'modules-loaded');

@@ -71,12 +71,13 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
   },
 
   async inspect(host, desired) {
-    const services = [];
-    for (const name of PROXY_SERVICES) {
-      const environment = host.serviceEnvironment(name, PROXY_DROP_IN, PROXY_FILE);
-      const file = await readOwnFile(host, environment.path);
-      services.push({ name, environment, file, active: (await host.service(name)).active });
-    }
+    const services = await Promise.all(
+      PROXY_SERVICES.map(async (name) => {
+        const { active } = await host.service(name);
+        const environment = host.serviceEnvironment(name, PROXY_DROP_IN, PROXY_FILE);
+        return { name, environment, file: await readOwnFile(host, environment.path), active };
+      }),
+    );
     const everybody = (await host.readText(ENVIRONMENT_FILE)) ?? '';
     const urls = await ifSecretsExist(proxyUrls(host, desired.proxy));
     const block = blockIn(everybody, PROXY_BLOCK);

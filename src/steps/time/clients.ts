@@ -41,14 +41,11 @@ export interface InstalledClient {
 
 /** The clients that are installed, in order of preference: one that runs comes first. A masked one is not wanted. */
 export async function installedClients(host: QueryHost): Promise<readonly InstalledClient[]> {
-  const installed: InstalledClient[] = [];
-  for (const client of TIME_CLIENTS) {
-    for (const service of client.services) {
-      const state = await host.service(service);
-      if (!state.exists || state.masked) continue;
-      installed.push({ client, service, state });
-      break;
-    }
-  }
-  return installed.toSorted((a, b) => Number(b.state.active) - Number(a.state.active));
+  const found = await Promise.all(
+    TIME_CLIENTS.map(async (client) => {
+      const looks = client.services.map(async (service) => ({ client, service, state: await host.service(service) }));
+      return (await Promise.all(looks)).filter(({ state }) => state.exists && !state.masked).slice(0, 1);
+    }),
+  );
+  return found.flat().toSorted((a, b) => Number(b.state.active) - Number(a.state.active));
 }

@@ -238,6 +238,31 @@ describe('systemd', () => {
     assert.deepEqual([failed.exists, failed.active, failed.detail], [false, false, 'Job failed.']);
   });
 
+  test('is asked for several states at once with one command; one that it does not show hides no other', async () => {
+    const asked: string[] = [];
+    const answering = (refused?: string) => ({
+      ...memoryHost({
+        programs: {
+          systemctl: ({ args }) => {
+            const units = args.slice(3);
+            asked.push(units.join(' '));
+            if (refused !== undefined && units.includes(refused))
+              return { status: 1, stdout: '', stderr: `Unit name ${refused} is not valid.\n` };
+            return { status: 0, stdout: units.map((unit) => `LoadState=loaded\nActiveState=${unit}\n`).join('\n') };
+          },
+        },
+      }),
+      isBooted: () => true,
+    });
+    const detailsOf = async (host: ReturnType<typeof answering>): Promise<readonly string[]> =>
+      (await Promise.all(['a', 'b', 'c'].map((name) => serviceState(name, host)))).map(({ detail }) => detail);
+
+    assert.deepEqual(await detailsOf(answering()), ['a', 'b', 'c']);
+    assert.deepEqual(asked.splice(0), ['a b c']);
+    assert.deepEqual(await detailsOf(answering('b')), ['a', 'Unit name b is not valid.', 'c']);
+    assert.deepEqual(asked, ['a b c', 'a', 'b', 'c']);
+  });
+
   test('has a journal of this boot; one that cannot be read is empty', async () => {
     assert.deepEqual(await systemdServices(undefined, machine({})).logs('x.service', 7), [
       '-b -u x.service -n 7 -o cat --no-pager --quiet',
