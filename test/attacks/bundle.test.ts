@@ -26,7 +26,7 @@ const PLACES: readonly (readonly [string, string, (line: string) => string])[] =
 ];
 
 inThrowAwayMachine(import.meta.filename, () => {
-  describe('the bundle that an operator hands on', { skip: ATTACKS_SKIP }, () => {
+  describe('the bundle that an operator shares', { skip: ATTACKS_SKIP }, () => {
     const values: string[] = [];
     let journald: ChildProcess | undefined;
 
@@ -47,7 +47,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     after(() => journald?.kill());
 
     test(
-      'holds none of the common secret lines',
+      'contains none of the common secret lines',
       attack('Undeclared secrets', 'a common line with an undeclared secret, through machineadm bundle', async () => {
         const { status, stderr } = await agent(['bundle', '--output-file', BUNDLE]);
         assert.equal(status, 0, stderr);

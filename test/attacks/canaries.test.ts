@@ -69,7 +69,7 @@ const UNCHANGING: readonly DocumentName[] = IS_WHOLE_ATTACK ? DOCUMENTS : ['mach
 describe('the fields of the document', () => {
   const fields = fieldsForSecrets();
 
-  test('each that could hold a secret has one here, or is declared to be public', () => {
+  test('each have a seeded secret in this test, or are declared to be public', () => {
     const forgotten = [...fields.keys()].filter((field) => !canaries.fields.has(field) && !isPublicField(field));
     assert.deepEqual(forgotten, []);
     const secret = [...fields].filter(([, kind]) => kind === 'secret').map(([field]) => field);
@@ -83,7 +83,7 @@ describe('the fields of the document', () => {
 });
 
 inThrowAwayMachine(import.meta.filename, () => {
-  describe('secrets are found nowhere but where they belong', { skip: ATTACKS_SKIP }, () => {
+  describe('seeded secrets', { skip: ATTACKS_SKIP }, () => {
     let server: TestServer;
     let journald: ChildProcess | undefined;
     const healthz = createServer((_request, response) => response.end('ok'));
@@ -183,7 +183,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       return canaries.leaksIn('provision, killed', stdout + stderr);
     }
 
-    test('the search finds them where they belong', () => {
+    test('are found by the search where they belong', () => {
       const seeded = [
         ...DOCUMENTS.map((name) => textOf(name)),
         ...Object.values(documents.sources.files),
@@ -200,7 +200,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.notDeepEqual(canaries.leaksIn('', `x ${text} y`), [], text);
     });
 
-    test('by what changes nothing', async () => {
+    test('are not leaked by commands that change nothing', async () => {
       const leaks: string[] = [];
       let searches = 0;
       const others = [
@@ -228,7 +228,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       report(`${whole}plan --diff, config show, render kubeadm`, leaks, searches);
     });
 
-    test('by what writes them into user data', { skip: !IS_WHOLE_ATTACK }, async () => {
+    test('are not leaked by commands that write them into user data', { skip: !IS_WHOLE_ATTACK }, async () => {
       const leaks: string[] = [];
       let searches = 0;
       for (const name of DOCUMENTS) {
@@ -247,7 +247,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       report('wrap: all but the user data', leaks, searches);
     });
 
-    describe('by what converts from Cluster API', () => {
+    describe('that convert reads from Cluster API objects', () => {
       const { canaries: converted, inputs } = new CanaryInputs();
       const INPUTS = '/tmp/canary-inputs';
       const CONVERTED = '/tmp/canary-converted';
@@ -269,7 +269,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       beforeEach(() => rmSync(CONVERTED, { recursive: true, force: true }));
 
       for (const [what, input] of Object.entries(inputs)) {
-        test(`out of a ${what}`, async () => {
+        test(`are not leaked from a ${what}`, async () => {
           const seeded = namesIn(
             textsOf(input)
               .map(([, text]) => text)
@@ -308,7 +308,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         });
       }
 
-      test('out of what is mistyped', async () => {
+      test('are not leaked from a mistyped field', async () => {
         const leaks: string[] = [];
         let searches = 0;
         for (const what of ['control plane', 'worker'] as const) {
@@ -331,7 +331,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       ['succeeds', 'true', 0],
       ['fails', 'echo the last words; exit 7', 10],
     ] as const) {
-      test(`by a run that ${outcome}, and by what tells of it`, {
+      test(`are not leaked by a run that ${outcome}, or by the commands that report on it`, {
         skip: !IS_WHOLE_ATTACK && expected === 0,
       }, async () => {
         write('host', last);
@@ -349,7 +349,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       // A control plane is believed only when its API server answers, which no stand-in has.
       const programs = expected === 0 ? (['worker', 'exec'] as const) : KUBERNETES;
       for (const name of IS_WHOLE_ATTACK ? programs : programs.filter((program) => program === 'init')) {
-        test(`by a run of ${name} whose bootstrapper prints all it has, and that ${outcome}`, async () => {
+        test(`are not leaked by a run of ${name} that ${outcome} and whose bootstrapper prints all its input`, async () => {
           write(name);
           if (expected !== 0) put('/run/stand-in/fail', 'kubelet-start old');
           const { stdout, stderr } = await run(['provision', '-d', DOCUMENT], [expected === 0 ? 0 : 11]);
@@ -366,7 +366,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
     }
 
-    test('by a run that is refused before any change', { skip: !IS_WHOLE_ATTACK }, async () => {
+    test('are not leaked by a run that is refused before any change', { skip: !IS_WHOLE_ATTACK }, async () => {
       for (const name of ['machine', 'domain', 'account'] as const) {
         write(name);
         const { stdout, stderr, status } = await run(['provision', '-d', DOCUMENT]);
@@ -377,7 +377,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
     });
 
-    test('by a run that is killed', async () => {
+    test('are not leaked by a run that is killed', async () => {
       write('host', 'touch /tmp/canary-target-last; sleep 30');
       const leaks = await killed(() => existsSync('/tmp/canary-target-last'));
       const told = await aftermath(true);
@@ -385,7 +385,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
 
     for (const name of IS_WHOLE_ATTACK ? (['init', 'worker', 'exec'] as const) : []) {
-      test(`by a run of ${name} that is killed with its bootstrapper`, async () => {
+      test(`are not leaked by a run of ${name} that is killed with its bootstrapper`, async () => {
         write(name);
         put('/run/stand-in/fail', 'kubelet-start hang');
         const leaks = await killed(() => existsSync(HANGS));

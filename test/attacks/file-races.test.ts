@@ -36,7 +36,7 @@ const SECRET = 'root:$y$j9T$only-root-may-read-this:20000::::::\n';
  * The directory `swap` of an unprivileged user is exchanged all the time with the link `link` to a directory of root.
  * Commit d1bb8c1 lost these races within 51 tries.
  */
-describe('an unprivileged user exchanges a directory with a link to one of root', { skip: ATTACKS_SKIP }, () => {
+describe('an unprivileged user replaces a directory with a link to one of root', { skip: ATTACKS_SKIP }, () => {
   const host = linuxHost({ runId: 'attack' });
   let base: string;
   let home: string;
@@ -233,7 +233,7 @@ describe('an unprivileged user exchanges a directory with a link to one of root'
     });
   });
 
-  test('journal: no log of ours is continued or begun where the link leads', async (t) => {
+  test('journal: no journal is created or continued where the link leads', async (t) => {
     writeFileSync(join(target, 'journal'), SECRET, { mode: 0o600 });
     await runRace(t, {
       attack: 'a journal is continued and replaced below a directory that is exchanged with a link',
@@ -249,7 +249,7 @@ describe('an unprivileged user exchanges a directory with a link to one of root'
 });
 
 /** The attacker has linked a file of root into his directory: where fs.protected_hardlinks is 0, any user can. */
-describe('an unprivileged user exchanges his file with a hard link to one of root', { skip: ATTACKS_SKIP }, () => {
+describe('an unprivileged user replaces a file with a hard link to one of root', { skip: ATTACKS_SKIP }, () => {
   const host = linuxHost({ runId: 'attack' });
   let base: string;
   let home: string;

@@ -33,7 +33,7 @@ async function trySlips(
   reportAttack({ kind: 'Secrets on the machine', attack, tries, wins });
 }
 
-describe('a document with a slip of the hand', () => {
+describe('a document with a typing mistake', () => {
   const documents = new CanaryDocuments();
   const surroundings = { url: 'http://127.0.0.1:9', received: '/tmp/received', last: 'true' };
   const trees = DOCUMENTS.map((name) => documents.tree(name, surroundings));
@@ -49,11 +49,11 @@ describe('a document with a slip of the hand', () => {
     }
   }
 
-  test('is refused without a word of its secrets', () =>
+  test('is refused without quoting any of its secrets', () =>
     trySlips('an error message quotes a secret of a mistyped document', texts, documents.canaries.secrets, messageOf));
 });
 
-describe('an input of convert with a slip of the hand', () => {
+describe('an input of convert with a typing mistake', () => {
   const { canaries, inputs } = new CanaryInputs();
   const cases = Object.values(inputs).flatMap((input) => {
     const [first, ...others] = Object.entries(input).map(([name, value]) => ({
@@ -73,7 +73,7 @@ describe('an input of convert with a slip of the hand', () => {
     return decisions.map(({ code, at, message }) => `${code} ${at}: ${message}`).join('\n');
   }
 
-  test('is told of without a word of its secrets', () =>
+  test('is reported without quoting any of its secrets', () =>
     trySlips(
       'a decision of convert quotes a secret of a mistyped input',
       cases.map(({ text }) => text),

@@ -63,7 +63,7 @@ function tried<T>(cases: Readonly<Record<string, T>>): (readonly [string, T])[] 
 }
 
 inThrowAwayMachine(import.meta.filename, () => {
-  describe('a run that finds its own directory as no other run has left it', { skip: ATTACKS_SKIP }, () => {
+  describe('a run that finds its own directory altered', { skip: ATTACKS_SKIP }, () => {
     beforeEach(async () => {
       for (const path of OURS) if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false) rmSync(path);
       await freshMachine();
@@ -98,7 +98,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     for (const path of OURS) {
       for (const [wrong, make] of tried(WRONG_DIRECTORIES)) {
         test(
-          `${path} ${wrong}: it is refused, says why and changes nothing`,
+          `${path} ${wrong}: the run is refused, says why and changes nothing`,
           attack(KIND, `${path} ${wrong}`, async () => {
             const looks = lay(path, make);
             const before = looks();
@@ -112,7 +112,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     for (const path of ['/run/machineadm/lock', '/var/lib/machineadm/journal']) {
       for (const [wrong, make] of tried(WRONG_FILES)) {
         test(
-          `${path} ${wrong}: it is refused, says why and changes nothing`,
+          `${path} ${wrong}: the run is refused, says why and changes nothing`,
           attack(KIND, `${path} ${wrong}`, async () => {
             const looks = lay(path, make);
             const before = looks();
@@ -138,7 +138,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     for (const [wrong, make] of tried(WRONG_DIRECTORIES)) {
       test(
-        `${SPOOL} ${wrong}: no report is kept there, and the run is as good`,
+        `${SPOOL} ${wrong}: no report is stored there, and the result of the run stays the same`,
         attack(KIND, `${SPOOL} ${wrong}`, async () => {
           const looks = lay(SPOOL, make);
           const before = looks();
@@ -151,7 +151,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     }
 
     test(
-      '/proc is not mounted: it is refused, says why and changes nothing',
+      '/proc is not mounted: the run is refused, says why and changes nothing',
       attack(KIND, '/proc is not mounted', async () => {
         const { status, stderr } = await provision('[]', [
           'unshare',

@@ -63,7 +63,7 @@ describe('a machine that joins its domain and then its cluster', {
     await fleet?.close();
   });
 
-  test('becomes no node while its domain cannot be asked: the run ends before kubeadm', async () => {
+  test('does not become a node while its domain is unreachable: the run ends before kubeadm', async () => {
     const fails = async (reason: 'DomainNameServiceFailed' | 'DomainControllerUnreachable') => {
       const run = await worker.provision();
       await assertFailed(worker, run, 10, 'active-directory', reason);
@@ -84,7 +84,7 @@ describe('a machine that joins its domain and then its cluster', {
     await domain.onlyNames(false);
   });
 
-  test('joins both by the same document, once the domain is back; again: nothing to do', async () => {
+  test('joins both with the same document once the domain is back, and a second run has nothing to do', async () => {
     const { changes } = await provisionTwice(worker, document, seeds);
     for (const name of ['sssd.conf', 'nsswitch.conf', 'pam']) {
       assert.ok(changes.includes(`directory-logins/${name}`), `${changes}`);
@@ -97,7 +97,7 @@ describe('a machine that joins its domain and then its cluster', {
     assert.match(computer, new RegExp(`dn: CN=E2E-AD-W1,OU=Nodes,${BASE}`));
   });
 
-  test('is a member with all that was asked for: keys, an address in DNS, and users who may log in', async () => {
+  test('is a member with everything that the document requests: keys, an address in DNS, and users who may log in', async () => {
     // PAM's account and session phases: who is in the group gets in, and a home; who is not does not.
     const enter = (user: string) => worker.machine.exec(['su', '-s', '/bin/sh', `${user}@${DOMAIN}`, '-c', 'cd; pwd']);
     assert.equal((await enter('plain')).stdout, `/home/plain@${DOMAIN}\n`);
@@ -116,7 +116,7 @@ describe('a machine that joins its domain and then its cluster', {
     );
   });
 
-  test('keeps its membership over a reboot', async () => {
+  test('stays a member after a reboot', async () => {
     await worker.machine.reboot();
     const run = await worker.provision();
     await assertSucceeded(worker, run);
@@ -126,7 +126,7 @@ describe('a machine that joins its domain and then its cluster', {
     );
   });
 
-  test('leaves both with a reset, which says what the domain does not let it do', async () => {
+  test('leaves both with a reset, which reports what the domain does not allow', async () => {
     const run = await worker.agent(['reset', '--yes']);
     assert.equal(run.exitCode, 0, told(run));
     assert.match(run.stderr + run.stdout, /warning: the account E2E-AD-W1 stays in corp\.example\.test/);

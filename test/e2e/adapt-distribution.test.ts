@@ -80,7 +80,7 @@ describe('the page about adapting a distribution', { skip: labUnavailable() ?? f
   });
 
   for (const system of systems) {
-    test(system.name, { timeout: 15 * MINUTE }, async (context) => {
+    test(`works on ${system.name}`, { timeout: 15 * MINUTE }, async (context) => {
       const root = await system.root();
       const immutable = 'shape' in system;
       // The check ends with 22 where the files do not prove a MUST: a lab image has no kernel of its own.

@@ -102,7 +102,9 @@ describe('beside the kubeadm bootstrap provider', { skip, timeout: 20 * MINUTE }
 
   let untouched: ReadonlyMap<string, string>;
 
-  test('the commands of the page make a second Secret, and touch nothing else', { timeout: 5 * MINUTE }, async () => {
+  test('the commands of the page create a second Secret, and change nothing else', {
+    timeout: 5 * MINUTE,
+  }, async () => {
     await create(definition('cluster.x-k8s.io', 'Machine', 'machines'));
     await create(definition('bootstrap.cluster.x-k8s.io', 'KubeadmConfig', 'kubeadmconfigs'));
     await shell('kubectl wait --for=condition=Established --timeout=50s crd --all');
@@ -125,7 +127,7 @@ describe('beside the kubeadm bootstrap provider', { skip, timeout: 20 * MINUTE }
     );
   });
 
-  test('a second time they change nothing: the Secret is there', async () => {
+  test('the commands of the page change nothing when they run again', async () => {
     const earlier = await everything();
     const again = await management.machine.exec(
       ['sh', '-euc', `export KUBECONFIG=/etc/kubernetes/admin.conf\n${shownCommands('shell')}`],
@@ -136,7 +138,7 @@ describe('beside the kubeadm bootstrap provider', { skip, timeout: 20 * MINUTE }
     assert.deepEqual(differing(earlier, await everything()), []);
   });
 
-  test('a machine that boots with the second Secret by cloud-init becomes a node as the first says it', {
+  test('a machine that boots with the second Secret by cloud-init becomes the node that the first one describes', {
     timeout: 8 * MINUTE,
   }, async () => {
     // What an infrastructure provider does: Machine -> dataSecretName -> Secret -> user data.

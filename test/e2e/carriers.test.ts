@@ -101,7 +101,9 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     return /^status: (\w+)$/m.exec(stdout)?.[1];
   }
 
-  test('cloud-init 22.4 makes a control plane of a NoCloud seed, once', { timeout: 10 * MINUTE }, async () => {
+  test('cloud-init 22.4 makes the machine a control plane from a NoCloud seed, once', {
+    timeout: 10 * MINUTE,
+  }, async () => {
     const site = { name: 'e2e-ca1', ip: '10.99.0.121' };
     const userData = await wrap(toYaml(initDocument(site, seeds)), '--format', 'cloud-init', '--profile', 'capa');
     const node = await bootWithCloudInit(site.name, site.ip, userData, image);
@@ -120,7 +122,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
   });
 
   const newer = skip === false ? newerCloudInitLayer() : { unavailable: 'not asked for' };
-  test('cloud-init 25.1 makes a host of a NoCloud seed', {
+  test('cloud-init 25.1 prepares a host from a NoCloud seed', {
     skip: 'unavailable' in newer ? newer.unavailable : false,
     timeout: 5 * MINUTE,
   }, async () => {
@@ -135,7 +137,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     await fleet.remove(node);
   });
 
-  test('cloud-init says error when the document fails, with what machineadm said', {
+  test('cloud-init reports an error when the document fails, with the output of machineadm', {
     timeout: 5 * MINUTE,
   }, async () => {
     const site = { name: 'e2e-ca2', ip: '10.99.0.122' };
@@ -151,7 +153,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     await fleet.remove(node);
   });
 
-  test('--fetch: a machine without machineadm gets it from the second location, as the first one lies', {
+  test('--fetch: a machine without machineadm gets it from the second location when the first serves bad data', {
     timeout: 6 * MINUTE,
   }, async () => {
     const site = { name: 'e2e-ca3', ip: '10.99.0.123' };
@@ -171,7 +173,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     await fleet.remove(node);
   });
 
-  test('--fetch: a run that a reboot cut off goes on by the unit that came along', {
+  test('--fetch: a run that a reboot interrupted is resumed by the unit in the user data', {
     timeout: 6 * MINUTE,
   }, async () => {
     const site = { name: 'e2e-ca4', ip: '10.99.0.124' };
@@ -189,7 +191,9 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     ['in the image', '10.99.0.125'],
     ['fetched', '10.99.0.126'],
   ] as const) {
-    test(`Ignition lays it, and the unit provisions; machineadm ${mode}`, { timeout: 6 * MINUTE }, async () => {
+    test(`Ignition writes the document, and the unit provisions the machine; machineadm ${mode}`, {
+      timeout: 6 * MINUTE,
+    }, async () => {
       const fetched = mode === 'fetched';
       const site = { name: fetched ? 'e2e-ca6' : 'e2e-ca5', ip };
       const { root } = await buildLab(progress);

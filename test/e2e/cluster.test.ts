@@ -82,7 +82,9 @@ describe('a control plane and the workers that join it', {
     assert.deepEqual(writes, []);
   });
 
-  test('init: from nothing to a registered control plane; again: nothing to do', { timeout: 6 * MINUTE }, async () => {
+  test('init makes a fresh machine a registered control plane, and a second run has nothing to do', {
+    timeout: 6 * MINUTE,
+  }, async () => {
     const first = await provisionTwice(controlPlane, initDocument(controlPlane.site, seeds), seeds);
     assert.equal(await controlPlane.read(SENTINEL), 'success\n');
     assert.equal(await controlPlane.read(HOOK_TRACE), 'early\nbeforeBootstrap\nafterBootstrap\n', 'each hook ran once');
@@ -115,14 +117,14 @@ describe('a control plane and the workers that join it', {
     assert.match(controlPlane.machine.console(), /machineadm.*(succeeded|Succeeded)/, 'the console was told');
   });
 
-  test('a worker joins, though its containerd was stopped', { timeout: 4 * MINUTE }, async () => {
+  test('a worker joins even if its containerd was stopped', { timeout: 4 * MINUTE }, async () => {
     await worker.machine.shell('systemctl stop containerd');
     await provisionTwice(worker, workerDocument(worker.site, seeds, controlPlane.machine.ip), seeds);
     assert.equal(await worker.read(SENTINEL), 'success\n');
     assert.match((await kubectl('get', 'nodes', '-o', 'name')).stdout, /^node\/e2e-w1$/m);
   });
 
-  test('joins that cannot work are told apart; the corrected document then joins', {
+  test('joins that cannot work fail with distinct reasons; the corrected document then joins', {
     timeout: 6 * MINUTE,
   }, async (t) => {
     const node = await fleet.start({ name: 'e2e-w2', ip: '10.99.0.23' });
@@ -144,7 +146,7 @@ describe('a control plane and the workers that join it', {
       ),
     );
     const down = { endpoint: `${controlPlane.machine.ip}:6444` };
-    await t.test('endpoint down: it may come back, so that each run tries again', () =>
+    await t.test('endpoint down: this may be temporary, so each run tries again', () =>
       failTwice(
         node,
         merge(merge(discovery(down), attempts(2)), { kubernetes: { timeouts: { discovery: '5s' } } }),
@@ -180,7 +182,7 @@ describe('a control plane and the workers that join it', {
     await fleet.remove(clone);
   });
 
-  test('a reboot after success: the sentinel is back, nothing is run again', { timeout: 4 * MINUTE }, async () => {
+  test('a reboot after success restores the sentinel and repeats nothing', { timeout: 4 * MINUTE }, async () => {
     const hooks = await controlPlane.read(HOOK_TRACE);
     await controlPlane.machine.reboot();
     const unit = await controlPlane.machine.shell('journalctl -b -u machineadm-sentinel.service -o cat --no-pager');

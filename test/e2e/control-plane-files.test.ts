@@ -20,7 +20,7 @@ function asking(apiServer: object): DocumentTree {
   return { kubernetes: { controlPlane: { apiServer } } };
 }
 
-describe('files of the API server, and their change on a control plane that runs', {
+describe('the files of the API server on a running control plane', {
   skip: labUnavailable() ?? false,
   timeout: 40 * MINUTE,
 }, () => {
@@ -65,7 +65,7 @@ describe('files of the API server, and their change on a control plane that runs
   const state = async () =>
     await shell(`cat ${FILES.join(' ')}; stat -c '%n %a %U' ${FILES.join(' ')}; grep -v configured-at ${MANIFEST}`);
 
-  test('what cannot work is refused before kubeadm', { timeout: 6 * MINUTE }, async (t) => {
+  test('a configuration that cannot work is refused before kubeadm', { timeout: 6 * MINUTE }, async (t) => {
     const untouched = async () => {
       assert.equal(await node.read(MANIFEST), undefined);
       assert.equal(await node.read('/etc/kubernetes/admin.conf'), undefined);
@@ -88,7 +88,7 @@ describe('files of the API server, and their change on a control plane that runs
       await assertFailed(node, await node.provision(), 10, 'control-plane-files', 'SecretUnavailable');
       await untouched();
     });
-    await t.test('the socket of a KMS that nobody made', async () => {
+    await t.test('the socket of a KMS that does not exist', async () => {
       const kms = { name: 'vault', endpoint: 'unix:///run/kms/wrong.sock', version: 'v1' };
       const wrong = merge(document, asking({ encryptionAtRest: { providers: [{ kms }, { identity: {} }] } }));
       await failTwice(node, wrong, seeds, (run) =>
@@ -98,7 +98,7 @@ describe('files of the API server, and their change on a control plane that runs
     });
   });
 
-  test('audit log, encryption at rest and an authentication webhook; again: nothing to do', {
+  test('audit log, encryption at rest and an authentication webhook take effect, and a second run has nothing to do', {
     timeout: 6 * MINUTE,
   }, async (t) => {
     const run = await provisionTwice(node, document, seeds);
@@ -121,7 +121,7 @@ describe('files of the API server, and their change on a control plane that runs
       assert.match(text, /"verb":"create".*"name":"probe"/);
       assert.doesNotMatch(text, /a-value-that-must-not-be-seen|"resource":"pods"/);
     });
-    await t.test('the webhook says who somebody is', async () => {
+    await t.test('the webhook authenticates a user', async () => {
       const as = (bearer: string) =>
         shell(
           `curl --silent --cacert /etc/kubernetes/pki/ca.crt -H 'Authorization: Bearer ${bearer}' https://${node.machine.ip}:6443/api/v1/secrets`,
@@ -132,7 +132,7 @@ describe('files of the API server, and their change on a control plane that runs
     });
   });
 
-  test('a changed document changes the API server that runs', { skip: notOfCore, timeout: 6 * MINUTE }, async () => {
+  test('a changed document changes the running API server', { skip: notOfCore, timeout: 6 * MINUTE }, async () => {
     const everything = [
       { level: 'Metadata', resources: [{ resources: ['secrets', 'configmaps'] }] },
       { level: 'None' },
@@ -161,7 +161,10 @@ describe('files of the API server, and their change on a control plane that runs
     await assertNoLeaks(node, seeds, { run, again });
   });
 
-  test('what the API server refuses is told and undone', { skip: notOfCore, timeout: 8 * MINUTE }, async () => {
+  test('a change that the API server refuses is reported and undone', {
+    skip: notOfCore,
+    timeout: 8 * MINUTE,
+  }, async () => {
     const before = await state();
     const wrong = merge(
       document,
@@ -200,7 +203,7 @@ describe('files of the API server, and their change on a control plane that runs
     assert.equal(await state(), before);
   });
 
-  test('kill -9 at the journal records of a change; again: it is made', {
+  test('a change that is killed at any journal record is completed by the next run', {
     skip: notOfCore,
     timeout: 25 * MINUTE,
   }, async () => {

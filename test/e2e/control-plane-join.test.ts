@@ -78,7 +78,7 @@ describe('a copied disk of a control plane', { skip, timeout: 15 * MINUTE }, () 
     assert.equal(nodes, 'node/e2e-c4\n', "the other machine's cluster is gone");
   });
 
-  test('a leftover Node of the same name is not taken for success', { timeout: 8 * MINUTE }, async () => {
+  test('a leftover Node of the same name does not count as success', { timeout: 8 * MINUTE }, async () => {
     const first = await fleet.start({ name: 'e2e-c5', ip: '10.99.0.65' });
     await first.lay(initDocument(first.site, seeds));
     await assertSucceeded(first, await first.provision());

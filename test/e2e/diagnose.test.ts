@@ -30,7 +30,7 @@ describe('before, during and after a failure', { skip: labUnavailable() ?? false
 
   const machineadm = (...args: string[]) => node.machine.exec(['/usr/local/bin/machineadm', ...args]);
 
-  test('doctor finds nothing in the way, and changes nothing', async () => {
+  test('doctor finds no problem, and changes nothing', async () => {
     const { status, stdout } = await machineadm('doctor', '-d', '/root/document.yaml', '-o', 'json');
     assert.equal(status, 0, stdout);
     const report: { failed: number } = JSON.parse(stdout);
@@ -38,7 +38,7 @@ describe('before, during and after a failure', { skip: labUnavailable() ?? false
     assert.equal((await node.machine.exec(['test', '-e', '/var/lib/machineadm'])).status, 1);
   });
 
-  test('a port that is taken is a finding of doctor', async () => {
+  test('doctor reports a port that is in use', async () => {
     await node.machine.shell(
       'socat TCP-LISTEN:6443,fork /dev/null >/dev/null 2>&1 & echo $! > /run/socat.pid; sleep 1',
     );
@@ -48,7 +48,7 @@ describe('before, during and after a failure', { skip: labUnavailable() ?? false
     assert.match(stdout, /FAIL port 6443, which kube-apiserver needs, is in use \[PortInUse\]/);
   });
 
-  test('diagnose names on the machine what the run named', { timeout: 6 * MINUTE }, async () => {
+  test('diagnose on the machine gives the same reason as the run', { timeout: 6 * MINUTE }, async () => {
     const run = await node.provision();
     assert.equal(run.exitCode, 11);
     assert.equal(run.status.failure?.reason, 'ComponentUnknownFlag');
@@ -62,7 +62,7 @@ describe('before, during and after a failure', { skip: labUnavailable() ?? false
     assert.match(verdict.evidence[0]?.text ?? '', /flag provided but not defined: -no-such-flag/);
   });
 
-  test('bundle holds none of the seeded secrets, with the document and without', async () => {
+  test('bundle contains none of the seeded secrets, with and without the document', async () => {
     for (const [name, args] of [
       ['with', ['-d', '/root/document.yaml']],
       ['without', []],

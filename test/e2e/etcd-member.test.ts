@@ -14,7 +14,7 @@ async function members(first: Node): Promise<readonly string[]> {
   return list.map(({ name = '', peerURLs }) => `${name} ${peerURLs.join(',')}`).sort();
 }
 
-describe('a control plane whose join died after etcd took it in', { skip, timeout: 25 * MINUTE }, () => {
+describe('a control plane whose join was killed after etcd admitted it', { skip, timeout: 25 * MINUTE }, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
   let first: Node;
@@ -30,7 +30,7 @@ describe('a control plane whose join died after etcd took it in', { skip, timeou
   );
   after(async () => fleet?.close());
 
-  test('is taken out of etcd by the next run, and joins', { timeout: 15 * MINUTE }, async () => {
+  test('is removed from etcd by the next run, and joins', { timeout: 15 * MINUTE }, async () => {
     const second = await fleet.start({ name: 'e2e-m2', ip: '10.99.0.72' });
     await second.lay(controlPlaneDocument(second.site, seeds, first.machine.ip));
     // The note about the announcement is durable before anything else happens.

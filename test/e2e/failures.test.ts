@@ -15,7 +15,11 @@ import { assertNoLeaks, failTwice } from '../support/twice.ts';
 
 const MINUTE = 60_000;
 
-describe('what fails says why', { skip: labUnavailable() ?? false, timeout: 12 * MINUTE, concurrency: 2 }, () => {
+describe('a failure reports its cause', {
+  skip: labUnavailable() ?? false,
+  timeout: 12 * MINUTE,
+  concurrency: 2,
+}, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
 
@@ -54,7 +58,7 @@ describe('what fails says why', { skip: labUnavailable() ?? false, timeout: 12 *
     await fleet.remove(other);
   });
 
-  describe('on one machine, mended from case to case', { concurrency: 1 }, () => {
+  describe('on one machine, corrected after each case', { concurrency: 1 }, () => {
     let node: Node;
 
     before(async () => {

@@ -116,7 +116,7 @@ describe('a machine without machineadm in its image', { skip, timeout: 30 * MINU
     return { node, asked: mirrors.asked };
   }
 
-  test('fetches it at its first boot, past a mirror that lies, and provisions itself', {
+  test('fetches it at its first boot in spite of a mirror that serves bad data, and provisions itself', {
     timeout: 10 * MINUTE,
   }, async () => {
     const { node, asked } = await boot('e2e-fetch1', '10.99.0.81', [8081, 8082]);
@@ -140,7 +140,9 @@ describe('a machine without machineadm in its image', { skip, timeout: 30 * MINU
     await fleet.remove(node);
   });
 
-  test('stays without it where every mirror lies, and cloud-init says so', { timeout: 10 * MINUTE }, async () => {
+  test('stays without it when every mirror serves bad data, and cloud-init reports an error', {
+    timeout: 10 * MINUTE,
+  }, async () => {
     const { node } = await boot('e2e-fetch2', '10.99.0.82', [8081]);
     const log = (await node.read('/var/log/cloud-init-output.log')) ?? '';
     assert.match(log, /failed: .*has the SHA-256 .*\[68\]/);

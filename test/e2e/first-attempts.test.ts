@@ -7,7 +7,7 @@ import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type N
 const MINUTE = 60_000;
 const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
 
-describe('what was there before the first attempt, with a real kubeadm', { skip, timeout: 25 * MINUTE }, () => {
+describe('data from before the first attempt of a real kubeadm', { skip, timeout: 25 * MINUTE }, () => {
   const seeds = newSeeds();
   const foreign: Readonly<Record<string, string>> = {
     '/etc/kubernetes/pki/ca.crt': seeds.caCertificate,

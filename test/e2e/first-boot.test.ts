@@ -84,7 +84,7 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
   });
 
   describe('cloud-init, whose runcmd runs machineadm', () => {
-    test('is done when the machine is what its document says', { timeout: 5 * MINUTE }, async () => {
+    test('reports done when the machine matches its document', { timeout: 5 * MINUTE }, async () => {
       const node = await bootWithCloudInit('e2e-ci1', '10.99.0.71', userData('user-data.yaml'));
       assert.equal(await cloudInitStatus(node), 'done', await node.read(CLOUD_INIT_LOG));
       const status = await node.status();
@@ -98,7 +98,9 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
       await fleet.remove(node);
     });
 
-    test('says error when the document fails, with our summary in its log', { timeout: 5 * MINUTE }, async () => {
+    test('reports an error when the document fails, with the summary of machineadm in its log', {
+      timeout: 5 * MINUTE,
+    }, async () => {
       const data = userData('user-data.yaml', withEarlyHook('echo the disk shelf is missing >&2; exit 3'));
       const node = await bootWithCloudInit('e2e-ci2', '10.99.0.72', data);
       assert.equal(await cloudInitStatus(node), 'error', await node.read(CLOUD_INIT_LOG));
@@ -112,7 +114,7 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
       await fleet.remove(node);
     });
 
-    test('says done after a reboot in the middle, and by then our unit has gone on', {
+    test('reports done after a reboot during the run, which the unit has resumed by then', {
       timeout: 6 * MINUTE,
     }, async () => {
       const data = userData('user-data.yaml', REBOOTS_ONCE);
@@ -125,7 +127,7 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
       await fleet.remove(node);
     });
 
-    test('would leave half a node after such a reboot, and say done, without the unit', {
+    test('would report done with half a node after such a reboot if there were no unit', {
       timeout: 6 * MINUTE,
     }, async () => {
       const data = userData('user-data.yaml', REBOOTS_ONCE);
@@ -141,7 +143,7 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
   describe('cloud-init, which waits for the unit that runs machineadm', () => {
     const withUnit = () => imageLayer('provision', 'machineadm-provision.service');
 
-    test('is done, also after a reboot in the middle', { timeout: 6 * MINUTE }, async () => {
+    test('reports done, also after a reboot during the run', { timeout: 6 * MINUTE }, async () => {
       const data = userData('user-data-unit.yaml', REBOOTS_ONCE);
       const node = await bootWithCloudInit('e2e-ci5', '10.99.0.75', data, withUnit());
       assert.equal(await cloudInitStatus(node), 'done', await node.read(CLOUD_INIT_LOG));
@@ -151,7 +153,9 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
       await fleet.remove(node);
     });
 
-    test('says error when the document fails, with our summary in its log', { timeout: 5 * MINUTE }, async () => {
+    test('reports an error when the document fails, with the summary of machineadm in its log', {
+      timeout: 5 * MINUTE,
+    }, async () => {
       const data = userData('user-data-unit.yaml', withEarlyHook('exit 3'));
       const node = await bootWithCloudInit('e2e-ci6', '10.99.0.76', data, withUnit());
       assert.equal(await cloudInitStatus(node), 'error', await node.read(CLOUD_INIT_LOG));
@@ -193,7 +197,7 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
     await fleet.remove(node);
   });
 
-  test('Ignition lays the document and the unit, and the machine provisions itself', {
+  test('Ignition writes the document and the unit, and the machine provisions itself', {
     timeout: 6 * MINUTE,
   }, async () => {
     const { root } = await buildLab(progress);

@@ -97,7 +97,7 @@ describe('cis-level-1 on nodes of kubeadm 1.20', { skip, timeout: 60 * MINUTE },
     assert.ok(Number(log) > 0, 'the API server writes the audit log');
   });
 
-  test('a worker: the same', { timeout: 6 * MINUTE }, async () => {
+  test('a worker: provisioned twice, every control passes or is excepted', { timeout: 6 * MINUTE }, async () => {
     const document = merge(workerDocument(worker.site, seeds, controlPlane.machine.ip), CIS);
     await provisionTwice(worker, document, seeds);
     const report = await audit(worker, []);
@@ -112,7 +112,9 @@ describe('cis-level-1 on nodes of kubeadm 1.20', { skip, timeout: 60 * MINUTE },
   const eachMended = (node: () => Node, all: Readonly<Record<string, Breakage>>) => {
     for (const [number, breakage] of Object.entries(all)) {
       const id = `cis-${number}`;
-      test(`${id} set wrong: the audit fails it alone, the next run mends it`, { timeout: 8 * MINUTE }, async () => {
+      test(`${id} violated: the audit fails this control alone, and the next run corrects it`, {
+        timeout: 8 * MINUTE,
+      }, async () => {
         await setWrong(node(), breakage);
         const broken = await audit(node(), []);
         assert.deepEqual(ids(broken, 'fail'), [id]);
@@ -125,7 +127,7 @@ describe('cis-level-1 on nodes of kubeadm 1.20', { skip, timeout: 60 * MINUTE },
   eachMended(() => controlPlane, breakages('e2e-h1'));
   eachMended(() => worker, WORKER_BREAKAGES);
 
-  test('without the profile, the same audit fails what kubeadm leaves', { timeout: 12 * MINUTE }, async () => {
+  test('without the profile, the same audit fails the defaults of kubeadm', { timeout: 12 * MINUTE }, async () => {
     const node = await fleet.start({ name: 'e2e-h3', ip: '10.99.0.93' });
     await node.lay(initDocument(node.site, seeds));
     await assertSucceeded(node, await node.provision());

@@ -63,7 +63,7 @@ describe("image-builder's Ansible", { skip, timeout: 30 * MINUTE }, () => {
     return Object.fromEntries([...recap.matchAll(/(\w+)=(\d+)/g)].map(([, name, count]) => [name, Number(count)]));
   }
 
-  test('prepares a machine by the role, and verifies it', { timeout: 8 * MINUTE }, async () => {
+  test('prepares a machine with the role, and verifies it', { timeout: 8 * MINUTE }, async () => {
     await node.machine.shell(SYSPREP);
     const recap = await play();
     assert.deepEqual([recap.failed, recap.unreachable], [0, 0]);
@@ -75,12 +75,12 @@ describe("image-builder's Ansible", { skip, timeout: 30 * MINUTE }, () => {
     assert.equal((await node.machine.shell('find /tmp /var/tmp /root -name "machineadm-*" -type d')).trim(), '');
   });
 
-  test('a second time changes nothing', { timeout: 8 * MINUTE }, async () => {
+  test('changes nothing when it runs again', { timeout: 8 * MINUTE }, async () => {
     const recap = await play();
     assert.deepEqual([recap.failed, recap.unreachable, recap.changed], [0, 0, 0]);
   });
 
-  test('starts the program where the image has it', { timeout: 8 * MINUTE }, async () => {
+  test('starts the program that the image contains', { timeout: 8 * MINUTE }, async () => {
     const started = () => node.machine.shell('systemctl show machineadm-resume.service --property=ExecStart');
     assert.match(await started(), /path=\/usr\/local\/bin\/machineadm ;/);
     await node.machine.shell('mv /usr/local/bin/machineadm /usr/bin/machineadm');
@@ -93,7 +93,7 @@ describe("image-builder's Ansible", { skip, timeout: 30 * MINUTE }, () => {
     );
   });
 
-  test('fails, with the reason, where something of the machine is left', { timeout: 8 * MINUTE }, async () => {
+  test('fails, with the reason, when data of the machine is left', { timeout: 8 * MINUTE }, async () => {
     await node.machine.shell('systemd-machine-id-setup');
     await assert.rejects(play(), /ImageNotReady/);
   });

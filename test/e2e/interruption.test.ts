@@ -19,7 +19,7 @@ const MINUTE = 60_000;
 /** An init waits more than it computes: so many machines are no slower than one after the other, on two cores. */
 const RECORDS_AT_ONCE = 3;
 
-describe('a run that is ended at any instant is finished by the next', {
+describe('a run that is killed at any moment is completed by the next', {
   skip: labUnavailable() ?? false,
   timeout: 90 * MINUTE,
   concurrency: 2,

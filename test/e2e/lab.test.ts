@@ -49,7 +49,7 @@ describe('a lab machine', { skip: labUnavailable() ?? false, timeout: 5 * MINUTE
     assert.equal((await machine.shell('stat -c %a /etc/e2e/token.secret')).trim(), '600');
   });
 
-  test('exec hands over input and environment, and tells status and both streams apart', async () => {
+  test('exec passes on input and environment, and returns the exit status and both streams separately', async () => {
     const done = await machine.exec(['sh', '-c', 'cat; echo "$WORD" >&2; exit 7'], {
       input: 'in',
       env: { WORD: 'out' },
@@ -63,7 +63,7 @@ describe('a lab machine', { skip: labUnavailable() ?? false, timeout: 5 * MINUTE
     assert.equal((await machine.exec(['pgrep', '-f', '^sleep 4711'])).status, 1);
   });
 
-  test('keeps its disk over a reboot, and not its memory', async () => {
+  test('keeps its disk over a reboot, but not its memory', async () => {
     await machine.shell('echo kept > /root/kept; echo lost > /run/lost');
     const boot = await machine.shell('cat /proc/sys/kernel/random/boot_id');
     await machine.reboot();
@@ -73,7 +73,7 @@ describe('a lab machine', { skip: labUnavailable() ?? false, timeout: 5 * MINUTE
     await machine.shell('test -w /proc/sys/vm/overcommit_memory && mount | grep "^proc on /proc/sys type proc (rw"');
   });
 
-  test('its copy has its disk, and an identity of its own', async () => {
+  test('can be copied: the copy has its disk, and an identity of its own', async () => {
     await machine.shell('rm /etc/e2e/given');
     await assert.rejects(cloneMachine(machine, 'e2e-l2', '10.99.0.72', true), /power e2e-l1 off/);
     await machine.powerOff();
@@ -88,7 +88,7 @@ describe('a lab machine', { skip: labUnavailable() ?? false, timeout: 5 * MINUTE
     await copy.shell('curl -s --connect-timeout 3 telnet://10.99.0.71:1 || [ $? = 7 ]'); // refused: it is reachable
   });
 
-  test('what a killed session left is cleared away by the next', async () => {
+  test('what a killed session left is removed by the next', async () => {
     const session = [
       `import { startMachine } from ${JSON.stringify(join(import.meta.dirname, '../../scripts/lab/fleet.ts'))};`,
       `await startMachine({ name: 'e2e-l3', ip: '10.99.0.73', temporary: true });`,

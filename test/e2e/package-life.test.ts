@@ -158,7 +158,7 @@ describe('a package from the bake of an image to its removal', {
   });
 
   for (const system of systems) {
-    test(system.name, { timeout: 15 * MINUTE }, async (context) => {
+    test(`works on ${system.name}`, { timeout: 15 * MINUTE }, async (context) => {
       const { machine, prepare, install, verify, remove, purge } = system;
       const lower = await system.lower();
       const baked: BakedLayer = bake(lower, shared, `${FIRST_BOOT_IN_LAB}${prepare}${install('/bake/1')}\n${ENABLED}`);

@@ -77,14 +77,14 @@ describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
     assert.fail(`${what}: not within two minutes`);
   }
 
-  test('passes lintian, with every tag explained', { timeout: 5 * MINUTE }, (context) => {
+  test('passes lintian, with an explanation for every tag', { timeout: 5 * MINUTE }, (context) => {
     if (spawnSync('lintian', ['--version']).status !== 0) return context.skip('needs lintian');
     const args = ['--allow-root', '--fail-on', 'error,warning', '--no-tag-display-limit', deb];
     const { status, stdout } = spawnSync('lintian', args, { encoding: 'utf8' });
     assert.deepEqual([status, stdout.match(/^[EW]: .*$/gm)], [0, null]);
   });
 
-  test('is installed, and systemd finds nothing wrong with its units', { timeout: 3 * MINUTE }, async () => {
+  test('is installed, and systemd finds no mistake in its units', { timeout: 3 * MINUTE }, async () => {
     await shell('dpkg --install /root/machineadm.deb');
     assert.ok((await shell(`${AGENT} version`)).startsWith(`machineadm ${version} `));
     // The manual page is there; the program that shows it need not be.
@@ -103,7 +103,7 @@ describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
     await isLeftAlone('machineadm-prepare.service');
   });
 
-  test('machineadm-prefetch.service imports images ahead of the bootstrap', { timeout: 5 * MINUTE }, async () => {
+  test('machineadm-prefetch.service imports images before the bootstrap', { timeout: 5 * MINUTE }, async () => {
     const images = () => shell('ctr --namespace k8s.io images list --quiet');
     assert.doesNotMatch(await images(), /kube-proxy/);
     await node.machine.write('/etc/machineadm/prefetch.yaml', image('kube-proxy', '/etc/prefetched'), '600');
@@ -149,7 +149,7 @@ describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
     await isLeftAlone(`${unit}.service`);
   });
 
-  test('machineadm-audit.timer holds the node against its profiles', { timeout: 5 * MINUTE }, async () => {
+  test('machineadm-audit.timer audits the node against its profiles', { timeout: 5 * MINUTE }, async () => {
     const unit = 'machineadm-audit';
     await shell(`mkdir -p /etc/systemd/system/${unit}.timer.d`);
     const soon = '[Timer]\nOnCalendar=\nOnActiveSec=1s\nRandomizedDelaySec=0\nAccuracySec=1s\n';
@@ -166,7 +166,7 @@ describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
     assert.equal(await start(`${unit}.service`), '0');
   });
 
-  test('is removed: nothing is enabled any more, and the node goes on', { timeout: 3 * MINUTE }, async () => {
+  test('is removed: no unit stays enabled, and the node keeps running', { timeout: 3 * MINUTE }, async () => {
     await shell('dpkg --remove machineadm');
     assert.equal(
       await shell("find /etc/systemd/system -name 'machineadm-*' -type l ! -name 'machineadm-sentinel.service'"),

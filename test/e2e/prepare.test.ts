@@ -46,7 +46,7 @@ describe('an image', { skip, timeout: 30 * MINUTE }, () => {
   );
   after(async () => fleet?.close());
 
-  test('is not made of a document with a secret, and nothing is changed', { timeout: 2 * MINUTE }, async () => {
+  test('is not baked from a document with a secret, and nothing is changed', { timeout: 2 * MINUTE }, async () => {
     const files = [{ path: '/etc/e2e/token', content: `token = ${seeds.token}\n` }];
     await builder.lay(merge(baseDocument(), { host: { files } }));
     const run = await builder.agent(['prepare', '-d', '/root/document.yaml', '-o', 'json']);

@@ -35,7 +35,7 @@ describe('the quick start', { skip: labUnavailable() ?? false, timeout: 60 * MIN
     });
   };
 
-  test('ends with a control plane and a worker that are Ready, and the answer of a pod', async () => {
+  test('ends with a control plane and a worker that are Ready, and a pod that answers', async () => {
     // A server that has nothing: what Debian has is built in its place, whatever this machine can reach.
     await using mirror = await startMirror(officialRelease('v1.37.0'));
     const { status, stdout } = await quickstart(['--workers', '1'], { MACHINEADM_LAB_MIRROR: mirror.url });

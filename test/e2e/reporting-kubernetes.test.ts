@@ -18,7 +18,7 @@ const NESTED = ['--boot-id-file', '/dev/null'];
 
 const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
 
-describe('a machine tells the cluster what became of it', { skip, timeout: 20 * MINUTE }, () => {
+describe('a machine reports the result of its bootstrap to the cluster', { skip, timeout: 20 * MINUTE }, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
   /** The management cluster, and the one that is joined: one cluster in two roles. */
@@ -65,7 +65,7 @@ describe('a machine tells the cluster what became of it', { skip, timeout: 20 * 
       reporting: { sinks: [...minted.reporting.sinks, { type: 'Node' }] },
     });
 
-  test('a sink is tried before it is needed: nothing is kept', async () => {
+  test('a sink is tested before it is needed, and the test event is not stored', async () => {
     await worker.lay(document());
     const run = await worker.agent(['report', 'test', '-d', '/root/document.yaml', '-o', 'json']);
     const { sinks }: { sinks: { sink: string; result: string; message?: string }[] } = JSON.parse(run.stdout);
@@ -77,7 +77,9 @@ describe('a machine tells the cluster what became of it', { skip, timeout: 20 * 
     assert.deepEqual(await report(), {});
   });
 
-  test('a join that fails: the management cluster knows why, and no secret', { timeout: 4 * MINUTE }, async () => {
+  test('a join that fails: the management cluster gets the reason, and no secret', {
+    timeout: 4 * MINUTE,
+  }, async () => {
     const wrong = { kubernetes: { join: { discovery: { token: { caCertHashes: [`sha256:${'0'.repeat(64)}`] } } } } };
     await worker.lay(merge(merge(document(), wrong), attempts(1)));
     const run = await worker.provision();
@@ -97,7 +99,7 @@ describe('a machine tells the cluster what became of it', { skip, timeout: 20 * 
     await assertNoLeaks(worker, seeds, { failed: run });
   });
 
-  test('the corrected join: both clusters know, and what waited for the Node is told it', {
+  test('the corrected join: both clusters get the result, also what waited for the Node', {
     timeout: 4 * MINUTE,
   }, async () => {
     await worker.lay(document());
@@ -122,7 +124,7 @@ describe('a machine tells the cluster what became of it', { skip, timeout: 20 * 
     assert.match(types, /MemoryPressure.*Ready/, 'the conditions of the kubelet are there as well');
   });
 
-  test('the token of the machine opens nothing else', async () => {
+  test('the token of the machine gives access to nothing else', async () => {
     const api = `https://${management.machine.ip}:6443`;
     const paths = ['namespaces/clusters/configmaps', 'namespaces/kube-system/secrets', 'nodes'];
     for (const path of [...paths, `namespaces/clusters/configmaps/${REPORT}`]) {
@@ -150,7 +152,7 @@ describe('a machine tells the cluster what became of it', { skip, timeout: 20 * 
     assert.equal((await management.machine.shell(`systemctl show ${unit} -p Result --value`)).trim(), 'success');
   });
 
-  test('the DaemonSet watches every node, and tells of a kubelet that is gone', { timeout: 8 * MINUTE }, async () => {
+  test('the DaemonSet watches every node, and reports a kubelet that is gone', { timeout: 8 * MINUTE }, async () => {
     const packed = spawnSync(process.execPath, [join(ROOT, 'scripts/image.ts')], { encoding: 'utf8' });
     assert.equal(packed.status, 0, packed.stderr);
     for (const node of [management, worker]) {

@@ -29,7 +29,7 @@ describe('machineadm reset', { skip, timeout: 25 * MINUTE }, () => {
   );
   after(async () => fleet?.close());
 
-  test('takes a control plane away, nothing of others, and it can be made again', {
+  test('removes a control plane and nothing of others, and the control plane can be created again', {
     timeout: 15 * MINUTE,
   }, async () => {
     const node = await fleet.start({ name: 'e2e-r1', ip: '10.99.0.73' });

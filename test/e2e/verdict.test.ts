@@ -13,7 +13,7 @@ interface Told {
   readonly causes: readonly string[];
 }
 
-describe('one verdict', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE }, () => {
+describe('all commands agree on the cause', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE }, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
   let node: Node;
@@ -74,7 +74,7 @@ describe('one verdict', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE 
     await assertAgreement(run, 11, 'kubeadm', 'KubeletDropInMissing');
   });
 
-  test('programs that are no programs are not called missing', { timeout: 5 * MINUTE }, async () => {
+  test('programs that cannot be executed are not called missing', { timeout: 5 * MINUTE }, async () => {
     for (const [program, sabotage] of [
       ['kubeadm', 'echo v1.20.2 > $P && chmod 755 $P'],
       ['kubelet', 'head -c 1000000 /root/whole > $P && chmod 755 $P'],
@@ -88,7 +88,7 @@ describe('one verdict', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE 
     }
   });
 
-  test('the same machine bootstraps once that is corrected; doctor then proves the node', {
+  test('the same machine bootstraps once that is corrected; doctor then confirms the node', {
     timeout: 6 * MINUTE,
   }, async () => {
     await assertSucceeded(node, await node.provision());
@@ -115,7 +115,7 @@ describe('one verdict', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE 
     assert.equal((await diagnosed()).outcome, 'success');
   });
 
-  test('a kubelet that was masked: everybody gives the same reason', { timeout: 5 * MINUTE }, async (t) => {
+  test('a kubelet that was masked: every command gives the same reason', { timeout: 5 * MINUTE }, async (t) => {
     const unit = (await shell('systemctl show kubelet --property=FragmentPath --value')).trim();
     t.after(() => shell(`rm -f ${unit}; mv /root/unit ${unit}; systemctl daemon-reload; systemctl start kubelet`));
     // `systemctl mask` refuses where the unit itself is below /etc.
@@ -123,7 +123,7 @@ describe('one verdict', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE 
     await assertAgreement(await node.provision(), 12, 'kubeadm', 'KubeletServiceMissing');
   });
 
-  test('an API server that is killed again and again: it is named, and nothing is proven', {
+  test('an API server that is killed again and again is named, and no success is reported', {
     timeout: 5 * MINUTE,
   }, async (t) => {
     await shell("systemd-run --unit=e2e-killer sh -c 'while :; do pkill -9 -x kube-apiserver; sleep 2; done'");

@@ -28,10 +28,10 @@ else underWine(opened);
 
 /** icacls is a stub there that ends with 0: what is shown is what cmd itself does with our command lines. */
 function underWine(wine: Wine): void {
-  describe("what is wrapped for Windows, run by Wine's cmd", { timeout: 600_000 }, () => {
+  describe("user data for Windows, run by Wine's cmd", { timeout: 600_000 }, () => {
     after(() => wine.close());
 
-    test('the commands of an answer file lay the document and the script to the byte, and ask for the reboot', async () => {
+    test('the commands of an answer file write the document and the script byte for byte, and request the reboot', async () => {
       const commands = [...(await wrap('unattend')).matchAll(/<Path>([^<]*)<\/Path>/g)].map(([, path = '']) =>
         path.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&'),
       );

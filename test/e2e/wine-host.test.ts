@@ -45,7 +45,7 @@ function underWine(wine: Wine): void {
     });
     after(() => wine.close());
 
-    test('a lock is held by one process, and free as soon as that one is gone', async () => {
+    test('a lock is held by one process, and released as soon as that process ends', async () => {
       const { pid, holder, whileHeld, afterRelease, heldByChild, afterKill } = await part('lock');
       const held = (by: number) =>
         `Locked: another machineadm run is active on this machine: process ${by} holds C:\\ProgramData\\machineadm\\run\\lock`;
@@ -55,11 +55,11 @@ function underWine(wine: Wine): void {
       assert.equal(afterKill, 'taken');
     });
 
-    test('a journal loses what was cut off and nothing else', async () => {
+    test('a journal loses only what was cut off', async () => {
       assert.deepEqual(await part('journal'), ['first\nsecond\nthird\nfourth\n', 'another\n']);
     });
 
-    test('programs are run: status, standard input, lines, timeout', async () => {
+    test('programs run with status, standard input, lines and timeout', async () => {
       const { status, input, echoed, lines, timedOut, slowStatus, missing } = await part('commands');
       assert.equal(status, 1003);
       assert.equal(input, 'secret x\r\n');
@@ -78,7 +78,7 @@ function underWine(wine: Wine): void {
       assert.deepEqual(left, []);
     });
 
-    test('a PowerShell that does nothing and ends with 0 is believed nothing', async () => {
+    test('a PowerShell that does nothing and exits with 0 does not count as a success', async () => {
       assert.match(await part('facts'), /^HostStepFailed: powershell\.exe .*did not answer the script facts/);
       const { status, stderr } = await wine.agent(['plan', '-d', 'C:\\site\\bootstrap.yaml']);
       assert.equal(status, 10, stderr);

@@ -105,7 +105,7 @@ function underWine(wine: Wine): void {
       assert.deepEqual(programs(), []);
     });
 
-    test('joins its domain and ends for the reboot, behind which a task goes on', async () => {
+    test('joins its domain and ends for the reboot, after which a task resumes the run', async () => {
       const { status, stdout, stderr } = await wine.agent(['provision', '-d', DOCUMENT_PATH, '-o', 'json']);
       assert.equal(status, 16, stderr);
       const { outcome, failure } = JSON.parse(stdout) as { outcome: string; failure: { reason: string; step: string } };
@@ -128,7 +128,7 @@ function underWine(wine: Wine): void {
       );
     });
 
-    test('asked again before the reboot, joins nothing and asks for it in the words of cloudbase-init', async () => {
+    test('joins nothing when it runs again before the reboot, and requests the reboot with the exit code of cloudbase-init', async () => {
       const { status } = await wine.agent(['provision', '-d', DOCUMENT_PATH, '--exit-codes', 'cloudbase-init']);
       // 1001, of which Wine's side hands on eight bits.
       assert.equal(status, 1001 % 256);
@@ -136,7 +136,7 @@ function underWine(wine: Wine): void {
       assert.equal(programs().filter((said) => said.startsWith('shutdown')).length, 1);
     });
 
-    test('goes on behind the reboot by its task, and takes that away at the end', async () => {
+    test('resumes after the reboot with its task, and deletes the task at the end', async () => {
       reboot();
       const { status, stdout, stderr } = await wine.agent(['provision', '--resume', '-d', DOCUMENT_PATH, '-o', 'json']);
       assert.equal(status, 0, `${stderr}\n${stdout}`);
@@ -149,14 +149,14 @@ function underWine(wine: Wine): void {
       ]);
     });
 
-    test('has nothing to go on with afterwards, and a second run changes nothing', async () => {
+    test('has nothing to resume afterwards, and a second run changes nothing', async () => {
       const resumed = await wine.agent(['provision', '--resume', '-d', DOCUMENT_PATH]);
       assert.deepEqual([resumed.status, /nothing to resume/.test(resumed.stderr)], [0, true]);
       const { status, stdout } = await wine.agent(['plan', '-d', DOCUMENT_PATH, '-o', 'json']);
       assert.deepEqual([status, JSON.parse(stdout).changes], [0, []]);
     });
 
-    test('has told no secret to a command line, the journal or its status', async () => {
+    test('has exposed no secret on a command line, in the journal or in its status', async () => {
       const seen = [
         JSON.stringify(calls().map(({ program, args }) => [program, args])),
         text('C:\\ProgramData\\machineadm\\journal'),

@@ -42,7 +42,7 @@ function underWine(wine: Wine): void {
       rmSync(scratch, { recursive: true });
     });
 
-    test('says its version', async () => {
+    test('prints its version', async () => {
       const { status, stdout, stderr } = await wine.agent(['version']);
       assert.deepEqual([status, stderr], [0, '']);
       assert.match(
@@ -51,7 +51,7 @@ function underWine(wine: Wine): void {
       );
     });
 
-    test('takes a good document from a path of Windows and from standard input', async () => {
+    test('accepts a good document from a path of Windows and from standard input', async () => {
       const { status, stdout } = await wine.agent(['validate', '-d', 'C:\\site\\bootstrap.yaml', '-o', 'json']);
       assert.deepEqual([status, JSON.parse(stdout).valid], [0, true]);
       const piped = await wine.agent(['validate', '-d', '-'], { input: DOCUMENT });
@@ -59,7 +59,7 @@ function underWine(wine: Wine): void {
       assert.match(piped.stdout, /^valid: - /);
     });
 
-    test('tells a mistake by its place and what to do', async () => {
+    test('reports a mistake with its place and a remedy', async () => {
       wine.write('C:\\site\\wrong.yaml', DOCUMENT.replace('hostname:', 'hostnam:'));
       const { status, stdout } = await wine.agent(['validate', '-d', 'C:\\site\\wrong.yaml']);
       assert.equal(status, 3);
@@ -94,7 +94,7 @@ function underWine(wine: Wine): void {
       assert.equal(verified.length, paths.length);
     });
 
-    test('refuses a file with a bit flipped, and a list that a stranger signed', async () => {
+    test('refuses a file with a flipped bit, and a list that an unknown key signed', async () => {
       const archive = `machineadm-${VERSION}-linux-amd64.gz`;
       lay('C:\\flipped', (name, bytes) => (name === archive ? flipped(bytes) : bytes));
       const words = ['verify', '--key', 'C:\\site\\publisher.pem'];
@@ -108,7 +108,7 @@ function underWine(wine: Wine): void {
       assert.match(foreign.stderr, /\[SignatureInvalid\]/);
     });
 
-    test('fetches a release over http, and leaves a second time what is there', async () => {
+    test('fetches a release over http, and downloads nothing again the second time', async () => {
       await using server = await startServer(({ url = '' }) => {
         const body = release.files.get(url.slice(`/${VERSION}/`.length));
         return { status: body === undefined ? 404 : 200, body: body ?? '' };

@@ -91,7 +91,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(content(), 'second\n');
     });
 
-    test('does not ask for variables again: one that is not there any more is no fault', async () => {
+    test('does not resolve variables again: a variable that no longer exists is no failure', async () => {
       writeFileSync('/tmp/ok', 'value');
       const variables = { v: { file: '/tmp/ok' } };
       lay({ variables }, { files: [{ path: FILE, content: 'is ${v}\n', expand: true }] });
@@ -101,7 +101,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal((await boot()).status, 0);
     });
 
-    test('goes on with a run that failed, until it succeeds', async () => {
+    test('resumes a failed run until it succeeds', async () => {
       const hooks = { beforeBootstrap: { commands: ['test -e /tmp/ok'] } };
       lay({}, { ...files('x\n'), hooks });
       assert.equal((await boot()).status, 10);
@@ -147,7 +147,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
   });
 
-  describe('the unit that goes on with what a boot cut off', () => {
+  describe('the unit that resumes a run after a reboot', () => {
     test('applies again what asks for it, once another has applied it', async () => {
       for (const [apply, expected] of [
         ['EveryBoot', 'of the document\n'],

@@ -18,11 +18,11 @@ describe('machineadm audit', { skip }, () => {
     });
   }
 
-  test('a name that is nearly right gets the right one', async () => {
+  test('a mistyped name is answered with the nearest known one', async () => {
     assert.match((await agent(['audit', '--profile', 'cis-level1'])).stderr, /Did you mean "cis-level-1"\?/);
   });
 
-  test('cis-os is audited on any machine: the sum is right, and the status says whether one fails', async () => {
+  test('cis-os is audited on any machine: the totals are right, and the exit status says whether a control fails', async () => {
     const run = await agent(['audit', '--profile', 'cis-os', '-o', 'json']);
     const { controls, summary } = JSON.parse(run.stdout);
     const { pass, fail, exception, notApplicable } = summary;
@@ -33,7 +33,7 @@ describe('machineadm audit', { skip }, () => {
     assert.equal(forwarding.state, 'exception', 'Kubernetes cannot do without it, whoever asks');
   });
 
-  test('as another user it is refused', async () => {
+  test('an unprivileged user is refused', async () => {
     const run = await agent(['audit', '--profile', 'cis-os'], {
       wrapper: ['setpriv', '--reuid=65534', '--clear-groups'],
     });

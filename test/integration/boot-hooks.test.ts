@@ -81,7 +81,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         },
       ],
     ] as const) {
-      test(`do not run on a copy of the disk, told by ${what}`, async () => {
+      test(`do not run on a copy of the disk, recognised by ${what}`, async () => {
         mkdirSync('/var/lib/cloud/data', { recursive: true });
         writeFileSync('/var/lib/cloud/data/instance-id', 'i-1\n');
         await provision({ frequency: 'Always', commands: [`echo ran >> ${TRACE}`] });
@@ -93,7 +93,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
     }
 
-    test('are left to the run that has not come to their end', async () => {
+    test('are left to the run that has not completed them', async () => {
       const failing = await provision({
         frequency: 'Always',
         commands: [`test -e /tmp/mended`, `echo ran >> ${TRACE}`],
@@ -104,7 +104,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(trace(), '');
     });
 
-    test('that fail are told with the entry, and with status 10', async () => {
+    test('that fail are reported with the entry, and with exit code 10', async () => {
       await provision({ frequency: 'Always', commands: ['true', `test ! -e ${TRACE}`] });
       writeFileSync(TRACE, 'there\n');
       const boot = await agent(RUN);
@@ -125,7 +125,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.match(boot.stderr, /HookTimedOut/);
     });
 
-    test('that are killed begin anew at the next boot', async () => {
+    test('that are killed start from the first entry at the next boot', async () => {
       const commands = [`echo one >> ${TRACE}`, `if [ -e /tmp/hang ]; then sleep 600; fi`, `echo two >> ${TRACE}`];
       await provision({ frequency: 'Always', commands });
       writeFileSync('/tmp/hang', '');
@@ -147,7 +147,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.match(boot.stderr, /HooksUnreadable/);
     });
 
-    test('that the document drops are gone with the next run', async () => {
+    test('that the document no longer has are removed by the next run', async () => {
       await provision({ frequency: 'Always', commands: ['true'] });
       await provision({ commands: ['true'] });
       assert.equal(existsSync(KEPT), false);

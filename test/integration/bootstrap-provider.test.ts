@@ -65,7 +65,7 @@ describe('docs/bootstrap-provider.md', () => {
     assert.deepEqual([document.kubernetes.version, document.kubernetes.role], ['v1.35.2', 'Worker']);
   });
 
-  test('they create nothing where something has to be decided', () => {
+  test('its commands create nothing where a decision is open', () => {
     layObjects(GOLDEN.replace('\nruncmd:', '\npower_state: {mode: reboot}\nruncmd:'));
     const { status, stderr } = run(shownCommands('shell'));
     assert.equal(status, 1, 'of kubectl: the last of a pipeline decides');
@@ -74,7 +74,7 @@ describe('docs/bootstrap-provider.md', () => {
     assert.equal(existsSync(join(directory, 'created')), false);
   });
 
-  test('the carrier that it shows is the one of wrap', async () => {
+  test('its user data is what wrap writes', async () => {
     const { status, stderr } = run(shownCommands('sh'));
     assert.equal(status, 0, stderr);
     const shown = parse(readFileSync(join(directory, 'user-data'), 'utf8'));

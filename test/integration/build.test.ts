@@ -66,7 +66,7 @@ describe('the build', () => {
     });
   });
 
-  test('lists what is inside, by name, version, supplier, licence and digest', async () => {
+  test('lists its components by name, version, supplier, licence and digest', async () => {
     const bom = JSON.parse(readFileSync(join(first, bill), 'utf8'));
     assert.deepEqual([bom.bomFormat, bom.specVersion], ['CycloneDX', '1.5']);
     // https://cyclonedx.org/docs/1.5/json/: this pattern, and references that are unique and all there
@@ -98,7 +98,7 @@ describe('the build', () => {
     assert.equal(await fileDigest(join(second, bill)), await fileDigest(join(first, bill)));
   });
 
-  test('makes the same bytes from the same inputs', async () => {
+  test('produces the same bytes from the same inputs', async () => {
     assert.equal(await fileDigest(join(second, 'machineadm')), await fileDigest(binary));
   });
 

@@ -98,7 +98,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.match(end, /^Try next: machineadm doctor -f \/tmp\/checklist\/document\.yaml$/m);
   });
 
-  test('a dumb terminal and CI get a line for each thing that happens', options, async () => {
+  test('a dumb terminal and CI get one line for each event', options, async () => {
     for (const environment of ['TERM=dumb', 'CI=true']) {
       rmSync('/var/lib/machineadm', { recursive: true, force: true });
       writeFileSync(GO, '');

@@ -56,7 +56,7 @@ describe('the command line', () => {
       return join(directory, 'status');
     };
 
-    test('sees no colour of help or of errors, with or without NO_COLOR', { skip }, () => {
+    test('gets no colour in help or in errors, with or without NO_COLOR', { skip }, () => {
       for (const env of [{}, { NO_COLOR: '1' }, { FORCE_COLOR: '1' }]) {
         assert.ok(!onTerminal('--help', env).includes(ESCAPE));
         assert.ok(!onTerminal('provison', env).includes(ESCAPE));

@@ -131,7 +131,7 @@ func main() {
     execFileSync('go', ['vet', 'machineadm.dev/contract/go/v1alpha1'], { env, stdio: 'pipe' });
   });
 
-  test('are used by the example, which judges every document as the vectors say', {
+  test('are used by the example, which accepts and refuses documents as the vectors require', {
     skip: existsSync(join(packages, 'src/github.com/xeipuuv/gojsonschema')) ? false : 'needs gojsonschema (Debian)',
   }, () => {
     const program = built('example');

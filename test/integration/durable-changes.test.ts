@@ -34,7 +34,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     writeFileSync('/etc/fstab', '# nothing\n');
   });
 
-  describe('a document that contradicts itself where only a run can see it', () => {
+  describe('a document with a contradiction that only a run can detect', () => {
     test('fails, in each run: swap is disabled, and a hook writes a swap entry', async () => {
       const commands = ['echo "/dev/none none swap sw 0 0" >>/etc/fstab'];
       const host = { swap: 'Disabled', hooks: { beforeBootstrap: { commands } } };
@@ -92,7 +92,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       { path: `${FILE}.rm`, content: 'needed by the hook\n' },
     ];
 
-    test('has the last word: the run succeeds, and the next one leaves the file alone', async () => {
+    test('takes precedence: the run succeeds, and the next one leaves the file alone', async () => {
       const host = { files: files('a = PLACEHOLDER\n'), hooks };
       assert.equal((await provision(host)).outcome, 'Succeeded');
       assert.equal(readFileSync(FILE, 'utf8'), 'a = value\n');

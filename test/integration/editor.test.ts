@@ -28,7 +28,7 @@ describe('the schema for editors', () => {
     }
   });
 
-  test('has an answer of its own for each pattern, and no link that leads nowhere', () => {
+  test('has a message of its own for each pattern, and no broken link', () => {
     const patterns = partsWithPattern(schema);
     assert.ok(patterns.length > 100, String(patterns.length));
     for (const { pattern, patternErrorMessage } of patterns)
@@ -107,7 +107,7 @@ describe('an editor', { timeout: 300_000 }, () => {
     ['a wrong type', 'host:\n  kernelModules: overlay\n', /Expected "array"/],
   ];
   for (const [what, body, expected] of mistakes) {
-    test(`tells of ${what} where it is, without a pattern`, async () => {
+    test(`reports ${what} at its place, without showing a pattern`, async () => {
       const { diagnostics } = await opened(body);
       assert.equal(diagnostics.length, 1, JSON.stringify(diagnostics));
       const [{ message, range } = assert.fail()] = diagnostics;

@@ -9,17 +9,17 @@ import { withTable } from '../../scripts/fuzz/figures.ts';
 import { TARGETS } from '../../scripts/fuzz/targets/index.ts';
 import { life } from '../../scripts/fuzz/targets/life.ts';
 
-describe('inputs that once were defects', () => {
+describe('inputs that once caused defects', () => {
   before(watchWarnings);
   for (const target of TARGETS) {
-    test(target.name, async () => {
+    test(`are handled by the target ${target.name}`, async () => {
       for (const input of [...target.seeds, ...corpusOf(target)])
         assert.equal(await defectOf(target, input), undefined);
     });
   }
 });
 
-test('a run that is killed at any of its changes ends as one that is not', async () => {
+test('a run that is killed at any of its changes ends in the same state as one that is not', async () => {
   const document = life.seeds[0]?.replace(/^\d+\n/, '') ?? '';
   const changes = Number.parseInt(await life.run(`0\n${document}`), 10);
   assert.ok(changes > 20);

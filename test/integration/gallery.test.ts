@@ -58,5 +58,5 @@ describe('a picture of a screen', () => {
     assert.match(svg, /<tspan x="20\.4" textLength="25\.2" fill="#a3111c">red<\/tspan>/);
     assert.match(svg, /font-weight="bold" text-decoration="underline">bold</);
   });
-  test('has text that is escaped', () => assert.match(svg, /> &#60;b&#62;&#38;<\/tspan>/));
+  test('has escaped text', () => assert.match(svg, /> &#60;b&#62;&#38;<\/tspan>/));
 });

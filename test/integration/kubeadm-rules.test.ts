@@ -151,7 +151,7 @@ describe('kubeadm 1.20', { skip }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeadm-rules-'));
   test.after(() => rmSync(directory, { recursive: true }));
 
-  test('takes what validate takes, and refuses what validate refuses', { timeout: 300_000 }, async () => {
+  test('accepts what validate accepts, and refuses what validate refuses', { timeout: 300_000 }, async () => {
     const file = join(directory, 'kubeadm.yaml');
     let [taken, refused] = [0, 0];
     await fc.assert(
@@ -170,7 +170,7 @@ describe('kubeadm 1.20', { skip }, () => {
     assert.ok(taken > 5 && refused > 5, `${taken} taken, ${refused} refused`);
   });
 
-  test('takes what is rendered of what validate takes', { timeout: 300_000 }, async () => {
+  test('accepts the rendered configuration of every document that validate accepts', { timeout: 300_000 }, async () => {
     const file = join(directory, 'rendered.yaml');
     const version = parseVersion('v1.20.2');
     assert.ok(version);

@@ -139,7 +139,7 @@ describe('a release of Kubernetes from a mirror of its publishers', () => {
     await fails(ReleaseRefused, /is no SHA-256/);
   });
 
-  test('a file that is not there ends it at once; crictl may be that of the minor before', async () => {
+  test('a missing file ends the download at once; crictl may be that of the previous minor version', async () => {
     mirror = await startMirror(release, publication);
     mirror.files.delete(KUBELET);
     await fails(ReleaseUnavailable, /kubelet: the server answered 404/);
@@ -160,7 +160,7 @@ describe('a release of Kubernetes from a mirror of its publishers', () => {
     'a busy server': { kind: 'status', status: 503, times: 2 },
   };
   for (const [what, fault] of Object.entries(passing)) {
-    test(`${what} is tried again, for a program and for a manifest`, async () => {
+    test(`${what} is retried, for a program and for a manifest`, async () => {
       mirror = await startMirror(release, publication);
       for (const file of [KUBELET, PAUSE]) mirror.faults.set(file, fault);
       const { directory } = await fetched();
@@ -168,7 +168,7 @@ describe('a release of Kubernetes from a mirror of its publishers', () => {
       assert.equal(mirror.requests.filter((request) => request === KUBELET).length, 3);
     });
 
-    test(`${what} each time ends it`, async () => {
+    test(`${what} at each attempt ends the download`, async () => {
       mirror = await startMirror(release, publication);
       mirror.faults.set(KUBELET, { ...fault, times: 100 });
       await fails(ReleaseUnavailable, /kubelet: /);
@@ -176,7 +176,7 @@ describe('a release of Kubernetes from a mirror of its publishers', () => {
     });
   }
 
-  test('a server that stays silent ends it', async () => {
+  test('a server that does not answer ends the download', async () => {
     mirror = await startMirror(release, publication);
     mirror.faults.set(KUBELET, { kind: 'silent', times: 100 });
     await fails(ReleaseUnavailable, /kubelet: .*[Tt]imeout/, 50);

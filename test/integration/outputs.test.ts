@@ -122,7 +122,7 @@ describe('every command', () => {
     assert.deepEqual(others.toSorted(), Object.keys(WITHOUT).toSorted());
   });
 
-  test('takes the common options, and a flag means one thing wherever it is', () => {
+  test('takes the common options, and a flag means the same everywhere', () => {
     const meanings = new Map<string, Set<string>>();
     for (const { options } of leaves) {
       const visible = options.filter(({ hidden }) => !hidden);
@@ -227,7 +227,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(wrong.status, 2, wrong.stderr);
   });
 
-  test('schema --kind prints what these were held against', async () => {
+  test('validates against the schema that schema --kind prints', async () => {
     const { stdout } = await agent(['schema', '--kind', 'Plan']);
     assert.deepEqual(JSON.parse(stdout), OUTPUT_SCHEMAS.Plan);
   });

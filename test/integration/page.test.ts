@@ -46,7 +46,7 @@ describe('the page of a run, in a browser', { skip: BROWSER_SKIP }, () => {
 
   for (const [what, content] of Object.entries({ ...PAGES, 'markup in its fields': ATTACKED })) {
     for (const colorScheme of SCHEMES) {
-      test(`of ${what}, ${colorScheme}: fits, is accessible, and asks nobody`, { timeout: 300_000 }, async () => {
+      test(`of ${what}, ${colorScheme}: fits, is accessible, and works offline`, { timeout: 300_000 }, async () => {
         const file = join(directory, 'index.html');
         writeFileSync(file, pageOf(content));
         const url = pathToFileURL(file).href;
@@ -74,7 +74,7 @@ describe('the page of a run, in a browser', { skip: BROWSER_SKIP }, () => {
     }
   }
 
-  test('is another one in the dark', { timeout: 300_000 }, async () => {
+  test('has other colours in the dark scheme', { timeout: 300_000 }, async () => {
     const backgrounds = [];
     for (const colorScheme of SCHEMES) {
       const context = await browser.newContext({ colorScheme, viewport: { width: 1024, height: 768 } });

@@ -131,7 +131,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     const DOCUMENT = '/tmp/document.yaml';
     const STATE = '/var/lib/machineadm';
 
-    test('that dies at any change or record is finished by the next, and then there is nothing to reset', async () => {
+    test('that is killed at any change or record is completed by the next, and then there is nothing to reset', async () => {
       const document = {
         apiVersion: 'machineadm.dev/v1alpha1',
         kind: 'MachineBootstrap',

@@ -72,7 +72,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   const slow = (name: string) => `echo ${name} >>/tmp/trace; while [ ! -e /tmp/go ]; do sleep 0.05; done`;
   const WRITES_FILE = { files: [{ path: '/etc/machineadm-test/file', content: 'whole\n' }] };
 
-  describe('a second run while one goes on', () => {
+  describe('a second run while another is active', () => {
     test('is refused as Locked, names the process, and leaves the status of the running one', async () => {
       lay({ hooks: { early: { commands: [slow('one')] } } });
       const first = startAgent(PROVISION);
@@ -138,7 +138,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     };
 
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      test(`${signal} in a hook before the bootstrap: exit 14, Interrupted, and the next run goes on`, async () => {
+      test(`${signal} in a hook before the bootstrap: exit 14, Interrupted, and the next run resumes`, async () => {
         lay({ hooks, ...WRITES_FILE });
         const status = assertEnded(await stopped(signal, () => trace().length === 2), 14, 'Interrupted');
         assert.deepEqual([status.outcome, bootstrapCondition(status)?.status], ['Interrupted', 'Unknown']);
@@ -159,7 +159,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     }
 
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      test(`${signal} in a hook after the bootstrap leaves it succeeded, and the hook goes on next time`, async () => {
+      test(`${signal} in a hook after the bootstrap leaves it succeeded, and the next run resumes the hook`, async () => {
         lay({ hooks: { afterBootstrap: hooks.afterBootstrap } });
         const status = assertEnded(await stopped(signal, () => trace().length === 2), 14, 'Interrupted');
         assert.equal(status.outcome, 'Interrupted');
@@ -177,7 +177,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual(trace(), ['after-1', 'after-2', 'after-2']);
       });
 
-      test(`${signal} while the document is still read: exit 14, and nothing was begun`, async () => {
+      test(`${signal} before the document is read: exit 14, and nothing was started`, async () => {
         const run = startAgent(['provision', '-d', '-', '-o', 'json']);
         await waitUntil(
           () => existsSync(`${RUN}/lock`) && readFileSync(`${RUN}/lock`, 'utf8') !== '',
@@ -190,14 +190,14 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
     }
 
-    test('to a hook that ignores it ends the run all the same, and the hook', async () => {
+    test('to a hook that ignores it ends the run and the hook all the same', async () => {
       lay({ hooks: { early: { commands: [`trap '' TERM INT HUP; ${slow('deaf')}`] } } });
       // The hook itself would wait for ever.
       assertEnded(await stopped('SIGTERM', () => trace().length === 1), 14, 'Interrupted');
       assert.deepEqual(childrenLeft(), []);
     });
 
-    test('that kills: the status tells of it, and the next run ends the orphan and goes on', async () => {
+    test('that kills the run: the status reports it, and the next run ends the orphan and resumes', async () => {
       lay({ hooks });
       const killed = await stopped('SIGKILL', () => trace().length === 2);
       assert.equal(killed.signal, 'SIGKILL');
@@ -214,7 +214,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual(childrenLeft(), []);
     });
 
-    test('that kills in a hook after the bootstrap leaves the machine bootstrapped', async () => {
+    test('that kills the run in a hook after the bootstrap leaves the machine bootstrapped', async () => {
       lay({ hooks: { afterBootstrap: hooks.afterBootstrap } });
       await stopped('SIGKILL', () => trace().length === 2);
       const told = statusOf(await agent(['status', '-o', 'json']));
@@ -228,7 +228,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assertEnded(await agent(PROVISION), 0, undefined);
     };
 
-    test('that fails says so, and that the machine stays what it was', async () => {
+    test('that fails says so, and reports the bootstrap as succeeded', async () => {
       await provisioned();
       lay({ ...WRITES_FILE, sysctl: { 'net.ipv4.ip_default_ttl': 'none' } });
       const status = assertEnded(await agent(PROVISION), 10, 'SysctlInvalidValue');
@@ -237,7 +237,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.match(bootstrapCondition(status)?.message ?? '', /A later run failed: SysctlInvalidValue: /);
     });
 
-    test('that is refused for what it would fail over changes nothing, and names it with its place', async () => {
+    test('that is refused for what it would later fail on changes nothing, and names the cause with its place', async () => {
       await provisioned();
       const before = readFileSync(`${RUN}/status.json`, 'utf8');
       const files = [...WRITES_FILE.files, { path: '/tmp/never-written', content: 'x' }];
@@ -250,7 +250,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual([existsSync('/tmp/never-written'), readFileSync(`${RUN}/status.json`, 'utf8')], [false, before]);
     });
 
-    test('that is refused leaves the status of the one before', async () => {
+    test('that is refused leaves the status of the previous run', async () => {
       await provisioned();
       const before = readFileSync(`${RUN}/status.json`, 'utf8');
       writeFileSync(DOCUMENT, 'apiVersion: machineadm.dev/v1alpha1\nkind: Nonsense\n');
@@ -260,7 +260,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(readFileSync(`${RUN}/status.json`, 'utf8'), before);
     });
 
-    test('as a copy with another machine-id, a bad document is the truth of the copy', async () => {
+    test('as a copy with another machine-id reports a bad document as a failure of the copy', async () => {
       await provisioned();
       rmSync(RUN, { recursive: true });
       const own = readFileSync('/etc/machine-id', 'utf8');
@@ -274,7 +274,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
     });
 
-    test('by prepare claims no bootstrap', async () => {
+    test('reports no bootstrap when it is prepare', async () => {
       lay(WRITES_FILE);
       const status = assertEnded(await agent(['prepare', '-d', DOCUMENT, '-o', 'json']), 0, undefined);
       assert.deepEqual(
@@ -299,7 +299,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       for (const path of mounted.splice(0).reverse()) shell(`umount ${path}`);
     });
 
-    test('/run: refused with one message, nothing begun', async () => {
+    test('/run: refused with one message, nothing started', async () => {
       lay(WRITES_FILE);
       readOnly('/run');
       const run = await agent(PROVISION);
@@ -329,7 +329,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(bootstrapCondition(status)?.status, 'True', 'it works as before');
     });
 
-    test('/etc: the step that writes there fails, with nothing half-done, and a later run ends well', async () => {
+    test('/etc: the step that writes there fails, with no partial change, and a later run succeeds', async () => {
       lay({ hooks: { early: { commands: ['echo early >>/tmp/trace'] } }, ...WRITES_FILE });
       mkdirSync('/etc/machineadm-test');
       readOnly('/etc');
@@ -344,7 +344,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual(trace(), ['early'], 'what was done is not repeated');
     });
 
-    test('/run full: the run is refused before it begins, with one message', async () => {
+    test('/run full: the run is refused before it starts, with one message', async () => {
       lay(WRITES_FILE);
       mount(RUN, 'size=4k,nr_inodes=1');
       const run = await agent(PROVISION);
@@ -375,7 +375,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(existsSync('/etc/machineadm-test'), false);
     });
 
-    test('journal: a disk that fills up in a run fails it, and the next run goes on', async () => {
+    test('journal: a disk that fills up during a run fails it, and the next run resumes', async () => {
       const fill = `[ -e /tmp/go ] || head -c 1000000 /dev/zero >${STATE}/ballast || true`;
       lay({ hooks: { early: { commands: [`echo one >>/tmp/trace; ${fill}`] } }, ...WRITES_FILE });
       mount(STATE, 'size=64k');
@@ -388,7 +388,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(readFileSync('/etc/machineadm-test/file', 'utf8'), 'whole\n');
     });
 
-    test('journal: a record that the full disk cut in two is taken back', async () => {
+    test('journal: a record that the full disk truncated is removed', async () => {
       mount(STATE, 'size=12k');
       const journal = await openJournal(openQueryHost(), {
         uid: undefined,
@@ -454,7 +454,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(existsSync(STATE) || existsSync(RUN), false);
   });
 
-  test('what a run leaves is for root, but the summary of its status is for all', async () => {
+  test('files that a run leaves are for root, but the summary of its status is for all', async () => {
     lay(WRITES_FILE);
     await agent(PROVISION);
     const mode = (path: string) => `${basename(path)} ${(statSync(path).mode & 0o777).toString(8)}`;

@@ -111,7 +111,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   }
 
   describe('a user who may not read the status', () => {
-    test('sees how a run failed, with its exit code, and nothing of what it said', async () => {
+    test('sees the reason and the exit code of a failed run, and none of its output', async () => {
       lay(FAILS);
       const run = await agent([...PROVISION, '-o', 'json']);
       assert.equal(run.status, 10, run.stderr);
@@ -135,7 +135,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
     });
 
-    test('waits for the end of a run, and gets its exit code', async () => {
+    test('can wait for the end of a run, and gets its exit code', async () => {
       lay({ hooks: { early: { commands: ['while [ ! -e /tmp/go ]; do sleep 0.05; done', 'exit 3'] } } });
       const waiting = agent(['status', '--wait', '--timeout', '1m', '-o', 'json'], NOBODY);
       const run = startAgent([...PROVISION, '-o', 'json']);
@@ -166,7 +166,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
     });
 
-    test('sees a run that goes on as that, also where /proc hides the processes of others', async () => {
+    test('sees an active run as running, also where /proc hides the processes of others', async () => {
       lay({ hooks: { early: { commands: ['while [ ! -e /tmp/go ]; do sleep 0.05; done'] } } });
       const run = startAgent(PROVISION);
       await waitUntil(() => existsSync(`${RUN}/summary.json`), 'there is a summary');
@@ -182,7 +182,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
     });
 
-    test('is told what is needed for the rest: the timeline, a summary that is gone or damaged', async () => {
+    test('is shown which right the rest needs: the timeline, a summary that is missing or damaged', async () => {
       setGroup(`machineadm:x:${GROUP_ID}:`);
       lay(WRITES);
       assert.equal((await agent(PROVISION)).status, 0);
@@ -258,14 +258,14 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal((await agent(['status'], NOBODY)).status, 0);
   });
 
-  test('who makes a directory of his own below ours leaves ours open', () => {
+  test('a user who creates a directory below ours leaves ours accessible', () => {
     for (const directory of [STATE, RUN]) {
       makeDirectories(join(directory, 'spool'), 0o700);
       assert.deepEqual([access(directory), access(join(directory, 'spool'))], ['755 0:0', '700 0:0']);
     }
   });
 
-  test('an image is left neither', async () => {
+  test('an image contains neither the status nor its summary', async () => {
     lay({ sysctl: {}, kernelModules: [] });
     assert.equal((await agent(['prepare', '-d', DOCUMENT])).status, 0);
     assert.deepEqual(

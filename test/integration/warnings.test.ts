@@ -17,7 +17,7 @@ reporting: {sinks: []}
 const PLACE = `${DOCUMENT}:6:19`;
 
 inThrowAwayMachine(import.meta.filename, () => {
-  test('what a document may say but will hurt is told by a run, refused or not, in its status and on the terminal', async () => {
+  test('a run, refused or not, reports the warnings about a document in its status and on the terminal', async () => {
     writeFileSync(DOCUMENT, TEXT);
     const { status, stdout, stderr } = await agent(['provision', '-d', DOCUMENT, '-o', 'json']);
     assert.notEqual(status, 0, 'the device is not there');

@@ -40,7 +40,7 @@ describe('the site', () => {
     }
   });
 
-  test('loads nothing from another place, on any page, by its own policy', () => {
+  test('loads nothing from another server, on any page, by its own policy', () => {
     for (const page of ['playground.md', ...pagesOf(ROOT)]) {
       const html = readFileSync(join(directory, addressOf(page)), 'utf8');
       assert.match(html, /<meta http-equiv="Content-Security-Policy" content="[^"]*connect-src 'none'/, page);

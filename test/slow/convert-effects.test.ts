@@ -72,14 +72,14 @@ inNamespaces(import.meta.filename, () => {
             trees.converted = effects(ours, () => apply(ours, documents[0]?.yaml ?? ''));
           });
 
-          test('leave the same tree', () => {
+          test('leave the same files with both programs', () => {
             assert.ok(trees.golden && trees.golden.files.size > 0);
             assert.deepEqual(trees.converted?.files, trees.golden.files);
           });
-          test('know the same users, with the same keys and rights', () => {
+          test('create the same users with both programs, with the same keys and rights', () => {
             assert.deepEqual(trees.converted?.accounts, trees.golden?.accounts);
           });
-          test('run the same programs in the same order', () => {
+          test('run the same programs in the same order with both programs', () => {
             // kubeadm itself is run by a step, not by a command.
             const around = (calls: readonly string[] = []) =>
               calls.filter((call) => !/^kubeadm (?:init|join|config)/.test(call));

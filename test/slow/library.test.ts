@@ -89,14 +89,14 @@ describe('the library', () => {
   }
   const validation = async (expression: string) => (await onPage(expression)) as Validation;
 
-  test('takes its own examples', async () => {
+  test('accepts its own examples', async () => {
     for (const role of ['InitControlPlane', 'JoinControlPlane', 'Worker']) {
       const found = await validation(`page.validateDocument(page.example('${role}'), { agentVersion: '0.1.0' })`);
       assert.deepEqual(found.valid, true, JSON.stringify(found));
     }
   });
 
-  test('tells each mistake with its place and what to do', async () => {
+  test('reports each mistake with its place and a remedy', async () => {
     const document =
       'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\nhost:\n  hostnam: b\n';
     const found = await validation(`page.validateDocument(${JSON.stringify(document)}, { agentVersion: '0.1.0' })`);
@@ -106,7 +106,7 @@ describe('the library', () => {
     assert.match(problem?.hint ?? '', /hostname/);
   });
 
-  test('reads gzip and base64, and tells what is neither', async () => {
+  test('reads gzip and base64, and reports data that is neither', async () => {
     const packed = execFileSync('sh', ['-c', 'gzip -c | base64 -w0'], {
       input: 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n',
       encoding: 'utf8',
@@ -125,7 +125,7 @@ describe('the library', () => {
     await assert.rejects(onPage("page.jsonSchema('machineadm.dev/v9')"), { name: 'RangeError' });
   });
 
-  test('converts', async () => {
+  test('converts user data of the provider', async () => {
     const config = `apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
 kind: KubeadmConfig
 metadata: {name: worker-0, namespace: default}
@@ -148,7 +148,7 @@ spec:
     assert.equal(judged.valid, true, JSON.stringify(judged));
   });
 
-  test('never takes for a document what is none, and never throws for it', async () => {
+  test('never accepts what is not a document, and never throws for it', async () => {
     const values = ['null', '0', 'true', '{}', '[]', '[[]]', '[null]', '[{}]', '[{ name: 1, content: "" }]'];
     values.push(
       '[{ name: "a", content: null }]',

@@ -88,7 +88,7 @@ const HOOKS = 'a command leaves what it leaves: docs/hooks.md says when it is ru
 const DEVICE = { none: 'says which device is meant' };
 const LOGINS = 'test/unit/steps/directory-logins.test.ts';
 const MEMBER = 'test/unit/steps/active-directory/step.test.ts';
-const REFUSED = 'that the domain refuses stops, or joins again where asked or where its own join was cut off';
+const REFUSED = 'that the domain refuses stops, or joins again on request or if its own join was interrupted';
 const DECISIONS = 'test/integration/steps/storage-decisions.test.ts';
 const STORAGE = 'test/integration/steps/storage.test.ts';
 const GROWTH = 'test/slow/steps/storage-growth.test.ts';
@@ -375,15 +375,15 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
   ],
   'host.storage.disks[].device.*': DEVICE,
   'host.storage.disks[].table': {
-    elsewhere: [STORAGE, 'a disk with another table is DiskNotEmpty, and untouched; with wipe it is made anew'],
+    elsewhere: [STORAGE, 'a disk with another table is DiskNotEmpty, and unchanged; with wipe it is partitioned again'],
   },
   'host.storage.disks[].wipe': { elsewhere: [DECISIONS, ', wipe '] },
   'host.storage.disks[].partitions[].label': {
-    elsewhere: [STORAGE, 'a disk with another table is DiskNotEmpty, and untouched; with wipe it is made anew'],
+    elsewhere: [STORAGE, 'a disk with another table is DiskNotEmpty, and unchanged; with wipe it is partitioned again'],
   },
   'host.storage.disks[].partitions[].size': { elsewhere: [GROWTH, 'grows with its partition and its disk'] },
   'host.storage.disks[].partitions[].type': {
-    elsewhere: [STORAGE, 'a disk with another table is DiskNotEmpty, and untouched; with wipe it is made anew'],
+    elsewhere: [STORAGE, 'a disk with another table is DiskNotEmpty, and unchanged; with wipe it is partitioned again'],
   },
   'host.storage.disks[].partitions[].grow': { elsewhere: [GROWTH, 'grows with its partition and its disk'] },
   'host.storage.filesystems[].device.*': DEVICE,

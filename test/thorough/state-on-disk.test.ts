@@ -87,7 +87,7 @@ const spoolWith = (name: string, bytes: Buffer) => {
   return { host, spool: new Spool(host, [ROOT]) };
 };
 
-describe('a file on a disk that decays is read as it was, or refused', () => {
+describe('a file on a damaged disk is read as it was, or refused:', () => {
   test('the journal: cut off it is that of an earlier moment', async () => {
     const note = { is: 'note', step: 'hooks-early', change: 'edited:/etc/a b', note: 'a b @ c' } as const;
     const records = lines([...bootstrapped('run-1'), note, ended('run-1')]).map((line) => withChecksum(line));

@@ -34,14 +34,14 @@ describe('the unit tests', () => {
   const matching = (pattern: RegExp): readonly string[] =>
     texts.flatMap(({ file, text }) => (pattern.test(text) ? [file] : [])).sort();
 
-  test('read the clock for data only: what depends on time has a fake one (test/support/fake-clock.ts)', () => {
+  test('read the clock for data only: time-dependent tests use a fake one (test/support/fake-clock.ts)', () => {
     assert.deepEqual(
       matching(/\b(performance|Date)\.now\b|\bhrtime\b|\bprocess\.uptime\b/),
       Object.keys(READ_THE_CLOCK).sort(),
     );
   });
 
-  test('judge no duration: no reading of the clock is taken from another', () => {
+  test('assert no duration: no reading of the clock is subtracted from another', () => {
     assert.deepEqual(matching(/(performance|Date)\.now\(\) *- *(began|begun|started|start|before|first)\b/i), []);
   });
 
@@ -52,7 +52,7 @@ describe('the unit tests', () => {
     );
   });
 
-  test('prepare nothing outside of a suite: the files of a room share a process, and it would be done for all of them', () => {
+  test('prepare nothing outside of a suite: the files of a directory share a process, and it would be done for all of them', () => {
     assert.deepEqual(matching(/^(before|after)Each\(/m), []);
   });
 });

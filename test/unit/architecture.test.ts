@@ -172,7 +172,7 @@ describe('the imports of src/', () => {
     assert.deepEqual(unseen, []);
   });
 
-  test('run one way between the rooms', () => {
+  test('are acyclic between the directories', () => {
     const wrong: string[] = [];
     for (const [file, imports] of graph) {
       for (const { specifier } of imports) {
@@ -192,7 +192,7 @@ describe('the imports of src/', () => {
     assert.deepEqual(touching, Object.keys(OUTSIDE_OF_THE_HOST).sort());
   });
 
-  test('of host/ lie in the folders that docs/architecture.md names', () => {
+  test('of host/ are in the folders that docs/architecture.md names', () => {
     const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
     const named = [...page.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, folder]) => `src/host/${folder}`);
     const folders = new Set([...graph.keys()].filter((file) => roomOf(file) === 'host').map((file) => dirname(file)));
@@ -200,7 +200,7 @@ describe('the imports of src/', () => {
     assert.deepEqual(globSync('src/host/*.ts', { cwd: root }), ['src/host/index.ts']);
   });
 
-  test('lead from the types of the seam to no other folder of host/', () => {
+  test('lead from the types of host/seam/ to no other folder of host/', () => {
     const wrong = [...graph]
       .filter(([file]) => file.startsWith('src/host/seam/'))
       .flatMap(([file, imports]) =>
@@ -233,7 +233,7 @@ describe('the imports of src/', () => {
     assert.deepEqual(missing, []);
   });
 
-  test('form no circle', () => {
+  test('have no cycle', () => {
     assert.deepEqual(circles(graph), []);
   });
 
@@ -307,7 +307,7 @@ describe('the modules', () => {
 describe('the files of src/', () => {
   const texts = new Map([...graph.keys()].map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 
-  test('lie in rooms that the architecture names', () => {
+  test('are in directories that the architecture names', () => {
     assert.deepEqual(
       [...new Set([...graph.keys()].map(roomOf))].filter((room) => !(room in ARROWS)),
       [],
@@ -335,7 +335,7 @@ describe('the files of src/', () => {
     assert.deepEqual(long, []);
   });
 
-  test('excuse no file that is short again or gone', () => {
+  test('have no exception for a file that is short again or gone', () => {
     const stale = Object.keys(LONG_FILES).filter((file) => (texts.get(file)?.split('\n').length ?? 0) - 1 <= LONGEST);
     assert.deepEqual(stale, []);
   });
@@ -422,7 +422,7 @@ describe('namesFiles', () => {
 });
 
 describe('circles', () => {
-  test('finds a circle of three and none in a chain', () => {
+  test('finds a cycle of three and none in a chain', () => {
     const edge = (specifier: string) => [{ specifier, kind: 'static' as const }];
     const chain = new Map([
       ['a.ts', edge('./b.ts')],

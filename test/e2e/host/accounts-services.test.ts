@@ -74,7 +74,7 @@ describe('accounts, time and services on a real systemd', {
   const show = async (unit: string, property: string): Promise<string> =>
     (await node.machine.shell(`systemctl show ${unit} --property=${property} --value`)).trim();
 
-  test('are as the document wants them, planned as done, and left alone by a second run', async () => {
+  test('match the document and the plan, and a second run changes nothing', async () => {
     const server = await fleet.start({ name: 'e2e-a2', ip: '10.99.0.82' });
     await server.machine.shell(
       `${HANDS_OFF}; printf 'local stratum 5\\nallow\\n' >/etc/chrony/conf.d/serve.conf; systemctl restart chrony`,
@@ -192,7 +192,7 @@ describe('accounts, time and services on a real systemd', {
       ],
     ] as const;
     for (const [what, host, exitCode, reason] of FAULTS) {
-      test(`${what}: ${reason}, and nothing of it stays`, async () => {
+      test(`${what}: ${reason}, and no change remains`, async () => {
         await node.lay(documentOf(host));
         const run = await node.agent(['provision', '-d', DOCUMENT]);
         assert.equal(run.exitCode, exitCode, told(run));
@@ -202,7 +202,7 @@ describe('accounts, time and services on a real systemd', {
       });
     }
 
-    test('and a good document ends it', async () => {
+    test('are resolved by a correct document', async () => {
       await node.lay(
         documentOf({ users: [{ name: 'bob', sudo: 'ALL=(ALL) NOPASSWD:ALL' }], time: { enabled: false } }),
       );

@@ -143,7 +143,7 @@ inNamespaces(import.meta.filename, () => {
         assert.match(domain.search('(sAMAccountName=A1$)', 'servicePrincipalName'), /CN=A1,OU=Nodes,[\s\S]*HTTP\/a1\./);
       });
 
-      test('with the one-time password of a preset account, which is spent then', async () => {
+      test('with the one-time password of a preset account, which cannot be used again', async () => {
         const oneTimePassword = domain.preset('a2');
         const right = { domain: DOMAIN, credentials: { oneTimePassword } };
         const wrong = { domain: DOMAIN, credentials: { oneTimePassword: 'One-Time-Passw0rd' } };
@@ -200,14 +200,14 @@ inNamespaces(import.meta.filename, () => {
         return `${stdout}${stderr}`;
       }
 
-      test('and deletes its account, where a computer may', async () => {
+      test('and deletes its account if it has that permission', async () => {
         const told = await joinedAndReset(domain.machine('l1'), { computerOU: `OU=Leaving,${BASE}` });
         assert.match(told, /delete L1 from corp\.example\.test/);
         assert.doesNotMatch(told, /the account L1 stays/);
         assert.equal(domain.search('(sAMAccountName=L1$)').includes('dn: CN=L1'), false);
       });
 
-      test('and says that its account stays, where it may not', OTHERS, async () => {
+      test('and reports that its account stays if it lacks that permission', OTHERS, async () => {
         const told = await joinedAndReset(domain.machine('l2'), {});
         assert.match(told, /warning: the account L2 stays in corp\.example\.test/);
         assert.match(domain.search('(sAMAccountName=L2$)'), /dn: CN=L2/);
@@ -215,13 +215,13 @@ inNamespaces(import.meta.filename, () => {
     });
 
     describe('does not take the name of another machine', () => {
-      test('where the account is there: ComputerAccountExists, and that machine stays a member', async () => {
+      test('whose account exists: ComputerAccountExists, and that machine stays a member', async () => {
         const { failure } = await fails(domain.machine('a1', 'a1-twin'), delegated(), 'ComputerAccountExists');
         assert.match(failure?.evidence[0]?.text ?? '', /A1\$.*a1\.corp/);
         assert.equal(domain.machine('a1').shell(`adcli testjoin --domain=${DOMAIN}`).status, 0);
       });
 
-      test('unless asked to; the keys of the other are stale then: DomainJoinBroken, until it joins again', async () => {
+      test('unless the document allows it; the keys of the other machine are then stale: DomainJoinBroken, until it joins again', async () => {
         const first = domain.machine('a1');
         const twin = domain.machine('a1', 'a1-twin');
         assert.equal((await provision(twin, delegated({ accountReuse: true }))).failure, undefined);
@@ -232,12 +232,12 @@ inNamespaces(import.meta.filename, () => {
         assert.deepEqual(changesOf(await provision(first, again)), []);
       });
 
-      test('nor a service principal: ServicePrincipalConflict', async () => {
+      test('whose service principal it requests: ServicePrincipalConflict', async () => {
         const machine = domain.machine('a1', 'a1-other');
         await fails(machine, delegated({ computerName: 'OTHER' }), 'ServicePrincipalConflict');
       });
 
-      test('by a name that is cut: ComputerNameInvalid, before any change', async () => {
+      test('by the truncation of a long name: ComputerNameInvalid, before any change', async () => {
         const machine = domain.machine('averyveryverylong-1');
         const { failure, exitCode, steps } = await provision(machine, delegated());
         assert.deepEqual([failure?.reason, exitCode], ['ComputerNameInvalid', 4]);
@@ -248,7 +248,7 @@ inNamespaces(import.meta.filename, () => {
       });
     });
 
-    describe('stops', { concurrency: 2 }, () => {
+    describe('fails to join because of', { concurrency: 2 }, () => {
       const cases: readonly (readonly [string, () => object, Reason, object?])[] = [
         [
           'a wrong password',
@@ -326,14 +326,14 @@ inNamespaces(import.meta.filename, () => {
         assert.match(failure?.summary ?? '', /was made for the computer B20, and this is B21/i);
       });
 
-      test('a clock that is 3 hours behind: DomainControllerClockSkew', async () => {
+      test('a clock that is 3 hours slow: DomainControllerClockSkew', async () => {
         const behind = ['env', 'FAKETIME_DONT_FAKE_MONOTONIC=1', 'faketime', '-f', '-3h'];
         const { failure } = await fails(domain.machine('skew'), delegated(), 'DomainControllerClockSkew', behind);
         assert.match(failure?.evidence[0]?.text ?? '', /this machine is 10[78]\d\d s behind /);
       });
     });
 
-    describe('stops at a network', () => {
+    describe('fails to join in a network', () => {
       for (const port of [464, 389, 88]) {
         test(`that drops TCP ${port}: DomainControllerUnreachable`, port === 464 ? {} : OTHERS, async () => {
           const { failure } = await domain.blocking(`tcp dport ${port} drop`, () =>
@@ -344,21 +344,25 @@ inNamespaces(import.meta.filename, () => {
         });
       }
 
-      test('that refuses everything but names: DomainControllerUnreachable', OTHERS, async () => {
+      test('that refuses everything but DNS: DomainControllerUnreachable', OTHERS, async () => {
         await domain.blocking('meta l4proto { tcp, udp } th dport != 53 reject with icmp type port-unreachable', () =>
           fails(domain.machine('net'), delegated(), 'DomainControllerUnreachable'),
         );
       });
 
-      test('that goes silent in the middle: DomainJoinTimedOut, and nothing of the tool remains', OTHERS, async () => {
-        // The connection is made; what is longer than an empty packet does not arrive.
-        const { failure } = await domain.blocking('tcp dport 389 meta length > 120 drop', () =>
-          fails(domain.machine('net'), delegated({ timeout: '4s' }), 'DomainJoinTimedOut'),
-        );
-        assert.equal(failure?.retryable, true);
-      });
+      test(
+        'that stops answering during the join: DomainJoinTimedOut, and no process of the tool remains',
+        OTHERS,
+        async () => {
+          // The connection is made; what is longer than an empty packet does not arrive.
+          const { failure } = await domain.blocking('tcp dport 389 meta length > 120 drop', () =>
+            fails(domain.machine('net'), delegated({ timeout: '4s' }), 'DomainJoinTimedOut'),
+          );
+          assert.equal(failure?.retryable, true);
+        },
+      );
 
-      test('and joins once it is mended, by the same document', OTHERS, async () => {
+      test('until it is repaired, and then joins with the same document', OTHERS, async () => {
         await joins(domain.machine('net'), delegated());
       });
     });

@@ -8,7 +8,7 @@ import { differences, takeSnapshot } from '../../support/snapshot.ts';
 
 const MINUTE = 60_000;
 
-describe('what cannot be done is refused before anything is changed', {
+describe('a command is refused before anything is changed because of', {
   skip: labUnavailable() ?? false,
   timeout: 8 * MINUTE,
 }, () => {
@@ -80,7 +80,7 @@ describe('what cannot be done is refused before anything is changed', {
     });
   }
 
-  test('a document that is not there', async () => {
+  test('a document that does not exist', async () => {
     const run = await refused(3, 'DocumentNotFound', () => node.agent(['provision', '-d', '/root/nothing.yaml']));
     assert.match(run.stdout + run.stderr, /\/root\/nothing\.yaml/);
   });
@@ -90,7 +90,7 @@ describe('what cannot be done is refused before anything is changed', {
     await refused(3, 'DocumentNotFound', () => node.agent(['provision', '-d', '/root/empty.d']));
   });
 
-  test('ten different mistakes are ten problems, each with its line', async () => {
+  test('ten different mistakes, which are ten problems, each with its line', async () => {
     const lines = [
       'apiVersion: machineadm.dev/v1alpha1',
       'kind: MachineBootstrap',
@@ -117,7 +117,7 @@ describe('what cannot be done is refused before anything is changed', {
     await refused(3, 'DocumentInvalid', provision);
   });
 
-  test('not root', async () => {
+  test('a user other than root', async () => {
     const readable = '/tmp/document.yaml';
     await node.machine.write(
       readable,
@@ -138,7 +138,7 @@ describe('what cannot be done is refused before anything is changed', {
     ],
   ];
   for (const [program, stand, reason] of missing) {
-    test(`${program} is ${stand === undefined ? 'missing' : 'too old'}`, async () => {
+    test(`a program that does not fit: ${program} is ${stand === undefined ? 'missing' : 'too old'}`, async () => {
       await node.machine.shell(`cp -a ${program} /run/hidden && rm ${program}`);
       if (stand !== undefined) await node.machine.write(program, stand, '755');
       // Without hooks: they may install what is missing, and it is looked for after them.
@@ -149,7 +149,7 @@ describe('what cannot be done is refused before anything is changed', {
     });
   }
 
-  test('while another run is active', async () => {
+  test('another run that is active', async () => {
     await node.lay(
       merge(hostDocument(node.site, seeds), {
         host: { hooks: { early: { commands: ['touch /run/e2e-in-hook; sleep 8'] } } },
@@ -164,7 +164,7 @@ describe('what cannot be done is refused before anything is changed', {
     assert.equal(done.exitCode, 0, `the run that came first is not disturbed:\n${told(done)}`);
   });
 
-  test('an unknown command and an unknown option are usage errors', async () => {
+  test('an unknown command or an unknown option, which are usage errors', async () => {
     assert.equal((await node.agent(['provsion'])).exitCode, 2);
     assert.equal((await node.agent(['provision', '--docment', DOCUMENT])).exitCode, 2);
     assert.match((await node.machine.exec([AGENT, '--help'])).stdout, /provision/);

@@ -68,7 +68,7 @@ describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ??
     assert.deepEqual(await node.plan(), []);
   });
 
-  test('runs containerd with the proxy, which nobody but root can read', async () => {
+  test('runs containerd with the proxy, which only root can read', async () => {
     const environment = await environmentOfContainerd();
     const url = `http://${PASSWORD.replace("'", '%27')}@proxy.example:3128`;
     assert.equal(environment.get('HTTP_PROXY'), url);
@@ -85,13 +85,13 @@ describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ??
     assert.match(await node.machine.shell(verify), /OK/);
   });
 
-  test('has its run told to syslog, as it has no journal', async () => {
+  test('logs its run to syslog, as it has no journal', async () => {
     const log = await node.machine.shell('grep machineadm /var/log/messages');
     assert.match(log, /this machine has no journald/);
     assert.match(log, /daemon\.notice machineadm/);
   });
 
-  test('is after a reboot what it was', async () => {
+  test('keeps its state after a reboot', async () => {
     assert.equal(await hookRuns(), 1);
     await node.machine.reboot();
     assert.equal(await reads('/proc/sys/kernel/hostname'), 'renamed');
@@ -106,7 +106,7 @@ describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ??
     assert.deepEqual(third.changes, [], told(third));
   });
 
-  test('gets a service back whose process was killed together with what supervised it', async () => {
+  test('restarts a service whose process was killed together with its supervisor', async () => {
     await node.machine.shell('kill -9 $(cat /run/containerd.pid) $(cat /run/openrc/options/containerd/child_pid)');
     const run = await node.provision();
     await assertSucceeded(node, run);
@@ -114,7 +114,7 @@ describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ??
     assert.match((await environmentOfContainerd()).get('HTTP_PROXY') ?? '', /proxy\.example/);
   });
 
-  test('sends the reports that wait, by the packaged service', async () => {
+  test('sends the pending reports with the packaged service', async () => {
     const take = 'cat >/root/last; [ -e /root/repaired ] || exit 75; cat /root/last >>/root/received';
     const reporting = { deadline: '1s', sinks: [{ type: 'Exec', command: ['sh', '-c', take] }] };
     await node.lay(merge(document, { reporting }));
@@ -139,7 +139,7 @@ describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ??
     await node.machine.shell('rc-service machineadm-report-flush stop');
   });
 
-  test('tells by its logs why a service does not start', async () => {
+  test('shows in its logs why a service does not start', async () => {
     const script = '#!/sbin/openrc-run\nstart() {\n\techo "cannot read its key" >&2\n\treturn 1\n}\n';
     await node.machine.write('/etc/init.d/broken', script, '755');
     await node.lay(merge(document, { host: { services: [{ name: 'broken', state: 'Started' }] } }));

@@ -46,7 +46,7 @@ describe('proxy and trust on a real systemd', { skip: labUnavailable() ?? false,
     assert.deepEqual((await node.provision()).changes, []);
   });
 
-  test('are read by systemd as they are meant, and shown to nobody', async () => {
+  test('are read by systemd as intended, and are not shown to unprivileged users', async () => {
     const variables = await environment();
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy']) {
       assert.ok(variables.includes(`${name}=${URL.replace("'", '%27')}`), name);
@@ -56,7 +56,7 @@ describe('proxy and trust on a real systemd', { skip: labUnavailable() ?? false,
     assert.doesNotMatch(await node.machine.shell('journalctl -b --no-pager; systemctl cat containerd'), /s3cr/);
   });
 
-  test('with a changed password restart containerd', async () => {
+  test('restart containerd when the password changes', async () => {
     const changed = merge(document, { host: { proxy: { http: URL.replace('99', '77') } } });
     await node.lay(changed);
     const run = await node.provision();
@@ -68,7 +68,7 @@ describe('proxy and trust on a real systemd', { skip: labUnavailable() ?? false,
     assert.ok((await environment()).some((line) => line.includes('%2777$x&~@')));
   });
 
-  test('are taken away from containerd where the document gives them to others only', async () => {
+  test('are removed from containerd when the document gives them to other services only', async () => {
     await node.lay(merge(document, { host: { proxy: { for: ['agent'] } } }));
     await assertSucceeded(node, await node.provision());
     assert.ok(!(await environment()).some((line) => /^https?_proxy=/i.test(line)));

@@ -67,7 +67,9 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
     await fleet?.close();
   });
 
-  test('outlives the unit, which nobody waits for, and says its status to it', { timeout: 3 * MINUTE }, async () => {
+  test('outlives the unit, which does not wait for it, and sends its status to systemd', {
+    timeout: 3 * MINUTE,
+  }, async () => {
     await lay(node);
     await node.machine.shell('touch /root/repaired');
     await node.machine.shell('systemctl start bootstrap.service');
@@ -91,7 +93,7 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
     assert.doesNotMatch(units, /failed/);
   });
 
-  test('that finds nobody: told in the journal; the timer delivers it after a reboot', {
+  test('without a reachable receiver is logged in the journal; the timer delivers it after a reboot', {
     timeout: 5 * MINUTE,
   }, async () => {
     await lay(node, ['true']);
@@ -158,7 +160,9 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
     assert.deepEqual(widened, [...inside, 'changes the configuration', 'becomes another user']);
   });
 
-  test('is a secret to nobody: no event, no secret in what the deliverer leaves', { timeout: 2 * MINUTE }, async () => {
+  test('exposes no secret: neither events nor the files of the deliverer contain one', {
+    timeout: 2 * MINUTE,
+  }, async () => {
     assert.equal(
       await node.machine.shell('find /var/lib/machineadm/spool /run/machineadm/reporting -type f 2>/dev/null || true'),
       '',

@@ -19,7 +19,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.ok(network.some(({ name }) => name === 'lo'));
     };
 
-    test('is in the bundle, and no secret is', async () => {
+    test('is in the bundle, without any secret', async () => {
       writeFileSync(
         DOCUMENT,
         `apiVersion: machineadm.dev/v1alpha1
@@ -38,7 +38,7 @@ secrets: {token: {value: ${TOKEN}}}
       assert.ok(!read().includes(TOKEN.slice(7)));
     });
 
-    test('is what facts shows, for people and for machines', async () => {
+    test('is printed by facts, as text and as data', async () => {
       const json = await agent(['facts', '-o', 'json']);
       assert.equal(json.status, 0, json.stderr);
       const { facts, hardware } = JSON.parse(json.stdout);

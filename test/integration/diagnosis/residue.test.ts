@@ -48,7 +48,7 @@ const ALL_STAGES = [['init', '--local'], ['init'], ['modules', '--mode', 'config
 inThrowAwayMachine(import.meta.filename, () => {
   const skip = 'root' in cloudInit ? false : cloudInit.unavailable;
 
-  describe("what Debian's cloud-init leaves of a document's secrets", { skip }, () => {
+  describe("the secrets of a document that Debian's cloud-init keeps", { skip }, () => {
     const root = 'root' in cloudInit ? cloudInit.root : '';
 
     before(() => {
@@ -101,7 +101,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.match(readFileSync('/srv/packed.yaml', 'utf8'), /battery/, 'cloud-init has run');
     });
 
-    test('is found in every place, with the secrets by name and the mode', () => {
+    test('are found in every place, with their names and the mode', () => {
       const { status, report } = audit();
       assert.equal(status, 20);
       const found = report.residues.map(
@@ -124,7 +124,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual([seed.tool, seed.mode, seed.worldReadable, seed.state], ['cloud-init', '0644', true, 'Found']);
     });
 
-    test('is overwritten when asked for, without a file changing its size, owner or mode', () => {
+    test('are overwritten on request, without a file changing its size, owner or mode', () => {
       const paths = audit().report.residues.map(({ path }: { path: string }) => path);
       const looks = () =>
         paths.map((path: string) => [path, statSync(path).size, statSync(path).mode, statSync(path).ino]);
@@ -136,7 +136,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual([audit().status, audit().report.residues], [0, []]);
     });
 
-    test('is gone without cloud-init noticing: it loads its state and runs nothing of this instance again', () => {
+    test('are gone without an effect on cloud-init: it loads its state and runs nothing of this instance again', () => {
       const joined = readFileSync('/srv/joined', 'utf8');
       const load =
         "import pickle,sys; sys.stdout.write(str(pickle.load(open('/var/lib/cloud/instance/obj.pkl','rb')).get_instance_id()))";

@@ -41,7 +41,7 @@ describe('writing files on real file systems', { skip: !isRoot && 'needs root' }
     assert.match(outcome.remedy ?? '', /Free space.*df -h/);
   });
 
-  test('a write that failed for want of space leaves no half of it and gives the space back', () => {
+  test('a write that fails for lack of space leaves no partial file and frees the space', () => {
     const path = join(directory, 'file');
     const tmpfs = `mount -t tmpfs -o size=64k tmpfs ${directory}; echo old > ${path}`;
     // The first attempt fails in a process of its own, then the same file system must hold a small file.
@@ -49,7 +49,7 @@ describe('writing files on real file systems', { skip: !isRoot && 'needs root' }
     assert.deepEqual(writeAfter(`${tmpfs}\n${first}`, path, 'new'), { written: path });
   });
 
-  test('no inodes left is DiskFull as well', () => {
+  test('a file system without free inodes is DiskFull as well', () => {
     const tmpfs = `mount -t tmpfs -o nr_inodes=2 tmpfs ${directory}; touch ${directory}/last`;
     assert.equal(writeAfter(tmpfs, join(directory, 'file'), 'x').reason, 'DiskFull');
   });
@@ -64,7 +64,7 @@ describe('writing files on real file systems', { skip: !isRoot && 'needs root' }
     }
   });
 
-  test('a file that is bind-mounted cannot be replaced, and that is said', () => {
+  test('a file that is bind-mounted cannot be replaced, and the error says so', () => {
     const path = join(directory, 'hosts');
     const bound = `mount -t tmpfs tmpfs ${directory}; echo a > ${path}; mount --bind ${path} ${path}`;
     const outcome = writeAfter(bound, path, 'x');
@@ -112,7 +112,7 @@ describe('writing files on real file systems', { skip: !isRoot && 'needs root' }
 describe('the mode of a secret file, as the kernel sees it', () => {
   const strace = spawnSync('strace', ['-V']).status === 0;
 
-  test('is never wider than 0600, from its birth on', {
+  test('is never wider than 0600, from its creation on', {
     skip: !(strace && isRoot) && 'needs strace and root',
   }, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'machineadm-strace-'));

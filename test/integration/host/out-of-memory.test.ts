@@ -28,10 +28,10 @@ function limitedGroup(): string | undefined {
   }
 }
 
-describe('a command that the kernel kills for want of memory', () => {
+describe('a command that the kernel kills for lack of memory', () => {
   const group = process.geteuid?.() === 0 ? limitedGroup() : undefined;
 
-  test('is named so, with the counter of the control group', {
+  test('is reported as such, with the counter of the control group', {
     skip: group === undefined && 'needs root and a memory control group',
   }, () => {
     assert.ok(group !== undefined);

@@ -25,7 +25,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
   afterEach(() => rmSync('/usr/local/sbin/systemctl'));
 
-  test('a job that hangs is waited for until the run is ended, and no longer', { timeout: 20_000 }, async () => {
+  test('a job that hangs is awaited until the run ends, and no longer', { timeout: 20_000 }, async () => {
     for (const verb of ['restart', 'start', 'stop'] as const) {
       const run = new AbortController();
       const job = systemdServices(run.signal)[verb]('containerd');

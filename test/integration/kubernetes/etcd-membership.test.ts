@@ -59,7 +59,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       return found;
     };
 
-    test('the data of a member names it', async () => {
+    test('the data directory of a member identifies it', async () => {
       for (const [name, address] of Object.entries(LIVE)) {
         const id = await memberIdOfData(openQueryHost(), cluster.dataDirectory(address));
         assert.equal(id, live.find((member) => member.name === name)?.ID);

@@ -341,7 +341,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('a journal without an inventory, of an older version', () => {
-    test('keeps what cannot be made again, and says so', async () => {
+    test('keeps what cannot be recreated, and says so', async () => {
       lay('InitControlPlane');
       put(`${STATE}/fail`, 'wait-control-plane old');
       assert.equal((await provision(DOCUMENT)).exitCode, 11);

@@ -107,7 +107,7 @@ exit 1`;
     });
   }
 
-  test('that hangs is ended with the run, and what it said is kept', async () => {
+  test('that hangs is ended with the run, and its output is kept', async () => {
     const stop = new AbortController();
     const { error } = await (async () => {
       setTimeout(() => stop.abort(new Error('deadline')), 500);

@@ -255,7 +255,7 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     assert.equal((await documentIn(userDataOf(secret))).kubernetes?.version, 'v1.35.2');
   });
 
-  test('who did not opt in is not touched, and gets neither condition nor event', async () => {
+  test('a machine that did not opt in is left alone, and gets neither condition nor event', async () => {
     const machine = await machines.create({ name: 'by-kubeadm', owner: 'MachineDeployment' });
     assertUntouched(await machine.createSecret('cloud-config', WORKER));
     assert.equal(await conditionOf(machine.configPath, 'machineadm.dev/BootstrapTranslated'), undefined);

@@ -181,7 +181,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   const noNats = whyNoNats();
 
   describe('the sinks of clouds', () => {
-    test('are told of a run, all of them, and hear no secret', async () => {
+    test('all receive the events of a run, without any secret', async () => {
       await using wiring = new Wiring();
       await startMetadata(wiring);
       for (const { sinkAt, port, ...receiver } of await httpReceivers(wiring)) {

@@ -43,7 +43,7 @@ async function openTerminal(kind: 'drained' | 'stopped'): Promise<Terminal> {
 const skip = spawnSync('python3', ['-c', 'import pty']).status === 0 ? false : 'needs python3 for pseudo terminals';
 
 inThrowAwayMachine(import.meta.filename, () => {
-  test('a run tells /dev/ttyS0, and a /dev/hvc0 that takes nothing costs it nothing', { skip }, async () => {
+  test('a run writes to /dev/ttyS0, and a /dev/hvc0 that accepts no output does not delay it', { skip }, async () => {
     using serial = await openTerminal('drained');
     using virtual = await openTerminal('stopped');
     // A /dev of this machine's own: in that of the real one nothing may be made.

@@ -64,7 +64,7 @@ describe('a console', { skip: !hasPython && 'needs python3 for a pseudo terminal
     assert.equal(lines.length, 3);
   });
 
-  test('that nobody drains hangs neither the run nor the exit, and is told of in the status', {
+  test('that nobody reads delays neither the run nor the exit, and is reported in the status', {
     timeout: 600_000,
   }, async () => {
     const { status, warnings } = await report('full', 100);

@@ -76,7 +76,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     ),
   );
 
-  test('a deliverer that is killed between the delivery and its note delivers the same event again, under its id', async () => {
+  test('a deliverer that is killed between a delivery and its record delivers the same event again, under its id', async () => {
     // The program has taken the first event and does not end: the deliverer cannot know.
     const hang = `${TAKE}; if [ ! -e ${REPAIRED} ]; then touch /tmp/hang; sleep 60; fi`;
     const { status } = await provisionWith([exec(hang, { timeout: '50s' })], { deadline: '55s' });
@@ -112,7 +112,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.deepEqual(readdirSync(SPOOL), [], 'the settings are gone');
   });
 
-  test('events whose settings are lost are not said to be delivered; a document brings the settings back', async () => {
+  test('events whose settings are lost are not reported as delivered; a document restores the settings', async () => {
     const failing = exec(`[ -e ${REPAIRED} ] || exit 75; ${TAKE}`, { name: 'Kept' });
     await provisionWith([failing]);
     await reported('Kept');
@@ -133,7 +133,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(ids().length, before.length);
   });
 
-  test('a damaged event is kept in quarantine and said to be unreadable, once', async () => {
+  test('a damaged event is quarantined and reported as unreadable, once', async () => {
     await provisionWith([exec(`[ -e ${REPAIRED} ] || exit 75; ${TAKE}`, { name: 'Kept' })]);
     await reported('Kept');
     const [first = '', ...others] = spooled('Kept');
@@ -151,7 +151,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.deepEqual([again.status, again.stdout], [0, 'nothing waits\n']);
   });
 
-  test('counters of a sink that were damaged are said to be, with what waits delivered', async () => {
+  test('damaged counters of a sink are reported, and the waiting events are delivered', async () => {
     await provisionWith([exec(`[ -e ${REPAIRED} ] || exit 75; ${TAKE}`, { name: 'Kept' })]);
     await reported('Kept');
     const waits = spooled('Kept').length;
@@ -166,7 +166,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(readFileSync('/var/lib/machineadm/spool/quarantine/Kept~state.json', 'utf8'), damaged);
   });
 
-  test('a run of an image tells no remote sink and leaves no spool', async () => {
+  test('a run for an image sends nothing to remote sinks and leaves no spool', async () => {
     await provisionWith([exec(TAKE)]);
     await reported('Exec');
     await freshMachine();
@@ -177,7 +177,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.deepEqual([ids(), existsSync('/var/lib/machineadm/spool')], [[], false]);
   });
 
-  test('a sink of the command line is told as well', async () => {
+  test('a sink from the command line receives the events as well', async () => {
     await provisionWith([]);
     await freshMachine();
     const run = await agent([
@@ -197,7 +197,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.match(status.stdout, /reported to added \(sh\): delivered\n/);
   });
 
-  test('a failed run is told with its reason, and fails as it would have', async () => {
+  test('a failed run is reported with its reason, and fails as it would without reporting', async () => {
     const failing = { hooks: { early: { commands: ['exit 3'] } } };
     const { run, exitMs } = await provisionWith([exec(TAKE)], { host: failing });
     assert.equal(run.status, 10);
@@ -208,7 +208,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('report test', () => {
-    test('sends each sink a marked event, and says what became of it', async () => {
+    test('sends each sink a marked event, and prints the result for each', async () => {
       await provisionWith([]);
       const bad = exec('echo no thanks >&2; exit 1', { name: 'bad' });
       const run = await agent([

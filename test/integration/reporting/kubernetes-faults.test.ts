@@ -35,7 +35,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('a management cluster', () => {
-    test('is told of the beginning and the end of a run, while nobody waits for it, and of no secret', async () => {
+    test('receives the start and the end of a run, without delaying it and without any secret', async () => {
       await using receiver = await startConfigMapReceiver(PATH);
       await using front = await startFaultyFront(receiver.port, identity);
       const secrets = { token: { value: 'a seeded token 0815' } };
@@ -60,7 +60,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('a management cluster beside a sink that hangs', () => {
-    test('is told of the end, though that came while the deliverer of the beginning waited for the other', async () => {
+    test('receives the end, even if it came while the deliverer of the start waited for the other sink', async () => {
       await using receiver = await startConfigMapReceiver(PATH);
       await using front = await startFaultyFront(receiver.port, identity);
       await using hanging = await startFaultyFront(receiver.port, identity);

@@ -94,7 +94,7 @@ describe('a machine reports to a management cluster', {
     assert.equal((await configMap('machineadm-report-m1')).data.outcome, 'Failed');
   });
 
-  test('a test event is judged and not kept', async () => {
+  test('a test event is validated and not stored', async () => {
     const before = await configMap('machineadm-report-m1');
     const event: ReportEvent = { ...failed(), test: true, id: 'test.1' };
     assert.deepEqual(await sinkTo('machineadm-report-m1').deliver(event, deliveryContext()), { kind: 'delivered' });
@@ -102,7 +102,7 @@ describe('a machine reports to a management cluster', {
     assert.equal((await sinkTo('machineadm-report-m2').deliver(event, deliveryContext())).kind, 'retry');
   });
 
-  test('a ConfigMap that is not its own, or not there, or a token that is none: again later, and it says why', async () => {
+  test('a ConfigMap that is not its own or is missing, or an invalid token, is retried later, and the error says why', async () => {
     for (const [name, value, why] of [
       ['machineadm-report-m2', token, /403.*\(does the ConfigMap clusters\/machineadm-report-m2 exist, and may this/],
       ['machineadm-report-gone', token, /403.*machineadm-report-gone exist/],
@@ -147,7 +147,7 @@ describe('a machine reports to a management cluster', {
     assert.deepEqual(await rightsOf(server, credential()), ['patch configmaps machineadm-report-m1']);
   });
 
-  test('its Node may be told of by the kubelet’s credential, and no other', async () => {
+  test('its Node may be patched with the kubelet’s credential, and no other', async () => {
     for (const name of ['w1', 'w2']) await server.ask('POST', '/api/v1/nodes', { metadata: { name } });
     const patch = (name: string) => nodePatch(failed(), name);
     const w1 = server.node('w1');
@@ -172,7 +172,7 @@ describe('a machine reports to a management cluster', {
     assert.deepEqual(both.sort(), ['Ready', 'machineadm.dev/BootstrapSucceeded']);
   });
 
-  test('a Node that is not there yet is not made by a report', async () => {
+  test('a Node that does not exist yet is not created by a report', async () => {
     const { path, body } = nodePatch(failed(), 'w3');
     assert.equal(await server.statusOf(server.admin, 'PATCH', path, APPLY, body), 404);
   });

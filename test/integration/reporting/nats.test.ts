@@ -70,7 +70,7 @@ describe('a real nats-server', { skip: whyNoNats() ?? false }, () => {
     assert.equal((await deliver(sinkTo(nats.port, { stream: 'EVENTS' }), concludedEvent())).kind, 'delivered');
   });
 
-  test('whose stream is full is told later', async () => {
+  test('whose stream is full is retried later', async () => {
     await using nats = await startNats();
     await nats.addStream({ subjects: [SUBJECT], max_msgs: 1, discard: 'new' });
     assert.equal((await deliver(sinkTo(nats.port), concludedEvent())).kind, 'delivered');
@@ -88,7 +88,7 @@ describe('a real nats-server', { skip: whyNoNats() ?? false }, () => {
     assert.deepEqual(result, { kind: 'refused', why: 'message size exceeds maximum allowed' });
   });
 
-  test('that takes small messages only is told in short', async () => {
+  test('that accepts small messages only gets a shortened event', async () => {
     await using nats = await startNats({ configuration: 'max_payload: 16384' });
     await nats.addStream({ subjects: [SUBJECT] });
     assert.equal((await deliver(sinkTo(nats.port), concludedEvent({ bytes: 100_000 }))).kind, 'delivered');
@@ -110,7 +110,7 @@ describe('a real nats-server', { skip: whyNoNats() ?? false }, () => {
   });
 });
 
-describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? false }, () => {
+describe('a nats-server that requires authentication', { skip: whyNoNats() ?? false }, () => {
   const authority = newAuthority('authority of nats');
   const identity = authority.issue('nats', ['127.0.0.1']);
   const tls = { ...NO_TLS, certificateAuthority: authority.certificate };
@@ -121,7 +121,7 @@ describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? fa
     host,
   });
 
-  test('by a token, over TLS', async () => {
+  test('accepts a token, over TLS', async () => {
     const configuration = 'authorization { token: "t0ken-of-machines" }';
     const admin = { token: 't0ken-of-machines', tls: trusting() };
     await using nats = await startNats({ configuration, identity, admin });
@@ -136,7 +136,7 @@ describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? fa
     assert.doesNotMatch(JSON.stringify(result), /t0ken|another-token/);
   });
 
-  test('is not told anything where its certificate is of an unknown authority', async () => {
+  test('gets nothing if its certificate is of an unknown authority', async () => {
     const admin = { tls: trusting() };
     await using nats = await startNats({ identity, admin });
     await nats.addStream(stream);
@@ -153,7 +153,7 @@ describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? fa
     );
   });
 
-  test('is not told anything where its certificate is for another address', async () => {
+  test('gets nothing if its certificate is for another address', async () => {
     await using nats = await startNats({
       identity: authority.issue('nats', ['10.9.8.7']),
       admin: { tls: trusting('10.9.8.7') },
@@ -165,7 +165,7 @@ describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? fa
     assert.deepEqual(await nats.stored('EVENTS'), []);
   });
 
-  test('is not told anything where it speaks no TLS and the document wants it', async () => {
+  test('gets nothing if it has no TLS and the document requires it', async () => {
     await using nats = await startNats();
     await nats.addStream(stream);
     const result = await deliver(sinkTo(nats.port, { tls }, true), concludedEvent());
@@ -173,7 +173,7 @@ describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? fa
     assert.deepEqual(await nats.stored('EVENTS'), []);
   });
 
-  test('by a client certificate', async () => {
+  test('accepts a client certificate', async () => {
     const machine = authority.issue('machine');
     const admin = { tls: { ...trusting(), cert: machine.certificate, key: machine.key } };
     await using nats = await startNats({ identity, clientAuthority: authority.certificate, admin });
@@ -186,7 +186,7 @@ describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? fa
     assert.equal((await deliver(sinkTo(nats.port, { tls }, true), concludedEvent())).kind, 'retry');
   });
 
-  test('by a password, with the right to publish to that subject only', async () => {
+  test('accepts a password, with the right to publish to that subject only', async () => {
     const configuration = `authorization { users: [
       {user: admin, password: "the-password-of-admin"},
       {user: machine, password: "the-password-of-it", permissions: {publish: "${SUBJECT}", subscribe: "_INBOX_machine.>"}}
@@ -203,7 +203,7 @@ describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? fa
     assert.equal((await nats.stored('EVENTS')).length, 1);
   });
 
-  test('by an nkey, whose seed is never sent', async () => {
+  test('accepts an nkey, whose seed is never sent', async () => {
     const user = nkeys.createUser();
     const seed = new TextDecoder().decode(user.getSeed());
     const configuration = `authorization { users: [{nkey: ${user.getPublicKey()}}] }`;
@@ -215,7 +215,7 @@ describe('a nats-server that wants to know who it is', { skip: whyNoNats() ?? fa
     );
   });
 
-  test('by a credentials file', async () => {
+  test('accepts a credentials file', async () => {
     const operator = newOperator();
     const admin = { authenticator: credsAuthenticator(new TextEncoder().encode(operator.newUser())) };
     await using nats = await startNats({ configuration: operator.configuration, admin });

@@ -49,7 +49,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   }
 
   describe('report watch', () => {
-    test('tells the own Node what changed, and needs no document and no earlier run', async () => {
+    test('reports changes to its own Node, and needs no document and no earlier run', async () => {
       await using cluster = await startCluster();
       await using healthz = await startHealthz();
       join(cluster.server.url, healthz.port);
@@ -73,7 +73,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual([...new Set(writes)], [`PATCH ${where}`]);
     });
 
-    test('tells again after a while what did not change: a Node that was made anew has forgotten it', async () => {
+    test('repeats an unchanged report after a while: a recreated Node has lost it', async () => {
       await using cluster = await startCluster();
       await using healthz = await startHealthz();
       join(cluster.server.url, healthz.port);
@@ -83,7 +83,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual([...new Set(cluster.told.map(({ reason }) => reason))], ['NodeWorks']);
     });
 
-    test('begins before the machine has joined, and tells when it has', async () => {
+    test('starts before the machine has joined, and reports once it has', async () => {
       await using cluster = await startCluster();
       await using healthz = await startHealthz();
       const watch = startAgent(['report', 'watch', '--interval', '1s']);
@@ -95,7 +95,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       await stopped(watch);
     });
 
-    test('tells the sinks of a document, whatever became of a bootstrap', async () => {
+    test('reports to the sinks of a document, whatever the result of a bootstrap', async () => {
       await using healthz = await startHealthz();
       join('https://127.0.0.1:9', healthz.port);
       const told: { message: string; conditions: { status: string }[] }[] = [];
@@ -117,7 +117,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(told[0]?.conditions[0]?.status, 'Unknown', 'who cannot ask knows nothing');
     });
 
-    test('refuses a document that names nobody to tell', async () => {
+    test('refuses a document without a sink', async () => {
       writeFileSync(
         '/tmp/nobody.yaml',
         'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n',

@@ -34,7 +34,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('a webhook', () => {
-    test('is told of the beginning and the end of a run, signed, while nobody waits for it', async () => {
+    test('receives the start and the end of a run, signed, without delaying it', async () => {
       await using receiver = await startWebhookReceiver();
       const provisioned = await provisionWith([hook(receiver.url)]);
       assertUndisturbed(provisioned);
@@ -54,7 +54,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.ok(Array.isArray(data.timeline) && data.timeline.length > 0);
     });
 
-    test('leaves nothing behind: no event, no plan, no secret', async () => {
+    test('leaves no files behind: no event, no plan, no secret', async () => {
       await using receiver = await startWebhookReceiver();
       await provisionWith([hook(receiver.url)]);
       await reported('Webhook');
@@ -84,7 +84,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.ok(!bodies.includes(secret), secret);
     });
 
-    test('that is not there: its secret waits in memory for root alone, never in the spool', async () => {
+    test('that is unreachable: its secret waits in memory for root alone, never in the spool', async () => {
       await provisionWith([hook('http://127.0.0.1:9/hook')], { deadline: SHORT });
       await reported('Webhook');
       const spool = '/var/lib/machineadm/spool';
@@ -99,7 +99,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(readFileSync(`/run/machineadm/reporting/${carried}`, 'utf8'), `${WEBHOOK_SECRET}\n`);
     });
 
-    test('that was not there before a reboot: a flush with the document has what was in memory', async () => {
+    test('that was unreachable before a reboot: a flush with the document delivers what was in memory', async () => {
       await using receiver = await startWebhookReceiver();
       await using front = await startFaultyFront(receiver.port);
       await front.fail('refuses');
@@ -115,7 +115,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(receiver.taken.length, 2);
     });
 
-    test('whose trouble is told through the others, once', async () => {
+    test('whose failure is reported through the other sinks, once', async () => {
       await using receiver = await startWebhookReceiver();
       await provisionWith([hook('http://127.0.0.1:9/hook'), hook(receiver.url, { name: 'good' })], { deadline: SHORT });
       assert.equal((await reported('good')).state, 'Delivered');

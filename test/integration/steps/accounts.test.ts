@@ -102,7 +102,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.deepEqual(readdirSync('/srv/ada/.ssh'), ['authorized_keys']);
   });
 
-  test('it is brought up to a changed document aspect by aspect', async () => {
+  test('a user is changed to a changed document one attribute at a time', async () => {
     writeFileSync(
       '/srv/ada/.ssh/authorized_keys',
       `ssh-rsa AAAAhers her own\n${text('/srv/ada/.ssh/authorized_keys')}# last\n`,
@@ -164,7 +164,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.notEqual(uid, 0);
   });
 
-  describe('what would change hands is AccountConflict', () => {
+  describe('a conflict with another account is AccountConflict', () => {
     for (const [what, different, names] of [
       ['another user id', { uid: 4712 }, /4711.*4712/],
       ['another home directory', { home: '/home/ada' }, /\/srv\/ada.*\/home\/ada/],
@@ -213,7 +213,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       restore();
     });
 
-    test('that swaps its directory between look and write gains nothing', async () => {
+    test('that replaces its directory between check and write gains nothing', async () => {
       writeFileSync('/srv/precious/authorized_keys', 'secret of root\n', { mode: 0o600 });
       const before = statSync('/srv/precious/authorized_keys').ino;
       let swapped = false;

@@ -25,7 +25,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       return spawnSync('openssl', args).status === 0;
     };
 
-    test('takes authorities in, renews them and lets them go', async () => {
+    test('adds authorities, renews them and removes them', async () => {
       const host = openHost({ runId: 'test' });
       const options = { facts: await gatherFacts(host) };
       assert.equal(isTrusted(first), false);
@@ -45,7 +45,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(links.length, 1, 'no link to a file that is gone');
     });
 
-    test('is run again when somebody took the authority out of the bundle', async () => {
+    test('is run again when an authority was removed from the bundle', async () => {
       const host = openHost({ runId: 'test' });
       const options = { facts: await gatherFacts(host) };
       const document = documentOf(second.certificate);

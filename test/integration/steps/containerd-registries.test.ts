@@ -206,7 +206,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         });
       });
 
-      test('the second mirror serves where the first is dead, and nobody does where both are', async () => {
+      test('the second mirror serves when the first is down, and none does when both are', async () => {
         const dead = registryEndpoint('http://127.0.0.1:9');
         await serving({}, async (mirror) => {
           const registry = mirrored('second', dead, registryEndpoint(mirror.url));
@@ -259,7 +259,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         });
       });
 
-      test("somebody's own hosts.toml is kept, and put back when the document names the registry no more", async () => {
+      test('a hosts.toml of the operator is kept, and restored when the document no longer names the registry', async () => {
         const path = `${CERTS}/theirs.invalid/hosts.toml`;
         await host.writeFile({ path, content: 'server = "https://theirs.example"\n', mode: 0o640 });
         await configured(mirrored('theirs', registryEndpoint('http://127.0.0.1:9')));
@@ -270,7 +270,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual(await host.list(`${CERTS}/theirs.invalid`), ['hosts.toml']);
       });
 
-      test('a directory of another spelling comes first for containerd, and so for us', async () => {
+      test('a directory of another spelling takes precedence for containerd, and so for machineadm', async () => {
         await serving({}, async (mirror) => {
           await host.makeDirectory(`${CERTS}/spelled.invalid_5000_`, 0o755);
           writeFileSync(`${CERTS}/spelled.invalid_5000_/hosts.toml`, '');

@@ -74,7 +74,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
       after(() => daemon.stop());
 
-      test('is found, configured, started, and content afterwards; a second run leaves it running', async () => {
+      test('is found, configured, started, and needs no change afterwards; a second run leaves it running', async () => {
         assert.equal(facts.containerd?.major, suite === 'sid' ? 2 : 1);
         const run = await settled();
         assert.deepEqual(
@@ -92,7 +92,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.equal(readFileSync(`${PATH}.machineadm-orig`, 'utf8'), originalOf(suite));
       });
 
-      test('tells over CRI what it runs with', async () => {
+      test('reports its running configuration over CRI', async () => {
         const cri = host.cri('unix:///run/containerd/containerd.sock');
         assert.equal((await cri.version()).runtimeName, 'containerd');
         assert.equal((await cri.status()).find(({ type }) => type === 'RuntimeReady')?.status, true);
@@ -105,7 +105,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual(await cri.exitedContainers(), []);
       });
 
-      test('a file changed behind the back of the running daemon is noticed by what the daemon says', async () => {
+      test('a file that was changed while the daemon runs is detected by the configuration that the daemon reports', async () => {
         const { text } = (await inspected(model({ cgroupDriver: 'systemd' }))).wanted;
         writeFileSync(PATH, text);
         const changes = await planned(step, host, model({ cgroupDriver: 'systemd' }), { facts });
@@ -155,7 +155,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.equal(readFileSync(PATH, 'utf8'), before);
       });
 
-      test('a contradiction that only the daemon finds: the configuration before is back, and runs', async () => {
+      test('a conflict that only the daemon detects: the previous configuration is restored, and runs', async () => {
         const before = readFileSync(PATH, 'utf8');
         const quick = containerdStep({ healthyWithin: 3_000, healthyAgainWithin: 15_000 });
         await assert.rejects(
@@ -167,7 +167,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual([...after.changes, ...after.left], []);
       });
 
-      test('a drop-in that takes a setting away is an error on 1.x and harmless on 2.x', async () => {
+      test('a drop-in that removes a setting is an error on 1.x and harmless on 2.x', async () => {
         const id = suite === 'sid' ? 'io.containerd.cri.v1.images' : 'io.containerd.grpc.v1.cri';
         mkdirSync('/etc/containerd/conf.d', { recursive: true });
         const version = suite === 'sid' ? 3 : 2;
@@ -182,7 +182,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         rmSync('/etc/containerd/conf.d', { recursive: true });
       });
 
-      test('every field of the document is accepted, in effect, and told by the running daemon', async () => {
+      test('every field of the document is accepted, in effect, and reported by the running daemon', async () => {
         const document = `
 containerRuntime:
   containerd:
@@ -247,7 +247,7 @@ containerRuntime:
         assert.deepEqual(await missing({ snapshotter: 'stargz', settings }), []);
       });
 
-      test('image archives of every kind are imported, proven, and left alone afterwards', async () => {
+      test('image archives of every kind are imported, verified, and left alone afterwards', async () => {
         const archives = [
           ['/tmp/docker.tar', dockerArchive(['r.example/docker:1', 'short'], `${suite} docker`).bytes],
           ['/tmp/docker.tar.gz', gzipSync(dockerArchive(['r.example/gzip:1'], `${suite} gzip`).bytes)],
@@ -276,7 +276,7 @@ containerRuntime:
         );
       });
 
-      test('an archive that is cut off in its layers fails as an archive, by name', async () => {
+      test('an archive that is truncated in its layers fails as an archive, by name', async () => {
         const { bytes } = ociArchive('r.example/cut:1', { note: `${suite} cut` });
         writeFileSync('/tmp/cut.tar.gz', gzipSync(bytes).subarray(0, 400));
         await assert.rejects(

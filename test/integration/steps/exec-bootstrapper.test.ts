@@ -92,7 +92,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('the example for k3s', { skip }, () => {
-    test('joins with what the document says, once, and the token is seen nowhere', async () => {
+    test('joins with the values of the document, once, and the token is exposed nowhere', async () => {
       const model = await example('bootstrap-k3s');
       const first = await provision(model);
       assert.deepEqual(first.states, ['files Succeeded', 'exec-bootstrapper Succeeded', 'exec-readiness Succeeded']);
@@ -111,7 +111,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual(trace(), []);
     });
 
-    test('fails in the words of the document; the next run undoes it and goes on', async () => {
+    test('fails with the reason that the document gives; the next run undoes it and resumes', async () => {
       const model = await example('bootstrap-k3s');
       standIn('/opt/k3s/install.sh', 'echo "dial tcp 10.0.0.10:6443: connection refused" >&2; exit 1');
       standIn('/usr/local/sbin/systemctl', 'exit 3');

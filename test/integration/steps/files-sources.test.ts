@@ -53,7 +53,7 @@ ${indented(authority.certificate, 8)}
     - {path: /srv/out/tool, mode: '0755', contentFrom: {http: {url: '${url}/tool', sha256: '${digest}'}}}
 `;
 
-    test('are found out by a run, through the proxy with the CA of the document, and by no plan', async () => {
+    test('are resolved by a run, through the proxy with the CA of the document, and by no plan', async () => {
       writeFileSync('/srv/afterburn', 'RACK=r7\n');
       mkdirSync('/run/cloud-init');
       writeFileSync('/run/cloud-init/instance-data.json', JSON.stringify({ v1: { local_hostname: 'node-1' } }));
@@ -106,7 +106,7 @@ ${indented(authority.certificate, 8)}
       assert.deepEqual(server.requests.filter((request) => request === 'GET /tool').length, 1);
     });
 
-    test('fail by their names, change nothing by halves, and succeed the next time', async () => {
+    test('fail with their names, leave no partial change, and succeed the next time', async () => {
       await using server = await startServer(() => ({ body: 'another tool' }));
       const file = (url: string, digest: string) =>
         `host: {files: [{path: /srv/late/tool, contentFrom: {http: {url: '${url}', sha256: '${digest}'}}}]}\n`;
@@ -132,7 +132,7 @@ ${indented(authority.certificate, 8)}
       assert.equal((await agent(['validate', '-d', DOCUMENT])).status, 0, 'elsewhere it may exist');
     });
 
-    test('from a metadata service that nobody answers for: MetadataUnavailable, before any change', async () => {
+    test('from a metadata service that does not answer: MetadataUnavailable, before any change', async () => {
       write(
         'variables: {i: {metadata: {provider: aws, path: instance-id}}}\nhost: {files: [{path: /srv/never, expand: true, content: "${i}"}]}\n',
       );

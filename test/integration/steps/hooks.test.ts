@@ -88,7 +88,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         }),
       );
 
-      test('that fails tells nothing of its text, but which field it is', async () => {
+      test('that fails shows nothing of its text, only its field', async () => {
         const commands = ['true', 'curl -H "Authorization: Bearer hidden-in-a-command" http://127.0.0.1:1/ -s'];
         await assert.rejects(run(commands, { shell }), (error) => {
           assert.ok(error instanceof MachineadmError);
@@ -98,7 +98,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         });
       });
 
-      test('names the entry that fails, with its status and its last words, and does not run the rest', async () => {
+      test('names the entry that fails, with its status and its last lines, and does not run the rest', async () => {
         const commands = ['true', 'echo to stdout; echo to stderr >&2; (exit 7)', `echo never >${OUT}`];
         await assert.rejects(run(commands, { shell }), (error) => {
           assert.ok(error instanceof MachineadmError);
@@ -119,7 +119,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         });
       });
 
-      test('goes on after a failing entry where onError is Continue, even one that ends its shell', async () => {
+      test('continues after a failing entry where onError is Continue, even one that ends its shell', async () => {
         const commands = ['export A=kept', 'false', 'exit 3', 'echo "unterminated', `echo "$A" >${OUT}`];
         const done = await run(commands, { shell, onError: 'Continue' });
         assert.deepEqual(lines(), ['kept']);
@@ -143,7 +143,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual(done.warnings, []);
       });
 
-      test('goes on where an entry failed, with its exports and directory, once the cause is removed', async () => {
+      test('resumes at the entry that failed, with its exports and directory, once the cause is removed', async () => {
         const commands = [
           `echo one >>${OUT}; export A="kept\nlines" && cd /usr`,
           'test -e /tmp/cause',
@@ -166,7 +166,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   }
 
   test(
-    'the commands are in no argument and in no file that others may read; nothing is left',
+    'the commands are in no argument and in no file that others may read; no file remains',
     attack('Secrets on the machine', 'other users read the commands of a hook', async () => {
       const done = await run([
         `export SECRET=hunter-two`,
@@ -375,7 +375,7 @@ two lines"; declare -r B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' ''
         assert.deepEqual(lines(), [' 61 ff 62']);
       });
 
-      test(`in ${shell} holds "set -e" after a kill: a check that fails is not passed`, () => {
+      test(`in ${shell} keeps "set -e" after a kill: a check that fails still ends the entry`, () => {
         const options = shell === 'bash' ? 'set -euo pipefail' : 'set -eu';
         const check = shell === 'bash' ? 'false | cat' : 'test -e /nowhere';
         const commands = [options, killsOnce('second'), `${check}; echo passed >>${OUT}`];
@@ -457,7 +457,7 @@ two lines"; declare -r B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' ''
     });
   });
 
-  test('a program that the kernel or somebody kills is named by its signal, and the command is not blamed', async () => {
+  test('a program that is killed is named by its signal, and the command is not blamed', async () => {
     for (const [script, summary] of [
       ["sh -c 'kill -9 $$'", /exit status 137 \(it was killed by SIGKILL\)/],
       ['kill -9 $$', /exit status 137 \(it was killed by SIGKILL\)/],
@@ -475,7 +475,7 @@ two lines"; declare -r B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' ''
     }
   });
 
-  test('a run killed in an entry goes on with that entry, and a further run does nothing', async () => {
+  test('a run that is killed in an entry resumes with that entry, and a further run does nothing', async () => {
     const commands = [
       `echo one >>${OUT}; export A=kept`,
       `echo two >>${OUT}; [ -e /tmp/second ] || exec sleep 1000`,

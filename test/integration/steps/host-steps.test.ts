@@ -37,7 +37,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     return `${(mode & 0o7777).toString(8)} ${uid}:${gid}`;
   }
 
-  test('the umask is hostile', () => {
+  test('the umask is restrictive', () => {
     assert.equal(process.umask(), 0o077);
   });
 

@@ -225,7 +225,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         }
       });
 
-      describe('a bad archive is told by its reason, and nothing of it is kept', () => {
+      describe('a bad archive is reported with its reason, and nothing of it is kept', () => {
         const { bytes } = ociArchive('r.example/bad:1', { note: `${suite} bad` });
         const cases: readonly (readonly [string, Uint8Array, Reason, RegExp])[] = [
           ['cut off in its manifests', bytes.subarray(0, 700), 'ImageArchiveUnreadable', /cut short/],
@@ -275,7 +275,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual((await run({ archives })).left, []);
       });
 
-      test('killed with -9 in the middle of an import, the next run ends it, and the one after finds nothing to do', async () => {
+      test('an import that is killed with -9 is completed by the next run, and the one after has nothing to do', async () => {
         const layer = randomBytes(1 * MIB);
         const { bytes } = dockerArchive(['r.example/killed:1'], suite, 48 * MIB, layer);
         laid('/opt/images/killed.tar.gz', gzipSync(bytes, { level: 1 }));

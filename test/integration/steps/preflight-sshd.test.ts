@@ -21,7 +21,7 @@ const file = (path: string, content: string) => `    - {path: ${path}, content: 
 if ('unavailable' in found) test('sshd -t', { skip: found.unavailable }, () => {});
 else
   inThrowAwayMachine(import.meta.filename, () => {
-    test('sshd itself judges the configuration of the document, whole and with what it includes', async () => {
+    test('sshd itself checks the configuration of the document, whole and with what it includes', async () => {
       if (found.root !== '') cpSync(join(found.root, 'usr'), '/usr', { recursive: true, verbatimSymlinks: true });
       mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
       const main = file('/etc/ssh/sshd_config', 'Include /etc/ssh/sshd_config.d/machineadm-*.conf\n');

@@ -38,7 +38,7 @@ function checkDirectories(): readonly string[] {
 
 const file = (path: string, content: string) => `  - {path: ${path}, content: ${JSON.stringify(content)}}\n`;
 
-describe('preflight asks', () => {
+describe('preflight checks with', () => {
   test('visudo', { skip: isMissing('visudo') }, async () => {
     const yaml = (rule: string) => `host:\n  files:\n${file('/etc/sudoers.d/machineadm-test', rule)}`;
     assert.deepEqual(await preflightOf(yaml('%ops ALL=(ALL:ALL) NOPASSWD: ALL\n')), { unmet: [], told: [] });
@@ -87,7 +87,7 @@ describe('preflight asks', () => {
     });
   }
 
-  test('modprobe, and the kernel for its settings', { skip: isMissing('modprobe') }, async () => {
+  test('modprobe, and with the kernel for its settings', { skip: isMissing('modprobe') }, async () => {
     const { unmet } = await preflightOf(
       'host: {kernelModules: [no_such_module], sysctl: {net.ipv4.no_such_key: "1"}}\n',
     );
@@ -98,7 +98,7 @@ describe('preflight asks', () => {
 });
 
 describe('copies of files that are checked', () => {
-  test('are readable by root alone, lie in a directory of their own, and are removed, whatever happens', async () => {
+  test('are readable by root alone, are stored in a directory of their own, and are always removed', async () => {
     const files = { '/etc/x': `${PRIVATE_FILES}/etc/y`, '/../../../../../tmp/machineadm-escaped': '' };
     const query = { program: 'ls', args: ['-lnR', PRIVATE_FILES], files };
     const result = await withPrivateFiles(query, async ({ args }) => {

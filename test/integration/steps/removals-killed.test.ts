@@ -141,7 +141,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   }
 
   describe('files, directories, links and their removal on a real tree', () => {
-    test('a run that dies anywhere is finished by the next', async () => {
+    test('a run that is killed anywhere is completed by the next', async () => {
       await lay();
       await machine(new Death()).run(EVERYTHING);
       const wanted = treeAt(ROOT);
@@ -155,7 +155,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.ok(deaths > 20, String(deaths));
     });
 
-    test('a removal that dies anywhere is finished by the next, and what was there before stays', async () => {
+    test('a removal that is killed anywhere is completed by the next, and earlier files stay', async () => {
       await lay();
       const life = machine(new Death());
       await life.run(EVERYTHING);

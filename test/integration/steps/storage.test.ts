@@ -104,7 +104,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.ok(existsSync(loop.partition(3)));
     });
 
-    test('a disk with another table is DiskNotEmpty, and untouched; with wipe it is made anew', async () => {
+    test('a disk with another table is DiskNotEmpty, and unchanged; with wipe it is partitioned again', async () => {
       using loop = loopDevice(300);
       sh(
         `printf 'label: gpt\\n\\nstart=1MiB\\n' | sfdisk -q ${loop.path} 2>&1; partx -u ${loop.path}; mkfs.ext4 -q ${loop.partition(1)}`,
@@ -143,7 +143,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       await assert.rejects(run(disks, { disks: [disk(loop.path)] }), { reason: 'DiskTooSmall' });
     });
 
-    test('a disk that does not appear is DeviceMissing, and says what it waited for', async () => {
+    test('a disk that does not appear is DeviceMissing, with the path that the run waited for', async () => {
       const model = storage({
         disks: [{ ...disk('/dev/no-such-disk'), device: { ...at('/dev/no-such-disk'), waitMs: 10 } }],
       });
@@ -173,7 +173,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
     }
 
-    test('what a killed mkfs left is made again; the same of somebody else is not', async () => {
+    test('a partial file system of a killed mkfs is made again; the same of another tool is not', async () => {
       using loop = loopDevice(64);
       const model = storage({ filesystems: [filesystem(loop.path, { label: 'etcd' })] });
       const uuid = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
@@ -190,13 +190,13 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual(again.left, []);
     });
 
-    test('a mkfs that fails is FilesystemNotMade, with what it said', async () => {
+    test('a mkfs that fails is FilesystemNotMade, with its output', async () => {
       using loop = loopDevice(64);
       const part = { filesystems: [filesystem(loop.path, { options: ['-b', '3'] })] };
       await assert.rejects(run(filesystems, part), { reason: 'FilesystemNotMade' });
     });
 
-    test('a device that somebody holds open exclusively is DeviceBusy', async () => {
+    test('a device that another process holds open exclusively is DeviceBusy', async () => {
       using loop = loopDevice(64);
       sh(`mkfs.ext4 -q ${loop.path} && mkdir -p /srv/busy2 && mount ${loop.path} /srv/busy2`);
       const part = { filesystems: [filesystem(loop.path, { type: 'xfs', overwrite: true })] };

@@ -202,7 +202,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
     }
   });
 
-  test('as it lies in packaging, not rendered, refuses to do anything', () => {
+  test('refuses to run as it is in packaging, not rendered', () => {
     const script = join(import.meta.dirname, '../../../packaging/download/machineadm-download.sh');
     const { status, stderr } = spawnSync('dash', [script], { encoding: 'utf8' });
     assert.deepEqual([status, stderr], [64, 'machineadm-download: not rendered [64]\n']);
@@ -231,7 +231,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       });
 
       test(
-        'refuses a bit flipped',
+        'refuses a release with a flipped bit',
         attack(`Download script (${downloader})`, 'a bit of the archive is flipped', async () => {
           await using server = await mirror((file) =>
             isArchive(file) ? { body: flipped(release.files.get(file) ?? Buffer.alloc(0)) } : undefined,
@@ -243,7 +243,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       );
 
       test(
-        'refuses half an archive that claims to be whole, and takes none that breaks off',
+        'refuses a truncated archive that claims to be complete, and a transfer that breaks off',
         attack(`Download script (${downloader})`, 'half an archive is served as the whole', async () => {
           const half = (file: string) => release.files.get(file)?.subarray(0, 100) ?? Buffer.alloc(0);
           await using short = await mirror((file) => (isArchive(file) ? { body: half(file) } : undefined));
@@ -262,7 +262,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       );
 
       test(
-        'refuses a release that a stranger signed',
+        'refuses a release that an unknown key signed',
         attack(`Download script (${downloader})`, 'a release that a stranger signed', async () => {
           await using server = await mirror((file) => ({ body: foreign.files.get(file) ?? '' }));
           refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
@@ -293,7 +293,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       );
 
       test(
-        'tells a web page from a file',
+        'reports a web page in the place of a file',
         attack(`Download script (${downloader})`, 'a web page instead of a file', async () => {
           await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
           refused(await go({ digests: digests(), locations: [server] }), 75, /is a web page/);
@@ -303,7 +303,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       );
 
       test(
-        'takes the second location when the first lies, and asks the liar once',
+        'takes the second location when the first serves bad data, and requests the first once',
         attack(`Download script (${downloader})`, 'a mirror that serves other bytes', async () => {
           await using liar = await mirror((file) => (isArchive(file) ? { body: 'something else' } : undefined));
           await using honest = await mirror();
@@ -315,7 +315,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
         }),
       );
 
-      test('takes the second location when the first is not there', async () => {
+      test('takes the second location when the first is unreachable', async () => {
         await using honest = await mirror();
         installs(await go({ digests: digests(), locations: [{ url: 'http://127.0.0.1:1' }, honest] }));
       });
@@ -329,14 +329,14 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
         assert.equal(server.requests.length, 3);
       });
 
-      test('gives up at its deadline, and names the last answer', async () => {
+      test('gives up at its deadline, and reports the last answer', async () => {
         await using server = await mirror(() => ({ status: 503 }));
         const locations = [server];
         refused(await go({ digests: digests(), locations }, { change: askingOnce }), 67, /503|error/i);
         refused(await go({ digests: digests(), locations, deadlineSeconds: 1 }), 67, /./);
       });
 
-      test('believes an expired key with a warning', async () => {
+      test('accepts an expired key with a warning', async () => {
         await using server = await mirror();
         const result = await go({ keys: [{ ...publisher, notAfter: '2020-12-31' }], locations: [server] });
         installs(result);
@@ -344,7 +344,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       });
 
       test(
-        'refuses a revoked key by that name, also where it is still listed',
+        'refuses a revoked key as such, also where it is still listed',
         attack(`Download script (${downloader})`, 'a release signed by a revoked key', async () => {
           await using server = await mirror();
           const keys = [stranger, publisher];
@@ -354,7 +354,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       );
 
       test(
-        'notices that the program was swapped after it was verified',
+        'detects that the program was replaced after it was verified',
         attack(`Download script (${downloader})`, 'the program is swapped after it was verified', async () => {
           await using server = await mirror();
           const change = (text: string) =>
@@ -378,7 +378,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
 
       if (downloader === 'busybox') {
         test(
-          'asks no https location: this wget checks no certificate',
+          'uses no https location: this wget checks no certificate',
           attack(
             `Download script (${downloader})`,
             'an https location, where this wget checks no certificate',

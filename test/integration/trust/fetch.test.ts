@@ -207,7 +207,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     });
 
     test(
-      'refuses a bit flipped',
+      'refuses a file with a flipped bit',
       attack('Releases and documents', 'a bit of a release is flipped', async () => {
         await using server = await mirror((file) =>
           isArchive(file) ? { body: flipped(release.files.get(file) ?? Buffer.alloc(0)) } : undefined,
@@ -218,7 +218,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     );
 
     test(
-      'refuses half an archive, also where the server claims more',
+      'refuses a truncated archive, also where the server claims more',
       attack('Releases and documents', 'half an archive is served as the whole', async () => {
         const half = (file: string) => release.files.get(file)?.subarray(0, 50) ?? Buffer.alloc(0);
         await using short = await mirror((file) => (isArchive(file) ? { body: half(file) } : undefined));
@@ -237,7 +237,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     );
 
     test(
-      'refuses more bytes than were signed for, without waiting for their end',
+      'refuses more bytes than the signed size, without waiting for their end',
       attack('Releases and documents', 'a release with more bytes than were signed for', async () => {
         await using server = await mirror((file) => (isArchive(file) ? { body: Buffer.alloc(100_000) } : undefined));
         refused(await fetch([server.url]), 'DigestMismatch', ARCHIVES);
@@ -246,7 +246,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     );
 
     test(
-      "refuses a stranger's release",
+      'refuses a release that an unknown key signed',
       attack('Releases and documents', 'a release that a stranger signed', async () => {
         refused(await fetch([join(scratch, 'foreign', 'release')]), 'SignatureInvalid');
         return 1;
@@ -266,7 +266,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     );
 
     test(
-      'keeps no bundle either that is not of the list',
+      'stores no bundle either that is not in the list',
       attack('Releases and documents', 'a bundle that is not of the list (mix and match)', async () => {
         await using server = await mirror((file) =>
           file.endsWith('.json') && file !== 'manifest.json' ? { body: '{}' } : undefined,
@@ -331,7 +331,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     );
 
     test(
-      'tells a web page from a file',
+      'reports a web page in the place of a file',
       attack('Releases and documents', 'a web page instead of a file', async () => {
         await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
         refused(await fetch([server.url]), 'WebPageReceived');
@@ -342,7 +342,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     );
 
     test(
-      'takes the second location when the first lies, and says so',
+      'takes the second location when the first serves bad data, and says so',
       attack('Releases and documents', 'a mirror that serves other bytes', async () => {
         await using liar = await mirror((file) => (isArchive(file) ? { body: 'something else' } : undefined));
         await using honest = await mirror();
@@ -353,7 +353,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       }),
     );
 
-    test('tells why no location gave it', async () => {
+    test('reports why each location failed', async () => {
       const run = await fetch(['http://127.0.0.1:1', join(scratch, 'nothing')], { deadline: '3s' });
       assert.deepEqual([run.status, run.answer.error.reason], [4, 'ReleaseUnavailable']);
       assert.deepEqual(
@@ -362,7 +362,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       );
     });
 
-    test('believes an expired key with a warning', async () => {
+    test('accepts an expired key with a warning', async () => {
       const key = join(scratch, 'expired.pem');
       writeFileSync(key, `not-after: 2020-12-31\n${publisher.pem}`);
       const run = await fetch([join(scratch, 'release')], { key });
@@ -428,7 +428,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       }),
     );
 
-    test('trusts nobody where no key is named', async () => {
+    test('refuses a release when no trusted key is named', async () => {
       const run = await agent([
         'fetch',
         '--release',
@@ -773,7 +773,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
   });
 
   test(
-    'what was swapped between its verification and its name is noticed, and removed',
+    'a file that was replaced between its verification and its rename is detected, and removed',
     attack('Releases and documents', 'a program is swapped between verification and its name', async () => {
       const directory = mkdtempSync(join(scratch, 'swap-'));
       const path = join(directory, 'machineadm');

@@ -184,7 +184,7 @@ describe('the mirror of a management cluster', { skip, timeout: 600_000 }, () =>
     assert.deepEqual(readdirSync(join(scratch, 'copy', VERSION)).sort(), [...release.files.keys()].sort());
   });
 
-  test("knows no machine without, with another's or with a revoked credential, and no name that is a path", async () => {
+  test("refuses a machine with no credential, another's or a revoked one, and a name that is a path", async () => {
     const first = mint('--machine', 'prod-a-md-0-first');
     const credential = join(scratch, 'credential-first');
     writeFileSync(credential, first.stdout, { mode: 0o600 });
@@ -213,7 +213,7 @@ describe('the mirror of a management cluster', { skip, timeout: 600_000 }, () =>
     ]);
   });
 
-  test('keeps of a credential what it is compared with only', async () => {
+  test('stores only a verifier of a credential', async () => {
     const { stdout } = mint('--machine', 'prod-a-md-0-hash');
     const password =
       Buffer.from(stdout.trim().replace('Authorization: Basic ', ''), 'base64').toString().split(':')[1] ?? '';
@@ -224,7 +224,7 @@ describe('the mirror of a management cluster', { skip, timeout: 600_000 }, () =>
     assert.ok(!kept.includes(password));
   });
 
-  test('mints nothing for what is no name', () => {
+  test('issues no credential for an invalid name', () => {
     for (const name of ['../x', 'A', 'a..b', '-a', '']) assert.equal(mint('--machine', name).status, 2, name);
   });
 });

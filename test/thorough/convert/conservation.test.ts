@@ -65,7 +65,7 @@ describe('an input that says all that its kind can', () => {
     });
   }
 
-  test('every reason to leave something out is used', async () => {
+  test('every reason to omit a field is used', async () => {
     const used = new Set<string>();
     for (const input of FOLLOWED) {
       for (const role of ['InitControlPlane', undefined] as const) {
@@ -125,7 +125,7 @@ describe('whatever else an input says', () => {
   }
 });
 
-describe('what used to vanish', () => {
+describe('input that the converter used to lose', () => {
   const at = (conversion: Awaited<ReturnType<typeof converting>>, code: string): readonly string[] =>
     conversion.decisions.filter((one) => one.code === code).map((one) => one.at);
   const [, , init, join, ignition] = FOLLOWED;
@@ -223,7 +223,7 @@ describe('what used to vanish', () => {
     }
   });
 
-  test("another place of the sentinel is the document's", async () => {
+  test('another path of the sentinel becomes that of the document', async () => {
     const command = 'kubeadm init --config /run/kubeadm/kubeadm.yaml && mkdir -p /srv && echo success > /srv/done';
     const { documents } = await converting(init, withValue(init.tree, ['config', 'runcmd'], [command]));
     assert.deepEqual(parse(documents[0]?.yaml ?? '').reporting, { sentinel: { path: '/srv/done' } });
@@ -249,7 +249,7 @@ describe('what used to vanish', () => {
     assert.deepEqual(at(await converting({ ...init, text: () => text }, init.tree), 'KeyRepeated'), ['input']);
   });
 
-  test('keys of Secrets that nothing names are reported', async () => {
+  test('keys of Secrets that no field refers to are reported', async () => {
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, stringData: { a: 'b' } };
     const { decisions } = await convert(
       [

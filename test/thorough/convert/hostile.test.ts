@@ -25,7 +25,7 @@ const TEXTS: Readonly<Record<string, (size: number) => string>> = {
 /** Those that the library yaml would spend its time on. */
 const YAML = new Set(['quotation marks', 'aliases of a list', 'keys']);
 
-describe('texts of an input that cost more than they are long', () => {
+describe('texts of an input that could take more than linear time', () => {
   for (const [what, make] of Object.entries(TEXTS)) {
     test(what, async () => {
       await assertLinear('a template of Go', (size) => renderTemplate(make(size), 'v1.35.2'), 10_000);
@@ -48,7 +48,7 @@ describe('texts of an input that cost more than they are long', () => {
     });
   }
 
-  test('conditions in conditions end at a depth that nobody writes', () => {
+  test('nested conditions end at a depth limit', () => {
     const nested = (depth: number) => `${'{{if .controlPlane}}'.repeat(depth)}x${'{{end}}'.repeat(depth)}`;
     assert.equal(renderTemplate(nested(40), 'v1.35.2'), 'x');
     assert.equal(renderTemplate(nested(100_000), 'v1.35.2'), undefined);
@@ -80,7 +80,7 @@ describe('templates', () => {
   );
   const texts = fc.array(bits, { maxLength: 14 }).map((parts) => parts.join(''));
 
-  test('of Go keep what is no action', () => {
+  test('of Go keep text that is no action', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const rendered = renderTemplate(text, 'V');

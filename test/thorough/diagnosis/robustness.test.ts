@@ -51,7 +51,7 @@ describe('a failure with the noise of a healthy run around it', () => {
   }
 });
 
-describe('a success stays one', () => {
+describe('a success remains a success', () => {
   for (const transcript of transcripts.filter(({ expected }) => expected.outcome === 'success')) {
     test(`${transcript.name}, after failed attempts of other kinds`, () => {
       const failed = transcripts
@@ -66,7 +66,7 @@ describe('a success stays one', () => {
   }
 });
 
-test('no cut of any log makes it say something else', () => {
+test('a truncated log never gives another verdict', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: transcripts.length - 1 }),
@@ -85,7 +85,7 @@ test('no cut of any log makes it say something else', () => {
   );
 });
 
-test('a log of failing lines is judged in time that grows with its length only', async () => {
+test('a log of failing lines takes time linear in its length', async () => {
   const line = 'failed to create shim task: OCI runtime create failed: runc create failed: x\n';
   const judge = (lines: number) => assert.equal(reasonOf(line.repeat(lines)), 'OCIRuntimeCreateFailed');
   await assertLinear('failing lines', judge, 8_000);

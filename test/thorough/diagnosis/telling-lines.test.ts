@@ -68,7 +68,7 @@ describe('texts that a pattern demands', () => {
 
 describe('a log that is too long to be kept', () => {
   for (const { name, log } of transcripts) {
-    test(`${name} is judged alike`, () => {
+    test(`${name} gives the same verdict`, () => {
       const whole = verdict({ lines: readSavedLog(log) });
       const { outcome, reason, phase, cleanup } = verdict({ lines: telling(log) });
       assert.deepEqual(
@@ -83,7 +83,7 @@ describe('a log that is too long to be kept', () => {
     });
   }
 
-  test('is judged alike with a flood of ordinary lines behind it', () => {
+  test('gives the same verdict with many ordinary lines after it', () => {
     const flood = ordinary(20_000);
     for (const { log, name } of transcripts.filter((_, index) => index % 10 === 0)) {
       const expected = verdict({ lines: readSavedLog(log) });
@@ -138,7 +138,7 @@ describe('a log that is too long to be kept', () => {
   });
 });
 
-test('a log of more lines than a call takes arguments is judged', async () => {
+test('a log of more lines than a call can have arguments is diagnosed', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'machineadm-log-'));
   try {
     const transcript = transcripts.find(({ expected }) => expected.outcome === 'failure');

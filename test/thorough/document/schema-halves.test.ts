@@ -92,13 +92,13 @@ function* oddities(value: unknown): Generator {
   yield Object.fromEntries(Object.entries(value).reverse());
 }
 
-test('both halves of the schemas judge the published vectors and the examples alike', () => {
+test('both halves of the schemas give the published vectors and the examples the same verdict', () => {
   const counts = new Counts();
   for (const document of documents()) compare(document, counts);
   assert.ok(counts.right > 400 && counts.wrong > 100, JSON.stringify(counts));
 });
 
-test('both halves judge alike what has an odd value in any place', () => {
+test('both halves give an odd value in any place the same verdict', () => {
   const counts = new Counts();
   for (const name of Object.keys(sections)) {
     const longest = documents()
@@ -109,7 +109,7 @@ test('both halves judge alike what has an odd value in any place', () => {
   assert.ok(counts.right > 100 && counts.wrong > 1000, JSON.stringify(counts));
 });
 
-test('both halves judge documents made of examples alike', () => {
+test('both halves give documents made of examples the same verdict', () => {
   const counts = new Counts();
   fc.assert(
     fc.property(changedDocuments(jsonSchema() ?? {}), (document) => compare(document as Document, counts)),

@@ -77,7 +77,7 @@ for (const [name, yaml] of Object.entries(UNDO_DOCUMENTS)) {
   const isAbsence = yaml.includes('absent: true');
   const stays = STAYS[name];
   describe(`a machine that no longer has ${name} in its document`, () => {
-    test('was looked at for nothing to remove as long as it had it', { skip: isAbsence }, async () => {
+    test('had no removal to look for while its document had it', { skip: isAbsence }, async () => {
       const [model, machine, journal] = [await hostDocument(yaml), wholeMachine(), memoryJournal()];
       await provisionHost(machine, model, journal);
       assert.equal(desiredOf(removals, model, facts(), journal.record), undefined);
@@ -151,7 +151,7 @@ test('what an earlier version recorded without what it made of it is left to a r
   assert.deepEqual(await plan(machine, earlier, NOTHING), []);
 });
 
-test('a command that fails is an error of the run, which the next one meets again', async () => {
+test('a command that fails is an error of the run, and of the next one again', async () => {
   const model = await hostDocument('users: [{name: ada, shell: /bin/bash}]');
   const usermod = { fails: false };
   const machine = wholeMachine();

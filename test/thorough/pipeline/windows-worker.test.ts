@@ -141,14 +141,14 @@ describe('a Windows worker', () => {
     for (const secret of [PASSWORD, TOKEN]) assert.ok(!seen.includes(secret));
   });
 
-  test('is asked for its Node with the kubelet’s own credential from C:\\etc\\kubernetes', async () => {
+  test('reads its Node with the kubelet’s own credential from C:\\etc\\kubernetes', async () => {
     await using worker = await windowsWorker();
     await (await runsOf(worker)).runToTheEnd();
     assert.ok(worker.cluster.requests.includes('/api/v1/nodes/win-node-1'));
   });
 });
 
-describe('what a Windows worker is proven by', () => {
+describe('the readiness of a Windows worker', () => {
   const soon = (model: Model, ready: Partial<KubernetesModel['ready']> = {}): Model => {
     const { kubernetes } = model;
     assert.ok(kubernetes !== undefined);
@@ -162,24 +162,24 @@ describe('what a Windows worker is proven by', () => {
     return last.end;
   };
 
-  test('a kubelet that is not healthy', async () => {
+  test('fails without a healthy kubelet', async () => {
     await using worker = await windowsWorker();
     worker.healthy = false;
     assert.equal(await failing(worker), 'KubeletNotHealthy');
   });
 
-  test('a Node that is not ready', async () => {
+  test('fails without a ready Node', async () => {
     await using worker = await windowsWorker();
     worker.ready = false;
     assert.equal(await failing(worker), 'NodeNotReady');
   });
 
-  test('a Node of the same name with another firmware is another machine’s', async () => {
+  test('fails with a Node of the same name and another firmware, which is another machine’s', async () => {
     await using worker = await windowsWorker({ systemUuid: '00000000-0000-0000-0000-00000000CAFE' });
     assert.equal(await failing(worker, { require: 'NodeRegistered' }), 'NodeIdentityMismatch');
   });
 
-  test('a kubelet that the image’s script does not bring up fails with its own reason', async () => {
+  test('fails with the reason of the kubelet if the image’s script does not start it', async () => {
     await using worker = await windowsWorker();
     const { machine } = worker;
     const fails: Recording = {
@@ -205,7 +205,7 @@ describe('what a Windows worker is proven by', () => {
     assert.equal(machine.read(SENTINEL), undefined);
   });
 
-  test('a kubelet under nssm is restarted as a service, and its script left alone', async () => {
+  test('restarts a kubelet under nssm as a service, and leaves its script alone', async () => {
     await using worker = await windowsWorker({ nssm: true });
     const { ends } = await (await runsOf(worker, await workerModel({ domain: false }))).runToTheEnd();
     assert.deepEqual(ends, ['done']);
@@ -215,7 +215,7 @@ describe('what a Windows worker is proven by', () => {
     );
   });
 
-  test('arguments that kubeadm changed since are given to the kubelet, once', async () => {
+  test('gives the kubelet the arguments that kubeadm changed since, once', async () => {
     await using worker = await windowsWorker();
     const runs = await runsOf(worker, await workerModel({ domain: false }));
     await runs.runToTheEnd();

@@ -85,13 +85,13 @@ describe('what unpacking an archive makes', () => {
     await refused(/l is no file/, [{ name: 'l', type: '2', target: 'x' }], { member: 'l' });
   });
 
-  test('tells at most five of what is there instead', async () => {
+  test('reports at most five of the names that exist instead', async () => {
     const files = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => file(name));
     await refused(/no member is called x: it holds a, b, c, d, e$/, files.slice(0, 5), { include: ['x'] });
     await refused(/no member is called x: it holds a, b, c, d, e, …$/, files, { include: ['x'] });
   });
 
-  test('holds whatever the document names', async () => {
+  test('contains every entry that the document names', async () => {
     await refused(/no member is called tool: it holds/, helm, { include: ['LICENSE', 'tool'] });
     await refused(/linux-amd64 is a directory: linux-amd64\/\*\* is all that is in it/, helm, {
       include: ['linux-amd64'],

@@ -52,7 +52,7 @@ describe('the members of an archive', () => {
     });
   }
 
-  test('whose content nobody reads are skipped', async () => {
+  test('whose content is not read are skipped', async () => {
     for (const archive of [tarOf(MEMBERS), gzipSync(tarOf(MEMBERS)), zipOf(MEMBERS)]) {
       const names = [];
       for await (const { name } of membersOf(storedBytes(archive))) names.push(name);

@@ -75,27 +75,27 @@ const unpack = (content: string) => gunzipSync(Buffer.from(content, 'base64')).t
 const unitOfPackaging = (name: string) =>
   readFileSync(join(ROOT, 'packaging/systemd', name), 'utf8').replace(/^#.*\n/gm, '');
 
-describe('every carrier', () => {
+describe('every user-data format', () => {
   for (const format of Object.keys(CARRIERS) as CarrierName[]) {
-    test(`${format} is the same for the same document, and tells whose secrets it shows`, async () => {
+    test(`${format} is the same for the same document, and warns of the secrets in it`, async () => {
       const first = await wrap(format);
       assert.equal((await wrap(format)).userData, first.userData);
       assert.deepEqual(first.secrets, ['secrets.password'], 'not the one that comes from elsewhere');
       assert.ok(!first.userData.includes('{{'), 'nothing that a template engine would evaluate');
     });
 
-    test(`${format} refuses a path that a shell, YAML or systemd would read as more`, async () => {
+    test(`${format} refuses a path that a shell, YAML or systemd would interpret`, async () => {
       for (const program of ['machineadm', '/opt/x y/m', "/a'b", '/a;reboot', '/a%h', 'C:\\a&b', '/a\nb', '']) {
         await refused(format, { program }, 'UsageInvalid', /--binary/);
       }
     });
 
-    test(`${format} takes no document for another system`, async () => {
+    test(`${format} refuses a document for another system`, async () => {
       const other = documentFor(format) === DOCUMENT ? ON_WINDOWS : DOCUMENT;
       await refused(format, {}, 'UnsupportedOnPlatform', /it is for (?:Linux|Windows)/, other);
     });
 
-    test(`${format} brings machineadm along, or says that it cannot`, async () => {
+    test(`${format} includes machineadm, or says that it cannot`, async () => {
       const downloadScript = '#!/bin/sh\nexit 67\n';
       if (CARRIERS[format].fetches !== undefined) {
         assert.notEqual((await wrap(format, { downloadScript })).userData, (await wrap(format)).userData);
@@ -106,7 +106,7 @@ describe('every carrier', () => {
   }
 });
 
-describe('the carrier for cloud-init', () => {
+describe('the user data for cloud-init', () => {
   test('is one plain part with one file and one command', async () => {
     const { userData } = await wrap('cloud-init');
     assert.match(userData, /^#cloud-config\n/, 'cloud-init looks at the first line; nothing of jinja is before it');
@@ -128,7 +128,7 @@ describe('the carrier for cloud-init', () => {
     assert.deepEqual(parse(userData).runcmd, ['/opt/bin/machineadm provision -d /etc/machineadm/bootstrap.yaml']);
   });
 
-  test('starts the program where the one that wraps is installed; a build or a download is not installed', async () => {
+  test('starts the program at the path of the machine that runs wrap; a build or a download is not installed', async () => {
     const places = ['/usr/bin/machineadm', '/usr/local/bin/machineadm', '/opt/bin/machineadm', '/usr/sbin/machineadm'];
     assert.deepEqual(places.map(installedProgram), places);
     for (const path of [
@@ -153,7 +153,7 @@ describe('the carrier for cloud-init', () => {
     assert.match(notes.join('\n'), /kubelet.args lacks fail-swap-on, cgroup-root/);
   });
 
-  test('says nothing of what a document for CAPD has', async () => {
+  test('has no warning about the parts that a document for CAPD may have', async () => {
     const document = `${NODE}  bootstrapper: {kubeadm: {ignorePreflightErrors: [all]}}
   node:
     kubelet:
@@ -163,7 +163,7 @@ describe('the carrier for cloud-init', () => {
     assert.doesNotMatch((await wrap('cloud-init', { profile: 'capd' }, document)).notes.join('\n'), /lacks/);
   });
 
-  test('with a download lays the script and the unit that goes on after a reboot, and the script runs machineadm', async () => {
+  test('with a download writes the script and the unit that resumes after a reboot, and the script runs machineadm', async () => {
     const downloadScript = "#!/bin/sh\necho 'ünïcode'\n";
     const config = parse((await wrap('cloud-init', { downloadScript })).userData);
     const files = config.write_files.map(({ path, permissions, content }: Record<string, string>) => [
@@ -189,8 +189,8 @@ describe('the carrier for cloud-init', () => {
   });
 });
 
-describe('the carrier for Ignition', () => {
-  test('lays the document for root alone, compressed, with the digest of what it holds, and the unit of packaging/', async () => {
+describe('the user data for Ignition', () => {
+  test('writes the document for root alone, compressed, with its digest, and the unit of packaging/', async () => {
     const config = JSON.parse((await wrap('ignition')).userData);
     assert.equal(config.ignition.version, '3.3.0');
     assert.deepEqual(config.storage.directories, [{ path: '/etc/machineadm', mode: 0o700 }]);
@@ -207,14 +207,14 @@ describe('the carrier for Ignition', () => {
     );
   });
 
-  test('is of the version asked for, and differs in nothing else', async () => {
+  test('has the requested version, and no other difference', async () => {
     const plain = (await wrap('ignition')).userData;
     const old = (await wrap('ignition', { ignitionVersion: '3.0.0' })).userData;
     assert.equal(old, plain.replace('"version":"3.3.0"', '"version":"3.0.0"'));
     await refused('cloud-init', { ignitionVersion: '3.0.0' }, 'UsageInvalid', /Ignition/);
   });
 
-  test('with a download lays the script, and the unit runs it through a shell', async () => {
+  test('with a download writes the script, and the unit runs it through a shell', async () => {
     const downloadScript = '#!/bin/sh\nexit 67\n';
     const config = JSON.parse((await wrap('ignition', { downloadScript })).userData);
     const [, script] = config.storage.files;
@@ -225,8 +225,8 @@ describe('the carrier for Ignition', () => {
   });
 });
 
-describe('the carrier for cloudbase-init', () => {
-  test('has only what its cloud-config knows', async () => {
+describe('the user data for cloudbase-init', () => {
+  test('has only keys that cloudbase-init supports', async () => {
     const { userData } = await wrap('cloudbase-init');
     assert.match(userData, /^#cloud-config\n/);
     const config = parse(userData);
@@ -246,7 +246,7 @@ describe('the carrier for cloudbase-init', () => {
     );
   });
 
-  test('with a download lays the script beside the document, and PowerShell runs it', async () => {
+  test('with a download writes the script next to the document, and PowerShell runs it', async () => {
     const downloadScript = "Write-Output 'a'\n";
     const { write_files: files, runcmd } = parse((await wrap('cloudbase-init', { downloadScript })).userData);
     const [, { content, ...script }] = files;
@@ -266,7 +266,7 @@ describe('the carrier for cloudbase-init', () => {
     assert.ok(runcmd[0].length < 8191, 'what cmd takes of a line');
   });
 
-  test('goes to no provider that knows no Windows', () =>
+  test('is refused for a provider without Windows', () =>
     refused('cloudbase-init', { profile: 'capmox' }, 'UsageInvalid', /capmox does not hand on cloudbase-init/));
 });
 
@@ -296,12 +296,12 @@ describe('the answer file', () => {
 
   const DIRECTORY = 'C:\\ProgramData\\machineadm';
 
-  test('lays the document piece by piece, and machineadm reads what comes out', async () => {
+  test('writes the document piece by piece, and machineadm reads the result', async () => {
     const text = laid(commandsOf((await wrap('unattend')).userData), `${DIRECTORY}\\bootstrap.yaml`);
     assert.equal(await decodeSource('laid', Buffer.from(text)), ON_WINDOWS);
   });
 
-  test('with a download lays the script, too, decodes it, and the task runs it', async () => {
+  test('with a download also writes the script, decodes it, and the task runs it', async () => {
     const downloadScript = `# ${'x'.repeat(700)}\nexit 67\n`;
     const commands = commandsOf((await wrap('unattend', { downloadScript })).userData);
     const encoded = laid(commands, `${DIRECTORY}\\download.ps1.base64`);
@@ -339,7 +339,7 @@ describe('the answer file', () => {
   });
 });
 
-describe('the carrier for Talos', () => {
+describe('the user data for Talos', () => {
   test('is the configuration of an extension service, whose file machineadm reads', async () => {
     const config = parse((await wrap('talos')).userData);
     assert.deepEqual([config.kind, config.name], ['ExtensionServiceConfig', 'machineadm']);
@@ -375,7 +375,7 @@ describe('the script', () => {
     return { status, stdout };
   }
 
-  test('lays the document for its owner alone, whatever the umask, and becomes machineadm', async () => {
+  test('writes the document for its owner alone, whatever the umask, and becomes machineadm', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-script-'));
     try {
       const { status, stdout } = await run(directory);
@@ -388,7 +388,7 @@ describe('the script', () => {
     }
   });
 
-  test('with a download becomes the script that gets machineadm', async () => {
+  test('with a download becomes the script that installs machineadm', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-script-'));
     try {
       const { userData } = await wrap('script', { downloadScript: '#!/bin/sh\necho "$@"\nexit 67\n' });
@@ -400,7 +400,7 @@ describe('the script', () => {
     }
   });
 
-  test('runs nothing and lays nothing where a part of it is missing', async () => {
+  test('runs nothing and writes nothing where a part of it is missing', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-script-'));
     try {
       const cut = await run(directory, (text) => text.slice(0, text.indexOf('END\nmv') - 40));

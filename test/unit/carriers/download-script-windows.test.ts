@@ -61,12 +61,12 @@ describe('the rendered download script for Windows', () => {
     assert.ok(size <= 4096, `${size} bytes`);
   });
 
-  test('is what Windows PowerShell reads the same in every code page', () => {
+  test('has only characters that Windows PowerShell reads the same in every code page', () => {
     assert.match(text, /^[\n -~]+$/);
     assert.doesNotMatch(readFileSync(SOURCE, 'utf8'), /@["']$/m, 'a text of several lines would lose its indentation');
   });
 
-  test('closes what it opens, line by line and as a whole', () => {
+  test('has balanced brackets, line by line and as a whole', () => {
     // Outside of quotes, in which the text has neither an escaped quote nor a bracket without its other half.
     const code = text.replace(/'[^'\n]*'|"[^"\n]*"/g, '');
     assert.doesNotMatch(code, /['"]/);
@@ -78,7 +78,7 @@ describe('the rendered download script for Windows', () => {
     assert.deepEqual(open, []);
   });
 
-  test('calls what it defines and what Windows PowerShell 5.1 has, and nothing else', () => {
+  test('calls only its own functions and commands of Windows PowerShell 5.1', () => {
     const functions = [...text.matchAll(/^function ([A-Za-z-]+)/gm)].map(([, name]) => name);
     const cmdlets = new Set([...text.matchAll(/(?<![.\w$-])([A-Z][a-z]+-[A-Z][A-Za-z]+)\b/g)].map(([, name]) => name));
     // Each is in the reference of PowerShell 5.1; Expand-Archive, which knows zip only, is not meant.
@@ -113,7 +113,7 @@ describe('the rendered download script for Windows', () => {
     );
   });
 
-  test('has the exit codes that it says, and those of its twin for the same', () => {
+  test('has the documented exit codes, the same as the script for Linux', () => {
     const source = readFileSync(SOURCE, 'utf8');
     const told = [...source.matchAll(/^# {3}(\d\d) {2}/gm)].map(([, code]) => code);
     const used = new Set(
@@ -124,14 +124,14 @@ describe('the rendered download script for Windows', () => {
     for (const code of told) assert.match(twin, new RegExp(`^# {3}${code} {2}`, 'm'));
   });
 
-  test('is not made of a version, a digest or a deadline that is none', () => {
+  test('is not rendered with an invalid version, digest or deadline', () => {
     refused({ version: "1.4.2'; Restart-Computer; '" }, /the version/);
     refused({ digests: { ...PINNED.digests, gzip: 'AB' } }, /digest of windows-amd64\.gz/);
     refused({ digests: { ...PINNED.digests, program: digest('c').toUpperCase() } }, /digest of windows-amd64 /);
     refused({ deadlineSeconds: 0.5 }, /deadline/);
   });
 
-  test('is not made without a location', () => refused({ locations: [] }, /no location/));
+  test('is not rendered without a location', () => refused({ locations: [] }, /no location/));
 
   for (const url of [
     "https://mirror.example.com/'; Restart-Computer; '",
@@ -143,7 +143,7 @@ describe('the rendered download script for Windows', () => {
     'file://server/share',
     'ftp://mirror.example.com/',
   ]) {
-    test(`is not made of the location ${JSON.stringify(url)}`, () =>
+    test(`is not rendered with the location ${JSON.stringify(url)}`, () =>
       refused({ locations: [{ url }] }, /not a plain http, https or file URL/));
   }
 

@@ -81,7 +81,7 @@ describe('the rendered download script', () => {
     assert.ok(text.includes(`KEYS='${good}@20310102 ${old}@0'\nREVOKED='${old}'\n`));
   });
 
-  test('carries of a certificate authority the certificates only', () => {
+  test('contains only the certificates of a certificate authority file', () => {
     const pem = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----';
     const text = renderDownloadScript({
       ...PINNED,
@@ -92,16 +92,16 @@ describe('the rendered download script', () => {
     assert.ok(text.includes("LOCATIONS='https://mirror.example.com - pinned\n'"));
   });
 
-  test('is not made when nothing would be verified', () => refused({ digests: {} }, /neither a digest nor a key/));
+  test('is not rendered when nothing would be verified', () => refused({ digests: {} }, /neither a digest nor a key/));
 
-  test('is not made without a location', () => refused({ locations: [] }, /no location/));
+  test('is not rendered without a location', () => refused({ locations: [] }, /no location/));
 
-  test('is not made of a version that is none', () => refused({ version: 'v1.4' }, /the version "v1\.4"/));
+  test('is not rendered with an invalid version', () => refused({ version: 'v1.4' }, /the version "v1\.4"/));
 
-  test('is not made of a digest that is none', () =>
+  test('is not rendered with an invalid digest', () =>
     refused({ digests: { amd64: { ...digests.amd64, gzip: 'sha256:1234' } } }, /digest of amd64\.gz/));
 
-  test('is not made of an architecture whose name is none', () =>
+  test('is not rendered with an unknown architecture', () =>
     refused(
       Object.assign({}, { digests: JSON.parse(`{"amd64.gz='; reboot;'": ${JSON.stringify(digests.amd64)}}`) }),
       /architecture/,
@@ -117,7 +117,7 @@ describe('the rendered download script', () => {
     'file:///mnt/%2e%2e/x',
     'mirror.example.com',
   ]) {
-    test(`is not made of the location ${JSON.stringify(url)}`, () =>
+    test(`is not rendered with the location ${JSON.stringify(url)}`, () =>
       refused({ locations: [{ url }] }, /not a plain http, https or file URL/));
   }
 
@@ -133,7 +133,7 @@ describe('the rendered download script', () => {
   test('pins no location without a certificate authority', () =>
     refused({ locations: [{ url: 'https://mirror.example.com', pinned: true }] }, /no certificate authority/));
 
-  test('is not made with a key, a day, a directory or a deadline that is none', () => {
+  test('is not rendered with an invalid key, day, directory or deadline', () => {
     refused({ keys: [{ publicKey: "x'; reboot" }] }, /public key/);
     refused({ keys: [{ publicKey: publicKey(), notAfter: 'soon' }] }, /the day "soon"/);
     refused({ directories: ['/opt/a b'] }, /not a plain path/);

@@ -29,7 +29,7 @@ describe('the limits of providers', () => {
   const limited = profileNames().filter((name) => profileNamed(name).limitBytes !== undefined);
 
   for (const name of limited) {
-    test(`${name} takes what fits, and no more`, async () => {
+    test(`${name} accepts what fits, and no more`, async () => {
       const { limitBytes = 0, counted } = profileNamed(name);
       const user = counted === 'base64' ? Math.floor((limitBytes * 3) / 4) : limitBytes;
       // Noise in base64 that is compressed and in base64 again: 4/3 of itself, and gzip adds up to one per cent.
@@ -46,14 +46,14 @@ describe('the limits of providers', () => {
     });
   }
 
-  test('count base64 as it is counted', () => {
+  test('count base64 at its encoded size', () => {
     assert.equal(countedBytes(profileNamed('capo'), 'ü'.repeat(5)), 16);
     assert.equal(countedBytes(profileNamed('capa'), 'ü'.repeat(5)), 10);
   });
 });
 
 describe('a bootstrap data Secret', () => {
-  test('is one as the kubeadm provider makes it', () => {
+  test('has the form of one by the kubeadm provider', () => {
     const secret = {
       name: 'w1',
       namespace: 'clusters',
@@ -70,7 +70,7 @@ describe('a bootstrap data Secret', () => {
     });
   });
 
-  test('has no namespace and no label that nobody gave', () => {
+  test('has no namespace and no label unless they are given', () => {
     const bare = { name: 'w1', namespace: undefined, cluster: undefined, format: 'ignition', userData: '{}' } as const;
     assert.deepEqual(JSON.parse(renderBootstrapSecret(bare)).metadata, { name: 'w1' });
   });

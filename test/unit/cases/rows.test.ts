@@ -27,7 +27,7 @@ describe('test/cases', () => {
     );
   });
 
-  test('has a page that names cases and tests that are there', () => {
+  test('has a page that names existing cases and tests', () => {
     const cases = [...README.matchAll(/^\| [a-zA-Z -]+ \| ([A-Z]\d*-[\w-]+)/gm)].map(([, name = '']) => name);
     assert.equal(cases.length, 13, 'the thirteen faults');
     for (const name of cases) assert.ok(caseNames().includes(name), name);

@@ -76,7 +76,7 @@ describe('the command line', () => {
       ['with a version that is none', 'render kubeadm --kubeadm-version new -d DOCUMENT', /"new" is not a version/],
     ];
     for (const [what, args, message] of cases) {
-      test(`${what} ends with 2, says how on standard error, and prints no data`, async () => {
+      test(`${what} ends with 2, says how to correct it on stderr, and prints no data`, async () => {
         const { status, stdout, stderr } = await run(args);
         assert.equal(status, 2, stderr);
         assert.equal(stdout, '');
@@ -104,7 +104,7 @@ describe('the command line', () => {
       });
     }
 
-    test('tells an error in full, and to people as well', async () => {
+    test('prints an error in full as data, and as text on stderr', async () => {
       const failed = await run('config show -d /nowhere.yaml -o json');
       const { error } = JSON.parse(failed.stdout);
       assert.equal(error.reason, 'DocumentNotFound');
@@ -150,7 +150,7 @@ describe('the command line', () => {
       writeFileSync(hurting, `${lines.join('\n')}\n`);
     });
 
-    test('is valid: validate lists the warnings, and the fields that only its machine can judge', async () => {
+    test('is valid: validate lists the warnings, and the fields that only the machine can check', async () => {
       const { status, stdout, stderr } = await commandLine('validate', '-d', hurting);
       assert.deepEqual([status, stderr], [0, '']);
       const [warning, ...rest] = stdout.trimEnd().split('\n');
@@ -172,7 +172,7 @@ describe('the command line', () => {
       assert.deepEqual(unresolved, ['host.hostname', 'kubernetes.cluster.controlPlaneEndpoint']);
     });
 
-    test('is rendered with a comment that names what is not known here', async () => {
+    test('is rendered with a comment that names the unknown values', async () => {
       const { status, stdout } = await commandLine('render', 'kubeadm', '-d', hurting);
       assert.equal(status, 0);
       const comments = stdout.split('\n').filter((line) => line.startsWith('#'));
@@ -197,7 +197,7 @@ kubernetes: {version: v1.35.99, role: InitControlPlane, cluster: {imageRepositor
       ),
     );
 
-    test('prints one image a line and nothing else; what it is not sure of is said beside', async () => {
+    test('prints one image a line and nothing else; uncertain images are reported on stderr', async () => {
       const { status, stdout, stderr } = await commandLine('images', 'list', '-d', path());
       assert.equal(status, 0);
       const lines = stdout.trimEnd().split('\n');
@@ -206,7 +206,7 @@ kubernetes: {version: v1.35.99, role: InitControlPlane, cluster: {imageRepositor
       assert.match(stderr, /^not certain: m\.example\/etcd:/m);
     });
 
-    test('tells machines what each is for', async () => {
+    test('prints the purpose of each image as data', async () => {
       const { stdout } = await commandLine('images', 'list', '-d', path(), '-o', 'json');
       const { airGapped, images, unknown } = JSON.parse(stdout);
       assert.deepEqual([airGapped, unknown], [false, []]);
@@ -249,7 +249,7 @@ kubernetes: {version: v1.35.99, role: InitControlPlane, cluster: {imageRepositor
       }
     });
 
-    test('shows nothing of the fields in which people write secrets', async () => {
+    test('masks the fields in which people write secrets', async () => {
       const path = join(directory, 'undeclared.yaml');
       writeFileSync(
         path,
@@ -294,7 +294,7 @@ reporting:
       });
     }
 
-    test('for a kubeadm that is too old says so', async () => {
+    test('reports a kubeadm that is too old', async () => {
       const { status, stderr } = await run('render kubeadm --kubeadm-version v1.19.0 -d DOCUMENT');
       assert.equal(status, 4, stderr);
       assert.match(stderr, /\[KubeadmUnsupported\]/);
@@ -308,7 +308,7 @@ reporting:
     );
   });
 
-  test('explain tells what a field is for; of an unknown one what may have been meant', async () => {
+  test('explain prints the purpose of a field, and suggests a name for an unknown one', async () => {
     const { stdout } = await commandLine('explain', 'host.files.mode');
     assert.match(stdout, /^FIELD: {6}host\.files\.mode <FileMode>$/m);
     assert.match(stdout, /^ {4}mode: "0600"$/m);
@@ -322,7 +322,7 @@ reporting:
     assert.match(unknown.stderr, /no field "fles" below host.*\nDid you mean "files"\?/);
   });
 
-  test('explain shows what the reference shows of a field', async () => {
+  test('explain prints the same about a field as the reference', async () => {
     const sysctl = (await commandLine('explain', 'host.sysctl')).stdout;
     assert.match(sysctl, /^CHANGES:\n {4}`\/etc\/sysctl\.d\/99-zz-machineadm\.conf`, and the parameters/m);
     assert.match(sysctl, /^PLATFORM:\n {4}Linux only \(Windows: these are settings of the Linux kernel\)\n$/m);
@@ -395,7 +395,7 @@ reporting:
     ]);
   });
 
-  test('version tells of itself without reading a document', async () => {
+  test('version prints its result without reading a document', async () => {
     const told = JSON.parse((await commandLine('version', '-o', 'json')).stdout);
     assert.deepEqual(Object.keys(told), ['apiVersion', 'kind', 'version', 'commit', 'node', 'documentVersions']);
     assert.equal(told.node, process.versions.node);

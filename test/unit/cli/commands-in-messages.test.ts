@@ -36,7 +36,7 @@ function mistakeIn(line: string, program: Command): string | undefined {
   return unknown === undefined ? undefined : `${command.name()} has no ${unknown}`;
 }
 
-test('every command line that a message, a remedy or a comment names is one', () => {
+test('every command line in a message, a remedy or a comment is valid', () => {
   const program = createProgram(() => {});
   const found = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: root }).flatMap((file) =>
     commandLinesIn(readFileSync(join(root, file), 'utf8')).map((line) => [file, line] as const),
@@ -50,7 +50,7 @@ test('every command line that a message, a remedy or a comment names is one', ()
   assert.deepEqual(wrong, []);
 });
 
-test('a command line that is none is found', () => {
+test('an invalid command line is found', () => {
   const program = createProgram(() => {});
   for (const line of ['aply -f FILE', 'plan --dif', 'report sent', 'status -x'])
     assert.notEqual(mistakeIn(line, program), undefined, line);

@@ -93,19 +93,19 @@ describe('a word', () => {
     });
   }
 
-  test('is a code of decisions alone', async () => {
+  test('after --accept is completed with the codes of decisions only', async () => {
     const found = (await offered('machineadm convert --accept ')).slice(0, -1);
     const decisions = Object.entries(CODES).flatMap(([code, { severity }]) => (severity === 'decision' ? [code] : []));
     assert.deepEqual(found, decisions);
   });
 
-  test('is the version of the document on the line', async () => {
+  test('is completed with the version of the document on the line', async () => {
     for (const given of [`-f ${DOCUMENT}`, `--filename=${DOCUMENT}`, `-d ${DOCUMENT}`, DOCUMENT]) {
       assert.deepEqual(await offered(`machineadm render kubeadm ${given} --kubeadm-version `), ['v1.35.2', ':none']);
     }
   });
 
-  test('is nothing where the document has mistakes, is not there or comes by standard input', async () => {
+  test('is not completed where the document has mistakes, is missing or comes from stdin', async () => {
     const broken = join(directory, 'broken.yaml');
     writeFileSync(broken, 'kubernetes: [', { mode: 0o600 });
     for (const source of [broken, join(directory, 'absent.yaml'), '-']) {

@@ -63,7 +63,7 @@ describe('machineadm convert', () => {
     );
   });
 
-  test('takes warnings for errors with --strict', async () => {
+  test('treats warnings as errors with --strict', async () => {
     const golden = join(FIXTURES, 'golden/02-worker-registry-mirrors.join-worker.user-data');
     const args = ['-f', golden, '--kubernetes-version', 'v1.35.2'];
     assert.equal((await convert(...args)).status, 0);
@@ -72,7 +72,7 @@ describe('machineadm convert', () => {
     assert.match(stderr, /--strict takes warnings for errors: .*HookContinues/);
   });
 
-  test('tells each decision as a line of JSON', async () => {
+  test('prints each decision as a line of JSON', async () => {
     const { stderr } = await convert('-f', join(FIXTURES, '05-worker-windows.yaml'), '--report', 'json');
     const lines = stderr
       .split('\n')
@@ -88,14 +88,14 @@ describe('machineadm convert', () => {
     ['a code that needs no decision', ['-f', 'x', '--accept', 'HookContinues'], /is not the code of a decision/],
     ['no input', [], /no input given/],
   ] as const) {
-    test(`refuses ${what} as a wrong command line`, async () => {
+    test(`refuses ${what} as a usage error`, async () => {
       const { status, stdout, stderr } = await convert(...args);
       assert.deepEqual([status, stdout], [2, ''], stderr);
       assert.match(stderr, message);
     });
   }
 
-  test('tells an input that cannot be read', async () => {
+  test('reports an input that cannot be read', async () => {
     const { status, stderr } = await convert('-f', join(directory, 'nowhere.yaml'));
     assert.equal(status, 3);
     assert.match(stderr, /does not exist/);

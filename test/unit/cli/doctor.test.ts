@@ -28,7 +28,7 @@ const UNREACHED = finding({ id: 'endpoint', title: 'network', severity: 'undecid
 const printed = (...report: Parameters<typeof doctorReport>): string => formatFindings(doctorReport(...report));
 
 describe('the report of doctor', () => {
-  test('is a tree in the order of its groups; below what is wrong stand its place and its remedy', () => {
+  test('is a tree in the order of its groups; each problem is followed by its place and its remedy', () => {
     assert.deepEqual(printed({ findings: [UNREACHED, OFF, FULL, ON], failed: 1, warnings: 1 }).split('\n'), [
       'machine',
       '├─ ok   swap is off',
@@ -58,7 +58,7 @@ describe('the report of doctor', () => {
     });
   }
 
-  test('is JUnit for a CI system: failures, errors and skipped cases are counted, and nothing drives its reader', () => {
+  test('is JUnit for a CI system: failures, errors and skipped cases are counted, and control characters are escaped', () => {
     const hostile = finding({ id: 'x', severity: 'skipped', text: 'a <b> & "c"\nd\uFFFE' });
     const xml = formatJunit('machineadm doctor', [OFF, FULL, ON, UNREACHED, hostile]);
     assert.deepEqual(xml.split('\n').slice(1), [

@@ -85,7 +85,7 @@ describe('what a command prints', () => {
 });
 
 describe('report test', { skip: process.geteuid?.() === 0 ? false : 'needs root' }, () => {
-  test('tries each sink of the document, and ends with 20 where one does not take it', async () => {
+  test('sends an event to each sink of the document, and ends with 20 if one does not accept it', async () => {
     using directory = new Scratch();
     const sink = (name: string, program: string) => `{type: Exec, name: ${name}, command: [sh, -c, '${program}']}`;
     const write = (...sinks: readonly string[]) =>

@@ -52,7 +52,7 @@ function eachHostile(show: (hostile: string) => string): number {
 }
 
 test(
-  'an error shows what a program printed, and lets it drive no terminal',
+  'an error shows the output of a program without its terminal control characters',
   attack(TERMINALS, 'escape sequences in what an error quotes', () => {
     const errorOf = (hostile: string): MachineadmError =>
       new MachineadmError({
@@ -75,14 +75,14 @@ test(
 );
 
 test(
-  'a notice about what a server or a file says does neither',
+  'a notice about the text of a server or a file has no terminal control characters',
   attack(TERMINALS, 'escape sequences in what a notice quotes', () =>
     eachHostile((hostile) => printed('stderr', () => printNotice(`the mirror said ${hostile}`))),
   ),
 );
 
 test(
-  'nor a failure of a run',
+  'a failure of a run has no terminal control characters',
   attack(TERMINALS, 'escape sequences in the failure of a run', () =>
     eachHostile((hostile) =>
       formatFailure({
@@ -97,7 +97,7 @@ test(
 );
 
 test(
-  'nor what a run waits for, and what it warns of',
+  'the progress and the warnings of a run have no terminal control characters',
   attack(TERMINALS, 'escape sequences in the progress of a run', () => {
     const status = statusAfter();
     const running = statusAfter({ kind: 'planned', steps: ['a'] }, { kind: 'stepStarted', step: 'a' });
@@ -113,7 +113,7 @@ test(
 );
 
 test(
-  'nor what a child of a run prints',
+  'the output of a child of a run has no terminal control characters',
   attack(TERMINALS, 'escape sequences in the output of a child', () => {
     return eachHostile((hostile) =>
       printed('stderr', () => {
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  'nor a verdict about saved logs',
+  'a verdict about saved logs has no terminal control characters',
   attack(TERMINALS, 'escape sequences in a log that is diagnosed', () =>
     eachHostile((hostile) => {
       const log = `failed to create shim task: OCI runtime create failed: runc create failed: ${hostile}\n`;

@@ -49,7 +49,7 @@ describe('a plan for people', () => {
     ]);
   });
 
-  test('shows diffs, commands, ids and places where they are wanted', () => {
+  test('shows diffs, commands, ids and places on request', () => {
     const position = { file: 'a.yaml', line: 3, column: 5 };
     const [first, ...rest] = SEVERAL;
     assert.ok(first !== undefined);
@@ -90,7 +90,7 @@ describe('a plan for people', () => {
     assert.match(text, /^1 in the way\. Nothing was changed\.$/m);
   });
 
-  test('says so where there is nothing to do, and lets no text drive the terminal', () => {
+  test('says so if there is nothing to do, and shows no terminal control characters', () => {
     assert.equal(formatPlan(plan([]), [], VIEW), 'nothing to change');
     const hostile = change('files/a', 'add', {
       summary: 'a\u001b[2Jb',

@@ -54,7 +54,7 @@ describe('the progress of a run', () => {
     progress.close();
   });
 
-  test('is not drawn again while nothing changes', () => {
+  test('is not redrawn while nothing changes', () => {
     const { progress, written } = shown();
     progress.onEvent(STARTED);
     progress.onEvent(STARTED);
@@ -92,7 +92,7 @@ describe('the progress of a run', () => {
     }
   });
 
-  test('has a line for each event where that is asked for, and few rows', () => {
+  test('has a line for each event on request, and few rows', () => {
     const many = shown();
     const few = shown({ withEvents: true });
     const status = statusAfter(

@@ -49,14 +49,14 @@ describe('a command line that is not understood', () => {
     ['validate', undefined, 'machineadm validate'],
   ];
   for (const [line, meant, command] of cases) {
-    test(`${line}: ${meant ?? 'nothing'} is offered, and the help of ${command}`, async () => {
+    test(`${line}: ${meant ?? 'nothing'} is suggested, and the help of ${command}`, async () => {
       const text = await refused(line);
       assert.equal(/\(Did you mean (.*)\?\)/.exec(text)?.[1], meant, text);
       assert.ok(text.endsWith(`\nSee '${command} --help'.\n`), text);
     });
   }
 
-  test('every word that is offered for one of another tool is a command line here', async () => {
+  test('every suggestion for a command of another tool is a valid command line', async () => {
     const { FOREIGN_COMMANDS, FOREIGN_OPTIONS } = await import('../../../src/cli/usage.ts');
     const program = createProgram(() => {});
     const known = new Set(leavesOf(program).flatMap(({ options }) => options.flatMap(({ long }) => long ?? [])));
@@ -112,7 +112,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '--timeout': 'give up after this long',
 };
 
-describe('a flag', () => {
+describe('a flag of machineadm', () => {
   const uses = new Map<string, (readonly [string, Option])[]>();
   const shorts = new Map<string, Set<string>>();
   for (const command of leavesOf(createProgram(() => {}))) {
@@ -125,7 +125,7 @@ describe('a flag', () => {
   }
 
   for (const [flag, found] of uses) {
-    test(`${flag} means one thing in all commands that have it`, () => {
+    test(`${flag} has the same meaning in all commands that have it`, () => {
       const inAll = (what: (option: Option) => unknown): readonly string[] => [
         ...new Set(found.map(([, option]) => JSON.stringify(what(option)))),
       ];

@@ -23,7 +23,7 @@ describe('machineadm wrap', () => {
   const wrap = (...args: readonly string[]) => bench.wrap(...args);
   const wrapped = (...args: readonly string[]) => bench.wrapped(...args);
 
-  test('writes the user data, and tells its size, the limits and what it gives away, but no secret', async () => {
+  test('writes the user data, and prints its size, the limits and a warning about secrets, but no secret', async () => {
     const { status, stdout, stderr } = await wrap('-d', lay('document.yaml', DOCUMENT), '--format', 'cloud-init');
     assert.equal(status, 0);
     assert.match(stdout, /^#cloud-config\n/);
@@ -35,12 +35,12 @@ describe('machineadm wrap', () => {
     assert.doesNotMatch(stderr, /not-for-everybody/);
   });
 
-  test('warns of no secret where references are all there is', async () => {
+  test('has no warning about secrets where references are all there is', async () => {
     const path = lay('references.yaml', DOCUMENT.replace('value: not-for-everybody', 'file: /run/secrets/p'));
     assert.doesNotMatch((await wrap('-d', path, '--format', 'cloud-init')).stderr, /warning/);
   });
 
-  test('writes a file for its owner alone, one that was there included', async () => {
+  test('writes a file for its owner alone, also over an existing one', async () => {
     const path = lay('user-data', 'open to all');
     assert.equal(await wrapped('--format', 'script', '--to', path), '');
     assert.match(readFileSync(path, 'utf8'), /^#!\/bin\/sh\n/);
@@ -57,7 +57,7 @@ describe('machineadm wrap', () => {
     assert.match(stderr, /FileNotWritten/);
   });
 
-  test('writes nothing for a provider that does not take it, and says what to do', async () => {
+  test('writes nothing for a provider that does not support it, and names a remedy', async () => {
     const noise = Array.from({ length: 4000 }, (_, index) => (index * 2654435761) % 2 ** 32).join(' ');
     const path = lay('large.yaml', `${HEADER}host: {files: [{path: /n, content: "${noise}"}]}\n`);
     const { status, stdout, stderr } = await wrap('-d', path, '--format', 'cloud-init', '--profile', 'capa');
@@ -203,7 +203,7 @@ describe('machineadm wrap', () => {
       assert.match(refused.stderr, /release 1\.4\.0 has no machineadm for Windows \[DownloadInvalid\]/);
     });
 
-    test('refuses a manifest that is none', async () => {
+    test('refuses an invalid manifest', async () => {
       const args = ['--format', 'cloud-init', ...MIRROR, '--release-manifest', lay('page.json', '<html>')];
       const { status, stdout, stderr } = await wrap('-d', lay('document.yaml', DOCUMENT), ...args);
       assert.deepEqual([status, stdout], [21, '']);
@@ -223,7 +223,7 @@ describe('machineadm wrap', () => {
       return lay('secret.yaml', stringify(secret));
     };
 
-    test('makes of a data Secret another one, whose user data holds the converted document', async () => {
+    test('replaces a data Secret with one whose user data contains the converted document', async () => {
       const plain = await commandLine('convert', '-f', secretFile());
       const args = ['--wrap', 'cloud-init', '--profile', 'capv', '--secret', 'prod-a-0-machineadm'];
       const { status, stdout, stderr } = await commandLine('convert', '-f', secretFile(), ...args);

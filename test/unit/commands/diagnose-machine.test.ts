@@ -33,7 +33,7 @@ const NODE: MemoryMachine = {
 };
 
 describe('the verdict on a machine', () => {
-  test('after a run that failed is the one that its status holds, for diagnose and for doctor', async () => {
+  test('after a run that failed is that of its status, for diagnose and for doctor', async () => {
     const verdict = await verdictOnMachine(memoryHost(NODE), SELF, FAILED);
     assert.ok(verdict !== undefined);
     const { step: _, ...failure } = FAILURE;
@@ -43,7 +43,7 @@ describe('the verdict on a machine', () => {
     assert.match(check?.text ?? '', /^the last run failed: Swap is on\./);
   });
 
-  test('after a run that failed has the chain of causes that its status holds', async () => {
+  test('after a run that failed has the chain of causes of its status', async () => {
     const causes = ['SwapEnabled', 'KubeletNotHealthy'];
     const failed = statusAfter({
       kind: 'concluded',
@@ -53,7 +53,7 @@ describe('the verdict on a machine', () => {
     assert.deepEqual(failed.failure?.causes, causes);
   });
 
-  test('that an earlier run made a node, and that works no more, is what a run would find now', async () => {
+  test('that an earlier run made a node, and that no longer works, is what a run would report now', async () => {
     const verdict = await verdictOnMachine(memoryHost(NODE), SELF, SUCCEEDED);
     assert.equal(verdict?.outcome, 'failure');
     assert.equal(verdict?.reason, 'KubeletNotHealthy');
@@ -64,7 +64,7 @@ describe('the verdict on a machine', () => {
     assert.match(check?.remedy ?? '', /may succeed later/);
   });
 
-  test('names the cause that the logs prove, as the run does', async () => {
+  test('names the cause in the logs, as the run does', async () => {
     const journal = JSON.stringify({ MESSAGE: 'running with swap on is not supported', SYSLOG_IDENTIFIER: 'kubelet' });
     const host = memoryHost({
       ...NODE,
@@ -92,7 +92,7 @@ describe('the verdict on a machine', () => {
     );
   });
 
-  test('asks of a node what its document asked for, by the journal', async () => {
+  test('checks a node against its document, with the journal', async () => {
     const records = [
       { is: 'instance', version: 1, identity: { machineId: 'm1' } },
       { is: 'run', run: 'r', command: 'provision', agent: 'x', document: 'd', lasting: 'l', bootId: 'b', at: 'now' },
@@ -117,7 +117,7 @@ describe('the verdict on a machine', () => {
     assert.equal((await verdictOnMachine(memoryHost(), SELF, status))?.outcome, 'success');
   });
 
-  test('does not exist where nobody tried anything, nor by a status that was cloned with the disk', async () => {
+  test('does not exist without an earlier run, nor from a status that was cloned with the disk', async () => {
     assert.equal(await verdictOnMachine(memoryHost(), SELF, undefined), undefined);
     assert.equal(await verdictOnMachine(memoryHost(), { ...SELF, machineId: 'other' }, FAILED), undefined);
   });
@@ -161,7 +161,7 @@ describe('doctor on a node', () => {
     ]);
   });
 
-  test('asks nothing of that where the machine is none', async () => {
+  test('is not checked where the machine is no node', async () => {
     assert.deepEqual(await lookAround(looksAtNode(memoryHost(), SELF), 10_000), []);
   });
 });

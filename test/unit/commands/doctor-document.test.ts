@@ -17,7 +17,7 @@ test('a document that only prepares a host needs no container runtime, and no po
   assert.equal((await node.runtime?.())?.[0]?.title, 'container runtime');
 });
 
-test('the endpoint that the example made up is reported as its field, and another is not', async () => {
+test('a placeholder endpoint of the example is reported as its field, and another is not', async () => {
   for (const [role, field] of [
     ['InitControlPlane', 'kubernetes.cluster.controlPlaneEndpoint'],
     ['Worker', 'kubernetes.join.discovery.token.endpoint'],

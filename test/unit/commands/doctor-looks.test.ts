@@ -27,17 +27,17 @@ describe('the verdict on a node, as a finding of doctor', () => {
     ...over,
   });
 
-  test('is none where nobody tried anything', () => {
+  test('is absent without an earlier run', () => {
     assert.deepEqual(nodeChecks(undefined, FAILED), []);
   });
 
-  test('that the node works is passed', () => {
+  test('is passed if the node works', () => {
     assert.deepEqual(nodeChecks(verdict({ outcome: 'success' }), SUCCEEDED), [
       { id: 'node', title: 'node', severity: 'passed', text: 'the last run succeeded, and the node works' },
     ]);
   });
 
-  test('that it failed says whether a run did, and whether the same command may succeed', () => {
+  test('of a failure says whether a run failed, and whether the same command may succeed', () => {
     assert.deepEqual(nodeChecks(verdict({}), FAILED), [
       {
         id: 'node',
@@ -98,7 +98,7 @@ describe('a finding of doctor in the format of its first version', () => {
   });
 });
 
-describe('doctor looks at a machine by what the document makes of it', () => {
+describe('doctor checks a machine', () => {
   const MIB = 1024 * 1024;
   /** Each directory that grows has a file system of its own; the machine is small. */
   const MACHINE: MemoryMachine = {
@@ -205,7 +205,7 @@ describe('doctor looks at a machine by what the document makes of it', () => {
       assert.deepEqual(Object.fromEntries(answers), expected);
     });
 
-  test('and at the ports of a control plane with the one of the document', async () => {
+  test('and the ports of a control plane with the one of the document', async () => {
     const text = async (body?: string) => (await (await looks(body)).ports?.())?.[0]?.text;
     assert.equal(await text(), 'free: 10250');
     assert.equal(await text(WORKER), 'free: 10250');
@@ -213,18 +213,18 @@ describe('doctor looks at a machine by what the document makes of it', () => {
     assert.match((await text('kubernetes: {version: v1.35.2, role: InitControlPlane}\n')) ?? '', /^free: 6443, /);
   });
 
-  test('and at the memory that a control plane needs', async () => {
+  test('and the memory that a control plane needs', async () => {
     const [memory] = await found(await looks(CONTROL_PLANE), 'capacity');
     assert.equal(memory, 'memory failed InsufficientMemory');
   });
 
-  test('and at the name of the machine, where the document has none', async () => {
+  test('and the name of the machine, if the document has none', async () => {
     const text = async (body?: string) => (await (await looks(body)).hostname?.())?.[0]?.text;
     assert.equal(await text(), 'the host name machine-1 does not resolve');
     assert.equal(await text(HOST), 'the host name will be n1');
   });
 
-  test('and says in one finding that all requirements of the document are met', async () => {
+  test('and reports in one finding that all requirements of the document are met', async () => {
     const host = memoryHost();
     const { document } = looksAt(host, facts(), await loaded('host: {sysctl: {}}\n'));
     assert.deepEqual(await document?.(), [

@@ -105,7 +105,7 @@ describe('what a step changes', () => {
 });
 
 describe('a reset', () => {
-  test('takes away the node first, then what we created, the latest first', async () => {
+  test('removes the node first, then what machineadm created, the latest first', async () => {
     const { host, error } = await resetOf(
       {
         files: { '/etc/a': 'a', '/etc/b': 'b', '/etc/hosts': 'changed', '/etc/others': 'of others' },
@@ -135,7 +135,7 @@ describe('a reset', () => {
     assert.equal(host.text('/etc/others'), 'of others');
   });
 
-  test('puts the configuration of containerd back as it was, and lets containerd use it', async () => {
+  test('restores the configuration of containerd, and makes containerd use it', async () => {
     const { host } = await resetOf(
       {
         files: { [CONTAINERD]: 'ours', [ORIGINAL]: { content: 'theirs', mode: 0o600 } },
@@ -149,7 +149,7 @@ describe('a reset', () => {
     assert.ok(host.log.includes('service restart containerd'));
   });
 
-  test('puts a file back of which an earlier version kept a copy beside it', async () => {
+  test('restores a file of which an earlier version kept a copy', async () => {
     const [path, copy] = ['/etc/krb5.conf', '/etc/krb5.conf.machineadm-orig'];
     const files = { [path]: 'ours', [copy]: { content: 'theirs', mode: 0o644 } };
     const { host, plan } = await resetOf({ files }, [wrote(copy), wrote(path, 'present')]);
@@ -157,7 +157,7 @@ describe('a reset', () => {
     assert.deepEqual([host.text(path), host.text(copy)], ['theirs', undefined]);
   });
 
-  test('lets hooks start anew on the next node', async () => {
+  test('makes hooks run again on the next node', async () => {
     const state = '/var/lib/machineadm/hooks/hooks-early';
     const machine = { files: { [state]: '{}' }, programs: { rm: () => ({}) } };
     const { host, plan } = await resetOf(machine, [wrote('/var/lib/machineadm/hooks'), wrote(state, 'present')]);
@@ -165,7 +165,7 @@ describe('a reset', () => {
     assert.deepEqual(host.log, ['run rm -r -f --one-file-system -- /var/lib/machineadm/hooks']);
   });
 
-  test('leaves the files where it is told to', async () => {
+  test('keeps the files on request', async () => {
     const machine = { files: { '/etc/a': 'a' }, programs: { kubeadm: () => ({}) } };
     const { host, plan } = await resetOf(machine, [wrote('/etc/a'), ...BOOTSTRAPPED], true);
     assert.equal(host.text('/etc/a'), 'a');
@@ -194,7 +194,7 @@ describe('a reset', () => {
     assert.equal(host.log[0], 'run k3s-uninstall --all');
   });
 
-  test('unmounts volumes of pods, and stops where one is in use', async () => {
+  test('unmounts volumes of pods, and stops if one is in use', async () => {
     const mountinfo = '1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /var/lib/kubelet/pods/1/volumes/v rw - nfs b rw\n';
     const { host, error } = await resetOf(
       {
@@ -210,7 +210,7 @@ describe('a reset', () => {
 
   const ENTRY = { path: '/etc/kubernetes/pki/ca.key', type: 'file', size: 5 } as const;
 
-  test('keeps what was there before the bootstrap, and says so', async () => {
+  test('keeps files from before the bootstrap, and says so', async () => {
     const files = { [ENTRY.path]: 'first', '/etc/kubernetes/admin.conf': 'x', '/etc/kubernetes/pki/ca.srl': 'new' };
     const { host, plan, error } = await resetOf({ files }, [
       ...BOOTSTRAPPED,
@@ -233,7 +233,7 @@ describe('a reset', () => {
     );
   });
 
-  test('of a node that an older version made keeps what cannot be made again, unless machineadm wrote it', async () => {
+  test('of a node that an older version made keeps what cannot be recreated, unless machineadm wrote it', async () => {
     const older = BOOTSTRAPPED.filter(({ is }) => is !== 'inventory');
     const files = {
       '/etc/kubernetes/pki/ca.crt': 'x',
@@ -274,7 +274,7 @@ describe('a reset', () => {
   });
 });
 
-describe('what steps cannot undo', () => {
+describe('a change that a reset cannot undo', () => {
   const done = (step: string, change: string, note?: unknown): readonly JournalRecord[] => [
     ...(note === undefined ? [] : [{ is: 'note', step, change, note } as const]),
     { is: 'step', step, changes: [change] },
@@ -342,7 +342,7 @@ describe('what steps cannot undo', () => {
 });
 
 describe("kubeadm's manifests", () => {
-  test('are not told as left when one of them was changed: kubeadm reset takes them away', async () => {
+  test('are not reported as left when one of them was changed: kubeadm reset removes them', async () => {
     const manifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
     const machine = { files: { [manifest]: 'changed', '/etc/a': 'changed' }, programs: { kubeadm: () => ({}) } };
     const { plan } = await resetOf(machine, [...BOOTSTRAPPED, wrote(manifest, 'present'), wrote('/etc/a', 'present')]);

@@ -61,7 +61,7 @@ const SITE_NODE = {
 
 const SECRETS = { secrets: { token: { file: '/run/secrets/token' } } };
 
-describe('machineadm on a machine in memory', () => {
+describe('the output of machineadm on a machine in memory', () => {
   test('from the plan to the reset', async () => {
     using story = new Transcript(NAMED);
     story.file('node.yaml', documentOf({ host: HOST }));
@@ -101,7 +101,7 @@ describe('machineadm on a machine in memory', () => {
     compare('plan-to-reset', story);
   });
 
-  test('of a site whose own program makes the node', async () => {
+  test('of a site whose own program creates the node', async () => {
     let isNode = false;
     let answer: 'fails' | 'works' = 'fails';
     using story = new Transcript({
@@ -155,7 +155,7 @@ describe('machineadm on a machine in memory', () => {
     compare('site-node', story);
   });
 
-  test('that a signal interrupts, and that continues', async () => {
+  test('that a signal interrupts, and that resumes', async () => {
     let signals = true;
     using story = new Transcript({
       ...NAMED,
@@ -317,7 +317,7 @@ describe('machineadm on a machine in memory', () => {
     compare('bundle', story);
   });
 
-  test('whose early hooks run at every boot', async () => {
+  test('with early hooks that run at every boot', async () => {
     let isGood = true;
     using story = new Transcript({
       ...NAMED,
@@ -343,7 +343,7 @@ describe('machineadm on a machine in memory', () => {
     compare('boot-hooks', story);
   });
 
-  test('whose node is watched', async () => {
+  test('with a watched node', async () => {
     const reasons: string[] = [];
     await using server = await startServer((_, body) => {
       const { type, data } = JSON.parse(body);
@@ -360,7 +360,7 @@ describe('machineadm on a machine in memory', () => {
     compare('watch', story);
   });
 
-  test('against the contract, as an image in a directory', async () => {
+  test('when it is checked against the contract, as an image in a directory', async () => {
     using story = new Transcript(NAMED);
     const put = (path: string, content: string, mode = 0o644) => {
       mkdirSync(dirname(join(story.directory, path)), { recursive: true });
@@ -382,7 +382,7 @@ describe('machineadm on a machine in memory', () => {
     compare('conformance', story);
   });
 
-  test('that refuses a run, with the reason of each', async () => {
+  test('when a run is refused, with each reason', async () => {
     using story = new Transcript({
       ...NAMED,
       files: { ...NAMED.files, '/data': 'a file\n', '/proc/swaps': 'Filename\n/swapfile file 1 0 -2\n' },

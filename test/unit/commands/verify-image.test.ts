@@ -49,7 +49,7 @@ describe('an image', () => {
     test(`with ${path} is not`, async () => assert.deepEqual(await found({ [path]: '0123456789abcdef' }), [path]));
   }
 
-  test('has what lies in /run only where that is on the disk', async () => {
+  test('includes /run only where that is on the disk', async () => {
     const files = { [SENTINEL]: 'success\n', '/run/machineadm/status.json': '{}' };
     assert.deepEqual(await found(files, 'tmpfs'), []);
     assert.deepEqual(await found(files, 'overlay'), [SENTINEL, '/run/machineadm']);

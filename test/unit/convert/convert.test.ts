@@ -25,7 +25,7 @@ async function converted(spec: object, options: ConvertOptions = {}, beside: rea
   return { conversion, document: document === undefined ? undefined : parse(document.yaml) };
 }
 
-describe('what the provider does wrong today is done right (or told)', () => {
+describe('known mistakes of the provider are corrected or reported', () => {
   test('a content that begins with a blank, or holds control characters, stays what it is', async () => {
     for (const content of [' indented\n', 'a\u0007b\n', '\ttab\n', '---\n', '# c\n']) {
       const { document } = await converted({ files: [{ path: '/a', content }] });
@@ -230,13 +230,13 @@ describe('secrets', () => {
     assert.ok(codesOf(conversion, 'warning').includes('SecretInDocument'));
   });
 
-  test('of other namespaces are not taken', async () => {
+  test('of other namespaces are not used', async () => {
     const other = { ...secret, metadata: { name: 's', namespace: 'other' } };
     const { document } = await converted({ files }, { inlineSecrets: true }, [other]);
     assert.deepEqual(document.secrets, { 's-k': { file: '/run/secrets/s-k' } });
   });
 
-  test('that are no text are content, and a decision', async () => {
+  test('that are not text are content, and a decision', async () => {
     const binary = [{ path: '/a', contentFrom: { secret: { name: 's', key: 'b' } } }];
     const { conversion, document } = await converted({ files: binary }, { inlineSecrets: true }, [secret]);
     assert.deepEqual(codesOf(conversion, 'decision'), ['ClusterUnknown', 'SecretNotText']);
@@ -255,7 +255,7 @@ describe('secrets', () => {
 });
 
 describe('kubeadm before 1.31', () => {
-  test('cannot be told some fields: a decision, and then left out as the provider does', async () => {
+  test('has no field for some settings: a decision, and then the converter omits them as the provider does', async () => {
     const spec = {
       clusterConfiguration: {
         certificateValidityPeriodDays: 180,
@@ -283,7 +283,7 @@ describe('kubeadm before 1.31', () => {
   });
 });
 
-describe('what is in the way is told', () => {
+describe('a problem of the input is reported', () => {
   const unknown = { files: [{ path: '/a', content: 'b', immutable: true }] };
   const cases: readonly (readonly [string, readonly (string | object)[], Code, ConvertOptions?])[] = [
     ['a field that nobody knows', [config(unknown)], 'UnknownField'],
@@ -364,7 +364,7 @@ describe('what is in the way is told', () => {
   }
 });
 
-describe('what differs on the machine, or should be known, is told', () => {
+describe('a difference on the machine, or something the operator should know, is reported', () => {
   const disk = (fields: object) => ({ diskSetup: { partitions: [{ device: '/dev/sdb', layout: true, ...fields }] } });
   const file = (fields: object) => ({ files: [{ path: '/etc/a', content: 'b\n', ...fields }] });
   const tokens = (fields: object) => ({
@@ -416,7 +416,7 @@ describe('what differs on the machine, or should be known, is told', () => {
     });
   }
 
-  test('the taint that Cluster API takes away is added to workers, unless nobody is there to do it', async () => {
+  test('the taint that Cluster API removes is added to workers, unless nothing is there to remove it', async () => {
     const joinConfiguration = {
       discovery: {
         bootstrapToken: {

@@ -219,7 +219,7 @@ describe("templates of Go's text/template with Sprig", () => {
     assert.equal(render('{{ with .e }}a{{ else with .s }}{{ . }}{{ end }}'), 'Hello World');
   });
 
-  test('what multiplies ends at a limit', () => {
+  test('functions that multiply text end at a limit', () => {
     const loops = (depth: number) => `${'{{ range until 100 }}'.repeat(depth)}x${'{{ end }}'.repeat(depth)}`;
     assert.equal(render(loops(2)).length, 10_000);
     assert.throws(() => render(loops(8)), /too long/);

@@ -181,7 +181,7 @@ describe("the provider's Ignition config", () => {
     ],
     ['networkd units', { networkd: { units: [{ name: 'a.network' }] } }, 'ContainerLinuxConfigDropped'],
   ] as const) {
-    test(`${what} is told as ${code}`, async () => {
+    test(`${what} is reported as ${code}`, async () => {
       const { conversion } = await convertIgnition({ ...CONFIG, ...change });
       assert.ok(conversion.decisions.some((one) => one.code === code));
     });
@@ -207,7 +207,7 @@ storage:
 etcd: {version: 3}
 `;
 
-  test('takes its additionalConfig in, and tells what has no place', async () => {
+  test('merges its additionalConfig, and reports what has no place', async () => {
     const spec = {
       ignition: { containerLinuxConfig: { additionalConfig } },
       preKubeadmCommands: [
@@ -278,7 +278,7 @@ etcd: {version: 3}
     ]);
   });
 
-  test('tells where Ignition does something else with the same words', async () => {
+  test('reports where Ignition behaves differently with the same fields', async () => {
     const spec = {
       users: [{ name: 'ada', groups: 'wheel,docker', lockPassword: false }],
       files: [{ path: '/etc/a', content: 'a', append: true, permissions: '0644' }],

@@ -58,7 +58,7 @@ async function roles(objects: readonly object[], options: Parameters<typeof conv
 }
 
 describe('role and version come from the object that creates the machines', () => {
-  test('several in one file: each from its own', async () => {
+  test('several in one file: each from its own owner', async () => {
     const { found } = await roles([
       CLUSTER,
       CONTROL_PLANE_OBJECT,

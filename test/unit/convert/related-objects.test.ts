@@ -39,8 +39,8 @@ const NOTHING: Surroundings = {
   namespace: 'clusters',
 };
 
-describe('what lies beside a configuration', () => {
-  test('is nothing where it is alone, or where there is not even one', () => {
+describe('the objects related to a configuration', () => {
+  test('are none where it is alone, or where there is not even one', () => {
     assert.deepEqual(around(CONFIG, []), NOTHING);
     assert.deepEqual(around(undefined, []), {
       ...NOTHING,
@@ -85,21 +85,21 @@ describe('what lies beside a configuration', () => {
     ],
   ];
   for (const [what, of, machine, isIts] of machines) {
-    test(`${isIts ? 'is' : 'is not'} the Machine ${what}`, () => {
+    test(`${isIts ? 'include' : 'do not include'} the Machine ${what}`, () => {
       const { machine: found } = around(of, [machine]);
       assert.deepEqual(found, { name: isIts ? 'm' : of.name, namespace: 'clusters', uid: undefined, isMachine: true });
     });
   }
 
   for (const kind of ['MachineDeployment', 'MachineSet', 'MachinePool']) {
-    test(`is the version of the ${kind} that makes its machines`, () => {
+    test(`give it the version of the ${kind} that creates its machines`, () => {
       const value = templated({ version: 'v1.33.0', bootstrap: { configRef: { name: 't' } } });
       const found = around(object('KubeadmConfigTemplate', 't'), [object(kind, 'd', value)]);
       assert.deepEqual([found.kubernetesVersion, found.machine.name, found.machine.isMachine], ['v1.33.0', 't', false]);
     });
   }
 
-  test('names the machine only by what is one machine', () => {
+  test('name a machine only for an object of a single machine', () => {
     for (const [kind, isMachine] of [
       ['KubeadmConfig', true],
       ['Secret', true],
@@ -125,7 +125,7 @@ describe('what lies beside a configuration', () => {
     ['what a set owns', object('KubeadmConfig', 'x', ownedBy('MachineSet', 'k')), [], false],
   ];
   for (const [what, of, beside, expected] of owners)
-    test(`says that ${what} ${expected ? 'is' : 'is not'} of a control plane`, () =>
+    test(`say that ${what} ${expected ? 'is' : 'is not'} of a control plane`, () =>
       assert.equal(around(of, beside).ofControlPlane, expected));
 });
 
@@ -179,7 +179,7 @@ describe('the cluster of a configuration', () => {
   for (const [what, of, beside, expected] of table)
     test(what, () => assert.equal(around(of, beside).clusterName, expected));
 
-  test('tells its networks and its domain', () => {
+  test('gives its networks and its domain', () => {
     const clusterNetwork = {
       pods: { cidrBlocks: ['10.0.0.0/16', 5, 'fd00::/48'] },
       services: { cidrBlocks: ['10.1.0.0/16'] },

@@ -24,7 +24,7 @@ const LISTS: readonly (readonly [commands: readonly string[], joined: number])[]
   [['until a', 'do b', 'done', 'c'], 2],
 ];
 
-describe('commands of a list that are only together a command', () => {
+describe('commands of a list that only together form a command', () => {
   for (const [commands, joined] of LISTS) {
     test(`are joined: ${JSON.stringify(commands).slice(0, 70)}`, () => {
       const given = commands.map((command, index) => ({ command, at: { place: String(index) } }));
@@ -38,7 +38,7 @@ describe('commands of a list that are only together a command', () => {
     });
   }
 
-  test('and never end stay as they are: the shell names the mistake', () => {
+  test('and that never end stay as they are: the shell reports the mistake', () => {
     const given = ['a', 'if b', 'c'].map((command, index) => ({ command, at: { place: String(index) } }));
     const result = whole(given as unknown as Parameters<typeof whole>[0], true);
     assert.deepEqual(

@@ -87,7 +87,7 @@ describe('a Windows machine', () => {
     ['0755', '0755'],
     ['0666', '0644'],
   ] as const) {
-    test(`has files with the permissions ${permissions ?? 'that nobody gave'} as ${mode}`, async () => {
+    test(`has files with the permissions ${permissions ?? 'that are absent'} as ${mode}`, async () => {
       const files = [{ path: 'C:\\k\\a.txt', content: 'a\n', owner: 'root:root', permissions }];
       const { conversion, document } = await converted({ files });
       const [file] = document.host.files;
@@ -103,13 +103,13 @@ describe('a Windows machine', () => {
     assert.equal(document.secrets['C-k-join-pw'].value, 'not for everybody\n');
   });
 
-  test('has time servers, and no word of a service of Linux', async () => {
+  test('has time servers, and no setting of a Linux service', async () => {
     const { conversion, document } = await converted({ ntp: { enabled: true, servers: ['time.example'] } });
     assert.deepEqual(document.host.time, { enabled: true, servers: ['time.example'] });
     assert.ok(!codesOf(conversion, 'note').includes('TimeServiceNotInstalled'));
   });
 
-  test('leaves out what a document has no words for, once it is accepted', async () => {
+  test('omits what a document has no field for, once that is accepted', async () => {
     const { conversion, document } = await converted({
       users: [{ name: 'ada' }],
       bootCommands: ['echo a'],

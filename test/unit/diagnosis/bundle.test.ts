@@ -58,7 +58,7 @@ describe('the archive of a bundle', () => {
   });
 });
 
-describe('a text is cleansed of', () => {
+describe('a text in a bundle loses', () => {
   const KEY = '0123456789abcdef'.repeat(4);
   const secrets: readonly (readonly [string, string, string])[] = [
     ['a bootstrap token', '--token abcdef.0123456789abcdef', '0123456789abcdef'],
@@ -78,7 +78,7 @@ describe('a text is cleansed of', () => {
     });
   }
 
-  test('nothing that is needed', () => {
+  test('nothing that a diagnosis needs', () => {
     for (const text of [
       '    - --service-account-key-file=/etc/kubernetes/pki/sa.pub',
       '    - --enable-bootstrap-token-auth=true',
@@ -92,7 +92,7 @@ describe('a text is cleansed of', () => {
   });
 });
 
-test('no secret line passes', () => {
+test('no line with a secret remains in a bundle', () => {
   for (const line of SECRET_LINES) {
     const { text, value } = withSecret(line);
     assert.ok(!cleanse(text).includes(value), text);
@@ -155,8 +155,8 @@ spec:
   });
 });
 
-describe('what is gathered', () => {
-  test('has no key in it, and nothing of a kubeconfig but its public part', async () => {
+describe('the content of a bundle', () => {
+  test('has no key, and only the public part of a kubeconfig', async () => {
     const host = memoryHost({
       files: {
         '/etc/kubernetes/admin.conf':
@@ -238,7 +238,7 @@ describe('what is gathered', () => {
     assert.equal(found.get('files/etc/hosts'), 'a: b\n');
   });
 
-  test('has of a container of the control plane the last two logs, and only their ends', async () => {
+  test('has the last two logs of each container of the control plane, and only their ends', async () => {
     const pod = '/var/log/pods/kube-system_kube-apiserver-n1_x/kube-apiserver';
     const host = memoryHost({
       files: {

@@ -29,7 +29,7 @@ describe('the catalogue decides', () => {
   const ids = (chosen: readonly { readonly id: string }[]) => chosen.map(({ id }) => id).sort();
   const recorded = (words: string) => words.trim().split(/\s+/).sort();
 
-  test('which failures may be over at the next try', () => {
+  test('which failures may be temporary', () => {
     const expected = recorded(`
       preflight-cri-not-ready cri-socket-missing cri-socket-timeout cri-not-running-legacy sandbox-image
       sandbox-image-mismatch preflight-external-etcd-unreachable cfg-deprecated-api cfg-version-offline
@@ -92,7 +92,7 @@ describe('every entry of the catalogue', () => {
   });
 
   for (const entry of CATALOGUE) {
-    test(`${entry.id} matches its example and wins it`, () => {
+    test(`${entry.id} matches its example and takes precedence for it`, () => {
       assert.match(cleanLine(entry.example), entry.pattern);
       const example: ObservedLine = { source: entry.source, origin: entry.source, text: entry.example };
       const started: ObservedLine = {

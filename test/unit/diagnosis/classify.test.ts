@@ -27,7 +27,7 @@ const kubeadm = (text: string): ObservedLine => ({ source: 'kubeadm', origin: 'k
 const kubelet = (text: string): ObservedLine => ({ source: 'kubelet', origin: 'journal of kubelet', text });
 const STARTED = kubeadm('[kubelet-start] Starting the kubelet');
 
-describe('which of several lines names the cause', () => {
+describe('the cause of a failure is', () => {
   test('the cause in the kubelet journal, not the symptom that kubeadm prints last', () => {
     const { best, others } = classify([
       STARTED,
@@ -59,14 +59,14 @@ describe('which of several lines names the cause', () => {
     assert.equal(best?.entry.reason, 'KubeletNotHealthy');
   });
 
-  test('nothing where nothing is known, rather than a guess', () => {
+  test('nothing where no cause is known, rather than a guess', () => {
     assert.equal(
       classify([kubeadm('error execution phase addon/coredns: the moon is in the wrong house')]).best,
       undefined,
     );
   });
 
-  test('not what kubeadm was going to try again', () => {
+  test('not an error that kubeadm was going to retry', () => {
     const { best } = classify([
       kubeadm(
         'I1120 token.go:223] [discovery] Failed to request cluster-info, will try again: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": dial tcp 10.0.0.10:6443: connect: connection refused',
@@ -90,7 +90,7 @@ describe('which of several lines names the cause', () => {
     assert.equal(best?.entry.reason, 'InsufficientCPU');
   });
 
-  test('not what a kubelet that waits for kubeadm says, when kubeadm never came to it', () => {
+  test('not the message of a kubelet that waits for kubeadm, when kubeadm never started it', () => {
     const { best } = classify([
       kubeadm('\t[ERROR NumCPU]: the number of available CPUs 1 is less than the required 2'),
       kubelet(
@@ -110,7 +110,7 @@ describe('which of several lines names the cause', () => {
     assert.equal(best, undefined);
   });
 
-  test('a busy port 10250 is a kubelet only where the service manager says that one runs', () => {
+  test('a kubelet on a busy port 10250 only where the service manager says that one runs', () => {
     const port = kubeadm('\t[ERROR Port-10250]: Port 10250 is in use');
     const unit = (text: string): ObservedLine => ({ source: 'unit', origin: 'service manager', text });
     assert.equal(classify([port]).best?.entry.reason, 'PortInUse');
@@ -123,7 +123,7 @@ describe('which of several lines names the cause', () => {
   });
 });
 
-describe('a line is read without what its carrier put around it', () => {
+describe('a line is read without its prefix from the log format', () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['colours', '\u001b[31merror:\u001b[0m broken', 'error: broken'],
     ['carriage returns', 'error: broken\r', 'error: broken'],

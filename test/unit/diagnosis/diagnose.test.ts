@@ -86,7 +86,7 @@ describe('a failure of kubeadm is explained', () => {
     assert.equal(failure.evidence[0]?.source, 'log of container etcd');
   });
 
-  test('by the line with which a program of Go ends, however long the stacks after it', async () => {
+  test('by the line with which a Go program ends, however long the stacks after it', async () => {
     const line = (text: string) => `2026-11-20T10:00:05.0Z stderr F ${text}\n`;
     const logPath = '/var/log/pods/kube-system_etcd-cp-1_x/etcd/0.log';
     const stacks = Array.from({ length: 200 }, (_, at) => line(`r${at}     0x0`)).join('');
@@ -137,7 +137,7 @@ describe('a failure of kubeadm is explained', () => {
     ]);
   });
 
-  test('without a secret, wherever it stood', async () => {
+  test('without a secret, wherever it was', async () => {
     const secret = new Secret('correct-horse-battery');
     const failure = await diagnose(
       memoryHost(),
@@ -166,8 +166,8 @@ describe('a failure of kubeadm is explained', () => {
   });
 });
 
-describe('an error keeps its reason', () => {
-  test('where it names its cause already; the machine is not even asked', async () => {
+describe('an error keeps its reason if', () => {
+  test('it names its cause already; the machine is not even inspected', async () => {
     const host = memoryHost();
     const error = new MachineadmError({ reason: 'HookFailed', summary: 'early hook 2 failed', remedy: 'Correct it.' });
     const failure = await diagnose(host, error, CONTEXT);
@@ -175,7 +175,7 @@ describe('an error keeps its reason', () => {
     assert.deepEqual(host.queries, []);
   });
 
-  test('where a deadline passed: the cause is told beside it', () => {
+  test('a deadline passed: the cause is reported in addition', () => {
     const error = new MachineadmError({
       reason: 'DeadlinePassed',
       summary: 'the run took too long',
@@ -195,7 +195,7 @@ describe('an error keeps its reason', () => {
 });
 
 describe('the collectors', () => {
-  test('go on when one of them fails, and when containerd is down', async () => {
+  test('continue when one of them fails, and when containerd is down', async () => {
     const host = memoryHost({
       programs: { journalctl: journalctl({ 'containerd.service': ['containerd: failed to load TOML: x'] }) },
       cri: {
@@ -215,7 +215,7 @@ describe('the collectors', () => {
     assert.ok(lines.some((line) => line.text.startsWith('kubelet.service: active')));
   });
 
-  test('ask the journal for what came after the run began, and for a bounded number of lines', async () => {
+  test('read from the journal only entries since the run began, and a bounded number of lines', async () => {
     const host = memoryHost({ programs: { journalctl: journalctl({}) } });
     await collect(host, CONTEXT);
     const kubelet = host.queries.find((query) => query.includes('-u kubelet.service')) ?? '';
@@ -224,7 +224,7 @@ describe('the collectors', () => {
     assert.ok(host.queries.some((query) => query.includes('--after-cursor s=1;i=2')));
   });
 
-  test('ask no container runtime on a worker: it has no static pods', async () => {
+  test('do not call a container runtime on a worker: it has no static pods', async () => {
     let asked = false;
     const exitedContainers = async (): Promise<readonly CriContainer[]> => {
       asked = true;

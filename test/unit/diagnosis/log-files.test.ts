@@ -7,7 +7,7 @@ import { memoryHost } from '../../support/memory-host.ts';
 const NOW = new Date(2026, 10, 20, 19, 30, 0).getTime();
 const SINCE = new Date(2026, 10, 20, 19, 12, 20, 500).getTime();
 
-describe('when a line of a log was written', () => {
+describe('the time of a log line', () => {
   for (const [line, expected] of [
     ['time="2026-11-20T19:12:20.992906623Z" level=info msg="Start"', Date.UTC(2026, 10, 20, 19, 12, 20, 992)],
     ['2026-11-20T19:12:20+01:00 stdout F hello', Date.UTC(2026, 10, 20, 18, 12, 20)],
@@ -17,7 +17,8 @@ describe('when a line of a log was written', () => {
     ['goroutine 1 [running]:', undefined],
     ['Xyz 20 19:12:20 n1', undefined],
   ] as const) {
-    test(line, () => assert.equal(timeOfLine(line, NOW), expected));
+    test(`in ${JSON.stringify(line)} is ${expected === undefined ? 'unknown' : 'known'}`, () =>
+      assert.equal(timeOfLine(line, NOW), expected));
   }
 });
 
@@ -30,7 +31,7 @@ describe('a machine without a journal', () => {
     '',
   ].join('\n');
 
-  test('tells by its log files what happened since the run began, with lines that carry no time', async () => {
+  test('is diagnosed from its log files since the run began, including lines that carry no time', async () => {
     const host = memoryHost({ files: { '/var/log/kubelet.log': log } });
     const lines = await logFileLines(host, 'kubelet', SINCE, NOW);
     assert.deepEqual(
@@ -43,7 +44,7 @@ describe('a machine without a journal', () => {
     );
   });
 
-  test('is diagnosed from them; one with a journal is not', async () => {
+  test('uses them only where there is no journal', async () => {
     const files = { '/var/log/kubelet.log': log };
     const context = { since: { realTimeMs: SINCE }, role: 'Worker', criSocket: 'unix:///x', now: () => NOW } as const;
     const observe = async (host: ReturnType<typeof memoryHost>) =>

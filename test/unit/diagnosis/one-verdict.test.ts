@@ -22,7 +22,7 @@ function errorOf(lines: readonly ObservedLine[], reason: Reason = 'BootstrapperF
 const beside = (lines: readonly ObservedLine[]) => lines.filter(({ source }) => source !== 'kubeadm');
 const shown = ({ evidence }: Verdict | Failure) => evidence.map(({ source, text }) => `${source}: ${text}`);
 
-describe('a run, and whoever reads its status later, give the same verdict', () => {
+describe('a run, and a command that reads its status later, give the same verdict', () => {
   for (const { name, expected, lines } of capturedTranscripts()) {
     if (expected.outcome !== 'failure') continue;
     test(name, () => {
@@ -48,7 +48,7 @@ describe('a run, and whoever reads its status later, give the same verdict', () 
   }
 });
 
-describe('a verdict that was published stands', () => {
+describe('a verdict that was published stays', () => {
   const failure: Failure = {
     reason: 'HookFailed',
     summary: 'early hook 2 failed',
@@ -62,7 +62,7 @@ describe('a verdict that was published stands', () => {
     text: '"command failed" err="failed to run Kubelet: running with swap on is not supported"',
   };
 
-  test('whatever the logs say by now; that is a symptom beside it', () => {
+  test('whatever the logs say by now, which is an additional symptom', () => {
     const later = verdict({ lines: [swap], run: { state: 'concluded', failure } });
     assert.deepEqual(failureOf(later), failure);
     assert.deepEqual(later.symptoms, ['SwapEnabled']);
@@ -103,7 +103,7 @@ test('a reason alone has no chain of causes in the status', () => {
   assert.equal(failureOf(found).causes, undefined);
 });
 
-test('the status of a deadline that passed keeps the cause, and says it before the reason', () => {
+test('the status of a deadline that passed keeps the cause, and shows it before the reason', () => {
   const failure = failureOf(
     verdictOn(errorOf([], 'DeadlinePassed'), [
       { source: 'kubelet', origin: 'journal of kubelet', text: 'running with swap on is not supported' },

@@ -71,7 +71,7 @@ describe('a secret in bytes', () => {
     assert.match(Buffer.from(Buffer.from(inside).toString(), 'base64').toString(), /^the token redactedx+ is here$/);
   });
 
-  test('is not found where it is not', () => {
+  test('is found only where it is', () => {
     for (const bytes of [
       '',
       'abcdef',
@@ -83,13 +83,13 @@ describe('a secret in bytes', () => {
     }
   });
 
-  test('that would be found in every file is not looked for', () => {
+  test('that would match in every file is not searched for', () => {
     assert.equal(isSearchable('short'), false);
     assert.equal(isSearchable(' '.repeat(20)), false);
     assert.equal(isSearchable('longer'), true);
   });
 
-  test('is looked for in time that is linear in the size of a file that resembles base64 throughout', () => {
+  test('is searched for in time that is linear in the size of a file that resembles base64 throughout', () => {
     const spent = (bytes: string): number => {
       const begun = process.cpuUsage();
       assert.deepEqual(searchBytes(Buffer.from(bytes), SECRETS).findings, []);
@@ -131,7 +131,7 @@ describe('the audit', () => {
     },
   };
 
-  test('tells path, tool, mode and which secret, and never a value', async () => {
+  test('reports path, tool, mode and which secret, and never a value', async () => {
     const host = memoryHost(machine);
     const report = await auditResidue(queryOnly(host), [token]);
     assert.deepEqual(
@@ -153,7 +153,7 @@ describe('the audit', () => {
     assert.equal(host.log.length, 0);
   });
 
-  test('scrubs what may go, and says of the rest why it stays', async () => {
+  test('overwrites what may be removed, and says why the rest stays', async () => {
     const host = memoryHost(machine);
     const overwrite = async (path: string, _present: Uint8Array, wanted: Uint8Array) => host.put(path, wanted);
     const report = await auditResidue(host, [token], { overwrite });
@@ -172,7 +172,7 @@ describe('the audit', () => {
     );
   });
 
-  test('says which secrets it could not look for', async () => {
+  test('names the secrets that it could not search for', async () => {
     const values: SecretValue[] = [
       { name: 'secrets.program', source: { kind: 'exec', command: ['x'], timeoutMs: 1 } },
       { name: 'secrets.gone', source: { kind: 'file', path: '/run/gone' } },

@@ -5,7 +5,7 @@ import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 const sourcesOf = (log: string, file?: string): readonly string[] =>
   readSavedLog(log, file).map(({ source }) => source);
 
-describe('what a line of a saved log is', () => {
+describe('the kind of a line in a saved log is recognised', () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['a journal line of the kubelet', 'Nov 20 17:36:09 n1 kubelet[308]: F1120 x', 'kubelet'],
     ['a journal line with microseconds', 'Nov 20 17:36:09.123456 n1 containerd[90]: time="x"', 'containerd'],
@@ -23,7 +23,7 @@ describe('what a line of a saved log is', () => {
   ];
   for (const [what, line, source] of cases) test(what, () => assert.deepEqual(sourcesOf(line), [source]));
 
-  test("kubeadm's voice counts in the section of another", () => {
+  test('an error of kubeadm counts in the section of another program', () => {
     assert.deepEqual(sourcesOf('-- journal: kubelet.service --\n\t[ERROR Swap]: on\nsomething else'), [
       'kubeadm',
       'kubelet',
@@ -36,7 +36,7 @@ describe('what a line of a saved log is', () => {
     assert.deepEqual(sourcesOf('unable to do it', '/var/log/cloud-init-output.log'), ['kubeadm']);
   });
 
-  test('lines keep their numbers, and what journalctl says itself is left out', () => {
+  test('lines keep their numbers, and messages of journalctl itself are omitted', () => {
     const lines = readSavedLog('-- kubeadm --\n\none\n-- No entries --\r\ntwo\r\n');
     assert.deepEqual(
       lines.map(({ line, text }) => [line, text]),

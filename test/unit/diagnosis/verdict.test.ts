@@ -58,26 +58,26 @@ describe('the verdict', () => {
     assert.equal(found.cleanup, 'reset+member');
   });
 
-  test('believes an exit status more than words', () => {
+  test('trusts an exit status more than the output', () => {
     assert.equal(judged([REFUSED], 0).outcome, 'success');
     assert.equal(judged([REFUSED], 0).reason, '');
     assert.equal(judged(['This node has joined the cluster:'], 1).outcome, 'failure');
   });
 
-  test('takes a retry for the cause only where kubeadm was killed while it tried', () => {
+  test('names a retried error as the cause only where kubeadm was killed during the retry', () => {
     const retry = `I1120 token.go:223] [discovery] Failed to request cluster-info, will try again: ${REFUSED.slice(REFUSED.indexOf('Get'))}`;
     assert.equal(judged(['[preflight] Running pre-flight checks', retry]).reason, 'APIEndpointConnectionRefused');
     assert.equal(judged([retry, 'error execution phase preflight: something else']).reason, 'Unknown');
   });
 
-  test('does not take the trouble of a webhook for that of the API server', () => {
+  test('does not mistake a failure of a webhook for one of the API server', () => {
     const { reason } = judged([
       'error execution phase upload-config/kubeadm: Internal error occurred: failed calling webhook "x": Post "https://127.0.0.1:9/": dial tcp 127.0.0.1:9: connect: connection refused',
     ]);
     assert.equal(reason, 'AdmissionWebhookFailed');
   });
 
-  test('does not take a limit of inotify or of a cgroup for a full disk', () => {
+  test('does not mistake a limit of inotify or of a cgroup for a full disk', () => {
     for (const text of [
       'error execution phase kubelet-start: inotify_add_watch /etc/kubernetes: no space left on device',
       'error execution phase kubelet-start: mkdir /sys/fs/cgroup/memory/kubepods: no space left on device',

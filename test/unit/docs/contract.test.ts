@@ -53,13 +53,13 @@ describe('every clause of contract/CONTRACT.md', () => {
     );
   });
 
-  test('would be told where its test is gone', () => {
+  test('is reported where its test is gone', () => {
     assert.equal(isCheck('`contract.test.ts` “no such test”'), false);
     assert.equal(isCheck('`gone.test.ts` “a”'), false);
     assert.equal(isCheck('`machineadm conformance`: IMG-99'), false);
   });
 
-  test('follows the one before it, but for the numbers that the contract names as missing', () => {
+  test('has the number after the one before it, except for the numbers that the contract names as missing', () => {
     const missing: string[] = [];
     for (const prefix of new Set(clauses.map(({ id }) => id.split('-')[0] ?? ''))) {
       const numbers = clauses.filter(({ id }) => id.startsWith(`${prefix}-`)).map(({ id }) => Number(id.slice(-2)));

@@ -61,7 +61,7 @@ describe('the reference of the fields', () => {
     assert.equal(headings.length, entries.size);
   });
 
-  test('has the type, the version, an example and the meaning of absence of each', () => {
+  test('has the type, the version, an example and the meaning of absence for each', () => {
     for (const [path, entry] of entries) {
       assert.match(entry, /\n\n\S.*\n\n\| \| \|\n/, path);
       assert.match(entry, /^\| Type \| `.+\|$/m, path);

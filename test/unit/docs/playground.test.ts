@@ -27,7 +27,7 @@ describe('the playground takes', () => {
     });
   }
 
-  test('a document with mistakes: each at its place, with what to do', async () => {
+  test('a document with mistakes, and shows each at its place, with a remedy', async () => {
     const text =
       'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\nhost:\n  hostnam: b\n';
     const { findings, documents } = await evaluate(text, VERSION, {});
@@ -39,7 +39,7 @@ describe('the playground takes', () => {
     assert.match(findings[0]?.hint ?? '', /hostname/);
   });
 
-  test('a declared configuration: decisions beside the lines they are about', async () => {
+  test('a declared configuration, and shows decisions next to the lines they are about', async () => {
     const file = 'test/fixtures/capi/01-controlplane-kube-vip.yaml';
     const text = readFileSync(join(ROOT, file), 'utf8');
     const { kind, findings, documents } = await evaluate(text, VERSION, {});
@@ -65,14 +65,14 @@ describe('the playground takes', () => {
     );
   });
 
-  test('what its functions refuse, and says why', async () => {
+  test('an input that its functions refuse, and says why', async () => {
     const host = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n';
     assert.match((await kubeadmOutput(host, VERSION)).problems.join(), /no "kubernetes" section/);
     assert.notEqual((await kubeadmOutput(example('Worker'), VERSION, 'new')).problems.length, 0);
     assert.notEqual((await userDataOutput('x: 1', VERSION, 'talos')).problems.length, 0);
   });
 
-  test('any other text: it is not a document, and the converter says so', async () => {
+  test('any other text, and says that it is not a document', async () => {
     for (const text of [
       '',
       'hello',
@@ -94,12 +94,12 @@ describe('the playground takes', () => {
   });
 
   for (const file of globSync('test/fixtures/capi/{*.yaml,golden/*}', { cwd: ROOT })) {
-    test(`${file}, with every finding in a line of it`, () => opens(readFileSync(join(ROOT, file), 'utf8')));
+    test(`${file}, and shows every finding at a line of it`, () => opens(readFileSync(join(ROOT, file), 'utf8')));
   }
 
   const templates = TEMPLATES === undefined ? [] : globSync('**/*.{yaml,yml}', { cwd: TEMPLATES });
   const skip = templates.length === 0 && 'needs MACHINEADM_CAPI_TEMPLATES, a directory of published templates';
-  test('every published template, with every finding in a line of it', { skip }, async () => {
+  test('every published template, and shows every finding at a line of it', { skip }, async () => {
     for (const file of templates) await opens(readFileSync(join(TEMPLATES ?? '', file), 'utf8'));
   });
 

@@ -22,7 +22,7 @@ describe('scripts/windows-smoke.ps1', () => {
     assert.match(SCRIPT, /^[\n\x20-\x7e]+$/);
   });
 
-  test('closes what it opens', () => {
+  test('has balanced brackets', () => {
     // Strings and comments hold braces of their own.
     const code = SCRIPT.replace(/<#[\s\S]*?#>/g, '')
       .replace(/'(?:[^'\n]|'')*'/g, "''")
@@ -34,7 +34,7 @@ describe('scripts/windows-smoke.ps1', () => {
     }
   });
 
-  test('changes the machine only when it is told to', () => {
+  test('changes the machine only with the option for it', () => {
     for (const changing of ['Set-Date', 'JoinDomainOrWorkgroup', 'CreateEventSource', '& $Agent provision']) {
       const at = SCRIPT.indexOf(changing);
       assert.ok(at > 0, changing);

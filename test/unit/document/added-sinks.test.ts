@@ -15,7 +15,7 @@ async function sinksOf(body: string, ...sinks: readonly string[]) {
 }
 
 describe('sinks of the command line', () => {
-  test('come behind those of the document', async () => {
+  test('are added after those of the document', async () => {
     const { kinds } = await sinksOf(
       'reporting: {sinks: [{type: Console}]}\n',
       '{type: Exec, command: [a]}',
@@ -24,17 +24,17 @@ describe('sinks of the command line', () => {
     assert.deepEqual(kinds, ['Console', 'Exec', 'SystemdNotify']);
   });
 
-  test('leave the journal to a document that names no sink, and none to one that wants none', async () => {
+  test('leave the journal to a document that names no sink, but not to one that disables it', async () => {
     assert.deepEqual((await sinksOf('', '{type: Exec, command: [a]}')).kinds, ['Journal', 'Exec']);
     assert.deepEqual((await sinksOf('reporting: {sinks: []}\n', 'Journal')).kinds, ['Journal']);
   });
 
-  test('count to what the document is: its digest says so', async () => {
+  test('are part of the document for its digest', async () => {
     const [without, withOne] = [await sinksOf(''), await sinksOf('', 'SystemdNotify')];
     assert.notEqual(without.document?.digest, withOne.document?.digest);
   });
 
-  test('are judged like those of the document, by the name of the option', async () => {
+  test('are validated like those of the document, by the name of the option', async () => {
     for (const [given, expected] of [
       ['{type: Exec}', /^--sink:1:1 {2}reporting\.sinks\[1\]: "command" is missing/],
       ['Carrier', /--sink:1:1 {2}reporting\.sinks\[1\]\.type/],
@@ -45,7 +45,7 @@ describe('sinks of the command line', () => {
     }
   });
 
-  test('may refer to a secret of the document, and hold none', async () => {
+  test('may refer to a secret of the document, and contain none', async () => {
     const body = 'secrets: {token: {value: the-value-of-the-token}}\n';
     const sink = (value: string) => `{type: Exec, command: [a], environment: {T: ${value}}}`;
     const referring = await sinksOf(body, sink('{secret: token}'));

@@ -39,7 +39,7 @@ describe('the authorizers of an API server', () => {
   for (const [what, section, found] of FORMS)
     test(`as ${what}: ${found[0]?.[1] ?? 'fit'}`, () => assert.deepEqual(of(section), found));
 
-  test('that are structured need Kubernetes 1.30, and nothing else is said before', () => {
+  test('that are structured need Kubernetes 1.30, and nothing else is reported before', () => {
     assert.deepEqual(of({ structured: [NODE] }, 29), [
       ['authorization.structured', 'needs Kubernetes 1.30', RAISE, 'UnsupportedVersion'],
     ]);

@@ -18,7 +18,7 @@ const encryption = (providers: string, more = '') => `encryptionAtRest: {provide
 const structured = (authorizers: string) => `authorization: {structured: [${authorizers}]}`;
 const NODE_AND_RBAC = '{type: Node, name: node}, {type: RBAC, name: rbac}';
 
-describe("the API server's files: what it would refuse is refused before anything is done", () => {
+describe("the API server's files: an invalid one is refused before any change", () => {
   const cases: readonly (readonly [what: string, body: string, problem: RegExp])[] = [
     ['a level that does not exist', init(audit('{level: Everything}')), /audit\.policy\.rules\[0\]\.level/],
     ['a rule without a level', init(audit('{users: [a]}')), /audit\.policy\.rules\[0\]\.level: expected one of None/],

@@ -47,7 +47,7 @@ describe('the cgroup driver', () => {
     }
   });
 
-  test('that is said twice is no contradiction', async () => {
+  test('that is given twice with the same value is no conflict', async () => {
     assert.deepEqual(await problemsOf(both({}, { config: { cgroupDriver: 'systemd' } })), []);
   });
 });
@@ -98,7 +98,7 @@ describe('containerRuntime.containerd', () => {
     assert.equal(katacomb.runtimes.at(-1)?.type, 'io.containerd.runc.v2');
   });
 
-  test('what a runtime says wins over what its name means, and runc can be said, too', async () => {
+  test('the settings of a runtime override those that its name implies, and runc can be configured, too', async () => {
     const runtimes = {
       runc: { root: '/run/mine' },
       'kata-fc': { type: 'io.containerd.kata.v2', podAnnotations: [], privilegedWithoutHostDevices: false },
@@ -112,7 +112,7 @@ describe('containerRuntime.containerd', () => {
     ]);
   });
 
-  test('contradictions are told at their place', async () => {
+  test('conflicts are reported at their place', async () => {
     assert.match(await problem({ root: '/a', state: '/a/' }), /^state: .*different/);
     assert.match(await problem({ defaultRuntime: 'nvida', runtimes: { nvidia: {} } }), /^defaultRuntime: .*"nvidia"/);
     assert.match(
@@ -184,7 +184,7 @@ describe('containerRuntime.containerd.registries', () => {
     assert.ok(names.some((name) => name.endsWith('mirrors[0] header X-Site')));
   });
 
-  test('a mirror pulls and resolves unless it says otherwise; a CA may be a file of the machine', async () => {
+  test('a mirror pulls and resolves unless the document says otherwise; a CA may be a file of the machine', async () => {
     const { registries } = await model({
       registries: [{ host: 'r.example:5000', mirrors: [{ url: 'https://m.example', ca: { file: '/etc/ca.pem' } }] }],
     });
@@ -194,7 +194,7 @@ describe('containerRuntime.containerd.registries', () => {
     assert.equal(registries[0]?.fallback, true);
   });
 
-  test('what containerd would ignore or misunderstand is told at its place', async () => {
+  test('settings that containerd would ignore or misunderstand are reported at their place', async () => {
     const mirror = { url: 'https://m.example' };
     const cases: readonly (readonly [entry: object, expected: RegExp])[] = [
       [{ host: 'https://docker.io', mirrors: [mirror] }, /host: not a registry as image names begin/],
@@ -244,13 +244,13 @@ describe('containerRuntime.containerd.registries', () => {
     assert.match(await problem({ registries: [unknown] }), /credentials\.password\.secret: no secret of this name/);
   });
 
-  test('a problem never shows what is a secret', async () => {
+  test('a problem never shows a secret', async () => {
     const key = 'not-a-key-but-secret-all-the-same';
     const entry = { host: 'a.example', clientCertificate: { certificate: PEM, key } };
     assert.doesNotMatch((await problemsOf(registry(entry))).join('\n'), new RegExp(key));
   });
 
-  test('warnings: a mirror that is asked through the proxy', async () => {
+  test('a mirror that is reached through the proxy is a warning', async () => {
     const proxied = (no: string) => registry({ host: 'docker.io', mirrors: [{ url: 'https://m.example' }] }) + no;
     const proxy = (no: readonly string[]) => `host: {proxy: {http: "http://p:3128", no: ${JSON.stringify(no)}}}\n`;
     assert.match(
@@ -262,7 +262,7 @@ describe('containerRuntime.containerd.registries', () => {
     }
   });
 
-  test('variables stand in hosts and URLs', async () => {
+  test('variables are allowed in hosts and URLs', async () => {
     const { model: document } = await loaded(
       `variables: {site: {value: north}}\n${registry({ host: 'docker.io', mirrors: [{ url: 'https://${site}.example' }] })}`,
     );

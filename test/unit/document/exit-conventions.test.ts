@@ -11,26 +11,26 @@ describe('the exit code of a run', () => {
     ['cloudbase-init', 1001],
     ['unattend', 2],
   ] as const) {
-    test(`that reboots and goes on is ${code} for ${convention}`, () => {
+    test(`that reboots and resumes is ${code} for ${convention}`, () => {
       assert.equal(conventionalExitCode(convention, 16, true), code);
     });
   }
 
-  test('that waits for a reboot by somebody else is no wish for one', () => {
+  test('that waits for a reboot by the operator does not request one', () => {
     assert.deepEqual(
       Object.keys(EXIT_CONVENTIONS).map((name) => conventionalExitCode(name as 'unattend', 16, false)),
       [16, 16, 16],
     );
   });
 
-  test('is our own for whoever reads ours', () => {
+  test('is the one of machineadm for other callers', () => {
     assert.deepEqual(
       codes.map((code) => conventionalExitCode('machineadm', code, false)),
       codes,
     );
   });
 
-  test('is never one that Windows Setup takes for the wish for a reboot', () => {
+  test('is never one that Windows Setup takes for a reboot request', () => {
     for (const code of codes) assert.ok(![1, 2].includes(conventionalExitCode('unattend', code, false)), `${code}`);
     assert.equal(conventionalExitCode('unattend', 0, false), 0);
     assert.equal(conventionalExitCode('unattend', 11, false), 11);

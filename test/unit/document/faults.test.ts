@@ -56,13 +56,13 @@ describe('docs/faults.md', () => {
 });
 
 /** What `test/e2e/faults-*.test.ts` recorded on lab machines: no machine is needed to hold it to what is asked of it. */
-describe('the faults that were provoked on lab machines', () => {
+describe('the faults that were injected on lab machines', () => {
   const results = recordedResults();
   const faults = SABOTAGES.filter(({ expected }) => expected !== 'success');
   const idsOf = (naming: ReturnType<typeof namingOf>): readonly string[] =>
     SABOTAGES.filter((sabotage) => namingOf(sabotage, results.get(sabotage.id)) === naming).map(({ id }) => id);
 
-  test('are at least sixty, each with a name of its own, and all were driven', () => {
+  test('are at least sixty, each with a name of its own, and all were run', () => {
     assert.ok(faults.length >= 60, `${faults.length}`);
     assert.equal(new Set(SABOTAGES.map(({ id }) => id)).size, SABOTAGES.length);
     assert.deepEqual(idsOf('not driven'), []);
@@ -72,7 +72,7 @@ describe('the faults that were provoked on lab machines', () => {
     );
   });
 
-  test('are named by their true cause, 95 of 100 at least, and never by a wrong one', () => {
+  test('are named by their true cause in at least 95 of 100 cases, and never by a wrong one', () => {
     assert.deepEqual(idsOf('wrong'), []);
     assert.deepEqual(idsOf('false success'), []);
     assert.ok(idsOf('named').length >= 0.95 * faults.length, `${idsOf('named').length} of ${faults.length}`);
@@ -95,7 +95,7 @@ describe('the faults that were provoked on lab machines', () => {
     assert.ok(faults.filter(({ fixture }) => fixture === undefined).length >= 20);
   });
 
-  test('stand in the table as they were recorded', () => {
+  test('are in the table as they were recorded', () => {
     assert.equal(generatedPart(PAGE), tableOf(SABOTAGES, results));
   });
 });

@@ -161,7 +161,7 @@ describe('hardening', () => {
     });
   }
 
-  test('an exception makes a contradiction right', async () => {
+  test('an exception resolves a conflict', async () => {
     const args = '  controlPlane: {apiServer: {args: [{name: profiling, value: "true"}]}}';
     const { problems, model } = await judged(
       node(args, '{profiles: [cis-level-1], exceptions: [{id: cis-1.2.15, reason: we profile}]}'),
@@ -171,7 +171,7 @@ describe('hardening', () => {
     assert.deepEqual(values, [{ name: 'profiling', value: 'true' }]);
   });
 
-  test('what the document says itself stays, where it satisfies the control', async () => {
+  test('a setting of the document stays if it satisfies the control', async () => {
     const { problems, model } = await judged(
       node(
         '  controlPlane: {apiServer: {audit: {policy: {rules: [{level: Request}]}, log: {maxAge: 2160h, maxBackups: 20, maxSize: 200Mi}}}}\n  node: {kubelet: {config: {podPidsLimit: 100}}}',
@@ -202,7 +202,7 @@ describe('hardening', () => {
     );
   });
 
-  test('lists of admission plugins are united', async () => {
+  test('lists of admission plugins are merged', async () => {
     const { model } = await judged(
       node(
         '  controlPlane: {apiServer: {admission: {enable: [PodNodeSelector]}}}',
@@ -229,14 +229,14 @@ describe('hardening', () => {
     assert.match(new TextDecoder().decode(denial.content.bytes), /^install cramfs \/bin\/false\nblacklist cramfs$/m);
   });
 
-  test('anonymous-auth=false comes with probes that need nobody', async () => {
+  test('anonymous-auth=false adds probes that need no anonymous access', async () => {
     const { model } = await judged(node('', '{profiles: [cis-level-1], include: [cis-1.2.1]}'));
     const [patch] = model?.kubernetes?.kubeadm.patches ?? [];
     assert.equal(patch?.target, 'kube-apiserver');
     assert.match(JSON.stringify(patch?.patch), /"livenessProbe":\{"httpGet":null,"tcpSocket":\{"port":6443\}\}/);
   });
 
-  test('without the section nothing is different', async () => {
+  test('without the section nothing changes', async () => {
     const { model } = await judged('kubernetes: {version: v1.33.2, role: InitControlPlane}');
     assert.equal(model?.hardening, undefined);
     assert.deepEqual(model?.kubernetes?.controlPlane.apiServer.args, []);

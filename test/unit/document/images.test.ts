@@ -6,7 +6,7 @@ const DIGEST = 'a'.repeat(64);
 const archives = (...entries: readonly string[]) => `images: {archives: [${entries.join(', ')}]}\n`;
 
 describe('image archives in a document', () => {
-  test('lie on the machine, or come from a URL with a digest', async () => {
+  test('are on the machine, or come from a URL with a digest', async () => {
     const { model } = await loaded(
       `secrets: {token: {value: t0ken}}\n${archives(
         '{path: /opt/a.tar}',
@@ -41,13 +41,13 @@ describe('image archives in a document', () => {
     });
   }
 
-  test('are named once', async () => {
+  test('are named at most once', async () => {
     assert.deepEqual(await problemsOf(archives('{path: /a.tar}', '{path: /b.tar}', '{path: /a.tar}')), [
       'doc.yaml:4:53  images.archives[2]: the same archive as images.archives[0] (doc.yaml:4:21) (hint: keep one of them)',
     ]);
   });
 
-  test('one file from two servers is one archive', async () => {
+  test('from two servers with the same digest are one archive', async () => {
     const from = (host: string) => `{url: "https://${host}/a.tar", sha256: ${DIGEST}}`;
     assert.match(
       (await problemsOf(archives(from('a'), from('b')))).join(),
@@ -55,7 +55,7 @@ describe('image archives in a document', () => {
     );
   });
 
-  test('a URL may hold a variable', async () => {
+  test('may have a variable in their URL', async () => {
     const url = `{url: "https://\${mirror}/a.tar", sha256: ${DIGEST}}`;
     const { model } = await loaded(`variables: {mirror: {value: files.example}}\n${archives(url)}`);
     assert.equal(

@@ -40,12 +40,12 @@ describe('a document in JSON', () => {
     '{"a":.5}',
     '{',
   ]) {
-    test(`${JSON.stringify(text)} is left to the YAML parser`, () => {
+    test(`${JSON.stringify(text)} is parsed by the YAML parser`, () => {
       assert.equal(parseJsonTree('d', text), undefined);
     });
   }
 
-  test('nested without end is not followed', () => {
+  test('with unlimited nesting is not parsed', () => {
     assert.equal(parseJsonTree('d', `{"a":${'['.repeat(100_000)}`), undefined);
   });
 });

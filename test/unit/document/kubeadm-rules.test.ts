@@ -399,7 +399,7 @@ describe('control characters', () => {
   ]);
 });
 
-describe('what is warned of', () => {
+describe('a warning is given', () => {
   const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
   const warningsOf = async (body: string): Promise<string[]> => {
     const result = await load(HEADER + body);
@@ -449,13 +449,13 @@ describe('what is warned of', () => {
     ],
   ];
   for (const [what, body, expected] of cases) {
-    test(`${expected.length === 0 ? 'nothing for' : 'warned of'} ${what}`, async () => {
+    test(`${expected.length === 0 ? 'not for' : 'for'} ${what}`, async () => {
       assert.deepEqual(await warningsOf(body), expected);
     });
   }
 });
 
-describe('fields that came later', () => {
+describe('fields that later versions added', () => {
   const external =
     '{endpoints: ["https://a:2379"], httpEndpoints: ["https://a:2378"], caFile: /a, certFile: /b, keyFile: /c}';
   const etcd = (version: string) => init(`controlPlane: {etcd: {external: ${external}}}`, version);
@@ -490,7 +490,7 @@ describe('fields that came later', () => {
   ]);
 });
 
-test('each refusal says where', async () => {
+test('each refusal names its place', async () => {
   const body = `kubernetes:
   version: v1.35.2
   role: InitControlPlane
@@ -511,7 +511,7 @@ test('each refusal says where', async () => {
   );
 });
 
-test('programs can tell a value that is wrong from one of another version', async () => {
+test('programs can distinguish an invalid value from one of another version', async () => {
   const codes = async (body: string) => {
     const result = await load(
       `apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n${body}`,

@@ -15,7 +15,7 @@ async function kubernetesOf(body: string): Promise<KubernetesModel> {
   return kubernetes;
 }
 
-describe('what is refused about the bootstrapper', () => {
+describe('a mistake in the bootstrapper is refused', () => {
   const cases: readonly (readonly [string, string, RegExp])[] = [
     [
       'a moment at which a bootstrap token expires: kubeadm takes a time to live only',
@@ -129,7 +129,7 @@ describe('the failure patterns of a program', () => {
     return init(`bootstrapper: {exec: {command: k3s, failurePatterns: [${entries.join(', ')}]}}`);
   };
 
-  test('may use what RE2 has: groups, names, flags, classes, repetition', async () => {
+  test('may use RE2 syntax: groups, names, flags, classes, repetition', async () => {
     const { exec } = await kubernetesOf(
       patternsIn(
         '(?i)refused',
@@ -169,7 +169,7 @@ describe('the failure patterns of a program', () => {
   }
 });
 
-describe('what becomes of it', () => {
+describe('the kubernetes section in the model', () => {
   test('a kubelet and a kube-proxy configuration say the same as their fields', async () => {
     const { node, addons } = await kubernetesOf(
       init(
@@ -208,7 +208,7 @@ describe('what becomes of it', () => {
     assert.equal(join.discovery.endpoint, 'api.example:443');
   });
 
-  test('a program of one’s own may have versions, tokens and certificates that kubeadm does not know', async () => {
+  test('a custom program may have versions, tokens and certificates that kubeadm does not know', async () => {
     const { exec, version } = await kubernetesOf(
       'kubernetes: {version: v1.30.4+k3s1, role: JoinControlPlane, join: {discovery: {token: {token: K10abc::server:xyz, endpoint: "10.0.0.1:6443"}}}, bootstrapper: {exec: {command: k3s-install, successTest: {command: [k3s, kubectl, get, nodes]}}}}',
     );
@@ -217,12 +217,12 @@ describe('what becomes of it', () => {
     assert.equal(exec?.timeoutMs, 1_200_000);
   });
 
-  test('without a success test the kubelet proves it', async () => {
+  test('without a success test the kubelet proves the node', async () => {
     const { exec } = await kubernetesOf(init('bootstrapper: {exec: {command: k3s-install}}'));
     assert.equal(exec?.proof, 'KubeletHealthy');
   });
 
-  test('how often to try, and what counts as success, do not make it another node', async () => {
+  test('retries and success tests do not make it another node', async () => {
     const digest = async (more: string) => (await loaded(init(more))).lastingDigest;
     assert.equal(
       await digest('bootstrapper: {kubeadm: {verbosity: 2}}'),

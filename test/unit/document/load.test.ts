@@ -65,7 +65,7 @@ describe('a document with many mistakes', () => {
   });
 });
 
-describe('what is not a document', () => {
+describe('input that is not a document', () => {
   const cases: readonly (readonly [string, string, RegExp])[] = [
     ['nothing', '', /^doc\.yaml:1:1 {2}the document is empty \(hint: .*example/],
     ['only comments', '# hello\n', /the document is empty/],
@@ -100,7 +100,7 @@ describe('what is not a document', () => {
     await assert.rejects(loadDocument(sources, { agentVersion: '0.1.0' }), { reason: 'DocumentInvalid' });
   });
 
-  test('an alias inside of what it names is refused, with its place', async () => {
+  test('an alias within the node that it names is refused, with its place', async () => {
     for (const [text, path] of [
       ['a: &x [1, *x]\n', 'doc.yaml:1:11  '],
       ['a: &x {b: *x}\n', 'doc.yaml:1:11  '],
@@ -112,7 +112,7 @@ describe('what is not a document', () => {
     }
   });
 
-  test('what is nested too deeply is refused, in words of its own, whatever the depth', async () => {
+  test('a text that is nested too deeply is refused with a message of its own, whatever the depth', async () => {
     for (const depth of [300, 20_000]) {
       for (const text of [
         `a: ${'['.repeat(depth)}${']'.repeat(depth)}`,
@@ -181,7 +181,7 @@ describe('a document for a newer agent', () => {
   });
 });
 
-describe('the form a document comes in', () => {
+describe('the format of a document', () => {
   const text = exampleDocument('Worker');
   const bytes = new TextEncoder().encode(text);
   const base64 = Buffer.from(bytes).toString('base64');
@@ -264,7 +264,7 @@ describe('the digest', () => {
     assert.notEqual(a.digest, c.digest);
   });
 
-  test('of what lasts ignores tokens, waits and deadlines', async () => {
+  test('of the immutable fields ignores tokens, timeouts and deadlines', async () => {
     const worker = (token: string, timeout: string, domain: string) =>
       loaded(
         `kubernetes: {version: v1.35.2, role: Worker, node: {name: ${domain}}, ready: {timeout: ${timeout}}, join: {discovery: {token: {token: ${token}, endpoint: "a:1", unsafeSkipCAVerification: true}}}}\n`,

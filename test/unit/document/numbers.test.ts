@@ -63,7 +63,7 @@ describe('a number for the kernel', () => {
 
 describe('a number in a field of its own', () => {
   const groups = (gid: string) => problemsOf(`host: {groups: [{name: g, gid: ${gid}}]}\n`);
-  test('is taken in every form that says the same', async () => {
+  test('is accepted in every equivalent form', async () => {
     for (const gid of ['1000', '0x3e8', '1e3', '1000.0', '+1000']) assert.deepEqual(await groups(gid), [], gid);
   });
 
@@ -105,7 +105,7 @@ describe('a number for another program', () => {
   });
 });
 
-describe('numbers in the words of other programs', () => {
+describe('numbers in the format of other programs', () => {
   for (const path of [
     ['host', 'sysctl', 'vm.max_map_count'],
     ['containerRuntime', 'containerd', 'settings', 'x', 0],

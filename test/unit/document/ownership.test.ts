@@ -115,7 +115,7 @@ describe('a file of the document on a path that another part of it manages', () 
     assert.equal(canonicalPath('/'), '/');
   });
 
-  test('is told together with other mistakes of the document', async () => {
+  test('is reported together with other mistakes of the document', async () => {
     const problems = await problemsOf(
       `host:\n  hostname: n\n  swap: Off\n  files: [{path: /etc/hostname, content: x}]\n`,
     );

@@ -49,7 +49,7 @@ describe('a problem of a document', () => {
     }
   });
 
-  test('says where a text stops being UTF-8, and how far compressed data can be read', async () => {
+  test('says where a text is no longer UTF-8, and how far compressed data can be read', async () => {
     const read = (bytes: Uint8Array) => loadDocument([{ name: 'd', bytes }], { agentVersion: '0.1.0' });
     const broken = Buffer.concat([Buffer.from('a: é\nb: '), Buffer.from([0xff]), Buffer.from(' c\n')]);
     await assert.rejects(read(broken), {

@@ -18,20 +18,20 @@ const PRINTED: readonly (readonly [string, readonly [number, number, number], st
   ['v1.36', [1, 36, 0], 'v1.36'],
 ];
 
-describe('versions as programs print them', () => {
+describe('the version in the output of a program', () => {
   for (const [text, [major, minor, patch], word] of PRINTED) {
-    test(text.trim(), () => {
+    test(`is found in ${text.trim()}`, () => {
       assert.deepEqual(parseVersion(text), { major, minor, patch, text: word });
     });
   }
 
-  test('text without a version has none', () => {
+  test('is unknown if the text has none', () => {
     for (const text of ['', 'devel', 'containerd github.com/containerd/containerd/v2', 'x1.2.3', '12']) {
       assert.equal(parseVersion(text), undefined, text);
     }
   });
 
-  test('order is by number, not by letter, and ignores what follows the numbers', () => {
+  test('is ordered by number, not by letter, and without what follows the numbers', () => {
     const at = (text: string) => parseVersion(text) ?? assert.fail(text);
     assert.ok(compareVersions(at('1.9.9'), at('1.10.0')) < 0);
     assert.ok(compareVersions(at('2.0.0'), at('1.99.99')) > 0);

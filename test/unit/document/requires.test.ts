@@ -32,7 +32,7 @@ describe('a condition on the version', () => {
       assert.equal(satisfies(version, condition), satisfied));
   }
 
-  test('has the order of section 11 of Semantic Versioning', () => {
+  test('orders versions as section 11 of Semantic Versioning', () => {
     const ordered = ['alpha', 'alpha.1', 'alpha.beta', 'beta', 'beta.2', 'beta.11', 'rc.1'].map(
       (pre) => `1.0.0-${pre}`,
     );

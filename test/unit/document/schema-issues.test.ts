@@ -21,7 +21,7 @@ const FOLDER = z.strictObject({ kind: z.literal('folder'), path: z.string() });
 const STORE = z.union([DISK, FOLDER]);
 const SOURCE = z.union([z.strictObject({ file: z.string() }), z.strictObject({ env: z.string() })]);
 
-describe('what a schema says of a value', () => {
+describe('a problem of a value in the schema', () => {
   const table: readonly (readonly [string, z.ZodType, unknown, readonly string[]])[] = [
     ['nothing, where it is right', z.strictObject({ a: z.boolean() }), { a: true }, []],
     // Types.
@@ -233,7 +233,7 @@ describe('what a schema says of a value', () => {
   for (const [what, schema, value, expected] of table)
     test(what, () => assert.deepEqual(told(schema, value), expected));
 
-  test('stands below the place of the part', () => {
+  test('is placed below the path of the part', () => {
     assert.deepEqual(told(z.object({ a: z.int() }), { a: 'x' }, ['host', 'time']), [
       'host.time.a InvalidType: expected a number, found a string',
     ]);

@@ -8,7 +8,7 @@ const VALUE = 'hunter2 "quoted"/+\nsecond line of it';
 
 describe('a secret', () => {
   const secret = new Secret(VALUE);
-  test('shows its value in no way of turning it into text', () => {
+  test('is not shown by any conversion to text', () => {
     const texts = [
       `${secret}`,
       String(secret),
@@ -40,7 +40,7 @@ describe('a secret', () => {
   });
 });
 
-test('a part that was searched is searched again only when another secret is known', () => {
+test('a part that was searched is searched again only when another secret is registered', () => {
   const parts = new RedactedParts();
   const first = parts.redact({ steps: [{ id: 'a', changes: ['said: mellon-mellon'] }], phase: 'Host' });
   const second = parts.redact({ ...first, phase: 'Kubernetes', warnings: ['token zyxwvu.0123456789abcdef'] });
@@ -50,7 +50,7 @@ test('a part that was searched is searched again only when another secret is kno
   assert.deepEqual(parts.redact(second).steps, [{ id: 'a', changes: ['said: [redacted]'] }]);
 });
 
-test('what is shaped like a credential is removed though nobody registered it', () => {
+test('text in the format of a credential is removed even if it is not registered', () => {
   assert.equal(redact('token zyxwvu.0123456789abcdef'), 'token [redacted]');
   assert.equal(redact(`--certificate-key ${'ab'.repeat(32)}`), '--certificate-key [redacted]');
   assert.equal(redact('a -----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY----- b'), 'a [redacted] b');

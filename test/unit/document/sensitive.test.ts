@@ -63,7 +63,7 @@ describe('the texts in which people write secrets', () => {
     assert.ok(shown.includes('"secrets":{"F":{"secret":"literal"}}'));
   });
 
-  test('are secrets as a whole where their name says so', () => {
+  test('are secrets as a whole if their name says so', () => {
     const secret = sensitiveTexts(DOCUMENT).filter(({ isSecret }) => isSecret);
     assert.deepEqual(
       secret.map(({ text }) => text),
@@ -74,7 +74,7 @@ describe('the texts in which people write secrets', () => {
     ]);
   });
 
-  test('give the redactor what is probably a secret in them', () => {
+  test('register with the redactor what is probably a secret in them', () => {
     const text = `curl -H 'X-Any: a1b2c3d4e5f6' -u admin:s3cr3t-w0rd-x https://u:p4ss@h.example/ubuntu2204/kube-1-2 --token=plainword\n`;
     const words = secretWords(text);
     for (const secret of ['a1b2c3d4e5f6', 's3cr3t-w0rd-x', 'u:p4ss', 'plainword'])

@@ -80,12 +80,12 @@ describe('rules of host.storage', () => {
   });
 });
 
-describe('doubts about host.storage', () => {
+describe('a warning about host.storage is given for', () => {
   const warningsOf = async (body: string): Promise<string[]> => (await loaded(body)).warnings.map(formatDiagnostic);
   const init = (more: string): string => `kubernetes: {version: v1.35.2, role: InitControlPlane, ${more}}\n`;
   const mounted = (path: string): string => storage(`mounts: [{device: {label: etcd}, path: ${path}}]`);
 
-  test("etcd's data on a mount point meets lost+found", async () => {
+  test("etcd's data on a mount point with lost+found", async () => {
     const [warning, ...more] = await warningsOf(mounted('/var/lib/etcd') + init(''));
     assert.match(warning ?? '', /mounts\[0\]\.path: etcd's data directory is a mount point/);
     assert.deepEqual(more, []);
@@ -113,7 +113,7 @@ describe('doubts about host.storage', () => {
     }
   });
 
-  test('a label that is nearly one the document makes', async () => {
+  test('a label that is nearly one of the document', async () => {
     const made = 'filesystems: [{device: {path: /dev/sdb}, type: ext4, label: images}]';
     const mount = (label: string) =>
       `mounts: [{device: {path: /dev/sdb}, path: /a}, {device: {label: ${label}}, path: /b}]`;

@@ -86,7 +86,7 @@ describe('host.activeDirectory', () => {
     assert.deepEqual(activeDirectory?.logins, { allowedGroups: ['Domain Admins', 'b'], createsHomes: true });
   });
 
-  test('a long host name is right with a computerName', async () => {
+  test('accepts a long host name with a computerName', async () => {
     const body = membership(`${DELEGATED}    computerName: node-01\n`, '  hostname: a-very-long-name-01\n');
     assert.equal((await loaded(body)).model.host.activeDirectory?.computerName, 'NODE-01');
   });

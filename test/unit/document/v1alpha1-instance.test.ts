@@ -42,18 +42,18 @@ kubernetes:
   pki: {ca: {certificate: '\${ca}', key: {secret: key}}}
   join: {discovery: {token: {token: {secret: token}, endpoint: 'a:6443', caCertHashes: ['\${hash}']}}}`;
 
-  test('are not judged before their values are known', async () => {
+  test('are not validated before their values are known', async () => {
     const { unresolved } = await load(join);
     assert.ok(unresolved.includes('kubernetes.join.discovery.token.caCertHashes[0]'));
   });
 
-  test('are what the variable holds', async () => {
+  test('are the value of the variable', async () => {
     const pem = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
     const { model } = await load(join, { ca: pem, hash: `sha256:${'0'.repeat(64)}` });
     assert.equal(model.kubernetes?.pki.ca?.certificate, pem);
   });
 
-  test('are judged once they are known', async () => {
+  test('are validated once their values are known', async () => {
     await assert.rejects(load(join, { ca: 'rubbish', hash: `sha256:${'0'.repeat(64)}` }), /not a PEM certificate/);
   });
 });

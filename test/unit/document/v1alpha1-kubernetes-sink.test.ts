@@ -11,7 +11,7 @@ const SERVER = `server: https://10.0.0.1:6443, certificateAuthority: ${pem}`;
 const sinks = (...fields: string[]) => `reporting: {sinks: [{type: Kubernetes, ${fields.join(', ')}}]}\n`;
 
 describe('a sink of the type Kubernetes', () => {
-  test('reaches the management cluster with a token, and is told of starts, ends and what a watch sees', async () => {
+  test('uses a token for the management cluster, and receives starts, ends and the findings of a watch', async () => {
     const document = await loaded(
       `secrets: {t: {file: /run/report-token}}\n${sinks(SERVER, 'token: {secret: t}', CONFIG_MAP)}`,
     );
@@ -26,7 +26,7 @@ describe('a sink of the type Kubernetes', () => {
     );
   });
 
-  test('may prove itself with a certificate, whose key is a secret', async () => {
+  test('may authenticate with a certificate, whose key is a secret', async () => {
     const body = sinks(SERVER, `clientCertificate: {certificate: ${pem}, key: a-private-key}`, CONFIG_MAP);
     const document = await loaded(body);
     assert.deepEqual(
@@ -35,7 +35,7 @@ describe('a sink of the type Kubernetes', () => {
     );
   });
 
-  test('may get all of it from one kubeconfig', async () => {
+  test('may get all of its settings from one kubeconfig', async () => {
     const document = await loaded(
       `secrets: {k: {systemdCredential: kc}}\n${sinks('kubeconfig: {secret: k}', CONFIG_MAP)}`,
     );
@@ -44,7 +44,7 @@ describe('a sink of the type Kubernetes', () => {
     assert.equal(sink.access.kubeconfig.name, 'secrets.k');
   });
 
-  test('can be the same words for every machine', async () => {
+  test('can be identical for every machine', async () => {
     const { model } = await loaded(
       `variables: {machine: {value: m7}}\n${sinks(SERVER, 'token: abcdef', 'configMap: {namespace: clusters, name: "machineadm-report-$' + '{machine}"}')}`,
     );

@@ -11,7 +11,7 @@ describe('the URL of a proxy', () => {
     'http://[fd00::1]:3128',
     'http://user:p%40ss@proxy.example:3128',
   ]) {
-    test(`${url} is right`, () => assert.equal(proxyUrlProblem(url), undefined));
+    test(`${url} is valid`, () => assert.equal(proxyUrlProblem(url), undefined));
   }
 
   for (const [url, problem] of [
@@ -28,10 +28,10 @@ describe('the URL of a proxy', () => {
     ['http://user:p"ss@proxy.example', /percent-encoded/],
     ['http://user:p@ss@proxy.example', /form http/],
   ] as const) {
-    test(`${JSON.stringify(url)} is not`, () => assert.match(proxyUrlProblem(url) ?? '', problem));
+    test(`${JSON.stringify(url)} is invalid`, () => assert.match(proxyUrlProblem(url) ?? '', problem));
   }
 
-  test('tells whether it holds credentials', () => {
+  test('is known to contain credentials or not', () => {
     assert.equal(holdsCredentials('http://user:pw@proxy.example'), true);
     assert.equal(holdsCredentials('http://user@proxy.example'), true);
     assert.equal(holdsCredentials('http://proxy.example:3128'), false);
@@ -39,11 +39,11 @@ describe('the URL of a proxy', () => {
 });
 
 describe('host.proxy', () => {
-  test('of nothing is a mistake', async () => {
+  test('without any field is a mistake', async () => {
     assert.match((await problemsOf('host: {proxy: {no: [example.com]}}')).join('\n'), /no proxy is given/);
   });
 
-  test('is judged without being shown, also where it is a named secret', async () => {
+  test('is validated without being shown, also where it is a named secret', async () => {
     for (const body of [
       'host: {proxy: {http: "ftp://kR4y:h1dden@proxy"}}',
       'secrets: {p: {value: "ftp://kR4y:h1dden@proxy"}}\nhost: {proxy: {http: {secret: p}}}',
@@ -55,14 +55,14 @@ describe('host.proxy', () => {
     }
   });
 
-  test('with credentials is not put where everybody may read it', async () => {
+  test('with credentials is not written where every user may read it', async () => {
     const body = 'host: {proxy: {http: "http://kR4y:h1dden@proxy", for: [containerd, environment]}}';
     assert.match((await problemsOf(body)).join('\n'), /\/etc\/environment, which every user can read/);
     assert.deepEqual(await problemsOf(body.replace(', environment', '')), []);
     assert.deepEqual(await problemsOf(body.replace('kR4y:h1dden@', '')), []);
   });
 
-  test('that is found out later is not judged here', async () => {
+  test('whose value is resolved later is not checked', async () => {
     const { model } = await loaded('secrets: {p: {env: PROXY}}\nhost: {proxy: {http: {secret: p}}}');
     assert.deepEqual(model.host.proxy?.for, ['agent', 'containerd', 'kubelet']);
   });

@@ -4,7 +4,7 @@ import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 
 describe('reporting.sinks', () => {
-  test('are a journal where nothing is said', async () => {
+  test('default to the journal', async () => {
     const { model } = await loaded('');
     assert.deepEqual(model.reporting.sinks, [{ kind: 'Journal' }]);
   });
@@ -54,7 +54,7 @@ describe('reporting.sinks', () => {
     );
   });
 
-  test('of a webhook are judged by the secret that is written down', async () => {
+  test('of a webhook are validated by the secret that is written in the document', async () => {
     const sink = (secret: string) =>
       `reporting: {sinks: [{type: Webhook, url: 'https://a.example/', secret: ${secret}}]}\n`;
     const good = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;

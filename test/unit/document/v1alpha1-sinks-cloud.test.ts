@@ -39,7 +39,7 @@ describe('a sink of AWS', () => {
     }
   });
 
-  test('may keep what is large in a bucket', async () => {
+  test('may store large events in a bucket', async () => {
     const sink = await sinkOf(
       '{type: AWS, topicARN: "arn:aws:sns:eu-west-1:123456789012:b", bucket: {name: reports, prefix: nodes/, region: eu-north-1}}',
     );
@@ -132,7 +132,7 @@ describe('a sink of Azure', () => {
 });
 
 describe('a sink of OTLP', () => {
-  test('is told conclusions only, which are traces', async () => {
+  test('receives only conclusions, which are traces', async () => {
     const sink = await sinkOf('{type: OTLP, url: "https://collector:4318/v1/traces"}');
     assert.deepEqual(sink.kind === 'OTLP' ? sink.events : [], ['concluded']);
     assert.match(await problemOf('{type: OTLP, url: "https://collector:4318/v1/traces", events: [started]}'), /events/);
@@ -187,7 +187,7 @@ describe('a sink of NATS', () => {
     }
   });
 
-  test('sends no token and no password over a line that can be read', async () => {
+  test('sends no token and no password over an unencrypted connection', async () => {
     const open = (credentials: string, server: string) =>
       `{type: NATS, servers: ["${server}"], subject: a, credentials: ${credentials}}`;
     assert.match(
@@ -202,7 +202,7 @@ describe('a sink of NATS', () => {
     await sinkOf(open('{nkey: seed-of-mine}', 'nats://nats.example.com'));
   });
 
-  test('has a subject without wildcards, and servers that are ones', async () => {
+  test('has a subject without wildcards, and valid servers', async () => {
     assert.match(
       await problemOf('{type: NATS, servers: ["tls://n"], subject: "machines.>"}'),
       /not a subject without wildcards/,
@@ -213,7 +213,7 @@ describe('a sink of NATS', () => {
 });
 
 describe('a sink of guestinfo', () => {
-  test('has nothing of its own to say', async () => {
+  test('has no settings of its own', async () => {
     assert.deepEqual(await sinkOf('{type: Guestinfo, timeout: 3s}'), {
       kind: 'Guestinfo',
       name: 'Guestinfo',

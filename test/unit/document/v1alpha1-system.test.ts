@@ -21,7 +21,7 @@ describe('accounts in a document', () => {
     });
   }
 
-  test('what is no hash is refused without being shown, referred to or not', async () => {
+  test('an invalid hash is refused without being shown, as a reference or not', async () => {
     const problems = await problemsOf(`secrets: {p: {value: hunter2!}}
 host:
   users: [{name: ada, passwordHash: correct horse}, {name: bob, passwordHash: {secret: p}}]
@@ -32,7 +32,7 @@ host:
     assert.doesNotMatch(problems.join(), /horse|hunter/);
   });
 
-  test('a password hash names a secret that exists', async () => {
+  test('a password hash refers to a secret that exists', async () => {
     assert.match(
       (await problemsOf('host: {users: [{name: ada, passwordHash: {secret: nope}}]}\n')).join(),
       /no secret of this name/,
@@ -54,13 +54,13 @@ host:
 });
 
 describe('services in a document', () => {
-  test('a masked one is not wanted to run', async () => {
+  test('a masked service cannot be started', async () => {
     assert.deepEqual(await problemsOf('host: {services: [{name: a, masked: true, state: Started}]}\n'), [
       'doc.yaml:4:19  host.services[0]: a masked service neither runs nor starts (hint: keep one of them)',
     ]);
   });
 
-  test('drop-ins are named once, and so that systemd reads them', async () => {
+  test('drop-ins are unique, and have names that systemd reads', async () => {
     const drop = (name: string) => `{name: ${name}, content: x}`;
     assert.match(
       (await problemsOf(`host: {services: [{name: a, dropIns: [${drop('a.conf')}, ${drop('a.conf')}]}]}\n`)).join(),
@@ -73,17 +73,17 @@ describe('services in a document', () => {
   });
 });
 
-test('a time service that is switched off has no servers and waits for nothing', async () => {
+test('a time service that is disabled has no servers and no wait', async () => {
   assert.equal((await problemsOf('host: {time: {enabled: false, servers: [a], synchronized: {}}}\n')).length, 2);
 });
 
 describe('the reboot policy of a document', () => {
-  test('lets the machine reboot where a change needs it, unless it says otherwise', async () => {
+  test('allows a reboot for a change that needs it by default', async () => {
     assert.equal((await loaded('host: {}\n')).model.host.rebootPolicy, 'IfRequired');
     assert.equal((await loaded('host: {rebootPolicy: Never}\n')).model.host.rebootPolicy, 'Never');
   });
 
-  test('knows two words', async () => {
+  test('has two values', async () => {
     assert.match((await problemsOf('host: {rebootPolicy: Always}\n')).join(), /host\.rebootPolicy/);
   });
 });

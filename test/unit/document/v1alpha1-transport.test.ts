@@ -117,7 +117,7 @@ describe('over plain http', () => {
     );
   }
 
-  test('what holds no credential needs nothing; credentials in the URL are credentials', async () => {
+  test('a URL without a credential is accepted; credentials in the URL count', async () => {
     const file = (url: string): string =>
       `host: {files: [{path: /a, contentFrom: {http: {url: '${url}', sha256: '${DIGEST}'}}}]}\n`;
     assert.deepEqual(await problemsOf(file('http://x.example/p')), []);
@@ -128,7 +128,7 @@ describe('over plain http', () => {
     assert.deepEqual(await problemsOf("reporting: {sinks: [{type: Webhook, url: 'http://x.example/p'}]}\n"), []);
   });
 
-  test('a token of NATS may be sent where it says so', async () => {
+  test('a token of NATS may be sent if the document allows it', async () => {
     const sink = (more: string): string =>
       `reporting: {sinks: [{type: NATS, servers: ['nats://x.example'], subject: a.b, credentials: {token: abcdefgh}${more}}]}\n`;
     assert.equal((await problemsOf(sink(''))).length, 1);

@@ -107,7 +107,7 @@ describe('rules across fields', () => {
 });
 
 describe('the model', () => {
-  test('fills in what the documentation promises', async () => {
+  test('has the documented defaults', async () => {
     const { model } = await loaded(`kubernetes: {version: v1.35.2, role: Worker, ${JOIN}}\n`);
     assert.equal(model.host.swap, 'Unmanaged');
     assert.equal(model.containerd, undefined);
@@ -152,7 +152,7 @@ describe('the model', () => {
   });
 });
 
-describe('what is published', () => {
+describe('the published files', () => {
   for (const role of ['InitControlPlane', 'JoinControlPlane', 'Worker'] as const satisfies readonly Role[]) {
     test(`the example for ${role} is valid as it is`, async () => {
       const result = await load(exampleDocument(role));

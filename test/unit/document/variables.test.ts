@@ -130,7 +130,7 @@ describe('variables', () => {
     });
   });
 
-  test('that do not exist end with one error that lists what exists', async () => {
+  test('that do not exist are one error that lists the existing ones', async () => {
     const result = await loadWith(
       `variables: {rack: {instanceData: ds.nowhere}}\nhost: {hostname: "n-\${rack}", time: {servers: ["\${rack}"]}}\n`,
       resolver,
@@ -141,18 +141,18 @@ describe('variables', () => {
     ]);
   });
 
-  test('that nobody defined are mistakes, with the nearest name', async () => {
+  test('that are not defined are mistakes, with the nearest name', async () => {
     assert.deepEqual(await problemsOf(`${RACK}host: {hostname: "n-\${rak}"}\n`), [
       'doc.yaml:5:18  host.hostname: there is no variable "rak" (hint: did you mean "rack"?)',
     ]);
   });
 
-  test('whose value nobody can know here do not make the field a mistake', async () => {
+  test('whose value is not known yet do not make the field a mistake', async () => {
     const result = await loadWith(`${RACK}host: {hostname: "\${rack}"}\n`);
     assert.ok(result.ok);
   });
 
-  test('put in a value that breaks the field: the field is the mistake', async () => {
+  test('whose value breaks the field are a mistake of the field', async () => {
     const result = await loadWith(`${RACK}host: {hostname: "n-\${rack}"}\n`, async () => ({ value: 'Not Valid' }));
     assert.ok(!result.ok);
     assert.match(result.problems.map(formatDiagnostic).join(), /host\.hostname: not a valid host name/);

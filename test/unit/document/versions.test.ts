@@ -8,7 +8,7 @@ const NEXT = 'apiVersion: machineadm.dev/v2\nkind: MachineBootstrap\nmachine: n1
 const OLD =
   'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\nhost: {swap: Disabled}\n';
 
-test('an old document outlives the next version: both convert to the same model', async () => {
+test('a document of the old version stays valid with the next one: both convert to the same model', async () => {
   const versions = [...DOCUMENT_VERSIONS, nextVersion];
   const [old, next] = [await load(OLD, versions), await load(NEXT, versions)];
   assert.ok(old.ok && next.ok);

@@ -60,5 +60,5 @@ describe('the machine that machineadm runs on', () => {
       assert.throws(use, refused);
   });
 
-  test('has no command of this process that is still running', () => assert.equal(hasRunningCommands(), false));
+  test('has no command of this process that still runs', () => assert.equal(hasRunningCommands(), false));
 });

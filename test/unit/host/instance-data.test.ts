@@ -15,7 +15,7 @@ describe('the paths of instance data', () => {
   };
   writeFileSync(file, JSON.stringify(data));
 
-  test('are those that a variable has a value by', async () => {
+  test('are those that have a value for a variable', async () => {
     const paths = await instanceDataPaths([join(directory, 'absent.json'), file]);
     assert.deepEqual(paths, ['ds.meta_data.spot', 'v1.availability-zone', 'v1.region', 'v1.subplatform']);
     for (const path of paths) assert.notEqual((await lookUpInstanceData(path, [file])).value, undefined, path);

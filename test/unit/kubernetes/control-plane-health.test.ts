@@ -135,7 +135,7 @@ describe('the control plane of a machine', () => {
     }
   });
 
-  test('is not asked for a component whose manifest the document or a hook removed, or whose port is off', async () => {
+  test('is not checked for a component whose manifest the document or a hook removed, or whose port is off', async () => {
     await using one = await machine(
       {},
       {
@@ -177,7 +177,7 @@ describe('the control plane of a machine', () => {
     ['kube-scheduler', ['--bind-address=127.0.0.2', '--secure-port=1'], '127.0.0.2:1/healthz'],
     ['etcd', ['--listen-metrics-urls=http://[::]:1,http://127.0.0.9:2'], '[::1]:1/health'],
   ] as const) {
-    test(`is asked at ${url} for ${name} with ${args.join(' ')}`, async () => {
+    test(`is checked at ${url} for ${name} with ${args.join(' ')}`, async () => {
       const command = [name, ...args].map((argument) => `    - "${argument}"`).join('\n');
       const pod = `kind: Pod\nspec:\n  containers:\n  - command:\n${command}\n`;
       await using one = await machine({}, { files: { [`${PATH}/${name}.yaml`]: pod } });
@@ -232,15 +232,15 @@ describe('the control plane of a machine', () => {
     });
   }
 
-  test('is not judged by a membership that nobody gave us certificates for', async () => {
+  test('is not checked by a membership without certificates for it', async () => {
     await using one = await machine({ members: [OTHER] });
     one.host.take('/etc/kubernetes/pki/etcd/healthcheck-client.key');
     assert.equal(brief(await probeControlPlane(one.host, REQUIRED)), 'works');
   });
 });
 
-describe('what a control plane must have', () => {
-  test('follows from the document', () => {
+describe('the components that a control plane must have', () => {
+  test('follow from the document', () => {
     assert.deepEqual(requiredComponents(kubernetesModel({ role: 'Worker' })), []);
     assert.deepEqual(requiredComponents(kubernetesModel({ role: 'InitControlPlane' })), ['etcd', 'kube-apiserver']);
     const skipping = kubernetesModel({

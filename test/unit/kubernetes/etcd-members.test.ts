@@ -66,7 +66,7 @@ describe('the member of a join that died', () => {
     assert.deepEqual(server.removals, []);
   });
 
-  test('is unknown where etcd answers with an error, whatever else it says', async () => {
+  test('is unknown if etcd answers with an error, whatever else the answer contains', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED], { status: 500 });
     assert.equal(await removeOwnMember(peersOf(server), KILLED), 'unknown');
     assert.deepEqual(server.removals, []);
@@ -81,20 +81,20 @@ describe('the member of a join that died', () => {
     });
   });
 
-  test('that starts while the cluster does not remove it yet is asked for again, and not taken for removed', async () => {
+  test('that starts while the cluster does not remove it yet is removed again later, and not reported as removed', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED], { stubborn: 'first' });
     assert.equal(await removeOwnMember(peersOf(server), KILLED, { isOwn: () => true }), 'removed');
     assert.deepEqual(server.members, [FIRST]);
     assert.equal(server.removals.length, 2);
   });
 
-  test('is unknown where nobody answers', async () => {
+  test('is unknown if no member answers', async () => {
     await using server = await startEtcd([]);
     const peers = { ...peersOf(server), endpoints: ['https://127.0.0.1:1'] };
     assert.equal(await removeOwnMember(peers, KILLED), 'unknown');
   });
 
-  test('is not looked for among machines of another authority', async () => {
+  test('is not searched for among machines of another authority', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED]);
     const peers = { ...peersOf(server), certificateAuthority: newAuthority().certificate };
     assert.equal(await removeOwnMember(peers, KILLED), 'unknown');

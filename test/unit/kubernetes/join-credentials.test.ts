@@ -35,25 +35,25 @@ async function judge(endpoint: string, fetchesCertificates: boolean, hash?: stri
 }
 
 describe('before another attempt to join', () => {
-  test('a token that the cluster signs for is good', async () => {
+  test('a token that the cluster signs for is valid', async () => {
     await using server = await cluster({ signed: true, certificates: true });
     await judge(server.endpoint, true);
     assert.deepEqual(server.bearers, [`Bearer ${TOKEN}`]);
   });
 
-  test('a token that it signs for no more has expired', async () => {
+  test('a token that the cluster no longer signs for has expired', async () => {
     await using server = await cluster({ signed: false, certificates: true });
     await assert.rejects(judge(server.endpoint, false), { reason: 'BootstrapTokenExpired', retryable: false });
     assert.deepEqual(server.bearers, [], 'and it is shown to nobody');
   });
 
-  test('shared certificates that are gone have expired', async () => {
+  test('shared certificates that are missing have expired', async () => {
     await using server = await cluster({ signed: true, certificates: false });
     await assert.rejects(judge(server.endpoint, true), { reason: 'CertificateKeySecretExpired', retryable: false });
     await judge(server.endpoint, false);
   });
 
-  test('the token is shown to no cluster but the one that is pinned', async () => {
+  test('the token is sent to no cluster but the pinned one', async () => {
     await using server = await cluster({ signed: true, certificates: false });
     await judge(server.endpoint, true, `sha256:${'0'.repeat(64)}`);
     await using impostor = await cluster({ signed: true, certificates: false, ca: newAuthority().certificate });
@@ -61,7 +61,7 @@ describe('before another attempt to join', () => {
     assert.deepEqual([...server.bearers, ...impostor.bearers], []);
   });
 
-  test('what does not answer is left to kubeadm', async () => {
+  test('a cluster that does not answer is left to kubeadm', async () => {
     await judge('127.0.0.1:1', true);
   });
 });

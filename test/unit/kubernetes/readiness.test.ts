@@ -58,7 +58,7 @@ async function probe(node: NodeWish | undefined, demand: Partial<ReadinessDemand
 }
 
 describe('the kubelet', () => {
-  test('without a configuration is not healthy, and nobody is asked', async () => {
+  test('without a configuration is not healthy, and no server is queried', async () => {
     const finding = await probeReadiness(memoryHost(), DEMAND);
     assert.equal(finding.ready, false);
     assert.equal(!finding.ready && finding.reason, 'KubeletNotHealthy');
@@ -84,7 +84,7 @@ describe('the kubelet', () => {
     assert.match(finding.ready ? '' : `${finding.reason} ${finding.why}`, /^KubeletNotHealthy .*ECONNREFUSED/);
   });
 
-  test('is enough where the document asks for no more', async () => {
+  test('is enough if the document requires no more', async () => {
     await using one = await machine(() => undefined);
     assert.deepEqual(await probeReadiness(one.host, { ...DEMAND, require: 'KubeletHealthy' }), { ready: true });
     assert.deepEqual(one.requests, []);
@@ -175,7 +175,7 @@ describe('waiting', () => {
     waitingFor: (what: string | undefined) => void waits.push(what),
   });
 
-  test('goes on until the Node is there, and says for what', async () => {
+  test('continues until the Node exists, and reports what it waits for', async () => {
     let asked = 0;
     await using one = await machine(() => {
       asked += 1;

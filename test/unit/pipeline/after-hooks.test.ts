@@ -65,7 +65,7 @@ describe('files that bring what Kubernetes needs', () => {
     assert.equal(options.facts.kubeadm?.text, facts().kubeadm?.text);
   });
 
-  test('that do not bring it fail the step that needs it, without a word about hooks', async () => {
+  test('that do not bring it fail the step that needs it, without a remark about hooks', async () => {
     const { story, failure } = await run([FILES, lacking('bootstrap', () => BARE, { bootstraps: true })], BARE);
     assertMissing(failure, 'bootstrap', /^kubeadm is not installed \(after the files\)$/);
     assert.ok(failure instanceof StepFailure && failure.error instanceof MachineadmError);

@@ -57,7 +57,7 @@ async function attempt(
 }
 
 describe('another attempt in the same run', () => {
-  test('is made where the cause may pass, and each is told with its reason', async () => {
+  test('is made if the cause may be temporary, and each is reported with its reason', async () => {
     const { result, performed, told } = await attempt([
       failed('APIEndpointTimeout', true),
       failed('EtcdClusterUnhealthy', true),

@@ -34,7 +34,7 @@ function concluded(outcome: string, at = AT): JournalRecord {
 const after = (...records: readonly JournalRecord[]) => records.reduce(afterRecord, newJournalState(identity(), false));
 const applied = (...records: readonly JournalRecord[]) => appliedFrom(after(...records), [SOURCE])?.written;
 
-describe('what the journal knows to be applied', () => {
+describe('the applied document in the journal', () => {
   test('is the document of the last run of these sources, where it succeeded', () => {
     assert.equal(applied(), undefined);
     assert.equal(applied(begun(), concluded('Succeeded')), 'w1');
@@ -114,7 +114,7 @@ describe('a document as it is written', () => {
     }
   });
 
-  test('is none where it is no document', async () => {
+  test('is invalid if it is no document', async () => {
     assert.equal(await written(''), undefined);
     assert.equal(await written('[1]'), undefined);
     assert.equal(await written('a: "'), undefined);

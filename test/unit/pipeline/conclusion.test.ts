@@ -34,7 +34,7 @@ describe('a run that met an error', () => {
     });
   });
 
-  test('in a step is never called refused, which says that nothing was changed', async () => {
+  test('in a step is never called refused, which means that nothing was changed', async () => {
     const missing = error('SecretUnavailable');
     assert.equal(
       (await conclude(memoryHost(), new StepFailure('files', missing), undefined, 0)).exit,
@@ -115,8 +115,8 @@ describe('the place of a failure in the document', () => {
   });
 });
 
-describe('what hindered a run before it changed anything', () => {
-  test('refuses it, where the same would be a failed host step later', () => {
+describe('an obstacle that a run found before it changed anything', () => {
+  test('refuses the run, where the same would be a failed host step later', () => {
     const refused = asRefusal(error('DiskFull'));
     assert.ok(refused instanceof MachineadmError);
     assert.deepEqual([refused.reason, refused.exit, refused.remedy], ['DiskFull', 'Refused', 'What to do.']);

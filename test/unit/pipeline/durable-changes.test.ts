@@ -46,8 +46,8 @@ async function failureOf(work: Promise<void>, step: string, reason: Reason): Pro
   return failure.error;
 }
 
-describe('what the steps put in place', () => {
-  test('and another step changes again is StepUndone: both steps and the path are named', async () => {
+describe('a state that a step created', () => {
+  test('and that another step changes again is StepUndone: both steps and the path are named', async () => {
     const steps = [writing('swap', '/etc/fstab', 'no swap'), writing('files', '/etc/fstab', 'swap')];
     const options = bench();
     const error = await failureOf(runAll(steps, options), 'swap', 'StepUndone');
@@ -62,7 +62,7 @@ describe('what the steps put in place', () => {
     assert.equal(options.story.at(-1), 'swap Failed []');
   });
 
-  test('lasts where each step has its own: no step after the last change is asked again', async () => {
+  test('lasts if each step has its own: no step after the last change is inspected again', async () => {
     const steps = [writing('a', '/etc/a', 'a'), writing('b', '/etc/b', 'b')];
     await runAll(steps, bench());
     // Inspect and verify, and once more only what another step followed.
@@ -82,7 +82,7 @@ describe('what the steps put in place', () => {
     );
   });
 
-  test('is asked about once for each later change, however often the run comes to it', async () => {
+  test('is inspected once for each later change, however often the run comes to it', async () => {
     const steps = [writing('a', '/etc/a', 'a'), writing('b', '/etc/b', 'b')];
     const options = bench();
     await runAll(steps, options);
@@ -90,7 +90,7 @@ describe('what the steps put in place', () => {
     assert.equal(steps[0]?.looked, 3);
   });
 
-  test('and a program changed, which nobody watched: the steps since are named, with the reason of the change', async () => {
+  test('and that an unobserved program changed: the steps since are named, with the reason of the change', async () => {
     const host = memoryHost({});
     const undo = () => host.writeFile({ path: '/etc/a', content: 'other', mode: 0o644 });
     const [hooks] = fakeSteps({ id: 'hooks', changes: [{ id: 'hooks/run', apply: undo }] });

@@ -82,7 +82,7 @@ async function workOf(count: number): Promise<Work> {
 }
 
 describe('a run of many files', () => {
-  test('asks of the machine as much for each file, however many there are', async () => {
+  test('makes the same number of calls for each file, however many there are', async () => {
     const [few, more, many] = [await workOf(50), await workOf(100), await workOf(200)];
     const perFile = (from: Work, to: Work, count: number) =>
       Object.fromEntries(

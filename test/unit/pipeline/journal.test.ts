@@ -19,7 +19,7 @@ function stateOf(records: readonly JournalRecord[], foreign = false): JournalSta
 }
 
 describe('a journal without lines', () => {
-  test('is no memory', () => assert.equal(readJournal('/journal', []), undefined));
+  test('is an empty record', () => assert.equal(readJournal('/journal', []), undefined));
 });
 
 describe('runs', () => {
@@ -62,7 +62,7 @@ describe('runs whose commands may still run', () => {
   });
 });
 
-describe('what one step is told', () => {
+describe('in the record of one step', () => {
   test('a change that was started and not done is interrupted', () => {
     const state = stateOf([begun('1'), started('hooks-early', 'hooks-early/run')]);
     const record = stepRecord(state, 'hooks-early');

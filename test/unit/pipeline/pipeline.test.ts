@@ -91,10 +91,10 @@ const byFullName = (followUp = ''): boolean =>
 
 // What a change owes is data that plan() makes, so no type tells it. But a follow-up is a literal, and it can only come
 // from the files of the step that owes it: each literal there must be settled by that step or by a later one.
-describe('every follow-up that a step can owe', () => {
+describe('every follow-up that a step can create', () => {
   const sources = stepSources();
 
-  test('is looked for in the files of every step', () => {
+  test('is searched for in the files of every step', () => {
     assert.deepEqual(
       ALL_STEPS.map((step) => step.id).filter((id) => !sources.some((source) => source.id === id)),
       [],

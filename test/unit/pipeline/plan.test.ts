@@ -23,7 +23,7 @@ async function plannedAndDone(wishes: readonly FakeStep[], different: Parameters
   return { planned: changes.map(({ id, step }) => `${step} ${id}`), done };
 }
 
-describe('the ids that plan lists are the ones that a run makes', () => {
+describe('the ids in a plan are those of the run', () => {
   const steps: readonly FakeStep[] = [
     { id: 'a', changes: [{ id: 'a/1' }, { id: 'a/2', scope: 'node', owes: ['daemon-reload'] }] },
     { id: 'unasked', unasked: true, changes: [{ id: 'unasked/1' }] },
@@ -77,7 +77,7 @@ describe('the ids that plan lists are the ones that a run makes', () => {
     assert.deepEqual(done, planned);
   });
 
-  test('and inspect is told the same of the past', async () => {
+  test('and inspect gets the same record', async () => {
     const journal = memoryJournal(begun('1'), started('k', 'k/init'));
     const met: string[] = [];
     const inspect = ({ interrupted }: { interrupted: ReadonlySet<string> }) => void met.push([...interrupted].join());
@@ -87,7 +87,7 @@ describe('the ids that plan lists are the ones that a run makes', () => {
 });
 
 describe('a plan', () => {
-  test('carries what people need of each change and nothing of its payload, and no secret', async () => {
+  test('has the description of each change, but none of its payload, and no secret', async () => {
     const secret = new Secret('correct-horse-battery');
     const changes = [{ id: 'a/1', summary: `write ${secret.reveal()}`, diff: '+x\n', knownAfter: 'hooks-early' }];
     const bench = runBench();
@@ -157,17 +157,17 @@ describe('another document on a machine that was bootstrapped', () => {
     lastingDigest,
   });
 
-  test('is DocumentChanged where its kubernetes section is another', async () => {
+  test('is DocumentChanged if its kubernetes section differs', async () => {
     const document = await withDigest('from-that');
     assert.throws(() => refuseIfChanged(before, document), { reason: 'DocumentChanged', exit: 'Refused' });
   });
 
-  test('is welcome where that section is the same, or is not there', async () => {
+  test('is accepted if that section is the same, or absent', async () => {
     refuseIfChanged(before, await withDigest('from-this'));
     refuseIfChanged(before, await withDigest(undefined));
   });
 
-  test('is welcome on a machine that was not bootstrapped', async () => {
+  test('is accepted on a machine that was not bootstrapped', async () => {
     refuseIfChanged(newJournalState(identity(), false), await withDigest('from-that'));
   });
 });

@@ -68,7 +68,7 @@ describe('preflight', () => {
     assert.deepEqual([error?.reason, error?.exit], ['KubeletServiceMissing', 'Refused']);
   });
 
-  test('tells all that is missing at once, each remedy once', async () => {
+  test('reports all that is missing at once, each remedy once', async () => {
     const error = await ask([missing('a', CONTAINERD), missing('b', KUBEADM)]);
     assert.equal(error?.reason, 'PreflightFailed');
     assert.equal(error?.message, '2 requirements are not met: containerd is not installed; kubeadm is not installed');
@@ -84,17 +84,17 @@ describe('preflight', () => {
     assert.equal((await ask([missing('a', KUBEADM, CONTAINERD)], 'base'))?.reason, 'ContainerRuntimeMissing');
   });
 
-  test('does not ask a step that the document asks nothing of', async () => {
+  test('does not check a step that the document does not need', async () => {
     assert.equal(await ask([{ ...missing('a', KUBEADM), unasked: true }]), undefined);
   });
 });
 
-describe('what a preflight found', () => {
+describe('a finding of preflight', () => {
   const SOURCE = { field: 'host.sysctl', position: { file: 'b.yaml', line: 3, column: 5 } };
   const warning: UnmetRequirement = { ...CONTAINERD, what: 'an unknown key', severity: 'warning' };
   const skipped = notChecked('the rules in /etc/sudoers.d/ops', 'no visudo');
 
-  test('is told with its place in the document, and with what proves it', async () => {
+  test('is reported with its place in the document, and with its evidence', async () => {
     const known = {
       ...asked(),
       source: (step: string, id: string) => (`${step} ${id}` === 'a a/x' ? SOURCE : undefined),
@@ -113,7 +113,7 @@ describe('what a preflight found', () => {
     );
   });
 
-  test('is told and refuses nothing where it is a warning, or could not be checked', async () => {
+  test('is reported and refuses nothing if it is a warning, or could not be checked', async () => {
     const found = await preflight(fakeSteps(missing('a', warning, skipped)), asked());
     assert.deepEqual(
       findingsOf(found).map(({ id, severity, text }) => [id, severity, text]),
@@ -124,7 +124,7 @@ describe('what a preflight found', () => {
     );
   });
 
-  test('is found of all steps, even where one of them throws', async () => {
+  test('is reported for all steps, even if one of them throws', async () => {
     const broken: FakeStep = { id: 'a', preflight: () => Promise.reject(new TypeError('x is undefined')) };
     const error = await ask([broken, missing('b', KUBEADM)]);
     assert.deepEqual([error?.reason, error?.exit], ['PreflightFailed', 'Refused']);
@@ -134,7 +134,7 @@ describe('what a preflight found', () => {
     );
   });
 
-  test('is asked of all steps at once', async () => {
+  test('is collected from all steps at once', async () => {
     const both = Promise.withResolvers<readonly UnmetRequirement[]>();
     const first: FakeStep = { id: 'a', preflight: () => both.promise };
     const second: FakeStep = {
@@ -148,7 +148,7 @@ describe('what a preflight found', () => {
   });
 });
 
-describe('what hooks may still install', () => {
+describe('a program that hooks may still install', () => {
   const EARLY: FakeStep = { id: 'early', runsHooks: true };
   const BEFORE: FakeStep = { id: 'before', runsHooks: true };
   const BOOTSTRAP: FakeStep = { id: 'bootstrap', bootstraps: true };
@@ -195,7 +195,7 @@ describe('what hooks may still install', () => {
   });
 });
 
-test('anybody but root is NotPrivilegedUser', () => {
+test('a user other than root is NotPrivilegedUser', () => {
   assert.throws(() => refuseUnlessRoot(facts({ isRoot: false })), { reason: 'NotPrivilegedUser', exit: 'Refused' });
   refuseUnlessRoot(facts());
 });

@@ -72,7 +72,7 @@ describe('the journal of an image bake', () => {
     });
     afterEach(() => rmSync(directory, { recursive: true }));
 
-    test('tells of no foreign node, and is put aside', async () => {
+    test('reports no foreign node, and is set aside', async () => {
       const path = join(directory, 'journal');
       const host = openQueryHost();
       const baking = await openJournal(host, identity(), path);
@@ -140,7 +140,7 @@ describe('the manifest of an image', () => {
     test(`is none when it is ${what}`, () => assert.equal(parsePrepared(text), undefined));
   }
 
-  test('is gone by on the machines booted from the image, and not on the copy of a node', async () => {
+  test('is applied on the machines booted from the image, and not on the copy of a node', async () => {
     const prepared = await manifest();
     const other = identity({ machineId: MACHINE_B });
     const bake = stateOf(begun('1', { command: 'prepare' }));
@@ -152,7 +152,7 @@ describe('the manifest of an image', () => {
     assert.deepEqual(usableNotes(undefined, undefined, other), []);
   });
 
-  test('never replaces what this machine noted itself', () => {
+  test('never replaces what this machine recorded itself', () => {
     const own = { ...NOTE, note: { fingerprint: 'own' } };
     const state = withNotes(withNotes(stateOf(), [own]), [NOTE]);
     assert.deepEqual(state.steps.get('images')?.notes.get(NOTE.change), own.note);

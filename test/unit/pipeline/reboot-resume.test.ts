@@ -12,7 +12,7 @@ const REBOOTING = {
 } as const;
 
 describe('a run that is cut off', () => {
-  test('is gone on with by the same document and the same sinks', () => {
+  test('is resumed with the same document and the same sinks', () => {
     const sinks = ['{type: Webhook, url: https://hooks.example.com}'];
     assert.deepEqual(resumingCommand({ ...PROVISION, sinks }, ['/usr/bin/machineadm']), [
       '/usr/bin/machineadm',
@@ -25,7 +25,7 @@ describe('a run that is cut off', () => {
     ]);
   });
 
-  test('cannot be gone on with where its document came on standard input, nor is a bake', () => {
+  test('cannot be resumed if its document came on stdin, or if it is a bake', () => {
     assert.ok(canGoOn(PROVISION));
     assert.ok(!canGoOn({ ...PROVISION, sources: ['base.yaml', '-'] }));
     assert.ok(!canGoOn({ ...PROVISION, command: 'prepare' }));
@@ -77,7 +77,7 @@ describe('a run that is cut off', () => {
     });
   }
 
-  test('within Windows Setup is repeated by Setup: no task is made', async () => {
+  test('within Windows Setup is repeated by Setup: no task is created', async () => {
     const { host } = windows();
     await arrangeResume(host, { platform: 'windows' }, { ...PROVISION, invoker: 'unattend' });
     assert.deepEqual(host.log, []);
@@ -93,7 +93,7 @@ describe('the reboot at the end of a run', () => {
       },
     });
 
-  test('is ours where we were started by a person or a unit', async () => {
+  test('is made by machineadm if a user or a unit started it', async () => {
     const host = machine();
     await rebootIfOurs(host, { platform: 'windows' }, PROVISION, REBOOTING);
     await rebootIfOurs(host, { platform: 'linux' }, PROVISION, REBOOTING);
@@ -111,7 +111,7 @@ describe('the reboot at the end of a run', () => {
     });
   }
 
-  test('does not come where the document leaves it to others, or the run failed', async () => {
+  test('does not happen if the document leaves it to others, or the run failed', async () => {
     const host = machine();
     const failure = { ...REBOOTING.failure, reason: 'RebootRequired' } as const;
     await rebootIfOurs(host, { platform: 'linux' }, PROVISION, { ...REBOOTING, failure });
@@ -119,7 +119,7 @@ describe('the reboot at the end of a run', () => {
     assert.deepEqual(host.log, []);
   });
 
-  test('that does not come is told', async () => {
+  test('that does not happen is reported', async () => {
     const error = await rebootIfOurs(machine(1), { platform: 'windows' }, PROVISION, REBOOTING).then(
       () => assert.fail('it was taken for done'),
       (thrown: unknown) => thrown,

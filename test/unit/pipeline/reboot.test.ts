@@ -90,7 +90,7 @@ const reboots = (machine: Machine) =>
   machine.disk.flatMap((record) => (record.is === 'reboot' ? [`${record.step} ${record.now}`] : []));
 
 describe('a step whose change needs a reboot', () => {
-  test('ends the run behind it, without failing; what follows is not begun', async () => {
+  test('ends the run after it, without failing; later steps do not start', async () => {
     const machine = new Machine();
     const { reason, story } = await machine.run();
     assert.equal(reason, 'Rebooting');
@@ -98,7 +98,7 @@ describe('a step whose change needs a reboot', () => {
     assert.deepEqual(reboots(machine), ['join Owed', 'join Requested']);
   });
 
-  test('is found in order behind the reboot, and the run goes on', async () => {
+  test('is complete after the reboot, and the run resumes', async () => {
     const machine = new Machine();
     await machine.run();
     machine.boot = 2;
@@ -109,7 +109,7 @@ describe('a step whose change needs a reboot', () => {
     assert.equal(machine.joins, 1);
   });
 
-  test('asks for its reboot again, and changes nothing, where a run comes before the reboot', async () => {
+  test('requests its reboot again, and changes nothing, if a run comes before the reboot', async () => {
     const machine = new Machine();
     await machine.run();
     const { reason, story } = await machine.run();
@@ -172,7 +172,7 @@ describe('a step whose change needs a reboot', () => {
     }
   }
 
-  test('killed behind the reboot before it is struck off, goes on all the same', async () => {
+  test('killed after the reboot before the record is complete, resumes all the same', async () => {
     const machine = new Machine();
     await machine.run();
     machine.boot = 2;
@@ -194,7 +194,7 @@ describe('a run that ends for a reboot', () => {
     assert.deepEqual(host.queries, []);
   });
 
-  test('is gone on with', () => {
+  test('is resumed', () => {
     const state = [begun('1'), ended('1', 'RebootRequired', 16)].reduce(
       afterRecord,
       newJournalState(identity(), false),

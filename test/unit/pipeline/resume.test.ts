@@ -12,7 +12,7 @@ function journal(...records: readonly JournalRecord[]) {
   return records.reduce(afterRecord, newJournalState(identity({ cloudInstanceId: 'i-1' }), false));
 }
 
-describe('a run is gone on with', () => {
+describe('a run is resumed', () => {
   for (const [what, state] of [
     ['was killed', journal(begun('1'))],
     ['was ended by a signal, as an orderly reboot sends it', journal(begun('1'), ended('1', 'Interrupted', 14))],
@@ -28,7 +28,7 @@ describe('a run is gone on with', () => {
   });
 });
 
-describe('nothing is gone on with', () => {
+describe('no run is resumed', () => {
   const refuse = (...args: Parameters<typeof evaluateResumable>) => {
     const judged = evaluateResumable(...args);
     assert.ok(!judged.resume);

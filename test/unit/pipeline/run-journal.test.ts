@@ -49,7 +49,7 @@ describe('the journal on disk', () => {
     journal.close();
   }
 
-  test('begins with the instance it belongs to, readable for root only', async () => {
+  test('starts with its instance, readable for root only', async () => {
     await left();
     const [first] = text().split('\n');
     const { at: _, crc32, ...header } = JSON.parse(first ?? '');
@@ -73,7 +73,7 @@ describe('the journal on disk', () => {
     next.close();
   });
 
-  test('holds what is said of a change when the change is made, with one write for each', async () => {
+  test('records a change when the change is made, with one write for each', async () => {
     const journal = await openJournal(host, identity(), path);
     let writes = 0;
     const counted: RunJournal = {
@@ -121,7 +121,7 @@ describe('the journal on disk', () => {
     journal.close();
   });
 
-  test('is read without being touched', async () => {
+  test('is read without a change', async () => {
     assert.equal(await peekJournal(host, path), undefined);
     assert.equal(existsSync(join(directory, 'state')), false);
     await left(begun('1'));
@@ -131,7 +131,7 @@ describe('the journal on disk', () => {
     assert.equal(text(), before);
   });
 
-  test('drops a last line that a crash cut off, for good', async () => {
+  test('loses an incomplete last line after a crash', async () => {
     await left(begun('1'), started('h', 'h/run'));
     const whole = text();
     appendFileSync(path, '{"is":"done","step":"h","cha');
@@ -207,7 +207,7 @@ describe('the journal on disk', () => {
     assert.equal(text(), whole);
   });
 
-  test('damaged in its middle is refused and left as it is', async () => {
+  test('that is damaged in its middle is refused and left as it is', async () => {
     await left(begun('1'));
     appendFileSync(path, 'rubbish\n{"is":"settled","followUp":"daemon-reload"}\n');
     const before = text();
@@ -242,7 +242,7 @@ describe('the journal on disk', () => {
       assert.equal(journal.record('kubeadm').foreignLeftovers, true);
     });
 
-    test('hands over what was there before its own bootstrap: it is no leftover of that', async () => {
+    test('keeps the data from before its own bootstrap: it is no leftover of that', async () => {
       const entry = { path: '/etc/kubernetes/pki/ca.crt', type: 'file', size: 3 } as const;
       await left({ is: 'inventory', step: 'kubeadm', entries: [entry] }, ...bootstrapped('1'));
       assert.deepEqual(
@@ -256,7 +256,7 @@ describe('the journal on disk', () => {
       assert.deepEqual(again.record('kubeadm-reset').inventory, [entry]);
     });
 
-    test('is seen so by plan, which writes nothing', async () => {
+    test('is recognised by plan, which writes nothing', async () => {
       await left(...bootstrapped('1'));
       const seen = journalForInstance(await peekJournal(host, path), other);
       assert.deepEqual([seen.attempts, seen.foreign, seen.identity], [0, true, other]);

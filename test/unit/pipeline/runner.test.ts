@@ -33,7 +33,7 @@ async function machineadmErrorOf(steps: readonly Step[], bench: Bench, reason: R
 }
 
 describe('steps', () => {
-  test('run in their order, and say what they changed', async () => {
+  test('run in their order, and report their changes', async () => {
     const bench = runBench();
     await runSteps(
       fakeSteps({ id: 'a', changes: [{ id: 'a/1' }, { id: 'a/2' }] }, { id: 'b', changes: [{ id: 'b/1' }] }),
@@ -46,7 +46,7 @@ describe('steps', () => {
     ]);
   });
 
-  test('say what they do not do again as a warning, and the run goes on', async () => {
+  test('report as a warning what they do not repeat, and the run continues', async () => {
     const [step] = fakeSteps({ id: 'a', changes: [{ id: 'a/1' }] });
     const bench = runBench();
     await runSteps([{ ...(step as Step), remarks: () => ['changed since it ran'] }], bench);
@@ -100,7 +100,7 @@ describe('steps', () => {
     assert.deepEqual(again.story, ['a started', 'a Unchanged []']);
   });
 
-  describe('with a declared group', () => {
+  describe('with a group of parallel changes', () => {
     /** Changes that note when they begin and end, each after its number of turns. */
     const traced = (story: string[], id: string, turns: number, failure?: Error) => ({
       id,
@@ -115,7 +115,7 @@ describe('steps', () => {
       },
     });
 
-    test('make so many of its changes at a time, and what follows it alone and afterwards', async () => {
+    test('make so many of its changes at a time, and other changes before and after it', async () => {
       const story: string[] = [];
       const last = { ...traced(story, 'last', 1), concurrently: 1 };
       const changes = [traced(story, 'a', 4), traced(story, 'b', 2), traced(story, 'c', 9), last];
@@ -128,7 +128,7 @@ describe('steps', () => {
       );
     });
 
-    test('let what runs end when one fails, begin nothing more, and tell the first failure', async () => {
+    test('complete the active changes when one fails, start no other, and report the first failure', async () => {
       const story: string[] = [];
       const changes = [traced(story, 'a', 6), traced(story, 'b', 2, FAILURE), traced(story, 'c', 1)];
       const bench = runBench();
@@ -139,7 +139,7 @@ describe('steps', () => {
     });
   });
 
-  test('stop at the first that fails; later ones are skipped, those not asked for are not', async () => {
+  test('stop at the first that fails; later ones are skipped, except those that the document does not need', async () => {
     const bench = runBench();
     const failure = await failureOf(
       fakeSteps(
@@ -164,7 +164,7 @@ describe('steps', () => {
     assert.equal(failure.error, FAILURE);
   });
 
-  test('that throw what nobody foresaw hand it on as it is, for the run to call a defect', async () => {
+  test('that throw an unexpected error pass it on, and the run reports it as a defect', async () => {
     const bug = new TypeError('x is undefined');
     const apply = () => {
       throw bug;
@@ -173,7 +173,7 @@ describe('steps', () => {
     assert.deepEqual([step, error], ['a', bug]);
   });
 
-  test('tell what they wait for, print and warn of, without secrets', async () => {
+  test('report what they wait for, print and warn of, without secrets', async () => {
     const secret = new Secret('correct-horse-battery');
     const bench = runBench();
     await runSteps(
@@ -219,7 +219,7 @@ describe('a change', () => {
     assert.deepEqual(bench.journal.records, [started('k', 'k/init')]);
   });
 
-  test('that was interrupted is met by inspect, in the record', async () => {
+  test('that was interrupted is passed to inspect, in the record', async () => {
     const journal = memoryJournal(begun('1'), started('k', 'k/init'));
     const met: string[] = [];
     const inspect = ({ interrupted }: { interrupted: ReadonlySet<string> }) => void met.push(...interrupted);
@@ -227,7 +227,7 @@ describe('a change', () => {
     assert.deepEqual(met, ['k/init']);
   });
 
-  test('is explained by the step where the machine tells why; a step that cannot find out hides nothing', async () => {
+  test('is explained by the step if the machine shows the cause; an error in the explanation hides nothing', async () => {
     const change = { id: 'a/1', futile: true, ineffective: 'ServiceFailed' } as const;
     const why = {
       summary: 'app ended',
@@ -252,7 +252,7 @@ describe('a change', () => {
     );
   });
 
-  test('that does not hold when read back is StepNotEffective, and is named', async () => {
+  test('that is absent when it is read back is StepNotEffective, and is named', async () => {
     const steps = fakeSteps({ id: 'sysctl', changes: [{ id: 'sysctl/1', futile: true }] });
     const error = await machineadmErrorOf(steps, runBench(), 'StepNotEffective');
     assert.match(error.message, /"kernel settings"/);
@@ -260,7 +260,7 @@ describe('a change', () => {
     assert.equal(error.exit, 'HostStepFailed');
   });
 
-  test('that does not hold has the reason it brings for that', async () => {
+  test('that is absent when it is read back has the reason that it gives for that', async () => {
     const change = { id: 'a/1', futile: true, ineffective: 'SysctlNotEffective' } as const;
     await machineadmErrorOf(fakeSteps({ id: 'a', changes: [change] }), runBench(), 'SysctlNotEffective');
   });
@@ -276,7 +276,7 @@ describe('a change', () => {
 describe('follow-ups', () => {
   const owing = (id: string, ...owes: ('daemon-reload' | 'restart:containerd')[]) => ({ id, owes });
 
-  test('are journalled as owed before the change, performed once after all changes, and struck off', async () => {
+  test('are journalled as pending before the change, performed once after all changes, and marked as done', async () => {
     const bench = runBench();
     const changes = [owing('c/1', 'restart:containerd', 'daemon-reload'), owing('c/2', 'restart:containerd')];
     await runSteps(fakeSteps({ id: 'c', settles: ['restart:containerd', 'daemon-reload'], changes }), bench);
@@ -307,7 +307,7 @@ describe('follow-ups', () => {
     ]);
   });
 
-  test('that a killed run owed are performed though there is nothing else to do', async () => {
+  test('of a killed run are performed even if there is nothing else to do', async () => {
     const journal = memoryJournal(begun('1'), {
       is: 'owed',
       step: 'c',
@@ -321,7 +321,7 @@ describe('follow-ups', () => {
     assert.equal(journal.owed().size, 0);
   });
 
-  test('stay owed when the change, or the follow-up itself, fails', async () => {
+  test('stay pending when the change, or the follow-up itself, fails', async () => {
     const broken = [{ ...owing('c/1', 'restart:containerd'), apply: fail }];
     const first = runBench();
     await failureOf(fakeSteps({ id: 'c', settles: ['restart:containerd'], changes: broken }), first);
@@ -333,7 +333,7 @@ describe('follow-ups', () => {
     assert.deepEqual([...first.journal.owed()], ['restart:containerd']);
   });
 
-  test('are the business of the step that has its own way of performing them', async () => {
+  test('are performed by the step that has its own way of performing them', async () => {
     const followed: string[] = [];
     const followUp = (owed: string) => void followed.push(owed);
     const bench = runBench();
@@ -342,7 +342,7 @@ describe('follow-ups', () => {
     assert.deepEqual([followed, bench.host.log], [['restart:containerd'], []]);
   });
 
-  test('come before settled, which comes before the second look', async () => {
+  test('are performed before settled, which runs before the second inspection', async () => {
     const order: string[] = [];
     const step = {
       id: 'c',
@@ -357,7 +357,7 @@ describe('follow-ups', () => {
   });
 });
 
-describe('a run that is told to stop', () => {
+describe('a run that is aborted', () => {
   afterEach(() => mock.timers.reset());
 
   const interrupted = new MachineadmError({
@@ -369,7 +369,7 @@ describe('a run that is told to stop', () => {
   const stepThat = (apply: (execution: { signal: AbortSignal }) => Promise<void>) =>
     fakeSteps({ id: 'h', changes: [{ id: 'h/run', repeatable: false, apply }] }, { id: 'later' });
 
-  test('before a step begins does not begin it', async () => {
+  test('before a step starts does not start it', async () => {
     const bench = runBench({ signal: AbortSignal.abort(interrupted) });
     const { error } = await failureOf(stepThat(forever), bench);
     assert.equal(error, interrupted);
@@ -377,7 +377,7 @@ describe('a run that is told to stop', () => {
     assert.deepEqual(bench.journal.records, []);
   });
 
-  test('in a step that listens ends with Interrupted, naming the step and what it said', async () => {
+  test('in a step that handles the signal ends with Interrupted, and names the step and its last output', async () => {
     const stop = new AbortController();
     const apply = async ({ signal }: { signal: AbortSignal }) => {
       stop.abort(interrupted);
@@ -390,7 +390,7 @@ describe('a run that is told to stop', () => {
     assert.deepEqual(error.evidence, [{ source: 'h', text: 'the shell was killed' }]);
   });
 
-  test('in a step that does not listen goes on without it after 15 seconds, not before', async () => {
+  test('in a step that ignores the signal continues without it after 15 seconds, not before', async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     const stop = new AbortController();
     const bench = runBench({ signal: stop.signal });
@@ -406,7 +406,7 @@ describe('a run that is told to stop', () => {
     assert.deepEqual(bench.journal.records, [started('h', 'h/run')], 'the next run finds it interrupted');
   });
 
-  test('keeps the work of a step that ends well in that time', async () => {
+  test('keeps the changes of a step that succeeds in that time', async () => {
     const stop = new AbortController();
     const bench = runBench({ signal: stop.signal });
     const apply = async () => stop.abort(interrupted);
@@ -423,7 +423,7 @@ describe('the deadline of a step', () => {
       signal.addEventListener('abort', () => reject(new Error('stopped')));
     });
 
-  test('passed is DeadlinePassed, naming the step and the time', async () => {
+  test('ends it with DeadlinePassed, naming the step and the time', async () => {
     using clock = fakeClock({ deadlines: true });
     const steps = fakeSteps({
       id: 'kubeadm',
@@ -435,14 +435,14 @@ describe('the deadline of a step', () => {
     assert.deepEqual([error.exit, error.retryable], ['DeadlinePassed', true]);
   });
 
-  test('covers looking, too', async () => {
+  test('includes the inspection', async () => {
     using clock = fakeClock({ deadlines: true });
     const inspect = () => listening({ signal: AbortSignal.timeout(40) }).catch(() => fail());
     const steps = fakeSteps({ id: 'k', deadlineMs: () => 20, inspect });
     await clock.until(machineadmErrorOf(steps, runBench(), 'DeadlinePassed'));
   });
 
-  test('of longer than Node can count is none', async () => {
+  test('is ignored if it is longer than Node can count', async () => {
     using clock = fakeClock({ deadlines: true });
     const bench = runBench();
     const apply = () => new Promise<void>((resolve) => clock.at(20, resolve));

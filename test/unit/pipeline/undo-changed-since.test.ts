@@ -101,7 +101,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
   },
 };
 
-describe('what somebody changed since machineadm did', () => {
+describe('a change that another program made after machineadm', () => {
   for (const [name, { document, change, left, stays }] of Object.entries(CHANGES)) {
     test(`is kept and listed, and so by a second reset: ${name}`, async () => {
       const machine = wholeMachine();

@@ -28,7 +28,7 @@ function long(at: number): typeof RUNNING {
 }
 
 describe('the checklist of a run', () => {
-  test('has each step with its state, what runs with its time and what it waits for', () => {
+  test('has each step with its state, and the running one with its time and what it waits for', () => {
     assert.deepEqual(formatChecklist(RUNNING, BEGAN + SPIN_MS * 300, VIEW), [
       'provision of node-1  [2/4]  1 m 00 s',
       '  ✓ sysctl      already so',
@@ -44,7 +44,7 @@ describe('the checklist of a run', () => {
     assert.equal(lines[5], '  · kubeadm');
   });
 
-  test('says below what the step waits for, where the line has no room for it', () => {
+  test('shows below the step what it waits for, where the line has no room for it', () => {
     const lines = formatChecklist(RUNNING, NOW, { ...VIEW, columns: 40 });
     assert.deepEqual(lines.slice(3, 5), [
       `  ${lines[3]?.[2]} containerd  1 m 01 s`,
@@ -60,7 +60,7 @@ describe('the checklist of a run', () => {
     assert.equal(new Set(spinners).size, 10);
   });
 
-  test('says the phase where no step runs, and nothing more when the run is over', () => {
+  test('shows the phase where no step runs, and nothing more when the run is over', () => {
     assert.match(formatChecklist(statusAfter(), NOW, VIEW).at(-1) ?? '', / loading$/);
     const over = statusAfter(
       { kind: 'planned', steps: ['a', 'b'] },

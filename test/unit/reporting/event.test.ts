@@ -63,7 +63,7 @@ describe('an event', () => {
 });
 
 describe('an event of a step', () => {
-  test('names the step and its state in small letters, where there are no other words for it', () => {
+  test('names the step and its state in lower case, if there is no other text for it', () => {
     const status = statusAfter({ kind: 'planned', steps: ['swap'] });
     for (const state of ['Pending', 'Skipped'] as const) {
       const step = { id: 'swap', state, changes: [], durationMs: 1 };
@@ -156,7 +156,7 @@ describe('an event that is made to fit', () => {
     assert.ok(small.omitted?.includes('failure.causes'), small.omitted?.join());
   });
 
-  test('loses detail before it loses words', () => {
+  test('loses detail before it loses text', () => {
     const event = truncateEvent(concluded(), sizeOf(concluded()) - 1);
     assert.deepEqual(event.omitted, ['timeline']);
     assert.equal(event.steps?.length, 40);

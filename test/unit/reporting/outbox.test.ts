@@ -84,7 +84,7 @@ describe('the outbox of a run', () => {
     assert.equal((await host.stat('/run/carried'))?.mode, 0o700);
   });
 
-  test('tells the same trouble once, and another one too', async () => {
+  test('reports the same failure once, and another one too', async () => {
     const { box, spool, told } = outbox();
     let [why, lost] = ['the disk is full', 0];
     spool.add = () => (lost > 0 ? Promise.resolve(lost) : Promise.reject(new Error(why)));
@@ -110,7 +110,7 @@ describe('the outbox of a run', () => {
     assert.deepEqual([starts, await host.list('/spool')], [[], undefined]);
   });
 
-  test('never throws: a deliverer that cannot be started is told', async () => {
+  test('never throws: a deliverer that cannot be started is reported', async () => {
     const { box, told } = outbox({ startDeliverer: () => Promise.reject(new Error('no memory')) });
     await box.close(60_000);
     assert.deepEqual(told, ['the deliverer was not started in time: no memory']);

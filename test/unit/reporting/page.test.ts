@@ -145,14 +145,14 @@ describe('the page of a run', () => {
     }
   });
 
-  test('tells the reason once where status and diagnosis name the same', () => {
+  test('shows the reason once if status and diagnosis have the same', () => {
     const text = page(WHOLE);
     assert.equal(text.split('<strong class="bad">SwapEnabled</strong>').length, 2);
     assert.match(text, /journal of kubelet, line 812/);
     assert.match(text, /Led to: KubeletNotHealthy/);
   });
 
-  test('says where a node that was proved does not work any more', () => {
+  test('says if a node that was proved no longer works', () => {
     const { status, verdict } = { ...WHOLE, ...PAGES['a run that succeeded'] };
     assert.match(page({ ...WHOLE, status, verdict }), /The run succeeded, but the node does not work now\./);
   });

@@ -31,7 +31,7 @@ describe('one line for each event', () => {
   for (const [event, line] of cases)
     test(line ?? 'nothing for a skipped step', () => assert.equal(formatEvent(event), line));
 
-  test('with the titles that people know', () => {
+  test('with the titles of the steps', () => {
     assert.equal(
       formatEvent(step('Running'), { color: false, titleOf: () => 'kernel settings' }),
       'kernel settings: started',
@@ -49,14 +49,14 @@ describe('colours', () => {
     assert.equal(colorWanted(true, { TERM: 'dumb' }), false);
   });
 
-  test('appear only where wanted', () => {
+  test('appear only on request', () => {
     const event = step('Failed', { durationMs: 1 });
     assert.ok(formatEvent(event, { color: true })?.includes('\u001b[31m'));
     assert.ok(!formatEvent(event)?.includes('\u001b'));
   });
 });
 
-test('text of others cannot drive the terminal', () => {
+test('the text of other programs cannot control the terminal', () => {
   assert.equal(oneLine('a\u001b[2Jb\u0007\r\nc\u009b1m'), 'ab c');
 });
 

@@ -47,7 +47,7 @@ describe('the status file', () => {
   };
   const GROUPS = 'root:x:0:\nmachineadm:x:998:alice\n';
 
-  test('is there and true before the document is read: for root, and its summary for all', async () => {
+  test('exists and is correct before the document is read: for root, and its summary for all', async () => {
     const host = memoryHost();
     await openReporter({ identity: IDENTITY, host });
     assert.equal(parsed(host.text(CURRENT)).phase, 'Loading');
@@ -166,7 +166,7 @@ describe('the status file', () => {
     assert.ok(written.length <= 8, `${written.length} writes`);
   });
 
-  test('says what is proved at once, for the run may be killed; steps may wait a moment', async () => {
+  test('is written at once for a proof, for the run may be killed; steps may wait a moment', async () => {
     using clock = fakeClock({ deadlines: true });
     const host = memoryHost();
     const reporter = await openReporter({ identity: IDENTITY, host });
@@ -184,7 +184,7 @@ describe('the status file', () => {
     await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
   });
 
-  test('that cannot be written is told through the sinks, and fails nothing', async () => {
+  test('that cannot be written is reported through the sinks, and fails nothing', async () => {
     const host = memoryHost();
     const broken = {
       ...host,
@@ -222,7 +222,7 @@ describe('the status file', () => {
 });
 
 describe('a sink', () => {
-  test('is told everything, in order, from the start', async () => {
+  test('receives everything, in order, from the start', async () => {
     const sink = recording();
     const reporter = await openReporter({ identity: IDENTITY, host: memoryHost() });
     reporter.useSinks([sink], 1000);
@@ -234,7 +234,7 @@ describe('a sink', () => {
     );
   });
 
-  test('that hangs delays no step, and the end by no more than the deadline', async ({ mock: { timers } }) => {
+  test('that hangs delays no step, and the end by no more than its deadline', async ({ mock: { timers } }) => {
     const hangs = recording({ name: 'Hangs', deliver: () => new Promise(() => {}) });
     const other = recording();
     const reporter = await openReporter({ identity: IDENTITY, host: memoryHost(), deliveryMs: 10_000 });
@@ -288,7 +288,7 @@ describe('a sink', () => {
     assert.deepEqual(reporter.status.warnings, ['sink Recording did not take a report: broken']);
   });
 
-  test('that fails again and again is spared the progress, and still told the conclusion', async () => {
+  test('that fails repeatedly gets no more progress, but still the conclusion', async () => {
     const tried: string[] = [];
     const fails = recording({
       deliver: (event) => {
@@ -333,7 +333,7 @@ test('whoever watches the progress cannot end the run', async () => {
   assert.equal(reporter.status.outcome, 'Succeeded');
 });
 
-describe('what is shown where it goes to the journal', () => {
+describe('the terminal output of a run whose stderr is the journal', () => {
   const shownOf = async (sink: Sink | undefined, shownInJournal = true) => {
     const shown: string[] = [];
     const onShown = ({ kind }: RunEvent) => shown.push(kind);
@@ -345,7 +345,7 @@ describe('what is shown where it goes to the journal', () => {
   };
   const ALL = ['started', 'step', 'waiting', 'step', 'concluded'];
 
-  test('is nothing that the Journal sink takes', async () => {
+  test('has nothing that the Journal sink takes', async () => {
     const journal = recording({ name: 'Journal' });
     assert.deepEqual(await shownOf(journal), []);
     assert.deepEqual(
@@ -354,13 +354,13 @@ describe('what is shown where it goes to the journal', () => {
     );
   });
 
-  test('is all where another sink is told, or none, and where it goes elsewhere', async () => {
+  test('has everything with another sink, or none, and outside of the journal', async () => {
     assert.deepEqual(await shownOf(recording()), ALL);
     assert.deepEqual(await shownOf(undefined), ALL);
     assert.deepEqual(await shownOf(recording({ name: 'Journal' }), false), ALL);
   });
 
-  test('is what the Journal sink could not take, and why', async () => {
+  test('has what the Journal sink could not take, and why', async () => {
     const open = () => Promise.reject(new Error('no logger'));
     assert.deepEqual((await shownOf(recording({ name: 'Journal', open }))).toSorted(), [...ALL, 'warning'].toSorted());
     const deliver = () => Promise.reject(new Error('no logger'));

@@ -179,7 +179,7 @@ describe('a run on a machine that an earlier run bootstrapped', () => {
     assert.match(message ?? '', /^An earlier run bootstrapped this machine\. A later run is running\.$/);
   });
 
-  test('that fails leaves it so, says why, and keeps the truth of the run', () => {
+  test('that fails leaves it so, says why, and reports its own failure', () => {
     const status = after({ outcome: 'Failed', exitCode: 10, failure: FAILURE });
     assert.deepEqual([status.outcome, status.exitCode, status.failure], ['Failed', 10, FAILURE]);
     assert.equal(condition(status)?.status, 'True');
@@ -232,7 +232,7 @@ test('what was still to come when the run ended was skipped', () => {
 describe('an attempt that another follows', () => {
   const attempt = { attempt: 1, failure: { ...FAILURE, step: 'kubeadm' }, durationMs: 1234.4 };
 
-  test('is told with its reason, in the status and in the timeline', () => {
+  test('is reported with its reason, in the status and in the timeline', () => {
     const status = statusAfter({ kind: 'attemptFailed', attempt });
     assert.deepEqual(
       status.failedAttempts?.map(({ attempt: number, reason, step, durationMs }) => [number, reason, step, durationMs]),

@@ -31,11 +31,11 @@ async function deliveredBy(patience: Sink['patience']): Promise<{ delivered: num
 }
 
 describe('a sink that is slow by its nature', () => {
-  test('is waited for as long as it says, though others are not', async () => {
+  test('is awaited as long as it requests, though others are not', async () => {
     assert.deepEqual(await deliveredBy({ deliveryMs: 60_000, closingMs: 60_000 }), { delivered: 1, troubles: [] });
   });
 
-  test('that does not say so has its time like the others', async () => {
+  test('that requests nothing has the same time as the others', async () => {
     const { delivered, troubles } = await deliveredBy(undefined);
     assert.equal(delivered, 0);
     assert.match(troubles[0] ?? '', /^sink Slow /);

@@ -59,12 +59,12 @@ describe('reading the status', () => {
 
   test('finds nothing where nothing ran', async () => assert.equal(await readStatus(paths(), alive), undefined));
 
-  test('tells a running run as it is', async () => {
+  test('shows a running run as it is', async () => {
     await put(RUNNING);
     assert.deepEqual(await readStatus(paths(), alive), RUNNING);
   });
 
-  test('tells a killed run as interrupted: exit 14, condition Unknown', async () => {
+  test('shows a killed run as interrupted: exit 14, condition Unknown', async () => {
     await put(RUNNING);
     const status = await readStatus(paths(), killed);
     assert.equal(status?.outcome, 'Interrupted');
@@ -77,7 +77,7 @@ describe('reading the status', () => {
     );
   });
 
-  test('tells a run of an earlier boot as interrupted, whatever process has its number now', async () => {
+  test('shows a run of an earlier boot as interrupted, whatever process has its number now', async () => {
     await put(RUNNING, 'copy');
     const status = await readStatus(paths(), rebooted);
     assert.equal(status?.outcome, 'Interrupted');
@@ -105,7 +105,7 @@ describe('reading the status', () => {
     await assert.rejects(readStatus(paths(), alive), { reason: 'StatusUnreadable' });
   });
 
-  test('asks the real machine: this process runs, one with another start time does not', async () => {
+  test('checks the real machine: this process runs, one with another start time does not', async () => {
     const process_ = { ...IDENTITY.process, pid: process.pid, startTicks: 1 };
     await put({ ...RUNNING, process: process_ });
     assert.equal((await readStatus(paths()))?.outcome, 'Interrupted');
@@ -169,7 +169,7 @@ describe('reading the status without the right to', () => {
     assert.deepEqual(await readReported(paths(), unprivileged(rebooted)), { ...summaryOf(RUNNING), ...ended });
   });
 
-  test('a summary that is behind its status says nothing false: of a run, of a killed one, of the one before', async () => {
+  test('finds nothing false in a summary older than its status: of a run, of a killed one, of the one before', async () => {
     await putBoth(DONE, 'current', { of: RUNNING, laterBy: -1 });
     assert.deepEqual(await readReported(paths(), unprivileged(alive)), summaryOf(RUNNING), 'it was so a moment ago');
     using clock = fakeClock();
@@ -319,7 +319,7 @@ describe('a file that is not a status is refused as StatusUnreadable', () => {
     });
   }
 
-  test('but fields that a later machineadm added are let through', () => {
+  test('except with fields that a later machineadm added, which are accepted', () => {
     assert.deepEqual(parseStatus(JSON.stringify({ ...DONE, added: 1 }), '/x'), { ...DONE, added: 1 });
   });
 });
@@ -332,7 +332,7 @@ describe('waiting for a conclusion', () => {
     assert.equal((await waitForStatus({ timeoutMs: 5000, paths: paths(), liveness: alive }))?.outcome, 'Succeeded');
   });
 
-  test('is told of each change by the kernel, before it would look again', { timeout: 120_000 }, async () => {
+  test('is notified of each change by the kernel, before it would look again', { timeout: 120_000 }, async () => {
     // No time passes: who only looked now and then would never see the changes.
     using _clock = fakeClock({ deadlines: true });
     await put(RUNNING);

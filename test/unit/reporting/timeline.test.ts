@@ -5,7 +5,7 @@ import { bootEntries, bootTimeline, processStartMs } from '../../../src/reportin
 import { memoryHost } from '../../support/memory-host.ts';
 
 describe('what happened before machineadm', () => {
-  test('is told by systemd: kernel, initrd, user space', () => {
+  test('is reported by systemd: kernel, initrd, user space', () => {
     const show = 'InitRDTimestampMonotonic=1500000\nUserspaceTimestampMonotonic=4000400\n';
     assert.deepEqual(bootEntries(show, 12_000), [
       { name: 'kernel', sinceBootMs: 0, durationMs: 1500 },
@@ -111,7 +111,7 @@ describe('the chart of a run on a machine that was up for long', () => {
     for (const line of lines) assert.ok(line.length <= 100, line);
   });
 
-  test('shows a run of a blink, too', () => {
+  test('shows even a very short run', () => {
     const blink = [
       { name: 'boot', sinceBootMs: 0, durationMs: bootedMs },
       { name: 'sysctl', sinceBootMs: bootedMs + 40, durationMs: 30 },

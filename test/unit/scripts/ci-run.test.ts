@@ -69,7 +69,7 @@ describe('.ci/run', () => {
     assert.deepEqual(result, { status: 1, last: '48 passed, 1 failed' });
   });
 
-  test('fails when too few of the new mistakes are noticed', () => {
+  test('fails when too few mutants are killed', () => {
     const result = run({
       ci: 'exit 0',
       test: count(40, 0),

@@ -29,7 +29,7 @@ describe('the documents of the quick start', () => {
   }
 
   for (const file of ['light.yaml', 'failing.yaml']) {
-    test(`${file} asks for nothing that reaches out of the throw-away copy`, async () => {
+    test(`${file} changes nothing outside of the throw-away copy`, async () => {
       const model = await load(file, readFileSync(join(quickstart, file)));
       assert.equal(model.host.swap, 'Unmanaged', 'swap is of the whole machine');
       const shared = model.host.sysctl.filter(({ key }) => !key.startsWith('net/'));

@@ -236,7 +236,7 @@ describe('the API server of a control plane', { concurrency: true }, () => {
     assert.equal(machine.host.text(POLICY), undefined);
   });
 
-  test('is given an argument though the document never asked for anything before', async () => {
+  test('is given an argument though the document never set one before', async () => {
     await using machine = await controlPlane({});
     const record = await afterFirstRun(machine, modelOf({}));
     await runStep(apiServer, machine.host, modelOf({ args: [{ name: 'v', value: '4' }] }), withFacts(record));
@@ -250,7 +250,7 @@ describe('the API server of a control plane', { concurrency: true }, () => {
     assert.ok(machine.running()?.includes('--v=4'));
   });
 
-  test('that does not come up is put back, and the words of its container are told', async () => {
+  test('that does not start is restored, and the last lines of its container are reported', async () => {
     await using machine = await controlPlane({ audit: audit('None') });
     const record = await afterFirstRun(machine, modelOf({ audit: audit('None') }));
     const before = [machine.host.text(POLICY), machine.host.text(MANIFEST)];
@@ -359,7 +359,7 @@ describe('the API server of a control plane', { concurrency: true }, () => {
     assert.deepEqual(await planned(apiServer, machine.host, model, withFacts(record)), []);
   });
 
-  test('is mended where a file was changed by hand', async () => {
+  test('is corrected if a file was changed by hand', async () => {
     await using machine = await controlPlane({ audit: audit('None') });
     const model = modelOf({ audit: audit('None') });
     const record = await afterFirstRun(machine, model);

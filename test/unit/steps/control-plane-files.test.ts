@@ -36,7 +36,7 @@ describe('the files of the API server', () => {
     assert.equal(controlPlaneFiles.desired(machine({}), { ...Object.create(null) }), undefined);
   });
 
-  test('are laid for root alone, with the directory of the log; a second run changes nothing', async () => {
+  test('are written for root alone, with the directory of the log; a second run changes nothing', async () => {
     const host = memoryHost({ programs, files: { '/etc/kubernetes': { type: 'directory' } } });
     const run = await runStep(controlPlaneFiles, host, audited);
     assert.deepEqual(run.left, []);
@@ -87,7 +87,7 @@ describe('the files of the API server', () => {
     assert.deepEqual(host.log, []);
   });
 
-  test('a plan tells what depends on a key that it may not ask for', async () => {
+  test('a plan names what depends on a key that it may not read', async () => {
     const key: SecretValue = { name: 'k', source: { kind: 'exec', command: ['vault'], timeoutMs: 1 } };
     const [change] = await planned(controlPlaneFiles, queryOnly(memoryHost({ secrets: { k: KEY } })), withKey(key));
     assert.deepEqual([change?.id, change?.knownAfter], [`control-plane-files/${CONFIG}`, 'secrets']);

@@ -98,7 +98,7 @@ describe("a program in kubeadm's place", () => {
     assert.deepEqual(await missing({ ...model, host: { ...model.host, files: [file] } }), []);
   });
 
-  test('that fails is told in the words of the first pattern that fits', async () => {
+  test('that fails is reported with the first pattern that matches', async () => {
     const failing = memoryHost(
       programs(() => ({ status: 7, stderr: 'level=info\nlevel=fatal msg="token CA hash does not match"\nbye\n' })),
     );
@@ -165,7 +165,7 @@ describe("a program in kubeadm's place", () => {
 });
 
 describe('after an attempt that was killed or failed', () => {
-  test('the success test is asked first', async () => {
+  test('the success test runs first', async () => {
     const host = memoryHost(programs(undefined, () => ({ status: 0 })));
     await bench(execBootstrapper, host, machine()).apply({ bootstrap: 'attempted' });
     assert.deepEqual(host.log, ['run k3s kubectl get nodes']);
@@ -206,7 +206,7 @@ describe('the proof that its node works', () => {
     assert.equal(change?.id, 'exec-readiness/Command');
   });
 
-  test('fails with what the test said last', async () => {
+  test('fails with the last output of the test', async () => {
     const host = memoryHost(programs(undefined, () => ({ status: 1, stderr: 'no nodes\n' })));
     const model = machine();
     const { kubernetes } = model;

@@ -44,7 +44,7 @@ describe('hosts', () => {
     });
   }
 
-  test('absent beside a host name and lines of a file go together', async () => {
+  test('absent with a host name and lines of a file do not conflict', async () => {
     const lines = 'files: [{path: /etc/hosts, append: true, content: "10.0.0.1 x\\n"}]';
     const { model } = await loaded(`host:\n  hostname: node-1\n  ${lines}\n`);
     assert.equal((await planned(hosts, machine(DEBIAN), model, options)).length, 1);
@@ -163,7 +163,7 @@ describe('hosts', () => {
     assert.equal(host.text(HOSTS), `10.0.0.9 api # old\nfd00::9 api\n${block('10.0.0.1 API\n')}`);
   });
 
-  test('cloud-init is kept from rewriting the file, and let again when nothing of ours is in it', async () => {
+  test('cloud-init may not rewrite the file, and may again when nothing of ours is in it', async () => {
     const host = machine(DEBIAN, {
       '/etc/cloud/cloud.cfg': 'manage_etc_hosts: false\n',
       '/etc/cloud/cloud.cfg.d/01_debian_cloud.cfg': 'apt: {}\nmanage_etc_hosts: true\n',
@@ -190,7 +190,7 @@ describe('hosts', () => {
     assert.equal((await planned(hosts, machine(DEBIAN, off), await wanted('{}'), options)).length, 1);
   });
 
-  test('user data, which overrides every file, is told of', async () => {
+  test('user data, which overrides every file, is reported', async () => {
     const host = machine(DEBIAN, {
       '/var/lib/cloud/instance/cloud-config.txt': '#cloud-config\nmanage_etc_hosts: true\n',
     });

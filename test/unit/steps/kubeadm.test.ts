@@ -279,7 +279,7 @@ describe('a machine that is bootstrapped', () => {
     });
   });
 
-  test('and was reset by hand is told so, and not bootstrapped over its remains', async () => {
+  test('and was reset by hand is reported as such, and not bootstrapped over its remains', async () => {
     await assert.rejects(bench(kubeadm, machine(), node()).plan({ bootstrap: 'done' }), {
       reason: 'StepNotEffective',
       exit: 'BootstrapperFailed',
@@ -288,7 +288,7 @@ describe('a machine that is bootstrapped', () => {
 });
 
 describe('after a run that was killed', () => {
-  test('a published init goes on without preflight, and keeps the phases it skips', async () => {
+  test('a published init resumes without preflight, and keeps the phases it skips', async () => {
     await using server = await startApiServer(authority, () => ({ kind: 'ConfigMap' }));
     const admin = kubeconfig(server.url, authority.certificate, authority.issue('kubernetes-admin'));
     const host = machine(undefined, {

@@ -19,7 +19,7 @@ function machine(files: Parameters<typeof memoryHost>[0] = {}) {
 }
 
 describe('the sentinel', () => {
-  test('is earned by a Kubernetes node only', () => {
+  test('is written for a Kubernetes node only', () => {
     assert.equal(bench(sentinel, machine(), hostModel()).desired, undefined);
   });
 

@@ -187,10 +187,10 @@ describe('services', () => {
     }
   });
 
-  describe('a unit that `files` lays', () => {
+  describe('a unit that `files` writes', () => {
     const model = (text: string) => documentOf({ state: 'Started' }, [unitFile(text)]);
 
-    test('that changed makes the service restart, and plan says so before it is laid', async () => {
+    test('that changed makes the service restart, and plan says so before it is written', async () => {
       const host = memoryHost({
         services: { app: { active: true } },
         files: { '/etc/systemd/system/app.service': 'old' },
@@ -211,7 +211,7 @@ describe('services', () => {
       assert.deepEqual(run.left, []);
     });
 
-    test('that is new is started, and missed by no preflight', async () => {
+    test('that is new is started, and is not reported as missing by preflight', async () => {
       assert.deepEqual(await missing({}, model('new')), []);
       const host = memoryHost({ services: { app: {} }, files: { '/etc/systemd/system/app.service': 'new' } });
       assert.deepEqual(

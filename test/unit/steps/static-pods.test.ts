@@ -40,7 +40,7 @@ async function written(model: Model, kubeadm: string): Promise<string> {
 }
 
 describe('a static pod of the document', () => {
-  test('is laid for the kubelet alone, before kubeadm, and then nothing is left to do', async () => {
+  test('is written for the kubelet alone, before kubeadm, and then nothing is left to do', async () => {
     const host = memoryHost();
     const step = bench(staticPods, host, machine());
     await step.apply();
@@ -57,13 +57,13 @@ describe('a static pod of the document', () => {
     assert.match(text, /# a virtual address/);
   });
 
-  test('is laid byte for byte everywhere else', async () => {
+  test('is written byte for byte everywhere else', async () => {
     assert.equal(await written(machine(), 'v1.28.9'), MANIFEST);
     assert.equal(await written(machine('JoinControlPlane'), 'v1.31.0'), MANIFEST);
     assert.equal(await written(machine('InitControlPlane', 'AsWritten'), 'v1.31.0'), MANIFEST);
   });
 
-  test('is laid again after a reset took it away, and put right where it is another', async () => {
+  test('is written again after a reset removed it, and corrected where it differs', async () => {
     const [again] = await bench(staticPods, memoryHost(), machine()).plan({ bootstrap: 'attempted' });
     assert.equal(again?.summary, `${PATH}: create`);
     const host = memoryHost({ files: { [PATH]: 'of another document' } });
@@ -71,7 +71,7 @@ describe('a static pod of the document', () => {
     assert.equal(change?.summary, `${PATH}: another content`);
   });
 
-  test('keeps what a hook made of it', async () => {
+  test('keeps the change of a hook', async () => {
     const host = memoryHost();
     const step = bench(staticPods, host, machine());
     const { notes } = await step.apply();

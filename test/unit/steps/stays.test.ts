@@ -51,7 +51,7 @@ describe('a group that an earlier run made', () => {
   });
 });
 
-describe('what no run takes back', () => {
+describe('a change that no run reverts', () => {
   const before = (step: string, was: BeforeRecord['was'] = null): BeforeRecord => ({
     step,
     was,
@@ -180,7 +180,7 @@ describe('what no run takes back', () => {
   });
 });
 
-test('what stays is told once, and again when it is told otherwise', () => {
+test('what stays is reported once, and again when its message changes', () => {
   const dropped = { id: 'removals/stays/hostname', summary: 'it stays' };
   const record = (...notes: readonly (readonly [string, string])[]): StepRecord =>
     ({ notes: new Map(notes) }) as unknown as StepRecord;

@@ -145,7 +145,7 @@ describe('what machines report', () => {
       { [`${MACHINES}/a`]: machine('a') },
     ],
   ] as const) {
-    test(`${what}: nothing is written, and nothing is said`, async () => {
+    test(`${what}: nothing is written, and no event is created`, async () => {
       const made = cluster(objects, [[item]]);
       const { said, stop } = copying(made);
       await waitUntil(() => made.state.watches.length === 1, 'the watch');

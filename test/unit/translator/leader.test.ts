@@ -104,7 +104,7 @@ describe('the election of a leader', () => {
     assert.deepEqual([election.state.terms, state.writes], [0, []]);
   });
 
-  test('takes a lease over that nobody renews', async () => {
+  test('takes over a lease that is not renewed', async () => {
     const { api, state } = apiServer({ holderIdentity: 'other', leaseTransitions: 4, acquireTime: 'before' });
     const election = elected(api, { durationMs: 0 });
     await waitUntil(() => election.state.leads, 'to lead');
@@ -134,7 +134,7 @@ describe('the election of a leader', () => {
     await election.done;
   });
 
-  test('ends to lead when another replica has the lease, and leads again when it gave it up', async () => {
+  test('stops leading when another replica has the lease, and leads again when it is released', async () => {
     const { api, state } = apiServer();
     const election = elected(api);
     await waitUntil(() => election.state.leads, 'to lead');
@@ -157,7 +157,7 @@ describe('the election of a leader', () => {
     assert.deepEqual(election.state.said, []);
   });
 
-  test('goes on to lead where the server fails for a moment', async () => {
+  test('continues to lead while the server fails for a moment', async () => {
     const { api, state } = apiServer();
     const election = elected(api);
     await waitUntil(() => election.state.leads, 'to lead');
@@ -170,7 +170,7 @@ describe('the election of a leader', () => {
     await election.done;
   });
 
-  test('ends to lead where the lease could not be renewed in time', async () => {
+  test('stops leading if the lease could not be renewed in time', async () => {
     const { api, state } = apiServer();
     const election = elected(api, { durationMs: 1 });
     await waitUntil(() => election.state.leads, 'to lead');

@@ -13,7 +13,7 @@ const [first, second] = [source('first'), source('second')];
 const soon = { deadlineMs: 200, random: () => 0.01 };
 
 describe('locations', () => {
-  test('are asked in their order, and again where asking again may help', async () => {
+  test('are tried in their order, and again where a retry may help', async () => {
     const asked: string[] = [];
     const got = await tryInOrder(
       [first, second],
@@ -27,7 +27,7 @@ describe('locations', () => {
     assert.deepEqual([got, asked], ['second', ['first', 'second', 'first', 'second']]);
   });
 
-  test('that lied are not asked again, and what they did outweighs silence', async () => {
+  test('that served bad data are not tried again, and that outweighs a timeout', async () => {
     const asked: string[] = [];
     const attempt = async ({ name }: Source): Promise<never> => {
       asked.push(name);
@@ -48,7 +48,7 @@ describe('locations', () => {
     assert.ok(asked.length > 2);
   });
 
-  test('that cannot help end it at once', async () => {
+  test('that cannot help end the attempts at once', async () => {
     using clock = fakeClock();
     const attempt = async ({ name }: Source): Promise<never> => {
       throw unavailable(name, 'there is no such file', false);

@@ -15,7 +15,7 @@ const bytesOf = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value
 const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('the manifest of a signed directory', () => {
-  test('revokes no keys and does not expire where it says nothing', () => {
+  test('revokes no keys and does not expire by default', () => {
     assert.deepEqual(parseDirectory(bytesOf({ ...GOOD, of: 'a later version' })), { ...GOOD, revokedKeys: [] });
   });
 
@@ -94,14 +94,14 @@ describe('a signed directory expires', () => {
     );
   });
 
-  test('not by a clock that is before its signature, which is told', () => {
+  test('not by a clock that is before its signature, which is reported', () => {
     assert.deepEqual(at('2026-11-01T00:00:00.000Z'), []);
     assert.deepEqual(at('2026-10-31T23:59:59.999Z'), [
       'the clock (2026-10-31T23:59:59.999Z) is before x was signed: its expiry was not checked',
     ]);
   });
 
-  test('never, where it says no time', () => {
+  test('never, if it has no expiry', () => {
     assert.deepEqual(expiry({ ...GOOD, revokedKeys: [] }, new Date('2099-01-01T00:00:00Z'), 'x'), []);
   });
 });

@@ -239,7 +239,7 @@ describe('machineadm fetch and verify', () => {
     ],
     ['with authorities that are not there', ['a', '--ca', '/nowhere'], /there is no file \/nowhere/],
   ] as const) {
-    test(`used ${what}, it says so`, async () => {
+    test(`reports a usage error ${what}`, async () => {
       const { status, stdout, stderr } = await fetch([join(scratch, 'site')], words);
       assert.notEqual(status, 0);
       assert.deepEqual(stdout, ['']);
@@ -247,7 +247,7 @@ describe('machineadm fetch and verify', () => {
     });
   }
 
-  test('verify says by what each file is proven', async () => {
+  test('verify reports how each file is proven', async () => {
     const file = join(scratch, 'site/site/a.yaml');
     const key = ['--key', join(scratch, 'publisher.pem'), '--trust-directory', join(scratch, 'none')];
     const listed = await commandLine('verify', file, ...key);

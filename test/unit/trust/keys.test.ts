@@ -11,7 +11,7 @@ import { newKey } from '../../support/release.ts';
 const refused = (words: RegExp) => ({ reason: 'TrustedKeyInvalid', message: words });
 
 describe('a file of keys', () => {
-  test('may hold several, each with words before it, and a day until which it is meant to be used', () => {
+  test('may hold several, each after a comment, and a day until which it is meant to be used', () => {
     const [first, second] = [newKey(), newKey()];
     const text = `The key of Example, 2026.\nnot-after: 2031-12-31\n${first.pem}\nThe next one:\n${second.pem}`;
     const keys = parseKeys(text, 'example.pem').map(({ id, notAfter, source }) => [id, notAfter, source]);
@@ -77,7 +77,7 @@ describe('the directory of trust', () => {
     rmSync(path);
   });
 
-  test('is refused where what it revokes or allows is not said so that it is understood', async () => {
+  test('is refused if its revocations or minimum versions cannot be parsed', async () => {
     writeFileSync(join(directory, 'minimum-version'), 'v1\n');
     await assert.rejects(loadTrust([], directory), refused(/one version/));
     writeFileSync(join(directory, 'minimum-version'), '1.4.0\n');

@@ -225,7 +225,7 @@ describe('what is not YAML', () => {
     });
   }
 
-  test('is told without a word of the text', () => {
+  test('is reported without quoting the text', () => {
     const canary = 'Xc4n4ry';
     for (const [, text] of cases) {
       const seeded = text.replaceAll(/[a-d](?=\W)|(?<=\W)[a-d]/g, canary);

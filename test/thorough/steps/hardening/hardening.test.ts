@@ -98,7 +98,7 @@ describe('a control plane that kubeadm 1.20.2 made', () => {
     assert.equal((await host.stat('/var/lib/kubelet/config.yaml'))?.mode, 0o600);
   });
 
-  test('killed in the middle: the kubelet restarts once more, for what it may not have read', async () => {
+  test('that is killed during the step restarts the kubelet once more, as it may not have read the change', async () => {
     const host = await nodeOf('control-plane');
     layAuditPolicy(host);
     await run(host, EMPTY_RECORD);
@@ -124,7 +124,7 @@ async function setWrong(host: MemoryHost, { path, change, mode, uid, create }: B
   host.put(path, content === undefined ? now : { ...now, content });
 }
 
-describe('each control set wrong on a hardened control plane', () => {
+describe('each control violated on a hardened control plane', () => {
   // It takes half of the time to harden one for each control; every test leaves it as it found it.
   let host: MemoryHost;
   before(async () => {
@@ -133,7 +133,7 @@ describe('each control set wrong on a hardened control plane', () => {
     await run(host, EMPTY_RECORD);
   });
 
-  test('is a list of all that pass there, but for those that a worker shows and one that only the cluster can mend', async () => {
+  test('is in a list of all that pass there, except those shown on a worker and one that only the cluster can correct', async () => {
     const { controls } = await auditControls(host, CIS, CIS, 20);
     const passing = controls.filter(({ state }) => state === 'pass').map(({ id }) => id.slice('cis-'.length));
     assert.deepEqual(
@@ -143,7 +143,7 @@ describe('each control set wrong on a hardened control plane', () => {
   });
 
   for (const [id, breakIt] of Object.entries(BREAKAGES)) {
-    test(`cis-${id}: the audit fails it alone, and the next run mends it`, async () => {
+    test(`cis-${id}: the audit fails it alone, and the next run corrects it`, async () => {
       await setWrong(host, breakIt);
       assert.deepEqual(await failing(host), [`cis-${id}`]);
       const mended = await run(host);
@@ -155,10 +155,10 @@ describe('each control set wrong on a hardened control plane', () => {
   }
 });
 
-describe('each control set wrong on a hardened worker', () => {
+describe('each control violated on a hardened worker', () => {
   const model = hardenedModel(CIS, 'Worker');
   for (const [id, breakIt] of Object.entries(WORKER_BREAKAGES)) {
-    test(`cis-${id}: the audit fails it alone, and the next run mends it`, async () => {
+    test(`cis-${id}: the audit fails it alone, and the next run corrects it`, async () => {
       const host = await nodeOf('worker');
       await run(host, EMPTY_RECORD, model);
       assert.deepEqual(await failing(host), []);
@@ -180,8 +180,8 @@ describe('each control set wrong on a hardened worker', () => {
   });
 });
 
-describe('what the document says itself', () => {
-  test('comes back when it was changed on the machine', async () => {
+describe('a setting of the document itself', () => {
+  test('is restored when it was changed on the machine', async () => {
     const model = hardenedModel(CIS);
     const { kubernetes } = model;
     assert.ok(kubernetes !== undefined);
@@ -197,7 +197,7 @@ describe('what the document says itself', () => {
     assert.match(host.text(APISERVER) ?? '', /--audit-log-maxage=90/);
   });
 
-  test('an exception is left as it is, and told with its reason', async () => {
+  test('that is an exception is left as it is, and reported with its reason', async () => {
     const section: HardeningModel = { ...CIS, exceptions: [{ id: 'cis-1.2.15', reason: 'We profile.' }] };
     const host = await nodeOf('control-plane');
     layAuditPolicy(host);
@@ -210,7 +210,7 @@ describe('what the document says itself', () => {
 });
 
 describe('a component that does not come back', () => {
-  test('has its manifest put back, and the step fails with what it was told to set', async () => {
+  test('has its manifest restored, and the step fails with the setting that it was to have', async () => {
     const host = await nodeOf('control-plane');
     layAuditPolicy(host);
     // This kubelet ends the API server and cannot start it with the new arguments.

@@ -47,7 +47,7 @@ const AUTHORITIES = {
 };
 
 describe('the certificates of a node', () => {
-  test('are all looked at, each against its own CA', async () => {
+  test('are all checked, each against its own CA', async () => {
     const own = SIGNED.map(([name, ca]) => [`${PKI}/${name}`, signedBy(ca, STRANGER.publicKey)] as const);
     const files = { ...AUTHORITIES, ...Object.fromEntries(own), [KUBELET]: signedBy(CLUSTER, STRANGER.publicKey) };
     const paths = [...Object.keys(AUTHORITIES), ...own.map(([path]) => path), KUBELET];
@@ -75,7 +75,7 @@ describe('the certificates of a node', () => {
       });
     });
 
-  test('are not compared with a CA that is not here, as on a worker', async () => {
+  test('are not compared with a CA that the machine does not have, as on a worker', async () => {
     const files = { [KUBELET]: signedBy(STRANGER, CLUSTER.publicKey) };
     assert.deepEqual(
       (await found(files)).map(({ id, severity }) => `${id} ${severity}`),

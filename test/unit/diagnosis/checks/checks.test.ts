@@ -23,8 +23,8 @@ const MIB = 1024 * 1024;
 const disk = (free: number, options = 'rw'): ReturnType<typeof memoryHost> =>
   memoryHost({ programs: { findmnt: () => ({ stdout: `/ ${100_000 * MIB} ${free * MIB} ${options}\n` }) } });
 
-describe('the looks at the machine', () => {
-  test('see a disk that is full, nearly full, read-only or roomy', async () => {
+describe('the checks of the machine', () => {
+  test('report a disk that is full, nearly full, read-only or roomy', async () => {
     assert.deepEqual(brief(await checkDisks(disk(100))), ['disk/var/lib/kubelet failed DiskFull']);
     assert.deepEqual(brief(await checkDisks(disk(9_000))), ['disk/var/lib/kubelet warning NodeDiskPressure']);
     assert.deepEqual(brief(await checkDisks(disk(90_000, 'ro,relatime'))), [
@@ -33,7 +33,7 @@ describe('the looks at the machine', () => {
     assert.deepEqual(brief(await checkDisks(disk(90_000))), ['disk/var/lib/kubelet passed']);
   });
 
-  test("go by kubeadm's limits for a control plane only", async () => {
+  test("apply kubeadm's limits to a control plane only", async () => {
     const host = memoryHost({ files: { '/proc/meminfo': 'MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n' } });
     assert.deepEqual(brief(await checkCapacity(host, 'controlPlane', 1)), [
       'memory failed InsufficientMemory',
@@ -42,7 +42,7 @@ describe('the looks at the machine', () => {
     assert.deepEqual(brief(await checkCapacity(host, 'worker', 1)), ['memory passed', 'cpu passed']);
   });
 
-  test('see little memory by the size of the machine and what it is for', async () => {
+  test('report little memory by the size of the machine and its role', async () => {
     const of = (total: number, available: number) =>
       memoryHost({
         files: { '/proc/meminfo': `MemTotal: ${total * 1024} kB\nMemAvailable: ${available * 1024} kB\n` },
@@ -56,7 +56,7 @@ describe('the looks at the machine', () => {
     assert.equal(await memory(of(512, 9), 'host'), 'warning');
   });
 
-  test('see a full disk by what the machine is for: 511 MiB free of 512 are enough, and no host needs room for a kubelet', async () => {
+  test('report a full disk by the role of the machine: 511 MiB free of 512 are enough, and no host needs room for a kubelet', async () => {
     const of = (total: number, free: number) =>
       memoryHost({ programs: { findmnt: () => ({ stdout: `/ ${total * MIB} ${free * MIB} rw\n` }) } });
     for (const use of ['host', 'worker', 'controlPlane'] as const)
@@ -75,13 +75,13 @@ describe('the looks at the machine', () => {
     assert.deepEqual(brief(await checkDisks(of(100_000, 10), 'host')), ['disk/var/log failed DiskFull']);
   });
 
-  test('see swap, unless the document turns it off', async () => {
+  test('report swap, unless the document turns it off', async () => {
     const host = memoryHost({ files: { '/proc/swaps': 'Filename Type Size\n/dev/vdb partition 1024 0 -2\n' } });
     assert.deepEqual(brief(await checkSwap(host, false)), ['swap warning SwapEnabled']);
     assert.deepEqual(brief(await checkSwap(host, true)), ['swap passed']);
   });
 
-  test('see cgroup v1 where the kubelet refuses it', async () => {
+  test('report cgroup v1 where the kubelet refuses it', async () => {
     const v1 = memoryHost({ files: { '/sys/fs/cgroup/memory/cgroup.procs': '' } });
     const v2 = memoryHost({ files: { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' } });
     assert.deepEqual(brief(await checkCgroups(v1, parseVersion('v1.35.0'))), ['cgroup failed CgroupV1Unsupported']);
@@ -90,7 +90,7 @@ describe('the looks at the machine', () => {
     assert.deepEqual(brief(await checkCgroups(v1, parseVersion('v1.34.0'))), ['cgroup passed']);
   });
 
-  test('see a port that is taken, and leave a node its own', async () => {
+  test('report a port that is in use, but not the ports of the node itself', async () => {
     const tcp = '  sl  local_address rem_address   st\n   0: 00000000:280A 00000000:0000 0A 0\n';
     assert.deepEqual(brief(await checkPorts(memoryHost({ files: { '/proc/net/tcp': tcp } }), false, 6443)), [
       'ports/10250 failed PortInUse',
@@ -99,20 +99,20 @@ describe('the looks at the machine', () => {
     assert.deepEqual(brief(await checkPorts(node, false, 6443)), ['ports passed']);
   });
 
-  test('see a host name that cannot name a Node, and one that does not resolve', async () => {
+  test('report a host name that cannot name a Node, and one that does not resolve', async () => {
     const host = memoryHost({ programs: { getent: () => ({ status: 2 }) } });
     assert.deepEqual(brief(await checkHostname(host, 'bad_name', false)), ['hostname failed NodeNameInvalid']);
     assert.deepEqual(brief(await checkHostname(host, 'n1', false)), ['hostname warning HostnameUnresolvable']);
     assert.deepEqual(brief(await checkHostname(host, 'n1', true)), ['hostname passed']);
   });
 
-  test('see that no default route is there', async () => {
+  test('report a missing default route', async () => {
     const none = memoryHost({ files: { '/proc/net/route': 'Iface\tDestination\tGateway\n' } });
     assert.deepEqual(brief(await checkRouting(none, undefined)), ['route warning NoDefaultRoute']);
     assert.deepEqual(brief(await checkRouting(none, '10.0.0.10')), ['route passed']);
   });
 
-  test('see a runtime that is missing, stopped, or does not speak CRI', async () => {
+  test('report a runtime that is missing, stopped, or does not speak CRI', async () => {
     assert.deepEqual(brief(await checkRuntime(memoryHost(), 'unix:///x', [], false, undefined)), [
       'runtime/service failed ContainerRuntimeMissing',
     ]);
@@ -129,7 +129,7 @@ describe('the looks at the machine', () => {
     ]);
   });
 
-  test('see a runtime that says that it is not ready, in its words', async () => {
+  test('report a runtime that says that it is not ready, with its message', async () => {
     const conditions = [
       { type: 'RuntimeReady', status: false, reason: 'Broken', message: 'no snapshotter' },
       { type: 'NetworkReady', status: false, reason: 'NetworkPluginNotReady', message: 'no CNI' },
@@ -146,7 +146,7 @@ describe('the looks at the machine', () => {
     assert.equal(found[0]?.text, 'the container runtime is not ready: Broken no snapshotter');
   });
 
-  test('see a containerd that is older than its maintainers recommend for the kubelet', async () => {
+  test('report a containerd that is older than its maintainers recommend for the kubelet', async () => {
     const runtime = (runtimeVersion: string, kubelet: string | undefined) => {
       const cri = { version: async () => ({ runtimeName: 'containerd', runtimeVersion }), status: async () => [] };
       const host = memoryHost({ services: { containerd: { active: true } }, cri });
@@ -166,7 +166,7 @@ describe('the looks at the machine', () => {
     }
   });
 
-  test('end in time: a look that hangs or throws is told as skipped', async () => {
+  test('end in time: a check that hangs or throws is reported as skipped', async () => {
     const checks = await lookAround(
       {
         hangs: () => new Promise(() => {}),
@@ -218,7 +218,7 @@ describe('the certificates on the disk', () => {
   });
 });
 
-describe('the way to the API server', () => {
+describe('the endpoint of the API server', () => {
   const CA = '/etc/kubernetes/pki/ca.crt';
 
   test('is a name or an address, with a port or without', () => {
@@ -228,7 +228,7 @@ describe('the way to the API server', () => {
     assert.equal(parseEndpoint(''), undefined);
   });
 
-  test('that nobody listens at is refused', async () => {
+  test('that no program listens on is refused', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((done) => server.once('listening', done));
     const address = server.address();
@@ -251,7 +251,7 @@ describe('the way to the API server', () => {
     assert.deepEqual(brief(checks), ['endpoint/name passed', 'endpoint/tls failed APIEndpointLoadBalancerUnhealthy']);
   });
 
-  test('that is right, of another CA, or of another time', async () => {
+  test('passes with the right CA and time, and fails with another', async () => {
     const authority = newAuthority();
     await using server = await startApiServer(authority, () => undefined);
     const { port } = new URL(server.url);
@@ -298,7 +298,7 @@ test('an API server whose etcd does not answer', async () => {
   assert.deepEqual(brief(own).slice(3), [], 'etcd of this machine may be the cause');
 });
 
-test('the words of a look that failed are known to the catalogue', async () => {
+test('the catalogue knows the message of a failed check', async () => {
   const said = await checkDisks(disk(100));
   const facts = CATALOGUE.filter(({ source }) => source === 'check');
   assert.ok(facts.some(({ pattern, reason }) => pattern.test(said[0]?.text ?? '') && reason === said[0]?.reason));

@@ -84,7 +84,7 @@ describe('the connection to an API server', () => {
     assert.deepEqual(more, []);
   });
 
-  test('that is refused is told as that', async () => {
+  test('that is refused is reported as such', async () => {
     const port = await closedPort();
     assert.deepEqual(await of(port), [
       NAMED,
@@ -118,7 +118,7 @@ describe('the connection to an API server', () => {
       assert.deepEqual(server.requests, ['GET /version', 'GET /livez']);
     });
 
-  test('of a server that says no time says nothing of the clock, and without a CA says that nothing was checked', async () => {
+  test('has no finding about the clock if the server sends no time, and reports a missing CA as not checked', async () => {
     await using server = await apiServer(VERSION, 'never');
     assert.deepEqual(await of(server.port, {}), [
       NAMED,
@@ -140,7 +140,7 @@ describe('the connection to an API server', () => {
     ['is fine', [200, 'ok'], false],
   ];
   for (const [what, answer, isReported] of HEALTH)
-    test(`${isReported ? 'reports' : 'says nothing of'} etcd where the health of the server ${what}`, async () => {
+    test(`${isReported ? 'reports' : 'does not report'} etcd where the health of the server ${what}`, async () => {
       await using server = await apiServer({ ...VERSION, '/livez': answer }, 'never');
       const expected = [
         'endpoint/etcd',
@@ -158,7 +158,7 @@ describe('the connection to an API server', () => {
     assert.deepEqual(server.requests, ['GET /version']);
   });
 
-  test('of another CA, for other names, or of no API server is told as that', async () => {
+  test('to a server of another CA, for other names, or without an API is reported as such', async () => {
     await using server = await apiServer(VERSION, 'never');
     const at = `127.0.0.1:${server.port}`;
     const tls = async (machine: Readonly<Record<string, string>>, port = server.port) =>
@@ -190,7 +190,7 @@ describe('the control plane of this machine', () => {
   const manifest = (port: number) => `- --advertise-address=127.0.0.1\n- --secure-port=${port}\n`;
   const of = async (port: number) => await checkControlPlane(memoryHost({ files: { [MANIFEST]: manifest(port) } }));
 
-  test('is not looked at on a worker', async () => {
+  test('is not checked on a worker', async () => {
     assert.deepEqual(await checkControlPlane(memoryHost()), []);
   });
 
@@ -226,7 +226,7 @@ describe('the control plane of this machine', () => {
   });
 });
 
-describe('the way of a first control plane to its own API server', () => {
+describe('the connection of a first control plane to its own API server', () => {
   const machine = (port: number, ...ports: readonly number[]) =>
     memoryHost({
       files: {
@@ -239,7 +239,7 @@ describe('the way of a first control plane to its own API server', () => {
     (await checkOwnEndpoint(host, endpoint, now)).map(({ id, severity, reason }) => [id, severity, reason]);
   const HEALTHY = { '/livez': [200], '/version': [200, '{}'] } as const;
 
-  test('explains nothing where the server is not here, does not listen, or has stopped to', async () => {
+  test('explains nothing where the server is not here, does not listen, or has stopped', async () => {
     const port = await closedPort();
     const endpoint = { name: '127.0.0.1', port: await closedPort() };
     assert.deepEqual(await of(memoryHost({ files: { '/proc/net/tcp': listening(6443) } }), endpoint), []);
@@ -255,7 +255,7 @@ describe('the way of a first control plane to its own API server', () => {
     assert.deepEqual(server.requests, []);
   });
 
-  test('goes on to the endpoint of the document where the server is healthy, and only there', async () => {
+  test('continues to the endpoint of the document where the server is healthy, and only there', async () => {
     const dead = { name: '127.0.0.1', port: await closedPort() };
     await using server = await apiServer(HEALTHY);
     assert.deepEqual(await of(machine(server.port, server.port), dead), [

@@ -35,7 +35,7 @@ describe('the file systems of a node', () => {
   const of = async (mounts: Readonly<Record<string, Mount>>, use?: MachineUse) =>
     (await checkDisks(mounted(mounts), use)).map(({ id, severity, reason, text }) => [id, severity, reason, text]);
 
-  test('are judged each by what grows there', async () => {
+  test('are each checked by what grows there', async () => {
     const mounts: Readonly<Record<string, Mount>> = {
       '/': [20_000, 10_000],
       '/var/lib/kubelet': [1_000, 99],
@@ -71,7 +71,7 @@ describe('the file systems of a node', () => {
     ]);
   });
 
-  test('are well exactly at their limits', async () => {
+  test('are sufficient exactly at their limits', async () => {
     const mounts: Readonly<Record<string, Mount>> = {
       '/var/lib/kubelet': [1_000, 100],
       '/var/lib/containerd': [1_000, 150],
@@ -172,7 +172,7 @@ describe('the memory and the processors of a machine', () => {
     ).map(({ title, id, severity, reason, text }) => [title, id, severity, reason, text]);
   const PROCESSORS = ['machine', 'cpu', 'passed', undefined, '2 processors'];
 
-  test('are told where they suffice', async () => {
+  test('are reported where they suffice', async () => {
     assert.deepEqual(await of(4_000, 3_000, 'worker'), [
       ['machine', 'memory', 'passed', undefined, 'memory: 3000 MiB of 4000 MiB available'],
       PROCESSORS,
@@ -225,7 +225,7 @@ describe('the memory and the processors of a machine', () => {
       ]);
     });
 
-  test('are unknown where the kernel does not say them', async () => {
+  test('are unknown where the kernel does not report them', async () => {
     for (const files of [{}, { '/proc/meminfo': 'SomeMemTotal: 1024 kB\n' }])
       assert.deepEqual(
         (await checkCapacity(memoryHost({ files }), 'worker', 4)).map(({ text }) => text),

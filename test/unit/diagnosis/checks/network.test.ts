@@ -136,7 +136,7 @@ describe('the ports of a node', () => {
     );
   });
 
-  test('that a node uses itself are its own', async () => {
+  test('that the node itself uses are no failure', async () => {
     const files = { '/proc/net/tcp': HEADING + line(V4, 10_250), '/etc/kubernetes/kubelet.conf': '' };
     assert.deepEqual(await of(files, false), [
       {
@@ -148,7 +148,7 @@ describe('the ports of a node', () => {
     ]);
   });
 
-  test('count only where a program listens: neither a connection nor the heading', async () => {
+  test('are in use only where a program listens: neither a connection nor the heading counts', async () => {
     const files = {
       '/proc/net/tcp': `${line(V4, 1)}${line(V4, 22)}${line(V4, 2379, '01')}${line(V4, 443)}`,
       '/proc/net/tcp6': HEADING + line(V6, 80),

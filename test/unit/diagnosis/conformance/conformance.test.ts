@@ -58,7 +58,7 @@ describe('the report', () => {
     );
   });
 
-  test('is not broken by a SHOULD', async () =>
+  test('does not fail for a SHOULD', async () =>
     assert.equal((await report('host', { '/usr/bin/visudo': undefined })).verdict, 'kept'));
 });
 

@@ -9,7 +9,7 @@ import { SOUND_IMAGES } from '../../../support/conformance/sound-images.ts';
 const unit = (text: string): Unit => new Unit('/etc/systemd/system/x.service', [text]);
 
 describe('a unit file', () => {
-  test('has sections, comments of both kinds, and lines that go on', () => {
+  test('has sections, comments of both kinds, and continued lines', () => {
     const found = unit('[Unit]\n# After=a\n;After=b\nAfter=c \\\n# d\n; e\n  f\n[Service]\nAfter=g\n');
     assert.deepEqual(found.dependencies('After'), ['c', 'f']);
   });
@@ -21,7 +21,7 @@ describe('a unit file', () => {
     assert.equal(found.last('Service', 'ExecStop', 'ExecStart'), '/y');
   });
 
-  test('ignores what is no assignment', () => {
+  test('ignores a line that is no assignment', () => {
     assert.deepEqual(unit('After=a\n[Unit]\nAfter\n=b\n\n[Other]\nAfter=c\n').dependencies('After'), []);
   });
 });
@@ -61,7 +61,9 @@ const OF_LINKS_ONLY = [
 
 const hasSystemctl = spawnSync('systemctl', ['--version']).status === 0;
 
-describe('what is enabled is what systemctl says', { skip: !hasSystemctl && 'there is no systemctl' }, () => {
+describe('the enabled state of a unit is what systemctl reports', {
+  skip: !hasSystemctl && 'there is no systemctl',
+}, () => {
   const images = [...BROKEN_IMAGES, ...SOUND_IMAGES].filter(
     ({ what, base, change }) =>
       base !== 'windows' &&

@@ -7,7 +7,7 @@ import { PLAIN_LINES, SECRET_LINES, withSecret } from '../../../support/secret-l
 
 const redactor = new Redactor();
 
-describe('a secret that nobody told', () => {
+describe('a secret that is not registered', () => {
   for (const line of SECRET_LINES) {
     test(
       `is removed from ${JSON.stringify(line.line)}`,
@@ -24,14 +24,14 @@ describe('a secret that nobody told', () => {
     );
   }
 
-  test('is removed where it is in the middle of a log', () => {
+  test('is removed in the middle of a log', () => {
     for (const line of SECRET_LINES) {
       const { text, value } = withSecret(line);
       assert.ok(!redactor.redact(`one line\n${text}\nand another\n`).includes(value), text);
     }
   });
 
-  test('keeps the words around it', () => {
+  test('is removed without the text around it', () => {
     assert.equal(
       redactor.redact('curl -H "Authorization: Bearer abcdefgh12" https://api.example.com/v1'),
       'curl -H "Authorization: [redacted]" https://api.example.com/v1',

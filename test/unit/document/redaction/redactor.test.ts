@@ -25,7 +25,7 @@ const learnt = (...values: string[]): Redactor => {
   return redactor;
 };
 
-describe('a value that was learnt', () => {
+describe('a registered value', () => {
   for (const [what, value] of Object.entries(VALUES)) {
     for (const { name, encode } of ENCODINGS) {
       test(
@@ -44,7 +44,7 @@ describe('a value that was learnt', () => {
     }
   }
 
-  test('is removed where it was cut off, when it is long', () => {
+  test('is removed where it was truncated, when it is long', () => {
     const value = randomBytes(6000).toString('hex');
     assert.equal(learnt(value).redact(`x ${value.slice(0, 9000)} y`), 'x [redacted] y');
   });
@@ -55,7 +55,7 @@ describe('a value that was learnt', () => {
     assert.equal(learnt(value).redact(`x ${JSON.stringify(value)} y`), 'x "[redacted]" y');
   });
 
-  test('is removed beside letters of other lengths', () => {
+  test('is removed next to other letters', () => {
     assert.equal(learnt('tröstlich').redact('ä🔑 tröstlich ö🔑'), 'ä🔑 [redacted] ö🔑');
   });
 
@@ -63,7 +63,7 @@ describe('a value that was learnt', () => {
     assert.equal(learnt('abcdefgh', 'efghijkl').redact('-abcdefghijkl-'), '-[redacted]-');
   });
 
-  test('that is shorter than six characters is not looked for', () => {
+  test('that is shorter than six characters is not searched for', () => {
     assert.equal(learnt('short').redact('a short text'), 'a short text');
   });
 
@@ -72,7 +72,7 @@ describe('a value that was learnt', () => {
     assert.equal(learnt('correct-horse').redact(text), text);
   });
 
-  test('is found in an encoding inside another one, between bytes that are no text', () => {
+  test('is found in nested encodings, between bytes that are not text', () => {
     const inner = Buffer.from('a password: correct-horse-battery').toString('base64');
     const around = (before: number, after: number): string =>
       Buffer.concat([Buffer.alloc(before, 0x01), Buffer.from(inner), Buffer.alloc(after, 0x01)]).toString('base64');
@@ -88,7 +88,7 @@ describe('a value that was learnt', () => {
     }
   });
 
-  test('is learnt at any time', () => {
+  test('can be registered at any time', () => {
     const redactor = new Redactor();
     for (let count = 0; count < 40; count += 1) {
       const value = randomBytes(12).toString('base64');

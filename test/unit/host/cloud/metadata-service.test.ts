@@ -6,7 +6,7 @@ import { startServer } from '../../../support/http-servers.ts';
 import { startAws, startAzure, startGcp, startOpenStack } from '../../../support/metadata-servers.ts';
 
 describe('the metadata service of', () => {
-  test('AWS is asked with a session token, which is fetched once', async () => {
+  test('AWS is queried with a session token, which is fetched once', async () => {
     await using server = await startAws({
       'meta-data/instance-id': 'i-0abc',
       'meta-data/placement/region': 'eu-west-1',
@@ -19,13 +19,13 @@ describe('the metadata service of', () => {
     assert.equal(server.requests.filter((request) => request.startsWith('PUT')).length, 1);
   });
 
-  test('GCP wants its header', async () => {
+  test('GCP is queried with its header', async () => {
     await using server = await startGcp({ 'instance/zone': 'projects/1/zones/europe-west1-b' });
     const service = new MetadataService({ address: server.url });
     assert.equal((await service.lookUp('gcp', 'instance/zone')).value, 'projects/1/zones/europe-west1-b');
   });
 
-  test('Azure wants its header and a version', async () => {
+  test('Azure is queried with its header and a version', async () => {
     await using server = await startAzure({
       compute: { vmId: 'a-b', platformFaultDomain: 2, tagsList: [{ name: 'x' }] },
     });
@@ -35,7 +35,7 @@ describe('the metadata service of', () => {
     assert.equal((await service.lookUp('azure', 'compute/tagsList/0/name')).value, 'x');
   });
 
-  test('OpenStack has one JSON file', async () => {
+  test('OpenStack is queried for one JSON file', async () => {
     await using server = await startOpenStack({ uuid: 'u-1', meta: { rack: 'r7', 'with.dot': 'd' } });
     const service = new MetadataService({ address: server.url });
     assert.equal((await service.lookUp('openstack', 'uuid')).value, 'u-1');
@@ -44,8 +44,8 @@ describe('the metadata service of', () => {
   });
 });
 
-describe('what a metadata service does not have', () => {
-  test('is no value, with what there is beside it', async () => {
+describe('a value that a metadata service does not have', () => {
+  test('is undefined, with the names that exist at its path', async () => {
     await using aws = await startAws({ 'meta-data/placement/region': 'r', 'meta-data/placement/zone': 'z' });
     assert.deepEqual(await new MetadataService({ address: aws.url }).lookUp('aws', 'placement/rack'), {
       value: undefined,
@@ -87,7 +87,7 @@ describe('a metadata service', () => {
     assert.equal(server.requests.length, 1, 'a refusal is not asked about again');
   });
 
-  test('that throttles or starts is asked again', async () => {
+  test('that throttles or starts is retried', async () => {
     let asked = 0;
     await using server = await startServer(() => {
       asked += 1;
@@ -137,7 +137,7 @@ describe('a token of the machine', () => {
     assert.equal(redact('Bearer ya29.never-to-be-seen'), 'Bearer [redacted]');
   });
 
-  test('that the machine does not have is told as such', async () => {
+  test('that the machine does not have is reported as such', async () => {
     await using gcp = await startGcp({});
     await assert.rejects(new MetadataService({ address: gcp.url }).identityToken('gcp'), {
       reason: 'MetadataUnavailable',
@@ -150,7 +150,7 @@ describe('a token of the machine', () => {
     });
   });
 
-  test('is asked for again while Azure renews its service (HTTP 410)', async () => {
+  test('is requested again while Azure updates its service (HTTP 410)', async () => {
     let asked = 0;
     await using server = await startServer(() => {
       asked += 1;
@@ -160,7 +160,7 @@ describe('a token of the machine', () => {
     assert.equal(token.reveal(), 'at-last');
   });
 
-  test('is waited for no longer than the asker wants', { timeout: 120_000 }, async () => {
+  test('is awaited no longer than the caller allows', { timeout: 120_000 }, async () => {
     const stop = new AbortController();
     await using server = await startServer(() => {
       stop.abort();

@@ -19,7 +19,7 @@ function credentialFor(url: string): ApiCredential {
 }
 
 describe('patching an object of an API server', () => {
-  test('names what is sent and shows the token', async () => {
+  test('sends the content type, the length and the token', async () => {
     const seen: { request: IncomingMessage; body: string }[] = [];
     await using server = await startServer((request, body) => {
       seen.push({ request, body });
@@ -46,7 +46,7 @@ describe('patching an object of an API server', () => {
     assert.deepEqual(server.requests, Array(2).fill('GET /k8s/clusters/c-1/version'));
   });
 
-  test('one that has too much to do says when to come back, in seconds', async () => {
+  test('a server that is overloaded says when to retry, in seconds', async () => {
     const headers: Record<string, string> = { 'retry-after': '7' };
     await using server = await startServer(() => ({ status: 429, headers, body: 'too many' }), identity);
     const ask = () => askApiServer(credentialFor(server.url), { path: '/x' });
@@ -68,7 +68,7 @@ describe('patching an object of an API server', () => {
     assert.deepEqual(other.requests, []);
   });
 
-  test('half an answer is none', async () => {
+  test('a truncated answer is an error', async () => {
     await using server = await startServer(
       () => ({ headers: { 'content-length': '100' }, body: '{"kind":' }),
       identity,

@@ -14,7 +14,7 @@ const TABLE = [
 
 describe('a CRI call that did not succeed', () => {
   for (const { code, name, message, reason, retryable } of TABLE) {
-    test(`with ${name} (${message}) is ${reason}, ${retryable ? 'tried again' : 'for good'}`, () => {
+    test(`with ${name} (${message}) is ${reason}, ${retryable ? 'retried' : 'permanent'}`, () => {
       const error = new CriError('/run/c.sock', 'Version', code, message);
       assert.deepEqual([error.reason, error.retryable, error.exit], [reason, retryable, 'HostStepFailed']);
       assert.match(error.message, /at \/run\/c\.sock did not answer the CRI call Version: /);

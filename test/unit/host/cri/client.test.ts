@@ -125,7 +125,7 @@ describe('CRI client', () => {
     });
   });
 
-  test('configuration: of the whole JSON only the three values are taken, from the default runtime', async () => {
+  test('configuration: only three values of the JSON are kept, from the default runtime', async () => {
     const config = {
       sandboxImage: 'registry.k8s.io/pause:3.6',
       restrictOOMScoreAdj: true,
@@ -149,7 +149,7 @@ describe('CRI client', () => {
     assert.equal(verbose, true);
   });
 
-  test('configuration is unknown where the runtime tells nothing, or no JSON', async () => {
+  test('configuration is unknown if the runtime returns none, or no JSON', async () => {
     const unknown = { cgroupDriver: undefined, sandboxImage: undefined, restrictOomScoreAdj: undefined };
     behaviour = (stream) => answer(stream, new Uint8Array(0));
     assert.deepEqual(await connectCri(socket).configuration(), unknown);
@@ -171,7 +171,7 @@ describe('CRI client', () => {
     ]);
   });
 
-  test('exited containers: only those are asked for, newest end first, one gone meanwhile is left out', async () => {
+  test('exited containers: only those are requested, newest end first, and one that has gone meanwhile is omitted', async () => {
     const container = (id: string) =>
       messageField(
         1,
@@ -242,7 +242,7 @@ describe('CRI client', () => {
     ]);
   });
 
-  test('a pod that cannot be stopped is an error, and no other is touched', async () => {
+  test('a pod that cannot be stopped is an error, and no other pod is changed', async () => {
     behaviour = (stream, _request, path) => {
       if (path.endsWith('ListPodSandbox')) return answer(stream, messageField(1, stringField(1, 'one')));
       refuse(stream, 2, 'failed to kill container');
@@ -280,7 +280,7 @@ describe('CRI client', () => {
     await assert.rejects(connectCri(socket).version(), criError(14, /HTTP 404/));
   });
 
-  test('no socket: Unavailable, with the operating system’s word for it', async () => {
+  test('no socket: Unavailable, with the error of the operating system', async () => {
     await assert.rejects(connectCri(join(directory, 'absent.sock')).version(), criError(14, /ENOENT/));
   });
 });

@@ -20,7 +20,7 @@ describe('a checksum in JSON', () => {
         assert.equal(withoutChecksum(`${text}\n`)?.trimEnd(), json);
       });
 
-      test(`proves each bit of ${json.slice(0, 30)}`, () => {
+      test(`detects a change of each bit of ${json.slice(0, 30)}`, () => {
         const bytes = Buffer.from(withChecksum(json));
         for (let bit = 0; bit < bytes.length * 8; bit += 1) {
           const damaged = Buffer.from(bytes);

@@ -4,7 +4,7 @@ import { keepFiles, parseKeptFiles, restoreFiles } from '../../../../src/host/fi
 import { memoryHost } from '../../../support/memory-host.ts';
 
 describe('files that are kept during a change', () => {
-  test('come back as they were, and one that was not there is removed', async () => {
+  test('are restored as they were, and one that did not exist is removed', async () => {
     const host = memoryHost();
     await host.writeFile({ path: '/etc/there', content: 'before\n', mode: 0o640, gid: 7 });
     const kept = await keepFiles(host, ['/etc/there', '/etc/new', '/etc/there']);

@@ -31,7 +31,7 @@ describe('the lock', () => {
   });
   after(() => rm(directory, { recursive: true }));
 
-  test('is refused while another process holds it, whose pid is told, and free as soon as that one is killed', async () => {
+  test('is refused while another process holds it, whose pid is reported, and released as soon as that process is killed', async () => {
     const path = join(directory, 'kill', 'lock');
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
       const child = await holder(path);
@@ -50,7 +50,7 @@ describe('the lock', () => {
     (await acquireLock(path)).release();
   });
 
-  test('no child inherits it: a command that outlives its run does not keep the next run away', async () => {
+  test('is not inherited: a command that outlives its run does not block the next run', async () => {
     const path = join(directory, 'inherit');
     const lock = await acquireLock(path);
     const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
@@ -62,7 +62,7 @@ describe('the lock', () => {
     }
   });
 
-  test('its file cannot be locked by others, names the holder, and is not a link', async () => {
+  test('has a file that others cannot lock, that names the holder, and that is not a link', async () => {
     const path = join(directory, 'file');
     const lock = await acquireLock(path);
     assert.equal((await stat(path)).mode & 0o777, 0o600);
@@ -72,7 +72,7 @@ describe('the lock', () => {
     await assert.rejects(acquireLock(join(directory, 'link')), { reason: 'FileNotWritten', code: 'ELOOP' });
   });
 
-  test('a lock file that was removed while it was held does not let two runs hold the new one', async () => {
+  test('is not held twice when its file was removed while it was held', async () => {
     const path = join(directory, 'removed');
     const first = await acquireLock(path);
     await rm(path);

@@ -12,7 +12,7 @@ const skip = process.platform === 'win32' ? 'needs POSIX files' : false;
 describe('an output file', { skip }, () => {
   const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-  test("is its caller's alone, also in the place of one that was not", () => {
+  test('is private to its caller, also when it replaces one that was not', () => {
     using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-output-'));
     const path = join(directory.path, 'out');
     writeOutputFile(path, 'one', '--to');
@@ -24,7 +24,7 @@ describe('an output file', { skip }, () => {
     assert.deepEqual(readdirSync(directory.path), ['out']);
   });
 
-  test('of which a link says where it is replaces the target, and the link stays', () => {
+  test('that is a link replaces the target, and the link stays', () => {
     using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-output-'));
     const [path, target] = [join(directory.path, 'link'), join(directory.path, 'target')];
     writeFileSync(target, 'old');

@@ -24,7 +24,7 @@ describe('the files of an image', () => {
   const tree = new RootTree(root);
   after(() => rmSync(outside, { recursive: true, force: true }));
 
-  test('are reached by links that stay inside of it, absolute ones and those above the root', () => {
+  test('are read through links that stay within it, absolute ones and those above the root', () => {
     assert.equal(tree.readText('/absolute'), 'image\n');
     assert.equal(tree.readText('/etc/above'), 'image\n');
     assert.equal(tree.readText('/usr/etc/hostname'), 'image\n');
@@ -37,7 +37,7 @@ describe('the files of an image', () => {
     for (const path of ['/outside', '/beside', '/../secret']) assert.equal(tree.readText(path), undefined, path);
   });
 
-  test('end a chain of links without an end, and say what a link is', () => {
+  test('that are links in a cycle are an error, and the target of a link can be read', () => {
     assert.equal(tree.stat('/loop'), undefined);
     assert.equal(tree.lstat('/loop')?.type, 'symlink');
     assert.equal(tree.linkTarget('/absolute'), '/etc/hostname');

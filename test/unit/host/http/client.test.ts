@@ -54,7 +54,7 @@ describe('the HTTP client', () => {
     }
   });
 
-  test('asks through the proxy with its credentials, and what is excepted directly', async () => {
+  test('connects through the proxy with its credentials, and to the exceptions directly', async () => {
     await using server = await startServer(() => ({ body: 'said' }));
     await using proxy = await startProxy(() => server.port);
     const http = `http://user:p%40ss@127.0.0.1:${proxy.port}`;
@@ -79,7 +79,7 @@ describe('the HTTP client', () => {
     await assert.rejects(get('https://files.example/a', untrusting), fails('tls', /not accepted/));
   });
 
-  test('says of a dead proxy that it is the proxy, without its credentials', async () => {
+  test('names a dead proxy as the cause, without its credentials', async () => {
     const proxy = { http: 'http://user:hidden-word@127.0.0.1:1', https: undefined, no: [] };
     await assert.rejects(get('http://files.example/a', { proxy }), (error: unknown) => {
       assert.ok(error instanceof HttpError);
@@ -90,7 +90,7 @@ describe('the HTTP client', () => {
     });
   });
 
-  test('tells apart what cannot be reached, resolved or waited for', async () => {
+  test('distinguishes hosts that cannot be reached or resolved from timeouts', async () => {
     await assert.rejects(get('http://127.0.0.1:1/'), fails('connection', /ECONNREFUSED/));
     await assert.rejects(get('http://nonesuch.invalid/'), fails('name', /cannot be resolved/));
     await using silent = await startServer(() => 'silence');
@@ -108,7 +108,7 @@ describe('the HTTP client', () => {
     });
   });
 
-  test('refuses an answer that is larger than asked for', async () => {
+  test('refuses an answer that is larger than the limit', async () => {
     await using server = await startServer(() => ({ body: 'x'.repeat(1001) }));
     await assert.rejects(get(server.url), fails('protocol', /larger than 1000 bytes/));
   });

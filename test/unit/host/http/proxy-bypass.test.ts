@@ -4,7 +4,7 @@ import { reachedDirectly } from '../../../../src/host/http/proxy-bypass.ts';
 
 const direct = (url: string, ...no: string[]) => reachedDirectly(new URL(url), no);
 
-describe('what is reached without the proxy', () => {
+describe('the proxy is bypassed for', () => {
   for (const url of [
     'http://localhost:8080/',
     'http://127.0.0.1/',
@@ -31,20 +31,20 @@ describe('what is reached without the proxy', () => {
     ['example.com:443', 'https://example.com/', 'http://example.com/'],
     ['[fd12::7]:6443', 'https://[fd12::7]:6443/', 'https://[fd12::7]/'],
   ] as const) {
-    test(`${entry}: ${inside}, and not ${outside}`, () => {
+    test(`${inside} and not for ${outside} with the entry ${entry}`, () => {
       assert.equal(direct(inside, entry), true);
       assert.equal(direct(outside, entry), false);
     });
   }
 
-  test('everything with "*", and nothing more with an entry that is none', () => {
+  test('everything with "*", and nothing more with an invalid entry', () => {
     assert.equal(direct('https://example.com/', '*'), true);
     for (const entry of ['', ' ', '10.0.0.0/33', '10.0.0.0/x', 'nonsense/8']) {
       assert.equal(direct('https://10.0.0.1/', entry), false, entry);
     }
   });
 
-  test('a name is not resolved to be compared with a subnet', () => {
+  test('no name that would have to be resolved for a subnet', () => {
     assert.equal(direct('https://api.example.com/', '0.0.0.0/0'), false);
   });
 });

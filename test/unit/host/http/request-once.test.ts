@@ -58,7 +58,7 @@ describe('a request', () => {
     await assert.rejects(requestOnce(url, { signal: signal() }), { code: 'ECONNRESET' });
   });
 
-  test('gives what came of an answer that is cut off only where that is enough', async () => {
+  test('returns the part of an answer that is cut off only where that is enough', async () => {
     const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf';
     await using server = await listen((socket) => socket.once('data', () => socket.end(answer)));
     const url = new URL(`http://127.0.0.1:${server.port}/`);
@@ -69,7 +69,7 @@ describe('a request', () => {
     assert.match('why' in health ? health.why : '', /closed the connection before its answer was complete/);
   });
 
-  test('is asked on a connection of its own, which ends with the answer', async () => {
+  test('is sent on a connection of its own, which ends with the answer', async () => {
     const asked: string[] = [];
     await using server = await listen((socket) =>
       socket.once('data', (bytes: Buffer) => {

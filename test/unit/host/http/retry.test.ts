@@ -39,7 +39,7 @@ describe('retrying', () => {
     assert.deepEqual(pauses, [0, 250, 100]);
   });
 
-  test('does not repeat what is not worth it', async () => {
+  test('does not repeat a permanent failure', async () => {
     let attempts = 0;
     const attempt = async () => {
       attempts += 1;

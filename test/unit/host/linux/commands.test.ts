@@ -21,7 +21,7 @@ async function isAlive(pid: number): Promise<boolean> {
 const ONE_THAT_MIGHT_HANG = { timeout: 120_000 };
 
 describe('running a command', () => {
-  test('the exit status and both streams come back; a failure is not an exception', async () => {
+  test('returns the exit status and both streams; a failure is not an exception', async () => {
     const result = await runCommand(shell('echo out; echo err >&2; exit 3'));
     assert.deepEqual(result, { status: 3, stdout: 'out\n', stderr: 'err\n', timedOut: false });
   });
@@ -46,7 +46,7 @@ describe('running a command', () => {
     });
   }
 
-  test('SIGTERM to the child and to this process is the stop of the run, whichever is seen first', async () => {
+  test('SIGTERM to the child and to this process stops the run, whichever is seen first', async () => {
     const stop = new AbortController();
     const reason = new MachineadmError({ reason: 'Interrupted', summary: 'stopped', remedy: 'none' });
     using clock = fakeClock();
@@ -77,7 +77,7 @@ describe('running a command', () => {
     }
   });
 
-  test('only a supervised command carries the mark of its run', async () => {
+  test('only a supervised command has the mark of its run', async () => {
     const marked = await runCommand({ program: 'env', args: [], supervised: true }, 'run-1');
     assert.match(marked.stdout, /^MACHINEADM_RUN=run-1$/m);
     const unmarked = await runCommand({ program: 'env', args: [] }, 'run-1');
@@ -115,7 +115,7 @@ describe('running a command', () => {
     });
   });
 
-  test('a program that is not installed, and a directory that is not there, are told', async () => {
+  test('a program that is not installed, and a directory that does not exist, are reported', async () => {
     await assert.rejects(runCommand({ program: 'machineadm-nonesuch', args: [] }), {
       reason: 'HostStepFailed',
       message: 'machineadm-nonesuch could not be started: it is not installed',
@@ -171,7 +171,7 @@ describe('the output of a command', () => {
   });
 
   test(
-    'a listener that throws ends the command and is told; it does not end this process',
+    'a listener that throws ends the command and is reported; it does not end this process',
     ONE_THAT_MIGHT_HANG,
     async () => {
       const onLine = () => {
@@ -182,7 +182,7 @@ describe('the output of a command', () => {
   );
 
   test(
-    'a child in the background that holds the pipes does not hold up the result, and goes on',
+    'a child in the background that holds the pipes does not delay the result, and continues',
     ONE_THAT_MIGHT_HANG,
     async () => {
       const result = await runCommand(shell('sleep infinity & echo $!'));
@@ -215,7 +215,7 @@ describe('ending a command early', () => {
     assert.equal(await isAlive(Number(result.stdout)), false);
   });
 
-  test('what ignores SIGTERM is killed after five seconds, also when the leader went at once', async () => {
+  test('a command that ignores SIGTERM is killed after five seconds, also when the leader ended at once', async () => {
     using clock = fakeClock({ deadlines: true });
     const script = '(trap "" TERM; echo $(exec sh -c "echo \\$PPID"); while :; do sleep 1; done) & wait';
     const begun = Promise.withResolvers<string>();
@@ -228,7 +228,7 @@ describe('ending a command early', () => {
     await waitUntil(async () => !(await isAlive(pid)), 'it is killed');
   });
 
-  test('a command that answers its timeout with success has not succeeded', async () => {
+  test('a command that exits with 0 after its timeout has not succeeded', async () => {
     const result = await runCommand(shell('trap "exit 0" TERM; sleep 60 & wait', { timeoutMs: 300 }));
     assert.deepEqual([result.timedOut, result.status], [true, 124]);
   });

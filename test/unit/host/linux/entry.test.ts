@@ -74,7 +74,7 @@ describe('paths resolved by descriptors', { skip }, () => {
       assert.equal((await stat(at('lib')))?.type, 'symlink');
     });
 
-    test('that form a circle end as such', async () => {
+    test('that form a cycle are reported as such', async () => {
       link('b', 'a');
       link('a', 'b');
       await assert.rejects(readText(at('a')), { code: 'ELOOP' });
@@ -82,14 +82,14 @@ describe('paths resolved by descriptors', { skip }, () => {
     });
   });
 
-  describe('what an unprivileged user owns', () => {
+  describe('in a directory of an unprivileged user', () => {
     beforeEach(() => {
       directory('root', 0, 0o700);
       file('root/secret', 'secret', 0, 0o600);
       directory('home', ALICE);
     });
 
-    test('a link of his leads nowhere', async () => {
+    test('a link of that user is not followed', async () => {
       link(at('root'), 'home/link', ALICE);
       link(at('root/secret'), 'home/secret', ALICE);
       for (const path of ['home/link/secret', 'home/secret']) {
@@ -108,7 +108,7 @@ describe('paths resolved by descriptors', { skip }, () => {
       assert.equal(statSync(at('root/secret')).mode & 0o777, 0o600);
     });
 
-    test('a link of root in his directory leads nowhere, since he may have moved it there', async () => {
+    test("a link of root in that user's directory is not followed, since the user may have moved it there", async () => {
       link(at('root'), 'home/link');
       await assert.rejects(readText(at('home/link/secret')), UNSAFE);
     });
@@ -124,7 +124,7 @@ describe('paths resolved by descriptors', { skip }, () => {
       assert.equal(statSync(at('home/own/file')).uid, 0);
     });
 
-    test('a file of root there is read and changed, a hard link to one is not', async () => {
+    test('a file of root can be read and changed, but a hard link to one cannot', async () => {
       await write('home/of-root');
       linkSync(at('root/secret'), at('home/hard'));
       assert.equal(await readText(at('home/of-root')), 'new');
@@ -135,7 +135,7 @@ describe('paths resolved by descriptors', { skip }, () => {
       assert.equal(readFileSync(at('root/secret'), 'utf8'), 'secret');
     });
 
-    test('directories made there belong to him, those above them do not change', async () => {
+    test('new directories belong to the user, and those above them do not change', async () => {
       await writeFile({ path: at('home/.config/app/file'), content: 'new', mode: 0o644, directoryMode: 0o750 });
       for (const path of ['home/.config', 'home/.config/app']) {
         const { uid, gid, mode } = statSync(at(path));
@@ -146,8 +146,8 @@ describe('paths resolved by descriptors', { skip }, () => {
     });
   });
 
-  describe('directories that others may write to', () => {
-    test('of a group: real directories pass, links do not', async () => {
+  describe('among directories that others may write to', () => {
+    test('of a group, real directories are entered, and links are not followed', async () => {
       directory('local', 0, 0o2775);
       directory('local/bin', 0, 0o2775);
       link(at('local/bin'), 'local/link');
@@ -155,14 +155,14 @@ describe('paths resolved by descriptors', { skip }, () => {
       await assert.rejects(write('local/link/tool'), UNSAFE);
     });
 
-    test('of all, without the sticky bit: nothing passes', async () => {
+    test('of all users, without the sticky bit, nothing is entered', async () => {
       directory('open', 0, 0o777);
       directory('open/below');
       await assert.rejects(write('open/below/file'), UNSAFE);
       await write('open/file');
     });
 
-    test('of all, with the sticky bit: what is of root or of one user passes, links of users do not', async () => {
+    test('of all users, with the sticky bit, entries of root or of one user are used, and links of users are not', async () => {
       directory('tmp', 0, 0o1777);
       directory('tmp/of-root');
       directory('tmp/of-alice', ALICE);

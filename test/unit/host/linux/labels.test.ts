@@ -58,7 +58,7 @@ describe('labels of SELinux', () => {
     });
   }
 
-  test('are not asked for where nothing was written, or where nothing could be', async () => {
+  test('are not set where nothing was written, or where nothing could be', async () => {
     const { host, labelled } = machine();
     await host.run({ program: 'tool', args: [] });
     await assert.rejects(host.writeFile(write('/etc')));
@@ -66,7 +66,7 @@ describe('labels of SELinux', () => {
     assert.deepEqual(labelled, []);
   });
 
-  test('are none of a machine without SELinux', async () => {
+  test('are not set on a machine without SELinux', async () => {
     const { host, labelled } = machine({});
     await host.writeFile(write('/etc/a'));
     await host.sync('/etc');

@@ -60,7 +60,7 @@ describe('the state of a service of OpenRC', () => {
     });
   }
 
-  test('of one that is not installed is that, and nothing is run', async () => {
+  test('of one that is not installed is reported as such, without a command', async () => {
     const host = machine();
     const { exists, active, enabled, masked, detail } = await openrcServiceState('ntpd', host);
     assert.deepEqual([exists, active, enabled, masked, detail], [false, false, false, false, 'not-found']);

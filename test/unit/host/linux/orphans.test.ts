@@ -37,7 +37,7 @@ describe('commands that a killed run left', { skip: process.platform !== 'linux'
   });
   after(() => rmSync(dirname(LOCK_PATH), { recursive: true }));
 
-  test('are not looked for where this machine has no lock file, or no run was killed', async () => {
+  test('are not searched for if this machine has no lock file, or no run was killed', async () => {
     const pid = await left('killed');
     assert.deepEqual(await end(new Set(['killed'])), []);
     writeFileSync(LOCK_PATH, '');
@@ -46,7 +46,7 @@ describe('commands that a killed run left', { skip: process.platform !== 'linux'
     assert.notEqual(await readProcess(pid), undefined);
   });
 
-  test('are ended, and told by name; those of other runs and those in the group of another go on', async () => {
+  test('are ended, and reported by name; those of other runs and those in the group of another continue', async () => {
     writeFileSync(LOCK_PATH, '');
     const [pid, other, member] = [await left('killed'), await left('another'), await left('killed', false)];
     const gone = once(started[0] ?? assert.fail(), 'exit');
@@ -57,7 +57,7 @@ describe('commands that a killed run left', { skip: process.platform !== 'linux'
     assert.deepEqual(await end(new Set(['killed'])), []);
   });
 
-  test('that run in another mount namespace are not ended: the run is refused, and says how to end them', {
+  test('that run in another mount namespace are not ended: the run is refused, with the command that ends them', {
     skip: process.getuid?.() !== 0 && 'needs root',
   }, async () => {
     writeFileSync(LOCK_PATH, '');

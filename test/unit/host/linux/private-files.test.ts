@@ -8,7 +8,7 @@ import { PRIVATE_FILES } from '../../../../src/host/seam/queries.ts';
 const RESULT = { status: 0, stdout: '', stderr: '', timedOut: false };
 
 describe('the files of a query', () => {
-  test('are there while it is asked, readable for root alone, and its paths are as they were named', async () => {
+  test('exist while it runs, readable for root alone, and its paths are as they were named', async () => {
     let root = '';
     const asked = {
       program: 'visudo',
@@ -29,7 +29,7 @@ describe('the files of a query', () => {
     assert.equal(existsSync(root), false);
   });
 
-  test('are gone after a query that failed, too', async () => {
+  test('are removed after a query that failed, too', async () => {
     let root = '';
     const asked = { program: 'x', args: [PRIVATE_FILES], files: { a: '' } };
     const failing = withPrivateFiles(asked, async ({ args: [path = ''] }) => {
@@ -40,7 +40,7 @@ describe('the files of a query', () => {
     assert.equal(existsSync(root), false);
   });
 
-  test('are not made for a query without any', async () => {
+  test('are not created for a query without any', async () => {
     const asked = { program: 'x', args: [PRIVATE_FILES] };
     await withPrivateFiles(asked, async (given) => {
       assert.equal(given, asked);

@@ -71,7 +71,7 @@ describe('the state of a systemd unit', () => {
     assert.deepEqual([state.fixed, state.needsReload], [true, true]);
   });
 
-  test('a drop-in lies where the administrator’s lie, by the unit and not by the name', () => {
+  test('a drop-in is in the directory for administrators, and is recognised by its unit and not by its name', () => {
     assert.equal(unitDropInPath('sshd', '10-x.conf'), '/etc/systemd/system/sshd.service.d/10-x.conf');
     assert.equal(unitDropInPath('a.b', '10-x.conf'), '/etc/systemd/system/a.b.service.d/10-x.conf');
     assert.equal(unitDropInPath('docker.socket', 'x.conf'), '/etc/systemd/system/docker.socket.d/x.conf');
@@ -226,7 +226,7 @@ describe('systemd', () => {
     });
   });
 
-  test('is asked for a state with one command; a failure of it is the state', async () => {
+  test('returns a state with one command; a failure of it is the state', async () => {
     const host = machine(RUNNING);
     assert.equal((await serviceState('x.service', host)).pid, 812);
     assert.equal(host.log.length, 1);
@@ -238,7 +238,7 @@ describe('systemd', () => {
     assert.deepEqual([failed.exists, failed.active, failed.detail], [false, false, 'Job failed.']);
   });
 
-  test('is asked for several states at once with one command; one that it does not show hides no other', async () => {
+  test('returns several states with one command; one that it does not show hides no other', async () => {
     const asked: string[] = [];
     const answering = (refused?: string) => ({
       ...memoryHost({

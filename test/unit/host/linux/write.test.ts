@@ -77,7 +77,7 @@ describe('writing files', () => {
     assert.equal(await modeOf(path), '4755');
   });
 
-  test('replaces a file whole: a reader that has it open goes on reading the old one', async () => {
+  test('a file is replaced as a whole: a reader that has it open continues to read the old one', async () => {
     const path = join(directory, 'file');
     await write(path, 'old', 0o600);
     const old = await stat(path);
@@ -151,7 +151,7 @@ describe('writing files', () => {
     assert.deepEqual(await readdir(directory), ['below', 'd', 'f']);
   });
 
-  test('remove takes a link, not its target, and is content with nothing', async () => {
+  test('remove deletes a link, not its target, and accepts a missing path', async () => {
     await put(join(directory, 'target'), '');
     await symlink('target', join(directory, 'link'));
     await removeFile(join(directory, 'link'));
@@ -175,7 +175,7 @@ describe('writing files', () => {
     assert.equal(await modeOf(join(directory, 'file')), '604');
   });
 
-  test('a kernel file is never created, and its errno comes through', async () => {
+  test('a kernel file is never created, and its errno is returned', async () => {
     await assert.rejects(writeKernelFile(join(directory, 'nonesuch'), '1'), { code: 'ENOENT' });
     assert.deepEqual(await readdir(directory), []);
     await put(join(directory, 'key'), '0\n');

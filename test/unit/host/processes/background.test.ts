@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { transientUnit } from '../../../../src/host/processes/background.ts';
 
-test('what a run leaves behind is a transient unit without core dumps, new privileges and variables of Node', () => {
+test('a process that outlives the run is a transient unit without core dumps, new privileges and variables of Node', () => {
   const args = transientUnit({
     name: 'machineadm-report-1',
     description: 'Send reports',

@@ -9,7 +9,7 @@ function failure(reason: 'HostStepFailed' | 'Interrupted'): MachineadmError {
 }
 
 describe('a query', () => {
-  test('is a run with the input and the time that it was given, else 30 seconds', async () => {
+  test('is run with its input and its timeout, 30 seconds by default', async () => {
     const ran: Command[] = [];
     const run = async (command: Command) => {
       ran.push(command);

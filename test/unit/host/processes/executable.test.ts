@@ -13,8 +13,8 @@ function trouble(content: string | Uint8Array, mode = 0o755, architecture: strin
   return executableTrouble(host, '/usr/bin/kubelet', architecture);
 }
 
-describe('why the kernel cannot run a program', () => {
-  test('a whole program, and a script, can be run', async () => {
+describe('a program that the kernel cannot run is reported', () => {
+  test('but a whole program, and a script, are not', async () => {
     assert.equal(await trouble(NODE), undefined);
     assert.equal(await trouble('#!/bin/sh\nexit 0\n'), undefined);
   });
@@ -31,7 +31,7 @@ describe('why the kernel cannot run a program', () => {
     test(`with ${what}`, async () => assert.match((await trouble(content)) ?? '', why));
   }
 
-  test('of another machine', async () => {
+  test('of another machine architecture', async () => {
     const other = process.arch === 'x64' ? 'arm64' : 'x64';
     assert.match(
       (await trouble(NODE, 0o755, other)) ?? '',
@@ -39,7 +39,7 @@ describe('why the kernel cannot run a program', () => {
     );
   });
 
-  test('without the mode of a program, which no PATH finds', async () => {
+  test('without the execute permission, which no PATH finds', async () => {
     const host = memoryHost({ files: { '/usr/bin/kubelet': { content: NODE, mode: 0o644 } } });
     assert.equal(await programTrouble(host, 'kubelet'), '/usr/bin/kubelet is not executable (mode 0644)');
   });
@@ -52,7 +52,7 @@ describe('why the kernel cannot run a program', () => {
     );
   });
 
-  test('one that is not installed is none', async () => {
+  test('as missing by its path, but not by its name', async () => {
     assert.equal(await programTrouble(memoryHost(), 'kubelet'), undefined);
     assert.equal(await executableTrouble(memoryHost(), '/usr/bin/kubelet'), '/usr/bin/kubelet does not exist');
   });

@@ -16,15 +16,15 @@ import {
 } from '../../../../src/host/processes/identity.ts';
 import { waitUntil } from '../../../support/wait-until.ts';
 
-describe('processes, for good', () => {
-  test('this one is alive; the same pid with another start is not', async () => {
+describe('the identity of a process', () => {
+  test('includes its start time: this process is alive; the same pid with another start is not', async () => {
     const own = ownProcess();
     assert.equal(own.pid, process.pid);
     assert.equal(await isProcessAlive(own), true);
     assert.equal(await isProcessAlive({ ...own, startTicks: own.startTicks - 1 }), false);
   });
 
-  test('one that ended is not alive, not even as a zombie', async () => {
+  test('shows a process that ended as not alive, not even as a zombie', async () => {
     // The shell becomes sleep, which never waits for the child that the shell has started.
     const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'inherit'] });
     try {
@@ -77,7 +77,7 @@ describe('who this machine is', () => {
     assert.equal(await cloudInstanceId(await filesOf(undefined, 'i-then\n')), 'i-then');
   });
 
-  test('damaged or foreign instance data is passed over', async () => {
+  test('damaged or foreign instance data is ignored', async () => {
     for (const data of ['{"v1"', '[]', 'null', '{"v1": {"instance_id": 5}}', '{"v1": null}', '{}']) {
       assert.equal(await cloudInstanceId(await filesOf(data, 'i-disk')), 'i-disk', data);
     }

@@ -5,9 +5,9 @@ import { TimedOut, withTimeout } from '../../../../src/host/processes/timeout.ts
 const never = (): Promise<never> => new Promise(() => {});
 
 describe('work under a deadline', () => {
-  test('gives its result', async () => assert.equal(await withTimeout(1000, async () => 7), 7));
+  test('returns its result', async () => assert.equal(await withTimeout(1000, async () => 7), 7));
 
-  test('is given up, and told so, when it takes too long', async () => {
+  test('is abandoned, with a timeout error, when it takes too long', async () => {
     let told: unknown;
     const work = (signal: AbortSignal) => {
       signal.addEventListener('abort', () => {
@@ -19,7 +19,7 @@ describe('work under a deadline', () => {
     assert.ok(told instanceof TimedOut);
   });
 
-  test('is given up when the one it works for gives up', async () => {
+  test('is abandoned when its caller is aborted', async () => {
     const controller = new AbortController();
     const waiting = withTimeout(60_000, never, controller.signal);
     controller.abort(new Error('enough'));
@@ -33,7 +33,7 @@ describe('work under a deadline', () => {
     await assert.rejects(withTimeout(1000, work), /broken/);
   });
 
-  test('may reject after it was given up: nobody is left to hear it, and nothing breaks', async () => {
+  test('may reject after it was abandoned, without an effect', async () => {
     const late = Promise.withResolvers<void>();
     await assert.rejects(
       withTimeout(5, () => late.promise),

@@ -197,7 +197,7 @@ function split(line: string): { readonly program: string; readonly args: readonl
 
 describe('the closed list of queries', () => {
   for (const line of ASKED) {
-    test(`asks: ${line}`, () => {
+    test(`allows: ${line}`, () => {
       const { program, args } = split(line);
       assert.equal(isQuery(program, args), true);
     });
@@ -209,12 +209,12 @@ describe('the closed list of queries', () => {
     });
   }
 
-  test('ntpq is asked for system variables, and told nothing', () => {
+  test('allows ntpq to read system variables, and not to set any', () => {
     assert.equal(isQuery('ntpq', ['-n', '-c', 'rv 0 leap,stratum,offset']), true);
     assert.equal(isQuery('ntpq', ['-n', '-c', 'rv 0 leap; config x']), false);
   });
 
-  test('every program of the list has both an example that is asked and one that is refused', () => {
+  test('has for every program both an allowed and a refused example', () => {
     const programs = (lines: readonly string[]) => new Set(lines.map((line) => split(line).program));
     for (const program of QUERY_PROGRAMS) {
       assert.ok(programs(ASKED).has(program), `${program} is asked`);

@@ -29,7 +29,7 @@ function machine(path: string) {
 }
 
 describe('the versions of installed programs', () => {
-  test('are asked for once while the file of the program is the same', async () => {
+  test('are read once while the file of the program is the same', async () => {
     using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-version-'));
     const path = join(directory.path, 'kubelet');
     copyFileSync(process.execPath, path);
@@ -39,7 +39,7 @@ describe('the versions of installed programs', () => {
     assert.deepEqual(await host.look(), ['v1.31.2', 0]);
   });
 
-  test('are asked for again after any change of the file, and after one that took its place', async () => {
+  test('are read again after any change of the file, and after one that replaced it', async () => {
     using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-version-'));
     const path = join(directory.path, 'kubelet');
     copyFileSync(process.execPath, path);
@@ -54,7 +54,7 @@ describe('the versions of installed programs', () => {
     assert.deepEqual(await host.look(), ['v1.32.0', 1]);
   });
 
-  test('of a script, and of a program that fails, are asked for each time', async () => {
+  test('of a script, and of a program that fails, are read each time', async () => {
     using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-version-'));
     const path = join(directory.path, 'kubelet');
     writeFileSync(path, '#!/bin/sh\nexec /opt/current/kubelet "$@"\n', { mode: 0o755 });
@@ -67,7 +67,7 @@ describe('the versions of installed programs', () => {
     assert.deepEqual(await host.look(), [undefined, 1]);
   });
 
-  test('of programs that are one file with several names are asked for by each name', async () => {
+  test('of programs that are one file with several names are read by each name', async () => {
     const names: string[] = [];
     const { kubeadm, kubelet } = await installedVersions({
       ...machine(process.execPath),

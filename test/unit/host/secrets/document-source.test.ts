@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { DOCUMENT_LIMIT_BYTES, readSource } from '../../../../src/host/secrets/document-source.ts';
 
-describe('where the document comes from', () => {
+describe('the document is read from', () => {
   let directory: string;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'machineadm-source-'));
@@ -51,7 +51,7 @@ describe('where the document comes from', () => {
     ]);
   });
 
-  test('no directory without a document: it says how much else is there', async () => {
+  test('no directory without a document: the error says how many other files it has', async () => {
     const other = join(directory, 'other');
     await mkdir(other);
     for (const name of ['README', '.hidden.yaml']) await writeFile(join(other, name), '');
@@ -79,13 +79,13 @@ describe('where the document comes from', () => {
     }
   });
 
-  test('a drop-in that cannot be read is not passed over', async () => {
+  test('all drop-ins: one that cannot be read is an error', async () => {
     const dropIns = join(directory, 'broken');
     await mkdir(join(dropIns, '10.yaml'), { recursive: true });
     await assert.rejects(readSource(dropIns), { reason: 'DocumentNotFound' });
   });
 
-  test('the limit is exact, and an endless source is not read to its end', async () => {
+  test('at most the exact limit, and not to the end of an endless source', async () => {
     const path = join(directory, 'large.yaml');
     await writeFile(path, Buffer.alloc(DOCUMENT_LIMIT_BYTES));
     assert.equal((await readSource(path))[0]?.bytes.length, DOCUMENT_LIMIT_BYTES);

@@ -60,7 +60,7 @@ async function refused(asked: Promise<unknown>, why: RegExp, never = 'hidden-wor
 }
 
 describe('a secret that a program prints', () => {
-  test('loses one newline at its end, and is asked for once', async () => {
+  test('loses one newline at its end, and is read once', async () => {
     const trace = join(directory, 'trace');
     const value = exec([program('print', `echo asked >>${trace}; printf 'a b\\n\\n'`)]);
     const resolve = resolver();
@@ -77,7 +77,7 @@ describe('a secret that a program prints', () => {
     assert.match(printed, /^a b\|\$HOME\|\|\/usr\/local\/sbin:/);
   });
 
-  test('that fails is told with what it said, redacted', async () => {
+  test('that fails is reported with the output of the program, redacted', async () => {
     new Secret('hidden-word');
     await refused(
       resolver()(exec([program('fail', 'echo "no hidden-word today" >&2; exit 3')])),
@@ -87,7 +87,7 @@ describe('a secret that a program prints', () => {
     await refused(resolver()(exec([program('empty', 'exit 0')])), /it is empty/);
   });
 
-  test('that hangs is killed with all it started', async () => {
+  test('that hangs is killed with all processes it started', async () => {
     const file = join(directory, 'pid');
     const script = `sleep infinity & echo $! >${file}.new; mv ${file}.new ${file}; wait`;
     using clock = fakeClock({ deadlines: true });
@@ -104,7 +104,7 @@ describe('a secret that a program prints', () => {
     await refused(resolver()(exec([program('long', 'head -c 2000000 /dev/zero | tr "\\0" x')])), /1 MiB or more/);
   });
 
-  test('that failed once is asked again the next time', async () => {
+  test('that failed once is read again the next time', async () => {
     const flag = join(directory, 'ready');
     const value = exec([program('later', `cat ${flag}`)]);
     const resolve = resolver();
@@ -129,7 +129,7 @@ describe('a secret from a server', () => {
     await refused(resolve(http(`${server.url}/text`, { pointer: '/a' })), /has no text at/);
   });
 
-  test('is asked for with headers that are secrets themselves, once', async () => {
+  test('is requested with headers that are secrets themselves, once', async () => {
     await using server = await startServer((request) =>
       request.headers.authorization === 'Bearer abc' ? { body: 'granted' } : { status: 401 },
     );
@@ -150,7 +150,7 @@ describe('a secret from a server', () => {
     await refused(resolver()(http(server.url, { sha256: '0'.repeat(64) })), /another SHA-256/);
   });
 
-  test('that is busy is asked again for half a minute, and no longer', async () => {
+  test('that is busy is retried for half a minute, and no longer', async () => {
     let asked = 0;
     await using server = await startServer(() => {
       asked += 1;
@@ -163,7 +163,7 @@ describe('a secret from a server', () => {
     await refused(resolver()(http('http://127.0.0.1:1/')), /ECONNREFUSED/);
   });
 
-  test('that was waited for in vain is not waited for again, and the remedy is that of the request', async () => {
+  test('that timed out is not requested again, and the remedy is that of the request', async () => {
     await using down = await startServer(() => ({ status: 500 }));
     const resolve = resolver();
     const value = http(down.url);
@@ -205,7 +205,7 @@ describe('a secret in AWS', () => {
       ...different,
     });
 
-  test('is asked for with the role of the machine, signed', async () => {
+  test('is requested with the role of the machine, signed', async () => {
     await using metadata = await startMetadata();
     await using aws = await startAwsApi(role, 'eu-west-1', (target, body) => {
       if (target === 'AmazonSSM.GetParameter') {
@@ -226,7 +226,7 @@ describe('a secret in AWS', () => {
     await refused(resolve(manager(aws.url, { key: 'none' })), /no such value/, 'inner');
   });
 
-  test('that AWS refuses is told by the type of the error only', async () => {
+  test('that AWS refuses is reported with the type of the error only', async () => {
     await using metadata = await startMetadata();
     await using aws = await startAwsApi(role, 'eu-west-1', () => ({
       status: 400,
@@ -242,7 +242,7 @@ describe('a secret in AWS', () => {
     );
   });
 
-  test('is asked for again when AWS throttles', async () => {
+  test('is requested again when AWS throttles', async () => {
     await using metadata = await startMetadata();
     let asked = 0;
     await using aws = await startAwsApi(role, 'eu-west-1', () => {
@@ -271,8 +271,8 @@ describe('a secret in AWS', () => {
   });
 });
 
-describe('a host that may only be asked', () => {
-  test('starts no program and asks no server for a secret', async () => {
+describe('a read-only host', () => {
+  test('starts no program and queries no server for a secret', async () => {
     await using server = await startServer(() => ({ body: 'granted' }));
     const trace = join(directory, 'query-trace');
     const command = exec([program('traced', `touch ${trace}; echo granted`)]);

@@ -70,7 +70,7 @@ describe("a variable from cloud-init's instance data", () => {
     });
   }
 
-  test('that does not exist names what does, where the path ended', async () => {
+  test('that does not exist is reported with the names at which the path ended', async () => {
     const { value, known } = await find('ds.meta_data.row', 'sensitive.json');
     assert.equal(value, undefined);
     assert.deepEqual(known, ['ds.meta_data.instance-id', 'ds.meta_data.rack', 'ds.meta_data.local-hostname']);
@@ -84,7 +84,7 @@ describe("a variable from cloud-init's instance data", () => {
     assert.equal((await find('ds', 'public.json')).value, undefined);
   });
 
-  test('comes from what anybody may read where that of root is not there', async () => {
+  test('is read from the public instance data where that of root does not exist', async () => {
     assert.equal((await find('instance_id', 'nonesuch.json', 'public.json')).value, 'public');
     assert.deepEqual(await find('instance_id', 'nonesuch.json'), { value: undefined, known: [] });
   });

@@ -47,7 +47,7 @@ describe('a command at every boot', () => {
     assert.match(file.content, /^\tafter .*localmount/m);
   });
 
-  test("reaches the program of OpenRC's script word for word, with its exit status, and what it says is kept", () => {
+  test("reaches the program of OpenRC's script unchanged, with its exit status, and its output is kept", () => {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-boot-'));
     try {
       const probe = join(directory, 'my "agent"');

@@ -94,7 +94,7 @@ describe('scripts of PowerShell', () => {
   });
 
   for (const stdout of ['', '{"script":"another","answer":1}', '{"script":"exam', 'example']) {
-    test(`are not believed when they print ${stdout === '' ? 'nothing' : stdout}`, () => {
+    test(`are not trusted when they print ${stdout === '' ? 'nothing' : stdout}`, () => {
       assert.throws(() => answer(stdout), { reason: 'HostStepFailed' });
     });
   }
@@ -155,7 +155,7 @@ describe('the closed list of Windows', () => {
     ['cmd.exe', '/c', 'dir'],
     ['icacls.exe', 'C:\\'],
   ]) {
-    test(`has not ${program} ${args.join(' ').slice(0, 40)}`, () => assert.ok(!isWindowsQuery(program, args)));
+    test(`does not have ${program} ${args.join(' ').slice(0, 40)}`, () => assert.ok(!isWindowsQuery(program, args)));
   }
 });
 
@@ -170,7 +170,7 @@ describe('services of Windows', () => {
     from: { composed: 'image-builder images/capi/ansible/windows/roles/kubernetes/templates/RestartKubelet.ps1' },
   };
 
-  test('are told by the words of Win32_Service', async () => {
+  test('are reported with the states of Win32_Service', async () => {
     await using machine = windowsMachine();
     const host = machine.queryHost();
     const state = await host.service('containerd');
@@ -212,7 +212,7 @@ describe('services of Windows', () => {
     }
   });
 
-  test('one that does not start is told with what its logs say', async () => {
+  test('one that does not start is reported with its logs', async () => {
     await using machine = windowsMachine({
       files: { 'C:\\var\\log\\containerd\\containerd.log': 'a\r\npanic: no\r\n' },
     });

@@ -70,7 +70,7 @@ describe('files of the Windows host', () => {
     assert.equal(machine.read('C:\\elsewhere\\token'), undefined);
   });
 
-  test('a Windows that says nothing is not believed to have set any rights', async () => {
+  test('are not assumed to have their rights if Windows prints nothing', async () => {
     await using machine = windowsMachine();
     const silent = windowsScript('write-security', '');
     machine.record({
@@ -183,7 +183,7 @@ describe('programs of a Windows machine', () => {
   }
 });
 
-describe('what Linux has and Windows has not', () => {
+describe('a feature of Linux that Windows does not have', () => {
   test('is refused as a defect of ours: kernel settings, links and owners', async () => {
     await using machine = windowsMachine();
     const host = machine.host();

@@ -73,8 +73,8 @@ async function refused(work: Promise<void>): Promise<MachineadmError> {
   return error;
 }
 
-describe('the task that goes on with a run', () => {
-  test('is registered from a file that is closed to others and gone afterwards, and asked for', async () => {
+describe('the task that resumes a run', () => {
+  test('is registered from a file that is private and removed afterwards, and is then verified', async () => {
     const { host, log, definition } = scheduler();
     await registerResumeTask(host, COMMAND);
     assert.deepEqual(log, [
@@ -134,16 +134,16 @@ describe('the task that goes on with a run', () => {
     ]);
   });
 
-  test('that is not there is deleted all the same', async () => {
+  test('is deleted without an error if it does not exist', async () => {
     const { host } = scheduler();
     await removeResumeTask(host);
   });
 
-  test('is not taken for registered where schtasks.exe is a stub that ends well and says nothing', async () => {
+  test('is not taken as registered if schtasks.exe is a stub that exits with 0 and prints nothing', async () => {
     await refused(registerResumeTask(scheduler({ deaf: true }).host, COMMAND));
   });
 
-  test('that Windows refuses fails with what it said, and leaves no file', async () => {
+  test('that Windows refuses fails with its message, and leaves no file', async () => {
     const task = scheduler({ refuses: true });
     const { evidence } = await refused(registerResumeTask(task.host, COMMAND));
     assert.deepEqual(
@@ -153,7 +153,7 @@ describe('the task that goes on with a run', () => {
     assert.equal(task.file(), undefined);
   });
 
-  test('that stays is not taken for deleted', async () => {
+  test('is not taken as deleted while it exists', async () => {
     const { host } = scheduler({ keeps: true });
     await registerResumeTask(host, COMMAND);
     await refused(removeResumeTask(host));

@@ -43,7 +43,7 @@ function component(files: Partial<ApiServerFilesModel>) {
 }
 
 describe("the API server's arguments and volumes", () => {
-  test('nothing asked for is nothing said', () => {
+  test('are empty without a section in the document', () => {
     assert.deepEqual(component({}), { args: [], env: [], volumes: [] });
   });
 

@@ -60,7 +60,7 @@ describe('a component whose manifest is changed', () => {
     assert.deepEqual([problem, written.length, isAsBefore], ['', 1, false]);
   });
 
-  test('is not written where nothing is to change, but has to run all the same', async () => {
+  test('is not written if nothing changes, but has to run all the same', async () => {
     assert.deepEqual(await change({ edits: [], isPatient: true }), { problem: '', written: [], isAsBefore: true });
     const gone = await change({ edits: [], prepare: (host) => host.take('/proc/101/cmdline') });
     assert.match(gone.problem, /did not come back .*: it does not run\. Its manifest was restored\.$/);

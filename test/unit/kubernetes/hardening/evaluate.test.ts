@@ -84,7 +84,7 @@ describe('audit policies', () => {
   }
 });
 
-describe('what no argument tells', () => {
+describe('a control that no argument decides', () => {
   const admission = '/etc/kubernetes/admission/config.yaml';
   for (const [id, what, files, state, role] of [
     ['stig-V-254800', 'no configuration', {}, 'fails', 'control-plane'],
@@ -148,7 +148,7 @@ describe('the kernel', () => {
     '/proc/sys/net/ipv4/conf/default/accept_redirects': '0\n',
   };
 
-  test('a key that a kernel without IPv6 lacks is not missed; one that is wrong is', async () => {
+  test('a key that a kernel without IPv6 lacks is not required; a wrong value fails', async () => {
     assert.equal(await seen('cis-os-3.3.5', v4), 'holds');
     assert.equal(await seen('cis-os-3.3.5', { ...v4, '/proc/sys/net/ipv6/conf/all/accept_redirects': '1\n' }), 'fails');
     assert.equal(await seen('cis-os-3.3.10', {}), 'fails');
@@ -232,7 +232,8 @@ describe('manifests', () => {
   });
 
   for (const text of ['', '- a', 'kind: Pod', 'spec: {containers: [{image: x}]}', 'a: [']) {
-    test(`${JSON.stringify(text)} is no manifest`, async () => await assert.rejects(readManifest(text), SyntaxError));
+    test(`${JSON.stringify(text)} is not a manifest`, async () =>
+      await assert.rejects(readManifest(text), SyntaxError));
   }
 
   test('arguments of every form', () => {

@@ -38,7 +38,7 @@ describe('the images that a document needs', () => {
     assert.ok(old.includes('k8s.gcr.io/coredns:1.7.0'), old.join());
   });
 
-  test('honour what the document says of dns and etcd', async () => {
+  test('follow the settings of the document for dns and etcd', async () => {
     const names = await namesOf(
       model({
         addons: { dns: { enabled: true, imageRepository: 'd.example/x', imageTag: 'v9' } },
@@ -128,7 +128,7 @@ describe('the images that a document needs', () => {
     assert.equal((await of('JoinControlPlane')).length, 7);
   });
 
-  test('of a release that is not known are said to be unknown; of a later patch not certain', async () => {
+  test('of a release that is not known are reported as unknown; of a later patch as uncertain', async () => {
     const newer = await neededImages(model({ version: 'v1.99.0' }));
     assert.deepEqual(newer.images, []);
     assert.deepEqual(newer.unknown, ['etcd, coredns and pause of Kubernetes v1.99.0']);

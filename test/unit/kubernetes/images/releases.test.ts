@@ -36,7 +36,7 @@ describe('the tags beside Kubernetes', () => {
     });
   }
 
-  test('of every minor that can be rendered are told; of a later patch as what they were', () => {
+  test('of every minor that can be rendered are known; of a later patch as uncertain', () => {
     for (let minor = OLDEST_MINOR; minor <= NEWEST_KNOWN_MINOR; minor += 1) {
       assert.equal(companionTags(release(`v1.${minor}.0`))?.known, true, `1.${minor}`);
       assert.equal(companionTags(release(`v1.${minor}.99`))?.known, false, `1.${minor}`);

@@ -42,8 +42,8 @@ async function witnessed(
 const CHECKING = { lastPhase: 'check-etcd', etcdMemberAnnounced: false };
 const ANNOUNCED = { lastPhase: 'etcd', etcdMemberAnnounced: true };
 
-describe('what is seen of a join in etcd', () => {
-  test('is who had the peer URL before, and the id of the new member', async () => {
+describe('the observation of a join in etcd', () => {
+  test('has the previous owner of the peer URL, and the id of the new member', async () => {
     await using server = await startEtcd([FIRST]);
     const { facts, learned } = await witnessed(server, async (witness, until) => {
       witness.observe(CHECKING);
@@ -68,7 +68,7 @@ describe('what is seen of a join in etcd', () => {
     assert.deepEqual(facts, { etcdPeerUrl: OWN, etcdHeldBefore: ['77'] });
   });
 
-  test('is a member without a name only, where nobody looked before the announcement', async () => {
+  test('is a member without a name only if there was no observation before the announcement', async () => {
     await using server = await startEtcd([FIRST, { ID: '77', name: 'other', peerURLs: [OWN] }]);
     using clock = fakeClock();
     const { facts } = await witnessed(server, async (witness, until) => {
@@ -78,7 +78,7 @@ describe('what is seen of a join in etcd', () => {
     assert.deepEqual(facts, {});
   });
 
-  test('is nothing where nobody answers, and that hinders nothing', async () => {
+  test('is empty if no member answers, which prevents nothing', async () => {
     const server = await startEtcd([FIRST]);
     const { facts } = await witnessed(server, async (witness) => {
       await server[Symbol.asyncDispose]();

@@ -40,7 +40,7 @@ describe('kubeadm succeeded', () => {
     assert.notEqual(verdict('init', 0, '>This node has joined the cluster:'), 'success');
   });
 
-  test('not by words on stderr, where no kubeadm says them', () => {
+  test('not by a message on stderr, where kubeadm prints none', () => {
     assert.notEqual(verdict('join', 0, 'This node has joined the cluster:'), 'success');
   });
 
@@ -48,12 +48,12 @@ describe('kubeadm succeeded', () => {
     assert.equal(verdict('init', 0, '>[addons] Applied essential addon: CoreDNS', false), 'success');
   });
 
-  test('not with another status, whatever it says', () => {
+  test('not with another status, whatever it prints', () => {
     assert.notEqual(verdict('join', 1, '>This node has joined the cluster:'), 'success');
   });
 });
 
-describe('a failure is told by phase and by its lines', () => {
+describe('a failure is reported by phase and by its lines', () => {
   test('of preflight up to 1.33', () => {
     const text = `>[preflight] Running pre-flight checks
 error execution phase preflight: [preflight] Some fatal errors occurred:
@@ -101,7 +101,7 @@ To see the stack trace of this error execute with --v=5 or higher`;
   });
 });
 
-describe('what a next run must know is noted as it happens', () => {
+describe('facts for the next run are recorded as they happen', () => {
   test('the phase, the etcd member, the success', () => {
     const progress = new KubeadmProgress('join');
     const observe = (text: string): boolean => progress.observe({ stream: 'stdout', text });
@@ -148,10 +148,10 @@ describe('the recorded runs of a real kubeadm', () => {
   }
 });
 
-describe('how a failed kubeadm ended', () => {
+describe('the phase in which kubeadm failed', () => {
   const ending = (status: number, text: string) => endingOf(status, progressOf('join', text));
 
-  test('is the phase that its last error names, whatever it printed last', () => {
+  test('is the one that its last error names, whatever it printed last', () => {
     const conflict =
       'error execution phase kubelet-start: a Node with name "w" and status "Ready" already exists in the cluster.';
     const progress = progressOf('join', `>[preflight] Running pre-flight checks\n${conflict}`);
@@ -163,11 +163,11 @@ describe('how a failed kubeadm ended', () => {
     });
   });
 
-  test('is before all phases where it does not like its arguments', () => {
+  test('is before all phases if kubeadm refuses its arguments', () => {
     assert.deepEqual(ending(1, 'error: unknown flag: --x'), { killed: false, phase: 'configuration' });
   });
 
-  test('is unknown where it says nothing, or was killed', () => {
+  test('is unknown if kubeadm printed nothing, or was killed', () => {
     assert.deepEqual(ending(2, '>[preflight] Running\npanic: runtime error'), { killed: false, phase: undefined });
     assert.deepEqual(ending(137, '>[preflight] Running'), { killed: true, phase: undefined });
   });

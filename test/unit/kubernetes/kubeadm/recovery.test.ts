@@ -65,13 +65,13 @@ async function decideWith(
 
 const DEAD = 'https://127.0.0.1:1';
 
-describe('nothing is touched', () => {
+describe('no file is removed', () => {
   test('once the bootstrap is done', async () => {
     const host = memoryHost({ files: initialized(DEAD) });
     assert.equal(await decide(host, { bootstrap: 'done', foreignLeftovers: true }), 'none');
   });
 
-  test('without an attempt of ours: whose files these are is not known', async () => {
+  test('without an attempt of machineadm: the owner of the files is not known', async () => {
     assert.equal(await decide(memoryHost({ files: initialized(DEAD) }), { bootstrap: 'none' }), 'none');
   });
 
@@ -80,7 +80,7 @@ describe('nothing is touched', () => {
   });
 });
 
-describe('what was there before the first attempt', () => {
+describe('a file from before the first attempt', () => {
   const PLACES = { certificatesDirectory: '/etc/kubernetes/pki' };
   const RESTORED = {
     '/etc/kubernetes/pki/ca.crt': 'of the image',
@@ -103,7 +103,7 @@ describe('what was there before the first attempt', () => {
     assert.equal(await decide(memoryHost({ files }), { role: 'InitControlPlane', inventory }), 'reset');
   });
 
-  test('and what came after an attempt that failed in preflight, as a snapshot restored by hand, is no leftover', async () => {
+  test('also when it came after an attempt that failed in preflight, such as a restored snapshot, is no leftover', async () => {
     const host = memoryHost({ files: RESTORED });
     const past = { role: 'InitControlPlane', inventory: [] } as const;
     const failedIn = (phase: string, killed = false) => attemptOf([{ ended: { killed, phase } }]);
@@ -116,7 +116,7 @@ describe('what was there before the first attempt', () => {
 });
 
 describe('a disk copied from another machine', () => {
-  test('is reset without a word to the cluster its credentials lead to', async () => {
+  test('is reset without a request to the cluster of its credentials', async () => {
     await using server = await startApiServer(authority, () => nodeObject());
     const host = memoryHost({ files: initialized(server.url) });
     assert.equal(await decide(host, { bootstrap: 'none', foreignLeftovers: true }), 'reset-offline');
@@ -262,10 +262,10 @@ describe('leftovers', () => {
   });
 });
 
-describe('the notes of attempts', () => {
+describe('the records of attempts', () => {
   const ended = (phase: string, killed = false) => ({ ended: { phase, killed } });
 
-  test('say nothing where there is none', () => {
+  test('are empty if there was none', () => {
     const nothing = { etcdMemberAnnounced: false, nodeNameConflict: false, succeeded: false, interrupted: false };
     assert.deepEqual(attemptOf([]), { ...nothing, wroteNothing: false });
   });

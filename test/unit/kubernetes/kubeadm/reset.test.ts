@@ -54,7 +54,7 @@ describe('kubeadm reset', () => {
     ]);
   });
 
-  test('never lets kubeadm speak to a cluster: it would remove the etcd member of another machine of this name', () => {
+  test('never lets kubeadm contact a cluster: it would remove the etcd member of another machine of this name', () => {
     assert.ok(resetArguments(ORDER).includes('--kubeconfig=/dev/null'));
   });
 
@@ -62,7 +62,7 @@ describe('kubeadm reset', () => {
     assert.ok(resetArguments({ ...ORDER, certificatesDirectory: '/opt/pki' }).includes('--cert-dir=/opt/pki'));
   });
 
-  test('is followed by what this kubeadm does not know of', async () => {
+  test('is followed by the removal of files that this kubeadm does not know', async () => {
     const conf = '/etc/kubernetes/super-admin.conf';
     const member = '/var/lib/etcd/member';
     const files = { [conf]: 'x', [`${member}/snap/db`]: 'x' };
@@ -107,13 +107,13 @@ describe('kubeadm reset', () => {
       );
     });
 
-    test('is none the worse where no pod runs: a machine without crictl after a reboot', async () => {
+    test('has succeeded if no pod runs: a machine without crictl after a reboot', async () => {
       const { error } = await reset({ files: { '/proc/71/cmdline': shim('moby') }, programs });
       assert.equal(error, undefined);
     });
   });
 
-  test('with a containerd that cannot start goes on: its own step will say why', async () => {
+  test('with a containerd that cannot start continues: the step of containerd reports why', async () => {
     const services = { kubelet: {}, containerd: { fails: 'containerd refuses its configuration' } };
     const { warnings, error } = await reset({ services, programs: { kubeadm: () => ({}) } });
     assert.equal(error, undefined);
@@ -227,7 +227,7 @@ describe('the Node of the earlier attempt', () => {
     assert.deepEqual(waits, []);
   });
 
-  test('is nobody to ask for on a copied disk', async () => {
+  test('is not awaited on a copied disk', async () => {
     await using server = await startApiServer(authority, () => nodeObject({ ready: 'True' }));
     const files = { '/etc/kubernetes/kubelet.conf': credential(server.url) };
     await reset({ files, programs: { kubeadm: () => ({}) } }, { offline: true });

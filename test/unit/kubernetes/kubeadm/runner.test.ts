@@ -42,7 +42,7 @@ describe('running kubeadm', () => {
   });
   afterEach(() => clock[Symbol.dispose]());
 
-  test('streams its lines, supervised, and remembers what a next run must know', async () => {
+  test('streams its lines, supervised, and records the facts for the next run', async () => {
     let supervised: boolean | undefined;
     const { host, notes, lines, error } = await run((command) => {
       supervised = command.supervised;
@@ -120,7 +120,7 @@ describe('running kubeadm', () => {
       assert.deepEqual(error.evidence, [{ source: 'container runtime', text }]);
     });
 
-    test('it goes on where etcd ended less often, earlier, or of its own accord', async () => {
+    test('it continues where etcd ended less often, earlier, or of its own accord', async () => {
       for (const part of [{ attempt: 1 }, { finishedAtMs: clock.now() - 60_000 }, { exitCode: 0 }, { name: 'other' }]) {
         assert.equal((await run(waits, undefined, {}, [containerOf(part)])).error, undefined);
       }

@@ -18,7 +18,7 @@ describe('variables of a component', () => {
     { name: 'CPUS', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: '1m' } } },
   ];
   for (const variable of table) {
-    test(`are given on with what was written and nothing else: ${JSON.stringify(variable)}`, () => {
+    test(`are rendered as they were written, without additions: ${JSON.stringify(variable)}`, () => {
       const problems = new Problems();
       assert.deepEqual(renderEnvironment([variable], 'env', NEW, problems), [variable]);
       problems.throwIfAny(NEW);
@@ -31,7 +31,7 @@ describe('variables of a component', () => {
     problems.throwIfAny(OLD);
   });
 
-  test('are a problem for a kubeadm that has no words for them', () => {
+  test('are a problem for a kubeadm that has no field for them', () => {
     const problems = new Problems();
     renderEnvironment([{ name: 'A', value: 'b' }], 'kubernetes.etcd.env', OLD, problems);
     assert.throws(() => problems.throwIfAny(OLD), {

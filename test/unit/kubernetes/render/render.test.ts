@@ -88,7 +88,7 @@ describe('the configuration version follows the kubeadm binary', () => {
   }
 });
 
-describe('what an older version says elsewhere', () => {
+describe('a setting is elsewhere in an older version', () => {
   test("the control plane's timeout stands with the API server", () => {
     const wish: KubernetesOverrides = { timeouts: { controlPlaneMs: 90_500 } };
     assert.deepEqual(documentOf('ClusterConfiguration', wish, '1.30.0').apiServer, {
@@ -168,7 +168,7 @@ describe('what an older version says elsewhere', () => {
   });
 });
 
-describe('what a version cannot say is refused, never lost', () => {
+describe('a setting that a version cannot express is refused, never lost', () => {
   const repeated = [
     { name: 'oidc-issuer', value: 'a' },
     { name: 'oidc-issuer', value: 'b' },
@@ -456,7 +456,7 @@ describe("the kubelet's configuration", () => {
     );
   });
 
-  test('nothing asked, nothing written', () => {
+  test('is absent without settings in the document', () => {
     assert.equal(documentOf('KubeletConfiguration', {}, '1.35.0'), undefined);
   });
 
@@ -487,7 +487,7 @@ describe("the kubelet's configuration", () => {
   });
 });
 
-describe('what is beside the file', () => {
+describe('arguments and files next to the configuration', () => {
   test('verbosity is capped where kubeadm would print Secrets', () => {
     assert.deepEqual(render({ ...WORKER, kubeadm: { verbosity: 9 } }, '1.35.0').flags, ['--v=5']);
     assert.deepEqual(render({ ...WORKER, kubeadm: { verbosity: 0 } }, '1.35.0').flags, ['--v=0']);
@@ -559,7 +559,7 @@ describe('the text', () => {
     for (const trap of traps.slice(0, 12)) assert.ok(text.includes(`value: ${JSON.stringify(trap)}\n`), trap);
   });
 
-  test('reads like a file that a person wrote', () => {
+  test('is formatted for readers', () => {
     assert.equal(
       render({ ...WORKER, node: { name: 'worker-1' } }, '1.35.0').text,
       [
@@ -658,7 +658,7 @@ describe('discovery by file', () => {
     assert.deepEqual(users, [{ name: 'default', user: { token: TOKEN } }]);
   });
 
-  test('asks nobody at a terminal, and does not know of that before 1.22', () => {
+  test('never waits at a terminal, and is not known before 1.22', () => {
     const content = (kubeadm: string, apiVersion: string) =>
       parse(render(byFile({ ...exec, apiVersion }), kubeadm).files[0]?.content ?? '').users[0].user.exec;
     assert.equal(content('1.22.0', 'client.authentication.k8s.io/v1').interactiveMode, 'Never');

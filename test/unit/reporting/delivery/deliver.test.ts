@@ -73,7 +73,7 @@ async function machine(
 }
 
 describe('delivering to all sinks', () => {
-  test('gives each what waits for it, and says that it was delivered', async () => {
+  test('gives each the events that wait for it, and reports that they were delivered', async () => {
     const { deliver, taken, told } = await machine({ a: { status: 0 }, b: { status: 0 } });
     const { reports, due } = await deliver();
     assert.deepEqual(
@@ -97,7 +97,7 @@ describe('delivering to all sinks', () => {
     assert.deepEqual([due.size, told, taken.a?.length, taken.b?.length], [0, [], 1, 1]);
   });
 
-  test('serves those that are asked for, and leaves the others', async () => {
+  test('serves the requested sinks, and leaves the others', async () => {
     const { deliver, spool } = await machine({ a: { status: 0 }, b: { status: 0 } });
     const { reports } = await deliver({ only: new Set(['b']) });
     assert.deepEqual(
@@ -107,7 +107,7 @@ describe('delivering to all sinks', () => {
     assert.equal((await spool.waiting('a')).length, 1);
   });
 
-  test('tells of one in trouble through this machine and through those that take warnings, once', async () => {
+  test('reports a failing sink locally and through the sinks that take warnings, once', async () => {
     const { deliver, taken, told } = await machine({
       bad: { status: 75 },
       good: { status: 0 },
@@ -133,7 +133,7 @@ describe('delivering to all sinks', () => {
     assert.equal(taken.good?.length, 2);
   });
 
-  test('does not tell of an error of the past where nothing waits any more', async () => {
+  test('does not report a past error if nothing waits any more', async () => {
     const { deliver, spool, told } = await machine({ a: { status: 0, waits: [] }, other: { status: 0 } });
     await spool.putState('a', { failures: 3, refused: 0, lost: 0, told: false, lastError: 'status 75' });
     const [report] = (await deliver()).reports;
@@ -177,7 +177,7 @@ describe('delivering to all sinks', () => {
     );
   });
 
-  test('a sink that cannot be made has its error told, and the others get what waits for them', async () => {
+  test('reports a sink that cannot be created, and the others get the events that wait for them', async () => {
     const { deliver, taken, told } = await machine({
       a: { status: 0, plan: { kind: 'Webhook' as 'Exec' } },
       b: { status: 0 },
@@ -194,7 +194,7 @@ describe('delivering to all sinks', () => {
     assert.match(told[0] ?? '', /^sink a \(Webhook\) did not accept one event/);
   });
 
-  test('a warning about a sink is of the same run, of now, and has nothing of what happened in the run', async () => {
+  test('creates a warning about a sink in the same run, with the current time, and without the data of the run', async () => {
     const { deliver, taken } = await machine({ bad: { status: 75 }, good: { status: 0 } });
     await deliver();
     const { steps: _s, timeline: _t, ...envelope } = reported({ sequence: 1, type: 'concluded' });
@@ -208,7 +208,7 @@ describe('delivering to all sinks', () => {
     });
   });
 
-  test('names how many events were refused for good', async () => {
+  test('reports how many events were refused permanently', async () => {
     const waits = [1, 2].map((sequence) => reported({ sequence, type: 'concluded' }));
     const { deliver, told } = await machine({ bad: { status: 1, waits } });
     const [report] = (await deliver()).reports;
@@ -216,7 +216,7 @@ describe('delivering to all sinks', () => {
     assert.deepEqual(told, ['sink bad (/usr/bin/bad) refused 2 events permanently: status 1: not today']);
   });
 
-  test('names events whose sink is not known any more, of the sinks that are asked for', async () => {
+  test('reports events whose sink is no longer known, of the requested sinks', async () => {
     const { deliver, spool } = await machine({ a: { status: 0 } });
     await spool.add('lost', reported({ sequence: 1 }));
     const { reports } = await deliver();

@@ -17,7 +17,7 @@ function rounds(...ends: readonly (Due | undefined)[]) {
 }
 
 describe('deliveries that go on until all is taken', () => {
-  test('are one round where nothing is due, or nobody lingers', async () => {
+  test('are one round if nothing is due, or no retry window is set', async () => {
     const [all, some] = [rounds(due()), rounds(due({ a: 1 }))];
     await untilTaken(all.deliver, { withinMs: 500, lingerMs: 60_000, signal });
     await untilTaken(some.deliver, { withinMs: 500, lingerMs: 0, signal });
@@ -32,13 +32,13 @@ describe('deliveries that go on until all is taken', () => {
     assert.deepEqual([clock.pauses, clock.passedMs], [[20, 10, 270], 300]);
   });
 
-  test('do not wait for what is due after their time', async () => {
+  test('do not wait for events that are due after their time', async () => {
     const { deliver, given } = rounds(due({ a: 60_000 }));
     await untilTaken(deliver, { withinMs: 10, lingerMs: 50, signal });
     assert.deepEqual(given, ['all']);
   });
 
-  test('leave it to another process that delivers meanwhile', async () => {
+  test('are left to another process that delivers meanwhile', async () => {
     const { deliver, given } = rounds(due({ a: 5, b: 10 }), undefined);
     await untilTaken(deliver, { withinMs: 10, lingerMs: 60_000, signal });
     assert.deepEqual(given, ['all', ['a']]);

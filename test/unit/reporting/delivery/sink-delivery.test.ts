@@ -55,10 +55,10 @@ function deliver(spool: Spool, sink: RemoteSink, more: Partial<SinkDelivery> = {
   });
 }
 
-describe('delivering what waits for a sink', () => {
+describe('the delivery of events to a sink', () => {
   const [one, two] = [reported({ sequence: 1 }), reported({ sequence: 2 })];
 
-  test('is done in order, and nothing is left', async () => {
+  test('is in order, and nothing is left', async () => {
     const spool = await spoolOf(one, two);
     const { sink, ids } = answering(DELIVERED);
     const outcome = await deliver(spool, sink);
@@ -66,28 +66,28 @@ describe('delivering what waits for a sink', () => {
     assert.deepEqual([outcome.delivered, outcome.pending], [2, 0]);
   });
 
-  test('repeats an event under its id until it is taken; none overtakes it', async () => {
+  test('repeats an event under its id until it is accepted; none overtakes it', async () => {
     const spool = await spoolOf(one, two);
     const { sink, ids } = answering(RETRY, RETRY, DELIVERED);
     await deliver(spool, sink);
     assert.deepEqual(ids(), ['run-1.1', 'run-1.1', 'run-1.1', 'run-1.2']);
   });
 
-  test('ends in time: what is left waits, and why is known to the next', async () => {
+  test('ends in time: the rest waits, and the next delivery has the reason', async () => {
     const spool = await spoolOf(one, two);
     const { sink } = answering(RETRY);
     const outcome = await deliver(spool, sink, { random: () => 1 });
     assert.deepEqual([outcome.pending, outcome.state.lastError], [2, 'HTTP 503']);
   });
 
-  test('is tried once even where there is no time', async () => {
+  test('is attempted once even if there is no time', async () => {
     const spool = await spoolOf(one);
     const { sink, ids } = answering(DELIVERED);
     await deliver(spool, { ...sink, deliver: sink.deliver }, { untilMs: 0 });
     assert.deepEqual(ids(), ['run-1.1']);
   });
 
-  test('does not ask before the time that the receiver named', async () => {
+  test('does not retry before the time that the receiver named', async () => {
     const spool = await spoolOf(one);
     const { sink, ids } = answering({ kind: 'retry', why: 'HTTP 429', afterMs: 60_000 });
     const outcome = await deliver(spool, sink);
@@ -95,7 +95,7 @@ describe('delivering what waits for a sink', () => {
     assert.equal(outcome.pending, 1);
   });
 
-  test('gives up what is refused for good, and goes on with the next', async () => {
+  test('drops an event that is refused permanently, and continues with the next', async () => {
     const spool = await spoolOf(one, two);
     const { sink, ids } = answering({ kind: 'refused', why: 'HTTP 400' }, DELIVERED);
     const outcome = await deliver(spool, sink);
@@ -111,14 +111,14 @@ describe('delivering what waits for a sink', () => {
     assert.equal(outcome.pending, 1);
   });
 
-  test('counts what a sink throws as something to try again', async () => {
+  test('retries after an exception of the sink', async () => {
     const spool = await spoolOf(one);
     const sink: RemoteSink = { ...answering().sink, deliver: () => Promise.reject(new Error('no route')) };
     const outcome = await deliver(spool, sink, { random: () => 1 });
     assert.deepEqual([outcome.pending, outcome.state.lastError], [1, 'no route']);
   });
 
-  test('makes an event fit the sink', async () => {
+  test('shortens an event to the limit of the sink', async () => {
     const warnings = Array.from({ length: 100 }, (_, index) => `${index} ${'w'.repeat(200)}`);
     const spool = await spoolOf(reported({ warnings }));
     const { sink, asked } = answering(DELIVERED);
@@ -127,7 +127,7 @@ describe('delivering what waits for a sink', () => {
     assert.deepEqual(asked[0]?.omitted, ['warnings']);
   });
 
-  test('sends nothing of another machine, whose disk this one has a copy of', async () => {
+  test('sends nothing of the machine of which this disk is a copy', async () => {
     const foreign = { ...one, host: { ...one.host, machineId: 'another' } };
     const spool = await spoolOf(foreign, two);
     const { sink, ids } = answering(DELIVERED);
@@ -136,7 +136,7 @@ describe('delivering what waits for a sink', () => {
     assert.deepEqual([outcome.setAside, outcome.pending], [['foreign'], 0]);
   });
 
-  test('sends nothing that was damaged or waited for too long, and says so of each', async () => {
+  test('sends no event that was damaged or waited for too long, and reports each', async () => {
     const host = memoryHost();
     const spool = new Spool(host);
     await spool.add('a', { ...one, host: { ...one.host, bootId: 'earlier' }, time: '2025-02-01T00:00:00Z' });

@@ -48,7 +48,7 @@ for (const [what, model] of [
   ['a queue of SQS', toQueue],
 ] as const) {
   describe(what, () => {
-    test('is told an event whole, signed with the role of the machine, with attributes to filter by', async () => {
+    test('receives an event whole, signed with the role of the machine, with attributes to filter by', async () => {
       await using machine = await startMachine();
       await using aws = await startAwsReceiver({ role, region });
       const sink = awsSink(model(aws), new MetadataService({ address: machine.url }));
@@ -67,7 +67,7 @@ for (const [what, model] of [
       ]);
     });
 
-    test('that is FIFO is given a group and an id: what comes twice counts once', async () => {
+    test('that is FIFO receives a group and an id: duplicates count once', async () => {
       await using machine = await startMachine();
       await using aws = await startAwsReceiver({ role, region, fifo: true });
       const sink = awsSink(model(aws), new MetadataService({ address: machine.url }));
@@ -80,7 +80,7 @@ for (const [what, model] of [
       );
     });
 
-    test('is told what is too large in short where there is no bucket', async () => {
+    test('receives a shortened event if it is too large and there is no bucket', async () => {
       await using machine = await startMachine();
       await using aws = await startAwsReceiver({ role, region });
       const sink = awsSink(model(aws), new MetadataService({ address: machine.url }));
@@ -91,7 +91,7 @@ for (const [what, model] of [
       assert.equal(aws.objects.size, 0);
     });
 
-    test('is told where what is too large lies whole, which comes before it', async () => {
+    test('receives the place of an event that is too large, after the event was stored there', async () => {
       await using machine = await startMachine();
       await using aws = await startAwsReceiver({ role, region });
       const sink = awsSink(model(aws, { bucket: bucketOf(aws) }), new MetadataService({ address: machine.url }));
@@ -106,7 +106,7 @@ for (const [what, model] of [
       assert.equal(aws.objects.size, 1);
     });
 
-    test('is not told of an object that could not be put', async () => {
+    test('receives nothing about an object that could not be stored', async () => {
       await using machine = await startMachine();
       await using aws = await startAwsReceiver({ role, region });
       const bucket = { ...bucketOf(aws), name: 'another' };
@@ -116,7 +116,7 @@ for (const [what, model] of [
       assert.deepEqual(aws.received, []);
     });
 
-    test('is signed for again by the clock of AWS where ours is wrong', async () => {
+    test('gets a new signature with the clock of AWS if ours is wrong', async () => {
       await using machine = await startMachine();
       await using aws = await startAwsReceiver({ role, region, clockOffsetMs: -3 * 3_600_000 });
       const sink = awsSink(model(aws), new MetadataService({ address: machine.url }));
@@ -139,7 +139,7 @@ for (const [what, model] of [
   });
 }
 
-describe('an answer that is not one of AWS', () => {
+describe('an answer that is not from AWS', () => {
   test('delivers nothing, though it is a 200', async () => {
     await using machine = await startMachine();
     await using portal = await startServer(() => ({ body: '<html>Please sign in</html>' }));
@@ -152,7 +152,7 @@ describe('an answer that is not one of AWS', () => {
 });
 
 describe('a machine without a role', () => {
-  test('says so, and may be given one', async () => {
+  test('is reported, and may get a role later', async () => {
     await using machine = await startAws({ 'meta-data/placement/region': region });
     await using aws = await startAwsReceiver({ role, region });
     const sink = awsSink(toTopic(aws), new MetadataService({ address: machine.url }));

@@ -30,7 +30,7 @@ const queueOf = (port: number) => ({ kind: 'queue', url: `http://127.0.0.1:${por
 const topicOf = (port: number) => ({ kind: 'topic', endpoint: `http://127.0.0.1:${port}/api/events` }) as const;
 
 describe('a queue of Azure Storage', () => {
-  test('is told an event in base64, with a token of the managed identity for storage', async () => {
+  test('receives an event in base64, with a token of the managed identity for storage', async () => {
     await using machine = await startMachine();
     await using queue = await startStorageQueue(() => 'system-storage');
     const event = concludedEvent();
@@ -38,13 +38,13 @@ describe('a queue of Azure Storage', () => {
     assert.deepEqual(queue.received, [{ id: event.id, event }]);
   });
 
-  test('is told with the user-assigned identity that the document names', async () => {
+  test('receives an event with the user-assigned identity that the document names', async () => {
     await using machine = await startMachine();
     await using queue = await startStorageQueue(() => 'user-storage');
     assert.equal((await deliver(sinkOf(machine, queueOf(queue.port), clientID), concludedEvent())).kind, 'delivered');
   });
 
-  test('is told in short what a message cannot hold', async () => {
+  test('receives a shortened event if a message cannot hold it', async () => {
     await using machine = await startMachine();
     await using queue = await startStorageQueue(() => 'system-storage');
     assert.equal(
@@ -57,14 +57,14 @@ describe('a queue of Azure Storage', () => {
     assert.ok(event.omitted?.includes('failure.evidence'));
   });
 
-  test('that refuses the token is told later, and the error code of Azure is shown', async () => {
+  test('that refuses the token is retried later, and the error code of Azure is shown', async () => {
     await using machine = await startMachine();
     await using queue = await startStorageQueue(() => 'expected');
     const result = await deliver(sinkOf(machine, queueOf(queue.port)), concludedEvent());
     assert.deepEqual(result, { kind: 'retry', why: 'HTTP 401 InvalidAuthenticationInfo' });
   });
 
-  test('is not told by a 200 of somebody else', async () => {
+  test('has not received an event if another server answers 200', async () => {
     await using machine = await startMachine();
     await using portal = await startServer(() => ({ body: '<html>' }));
     const result = await deliver(sinkOf(machine, queueOf(portal.port)), concludedEvent());
@@ -73,7 +73,7 @@ describe('a queue of Azure Storage', () => {
 });
 
 describe('a topic of Event Grid', () => {
-  test('is told an event in the envelope of CloudEvents, with a token of the managed identity for Event Grid', async () => {
+  test('receives an event in the envelope of CloudEvents, with a token of the managed identity for Event Grid', async () => {
     await using machine = await startMachine();
     await using grid = await startEventGrid(() => 'system-grid');
     const event = concludedEvent({ bytes: 300_000 });
@@ -81,7 +81,7 @@ describe('a topic of Event Grid', () => {
     assert.deepEqual(grid.received, [{ id: event.id, event }]);
   });
 
-  test('is told in short what is above 1 MB', async () => {
+  test('receives a shortened event above 1 MB', async () => {
     await using machine = await startMachine();
     await using grid = await startEventGrid(() => 'system-grid');
     const sink = sinkOf(machine, topicOf(grid.port));
@@ -91,7 +91,7 @@ describe('a topic of Event Grid', () => {
 });
 
 describe('a machine without that identity', () => {
-  test('says so', async () => {
+  test('is reported', async () => {
     await using machine = await startAzure({});
     const result = await deliver(sinkOf(machine, queueOf(9)), concludedEvent());
     assert.match(result.kind === 'retry' ? result.why : '', /azure does not return a token: it answers HTTP 400/);

@@ -37,7 +37,7 @@ async function deliver(script: string, more: Partial<ExecSinkModel> = {}, event 
 }
 
 describe('a program as a sink', () => {
-  test('gets the event as one line of JSON, its id and type beside it, and what the document sets', async () => {
+  test('gets the event as one line of JSON, and its id, its type and the variables of the document', async () => {
     const environment = { TOKEN: { name: 't', source: { kind: 'value' as const, secret: new Secret('the token!') } } };
     const script = `read -r line || exit 3; read -r more && exit 4; test "$TOKEN" = 'the token!' || exit 5
       test "$MACHINEADM_EVENT_ID $MACHINEADM_EVENT_TYPE" = "run-1.1 started" || exit 6
@@ -45,7 +45,7 @@ describe('a program as a sink', () => {
     assert.deepEqual(await deliver(script, { environment }), { kind: 'delivered' });
   });
 
-  test('may not read its input, however long it is', async () => {
+  test('need not read its input, however long it is', async () => {
     const warnings = Array.from({ length: 3000 }, () => 'w'.repeat(100));
     assert.deepEqual(await deliver('exit 0', {}, reported({ warnings })), { kind: 'delivered' });
   });
@@ -54,7 +54,7 @@ describe('a program as a sink', () => {
     assert.deepEqual(await deliver('test -z "$PWD_OF_TEST$npm_config_cache$NODE_TEST_CONTEXT"'), { kind: 'delivered' });
   });
 
-  test('ends with 75 to be asked again, and may say when', async () => {
+  test('exits with 75 to be retried, and may name the time', async () => {
     assert.deepEqual(await deliver('echo no network yet >&2; exit 75'), {
       kind: 'retry',
       why: 'status 75: no network yet',
@@ -66,14 +66,14 @@ describe('a program as a sink', () => {
     });
   });
 
-  test('refuses for good with any other status', async () => {
+  test('refuses permanently with any other status', async () => {
     assert.deepEqual(await deliver('echo what is this >&2; exit 1'), {
       kind: 'refused',
       why: 'status 1: what is this',
     });
   });
 
-  test('that is not installed, or was killed, is asked again', async () => {
+  test('that is not installed, or was killed, is retried', async () => {
     const missing = await deliver('', { command: ['no-such-program-here'] });
     assert.deepEqual(missing, { kind: 'retry', why: 'no-such-program-here could not be started: it is not installed' });
     assert.equal((await deliver('kill -9 $$')).kind, 'retry');

@@ -33,7 +33,7 @@ const model = (endpoint: string, more: Partial<GCPSinkModel> = {}): GCPSinkModel
 });
 
 describe('a topic of Pub/Sub', () => {
-  test("is told an event whole, with the token of the machine's service account", async () => {
+  test("receives an event whole, with the token of the machine's service account", async () => {
     await using machine = await startMachine();
     await using pubsub = await startPubSub(topic, () => 'ya29.default');
     const sink = gcpSink(model(`http://127.0.0.1:${pubsub.port}`), new MetadataService({ address: machine.url }));
@@ -52,7 +52,7 @@ describe('a topic of Pub/Sub', () => {
     ]);
   });
 
-  test('is told with the token of another account that the machine has', async () => {
+  test('receives an event with the token of another account that the machine has', async () => {
     await using machine = await startMachine();
     await using pubsub = await startPubSub(topic, () => 'ya29.nodes');
     const to = model(`http://127.0.0.1:${pubsub.port}`, { serviceAccount: account });
@@ -62,7 +62,7 @@ describe('a topic of Pub/Sub', () => {
     );
   });
 
-  test('that refuses the token is told later: somebody may allow it', async () => {
+  test('that refuses the token is retried later: the permission may be granted', async () => {
     await using machine = await startMachine();
     await using pubsub = await startPubSub(topic, () => 'ya29.expected');
     const sink = gcpSink(model(`http://127.0.0.1:${pubsub.port}`), new MetadataService({ address: machine.url }));
@@ -70,7 +70,7 @@ describe('a topic of Pub/Sub', () => {
     assert.deepEqual(pubsub.received, []);
   });
 
-  test('is not told by a 200 of somebody else', async () => {
+  test('has not received an event if another server answers 200', async () => {
     await using machine = await startMachine();
     await using portal = await startServer(() => ({ body: '{"welcome":true}' }));
     const sink = gcpSink(model(portal.url), new MetadataService({ address: machine.url }));
@@ -80,7 +80,7 @@ describe('a topic of Pub/Sub', () => {
 });
 
 describe('a machine without that service account', () => {
-  test('says so', async () => {
+  test('is reported', async () => {
     await using machine = await startGcp({});
     const sink = gcpSink(model('http://127.0.0.1:9'), new MetadataService({ address: machine.url }));
     const result = await deliver(sink, concludedEvent());

@@ -76,7 +76,7 @@ describe('a virtual machine of vSphere', () => {
     assert.match(machine.variable(CONDITION) ?? '', /^true,Succeeded,./);
   });
 
-  test('shows no condition of what may still succeed: VM Operator would read it as False', async () => {
+  test('shows no condition of a bootstrap that may still succeed: VM Operator would read it as False', async () => {
     using machine = new VirtualMachine();
     await deliver(guestinfoSink(), concludedEvent({ outcome: 'Interrupted' }), { run: machine.run });
     await deliver(guestinfoSink(), { ...concludedEvent(), test: true }, { run: machine.run });
@@ -84,7 +84,7 @@ describe('a virtual machine of vSphere', () => {
     assert.equal(machine.variable(CONDITION), undefined);
   });
 
-  test('shows in short what its hypervisor cannot take', async () => {
+  test('shows a shortened event if its hypervisor cannot take it', async () => {
     using machine = new VirtualMachine();
     const event = concludedEvent({ bytes: 100_000 });
     assert.equal((await deliver(guestinfoSink(), event, { run: machine.run })).kind, 'delivered');
@@ -93,7 +93,7 @@ describe('a virtual machine of vSphere', () => {
     assert.equal(shown.failure.reason, 'SwapEnabled');
   });
 
-  test('is told through vmtoolsd where there is no vmware-rpctool', async () => {
+  test('is set through vmtoolsd if there is no vmware-rpctool', async () => {
     const vmtoolsd = `#!/bin/sh\n[ "$1" = --cmd ] || exit 2\nshift\n${RPCTOOL.replace('#!/bin/sh\n', '')}`;
     using machine = new VirtualMachine({ vmtoolsd });
     const event = concludedEvent();
@@ -101,7 +101,7 @@ describe('a virtual machine of vSphere', () => {
     assert.deepEqual(JSON.parse(machine.variable(EVENT) ?? ''), event);
   });
 
-  test('that does not take it is told later, with what the Tools said', async () => {
+  test('that refuses an event is retried later, with the message of the Tools', async () => {
     using machine = new VirtualMachine();
     machine.breakTools(true);
     const event = concludedEvent();
@@ -111,14 +111,14 @@ describe('a virtual machine of vSphere', () => {
     assert.equal((await deliver(guestinfoSink(), event, { run: machine.run })).kind, 'delivered');
   });
 
-  test('without VMware Tools is told later: they may be installed', async () => {
+  test('without VMware Tools is retried later: they may be installed', async () => {
     using machine = new VirtualMachine({});
     const result = await deliver(guestinfoSink(), concludedEvent(), { run: machine.run });
     assert.deepEqual(result, { kind: 'retry', why: 'vmtoolsd is not installed' });
     assert.deepEqual(machine.programs, ['vmware-rpctool', 'vmtoolsd']);
   });
 
-  test('whose Tools hang holds up nothing beyond the timeout', { timeout: 120_000 }, async () => {
+  test('whose Tools hang delays nothing beyond the timeout', { timeout: 120_000 }, async () => {
     using machine = new VirtualMachine({ 'vmware-rpctool': '#!/bin/sh\nexec sleep infinity\n' });
     const result = await deliver(guestinfoSink(), concludedEvent(), { run: machine.run, timeoutMs: 300 });
     assert.equal(result.kind, 'retry');

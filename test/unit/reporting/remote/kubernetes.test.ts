@@ -60,7 +60,7 @@ describe('a report to a management cluster', () => {
     assert.deepEqual(await sink.deliver(EVENT, deliveryContext()), { kind: 'delivered' });
   });
 
-  test('proves itself with a certificate where it has one', async () => {
+  test('authenticates with a certificate if it has one', async () => {
     const { certificate, key } = authority.issue('machineadm-report-m1');
     await using server = await startApiServer(authority, () => ({ kind: 'ConfigMap' }));
     const access = {
@@ -76,7 +76,7 @@ describe('a report to a management cluster', () => {
     assert.match(result.kind === 'retry' ? result.why : '', /answered 401/);
   });
 
-  test('with a kubeconfig that cannot be used says so without a word of what is in it', async () => {
+  test('with an unusable kubeconfig says so without quoting its contents', async () => {
     const sink = sinkTo('', { access: { kubeconfig: literal('users: [{name: x, user: {token: hidden-token}}]') } });
     await assert.rejects(sink.deliver(EVENT, deliveryContext()), (error: Error) => {
       assert.ok(error instanceof MachineadmError);
@@ -102,14 +102,14 @@ describe('a report to a management cluster', () => {
   });
 
   for (const status of [400, 413, 422]) {
-    test(`is given up after an answer ${status}: the same bytes will not do later`, async () => {
+    test(`is given up after an answer ${status}: the same bytes would fail again`, async () => {
       await using server = await startServer(() => ({ status, body: '{}' }), identity);
       const result = await sinkTo(server.url).deliver(EVENT, deliveryContext());
       assert.deepEqual(result, { kind: 'refused', why: `the API server answered ${status}` });
     });
   }
 
-  test('costs its own timeout where nobody answers', async () => {
+  test('takes no longer than its own timeout if no server answers', async () => {
     await using server = await startServer(() => 'silence', identity);
     const result = await sinkTo(server.url, { timeoutMs: 300 }).deliver(EVENT, deliveryContext());
     assert.match(result.kind === 'retry' ? result.why : '', /did not answer within 0\.3 s/);
@@ -121,14 +121,14 @@ describe('a report to a management cluster', () => {
     assert.equal((await sinkTo(server.url, { timeoutMs: 300 }).deliver(EVENT, deliveryContext())).kind, 'retry');
   });
 
-  test('shows its token to nobody that its authority did not sign', async () => {
+  test('sends its token to no server that its authority did not sign', async () => {
     await using server = await startServer(() => ({ body: '{}' }), identity);
     const result = await sinkTo(server.url, {}, newAuthority('another')).deliver(EVENT, deliveryContext());
     assert.equal(result.kind, 'retry');
     assert.deepEqual(server.requests, []);
   });
 
-  test('is tried again where nothing listens', async () => {
+  test('is retried if no server listens', async () => {
     const gone = await startServer(() => ({}), identity);
     await gone[Symbol.asyncDispose]();
     const result = await sinkTo(gone.url).deliver(EVENT, deliveryContext());

@@ -137,7 +137,7 @@ describe('a client of NATS', () => {
   const USER = nkeys.createUser();
   const SEED = new TextDecoder().decode(USER.getSeed());
 
-  test('proves who it is by a token or by a password', async () => {
+  test('authenticates with a token or with a password', async () => {
     await using server = await startNatsModel();
     await deliver(model([server], { credentials: { kind: 'token', token: literal('t1') } }));
     await deliver(model([server], { credentials: { kind: 'password', user: 'ann', password: literal('p1') } }));
@@ -147,7 +147,7 @@ describe('a client of NATS', () => {
     ]);
   });
 
-  test('proves who it is by signing with its key, or with the one of its credentials', async () => {
+  test('authenticates by a signature of its key, or of the one of its credentials', async () => {
     await using server = await startNatsModel({ nonce: 'sign-me' });
     const file = `-----BEGIN NATS USER JWT-----\na.b.c\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${SEED}\n------END USER NKEY SEED------\n`;
     await deliver(model([server], { credentials: { kind: 'nkey', seed: literal(SEED) } }));
@@ -159,7 +159,7 @@ describe('a client of NATS', () => {
     assert.equal(byFile?.sig, byKey?.sig);
   });
 
-  test('tries all its servers, and says of each why it failed', async () => {
+  test('tries all its servers, and reports why each failed', async () => {
     const dead = createServer().listen(0, '127.0.0.1');
     await new Promise((done) => dead.once('listening', done));
     const address = dead.address();

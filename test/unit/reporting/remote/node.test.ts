@@ -25,7 +25,7 @@ const EVENT = reportEvent(
   at(9),
 );
 
-describe('a report on the own Node', () => {
+describe('a report on its own Node', () => {
   test('is a patch of the status of the Node that the kubelet’s certificate names', async () => {
     const bodies: string[] = [];
     const identity = authority.issue('kube-apiserver', ['127.0.0.1']);

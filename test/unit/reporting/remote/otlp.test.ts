@@ -21,7 +21,7 @@ const model = (port: number, more: Partial<OTLPSinkModel> = {}): OTLPSinkModel =
 });
 
 describe('a collector of OpenTelemetry', () => {
-  test('is told the run as a trace: a span for the run, and below it one for each step', async () => {
+  test('receives the run as a trace: a span for the run, and below it one for each step', async () => {
     await using collector = await startCollector();
     const beganMs = Date.parse('2026-11-20T10:00:00Z');
     const event = concludedEvent({ beganMs });
@@ -57,7 +57,7 @@ describe('a collector of OpenTelemetry', () => {
     assert.equal(sysctl?.attributes['machineadm.step.changes'], 2n);
   });
 
-  test('is told a good run as one', async () => {
+  test('receives a successful run as such', async () => {
     await using collector = await startCollector();
     await deliver(otlpSink(model(collector.port)), concludedEvent({ outcome: 'Succeeded' }));
     assert.deepEqual(
@@ -66,7 +66,7 @@ describe('a collector of OpenTelemetry', () => {
     );
   });
 
-  test('is told the same trace when it is told twice', async () => {
+  test('receives the same trace when it is sent twice', async () => {
     await using collector = await startCollector();
     const event = concludedEvent();
     const sink = otlpSink(model(collector.port));
@@ -75,7 +75,7 @@ describe('a collector of OpenTelemetry', () => {
     assert.deepEqual(collector.traces[0], collector.traces[1]);
   });
 
-  test('is told nothing of the boot by a later attempt', async () => {
+  test('receives nothing of the boot from a later attempt', async () => {
     await using collector = await startCollector();
     const event = concludedEvent({ attempt: 2 });
     await deliver(otlpSink(model(collector.port)), event);
@@ -100,20 +100,20 @@ describe('a collector of OpenTelemetry', () => {
     assert.equal(collector.headers[0]?.['x-api-key'], 'api-key-of-the-collector');
   });
 
-  test('that rejects spans is not told again', async () => {
+  test('that rejects spans gets no retry', async () => {
     await using collector = await startCollector();
     collector.answer = { status: 200, body: '{"partialSuccess":{"rejectedSpans":"5","errorMessage":"quota"}}' };
     const result = await deliver(otlpSink(model(collector.port)), concludedEvent());
     assert.deepEqual(result, { kind: 'refused', why: 'the collector rejected 5 spans' });
   });
 
-  test('that only warns has taken them', async () => {
+  test('that only warns has accepted them', async () => {
     await using collector = await startCollector();
     collector.answer = { status: 200, body: '{"partialSuccess":{"rejectedSpans":"0","errorMessage":"use gRPC"}}' };
     assert.equal((await deliver(otlpSink(model(collector.port)), concludedEvent())).kind, 'delivered');
   });
 
-  test('is not told by a 200 of somebody else', async () => {
+  test('has not received an event if another server answers 200', async () => {
     await using portal = await startServer(() => ({ body: '<html>' }));
     const result = await deliver(otlpSink(model(portal.port)), concludedEvent());
     assert.deepEqual(result, { kind: 'retry', why: 'the answer is not from a collector' });

@@ -145,7 +145,7 @@ describe('a delivery to a webhook', () => {
     assert.equal(lengths.length, 2);
   });
 
-  test('is refused for good where the smallest is too large', async () => {
+  test('is refused permanently if the shortest form is too large', async () => {
     await using server = await startServer(() => ({ status: 413, body: 'too much' }));
     assert.deepEqual(await deliver(model(server.url)), { kind: 'refused', why: 'HTTP 413: too much' });
   });
@@ -158,7 +158,7 @@ describe('a delivery to a webhook', () => {
     assert.deepEqual(other.requests, []);
   });
 
-  test('tells what the receiver said, but not its secrets and not all of it', async () => {
+  test("reports the receiver's message, but not its secrets and not all of it", async () => {
     await using server = await startServer(() => ({ status: 500, body: `it broke ${'x'.repeat(5000)}` }));
     const result = await deliver(model(server.url));
     assert.equal(result.kind, 'retry');

@@ -73,7 +73,7 @@ describe('the Windows event log', () => {
     assert.deepEqual([type, id], ['Error', 8]);
   });
 
-  test('is not believed to have the entry where PowerShell is a stub that says nothing, or refuses', async () => {
+  test('is not assumed to have the entry if PowerShell is a stub that prints nothing, or refuses', async () => {
     await assert.rejects(async () => windowsEventLogSink(noting(), 'win32').deliver(failed, signal), /did not answer/);
     const error = { message: 'Requested registry access is not allowed.', type: 'System.Security.SecurityException' };
     const refused = noting(0, '', `${JSON.stringify({ script: 'write-event', error })}\r\n`);

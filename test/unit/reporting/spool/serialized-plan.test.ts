@@ -24,8 +24,8 @@ function value(text: string, name = 'the secret'): SecretValue {
   return { name, source: { kind: 'value', secret: new Secret(text) } };
 }
 
-describe('a plan that is frozen', () => {
-  test('holds no value: what only this process has is carried in files', () => {
+describe('a serialized plan', () => {
+  test('contains no value: data that only this process has is stored in files', () => {
     const secrets: SecretValue[] = [
       value(LITERAL),
       { name: 'of the environment', source: { kind: 'env', variable: 'TOKEN' } },
@@ -60,7 +60,7 @@ describe('a plan that is frozen', () => {
     assert.equal(source.kind === 'http' && source.headers.authorization?.source.kind, 'file');
   });
 
-  test('is the plan again when it is thawed', () => {
+  test('is the plan again when it is deserialized', () => {
     const plan = planWith({ name: 'a file', source: { kind: 'file', path: '/etc/secret' } });
     const thawed = deserializePlan(serializePlan(plan).text);
     assert.deepEqual(thawed, JSON.parse(JSON.stringify(plan)));
@@ -81,6 +81,6 @@ describe('a plan that is frozen', () => {
     ['for a sink that this program does not know', serializePlan(planWith()).text.replace('"Webhook"', '"Pigeon"')],
     ['without its network', serializePlan(planWith()).text.replace('"network"', '"other"')],
   ] as const) {
-    test(`is not understood when it is ${what}`, () => assert.equal(deserializePlan(text), undefined));
+    test(`is refused when it is ${what}`, () => assert.equal(deserializePlan(text), undefined));
   }
 });

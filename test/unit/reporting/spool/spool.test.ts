@@ -68,7 +68,7 @@ describe('the spool', () => {
     await assert.rejects(new Spool(failing).add('a', reported()), { code: 'EROFS' });
   });
 
-  test('gives up the oldest above its limit, and what concludes a run last', async () => {
+  test('drops the oldest above its limit, and the conclusion of a run last', async () => {
     const spool = new Spool(memoryHost());
     await spool.add('a', reported({ sequence: 1, type: 'concluded' }));
     for (let sequence = 2; sequence <= SPOOL_LIMITS.events; sequence += 1) await spool.add('a', reported({ sequence }));
@@ -95,7 +95,7 @@ describe('the spool', () => {
     assert.ok(sizes.length >= 5);
   });
 
-  test('has no event where a disk lost its content', async () => {
+  test('has no event whose content the disk lost', async () => {
     const host = memoryHost();
     const spool = new Spool(host);
     await spool.add('a', reported());
@@ -121,7 +121,7 @@ describe('the spool', () => {
     assert.equal(await host.readText(`${DISK}/quarantine/${event.path.slice(DISK.length + 1)}`), damaged);
   });
 
-  test('counts what it gave up to make room, and says that a damaged state was', async () => {
+  test('counts the events dropped to make room, and reports a damaged state', async () => {
     const host = memoryHost();
     const spool = new Spool(host);
     for (let sequence = 1; sequence <= SPOOL_LIMITS.events + 3; sequence += 1)

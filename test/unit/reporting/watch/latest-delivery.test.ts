@@ -103,7 +103,7 @@ describe('the sink of a watch', () => {
     assert.match(news.join(), /refused permanently: too large/);
   });
 
-  test('holds up the end of a watch by nothing', async () => {
+  test('does not delay the end of a watch', async () => {
     using clock = fakeClock();
     const stop = new AbortController();
     const { sink } = sinkThat([{ kind: 'retry', why: 'away', afterMs: 60_000 }]);

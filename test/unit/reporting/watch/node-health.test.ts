@@ -22,7 +22,7 @@ function beliefs(...looks: readonly Observation[]): string[] {
   });
 }
 
-describe('what a watch believes of a node', () => {
+describe('the health of a node in a watch', () => {
   test('is what it sees first, good or bad', () => {
     assert.deepEqual(beliefs(GOOD), ['True NodeWorks @0']);
     assert.deepEqual(beliefs(KUBELET), ['False KubeletNotHealthy @0']);
@@ -58,7 +58,7 @@ describe('what a watch believes of a node', () => {
     ]);
   });
 
-  test('is the same object while nothing changed: words alone are no news', () => {
+  test('is the same object while nothing changed: another message alone is no change', () => {
     const first = observed(NOTHING_SEEN, KUBELET, at(0));
     const second = observed(first, { ...KUBELET, why: 'in other words' }, at(1));
     assert.equal(second.condition, first.condition);

@@ -37,7 +37,7 @@ describe('the password field of shadow(5)', () => {
   }
 
   for (const wrong of ['correct horse', 'ab1cdefghijkl', '$6$sa:lt$x', '', '$$x']) {
-    test(`"${wrong}" is PasswordHashInvalid, and is not told`, () => {
+    test(`"${wrong}" is PasswordHashInvalid, and is not shown`, () => {
       assert.throws(
         () => passwordChange({ name: 'ada', locked: false }, new Secret(wrong), new Secret('!')),
         (error) => {

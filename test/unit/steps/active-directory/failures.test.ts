@@ -7,7 +7,7 @@ const failed = (stderr: string, timedOut = false) =>
 
 describe('the causes of a join that fails', () => {
   for (const { reason, example, pattern } of JOIN_FAILURES) {
-    test(`${reason} is told by "${example}"`, () => {
+    test(`${reason} is recognised in "${example}"`, () => {
       const error = failed(`! noise\n${example}\n`);
       assert.deepEqual([error.reason, error.exit], [reason, 'HostStepFailed']);
       assert.deepEqual(

@@ -7,7 +7,7 @@ import { readKeytab } from '../../../../src/steps/active-directory/keytab.ts';
 import { keytab, offlineBlob } from '../../../support/active-directory.ts';
 
 describe('a keytab', () => {
-  test('tells whom it has keys for', () => {
+  test('names the principals of its keys', () => {
     const bytes = keytab(['NODE-1$@CORP.EXAMPLE.COM', 'host/node-1@CORP.EXAMPLE.COM']);
     assert.deepEqual(readKeytab(bytes), [
       { principal: 'NODE-1$@CORP.EXAMPLE.COM' },
@@ -33,7 +33,7 @@ describe('a keytab', () => {
 describe('an offline join blob', () => {
   const text = offlineBlob({ domain: 'corp.example.com', computer: 'NODE-1', password: 'pass-of-the-computer' });
 
-  test('tells whom it was made for, and its password becomes a secret', () => {
+  test('names its computer, and its password becomes a secret', () => {
     const blob = readBlob(text);
     assert.deepEqual([blob?.domain, blob?.computer, blob?.netbiosDomain], ['corp.example.com', 'NODE-1', 'CORP']);
     assert.equal(redact('it is pass-of-the-computer'), 'it is [redacted]');

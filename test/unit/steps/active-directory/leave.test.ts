@@ -26,7 +26,7 @@ describe('leaving a domain', () => {
     assert.deepEqual(lines, [DELETE]);
   });
 
-  test('does not say that an account stays which an interrupted reset has deleted', async () => {
+  test('does not report as remaining an account that an interrupted reset has deleted', async () => {
     const stderr =
       "kinit: Client 'NODE-1$@CORP.EXAMPLE.COM' not found in Kerberos database while getting initial credentials";
     const { lines } = await leaving({ kinit: () => ({ status: 1, stderr }), adcli: () => ({}) });

@@ -189,7 +189,7 @@ describe('a machine with keys', () => {
     });
   }
 
-  test('that the domain refuses stops, or joins again where asked or where its own join was cut off', async () => {
+  test('that the domain refuses stops, or joins again on request or if its own join was interrupted', async () => {
     const refused = {
       joined: true,
       testjoin: "Couldn't authenticate as machine account: NODE-1: Preauthentication failed",
@@ -200,7 +200,7 @@ describe('a machine with keys', () => {
     assert.deepEqual(ids(await on(machine(refused)).plan({ interrupted })), ['active-directory/join']);
   });
 
-  test('that nobody can be asked about is no success: what stands in the way is told', async () => {
+  test('that cannot be verified is no success: the obstacle is reported', async () => {
     const unasked = machine({ joined: true, testjoin: "Couldn't find usable domain controller to connect to" });
     assert.deepEqual(ids(await on(unasked).plan()), ['active-directory/verify']);
     const closed = { closedPorts: async () => [{ port: 88, why: 'ECONNREFUSED' }] };

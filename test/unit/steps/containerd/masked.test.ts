@@ -4,7 +4,7 @@ import { maskedToml } from '../../../../src/steps/containerd/masked.ts';
 
 const SECRET = 's3cret-value';
 
-describe('a configuration as it may be shown', () => {
+describe('a configuration with masked secrets', () => {
   test('headers and credentials are masked, everything else stands as it was', () => {
     const text = `server = "https://r.example" # a comment
 [host."https://m.example"]

@@ -27,7 +27,7 @@ const TO = documentOf({ servers: ['10.0.0.1', 'ntp.example.com'] });
 const idsOf = (changes: readonly { readonly id: string }[]) => changes.map(({ id }) => id);
 
 describe('the time service', () => {
-  test('is left alone where the document says nothing', () => {
+  test('is left alone if the document has no section for it', () => {
     assert.equal(time.desired(hostModel(), facts()), undefined);
   });
 

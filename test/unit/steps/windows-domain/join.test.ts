@@ -336,7 +336,7 @@ describe('a Windows machine that cannot join fails before it is rebooted', () =>
     assert.equal(machine.effects, 0);
   });
 
-  test('tells what Windows logged of it', async () => {
+  test('with the message that Windows logged', async () => {
     await using machine = windowsMachine({
       recordings: [FOUND, clock(0), findsAccount(null), joins(5)],
       files: {
@@ -365,7 +365,7 @@ describe('a membership of a Windows machine that no longer works', () => {
     [1355, 'ERROR_NO_SUCH_DOMAIN', 'DomainNotFound'],
     [1311, 'ERROR_NO_LOGON_SERVERS', 'DomainControllerUnreachable'],
   ] as const) {
-    test(`by ${name}: ${reason}`, async () => {
+    test(`with ${name}: ${reason}`, async () => {
       await using machine = windowsMachine({ state: member, recordings: [verified(code, name)] });
       assert.equal((await runsOf(machine).run()).end, reason);
       machine.assertExpected();
@@ -391,7 +391,7 @@ describe('a membership of a Windows machine that no longer works', () => {
     machine.assertExpected();
   });
 
-  test('is not taken for one that works because nltest is a stub that says nothing', async () => {
+  test('is not taken as working if nltest is a stub that prints nothing', async () => {
     const stub = { ...verified(), stdout: '' } as Recording;
     await using machine = windowsMachine({ state: { ...member, isTrusted: true }, recordings: [stub] });
     machine.state.isTrusted = false;
@@ -546,7 +546,7 @@ describe('a document that asks of Windows what it cannot do', () => {
     ]);
   };
 
-  test('is told before anything is changed', async () => {
+  test('is refused before anything is changed', async () => {
     assert.deepEqual(await refused({}), []);
     assert.deepEqual(await refused({ computerName: 'WIN-NODE-1' }), []);
     const unsupported = 'UnsupportedOnPlatform';

@@ -150,7 +150,7 @@ describe('the clock on Windows', () => {
     assert.equal((await planned(windowsClock, local.queryHost(), modelWith(0, []))).length, 1);
   });
 
-  test('a program that says nothing proves nothing', () => {
+  test('is not proven by a program that prints nothing', () => {
     assert.equal(offsetIn(''), undefined);
     assert.equal(offsetIn('10:00:00, +00,5000000s\r\n'), 500);
   });
