@@ -1,4 +1,16 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Profile, Subject } from '../../../src/diagnosis/conformance/clause.ts';
@@ -242,25 +254,69 @@ export function withImage<T>(
     const files = { ...BASES[base], ...changes };
     const made = new Set<string>();
     for (const [path, entry] of Object.entries(files)) put(root, path, entry, made);
-    const tree = new FixtureTree(root, files, base === 'windows');
-    return action(
-      {
-        tree,
-        profile: profile ?? profileOf({ tree }),
-        isRunning: base === 'running',
-        program: tree.which('machineadm'),
-        versions: (program) => {
-          const path = tree.which(program);
-          return path === undefined ? [] : versionsInProgram(tree, path);
-        },
-        units: new UnitFiles(tree),
-      },
-      root,
-    );
+    return action(subjectOf(root, base, files, profile), root);
   } finally {
     process.umask(umask);
     rmSync(root, { recursive: true, force: true });
   }
+}
+
+/** Writes a base image once, and gives it to `action` with each of the changes in turn: far fewer files than `withImage` writes. */
+export async function withEachChange(
+  base: Base,
+  changes: readonly Files[],
+  action: (subject: Subject, change: Files) => Promise<void>,
+): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'machineadm-image-'));
+  const umask = process.umask(0o022);
+  /** Returns what it made that was not there before: the path, or the first of the directories above it. */
+  const replace = (path: string, entry: Entry): string | undefined => {
+    const at = join(root, path);
+    const isDirectory = remove(at);
+    if (isDirectory && (entry === undefined || typeof entry !== 'object' || !('directory' in entry))) return undefined;
+    const above = mkdirSync(dirname(at), { recursive: true });
+    put(root, path, entry, new Set([dirname(at)]));
+    return isDirectory ? undefined : (above ?? at);
+  };
+  try {
+    const files: Files = BASES[base];
+    for (const [path, entry] of Object.entries(files)) replace(path, entry);
+    for (const change of changes) {
+      const made = Object.entries(change).map(([path, entry]) => replace(path, entry));
+      await action(subjectOf(root, base, { ...files, ...change }, undefined), change);
+      for (const path of made) if (path !== undefined) rmSync(path, { recursive: true, force: true });
+      for (const path of Object.keys(change)) replace(path, files[path]);
+    }
+  } finally {
+    process.umask(umask);
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** Removes a file, or an empty directory. Whether a directory stays: it has files of the base, and its usual mode again. */
+function remove(path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    rmSync(path, { force: true });
+    return false;
+  }
+  if (readdirSync(path).length === 0) rmdirSync(path);
+  else chmodSync(path, 0o755);
+  return existsSync(path);
+}
+
+function subjectOf(root: string, base: Base, files: Files, profile: Profile | undefined): Subject {
+  const tree = new FixtureTree(root, files, base === 'windows');
+  return {
+    tree,
+    profile: profile ?? profileOf({ tree }),
+    isRunning: base === 'running',
+    program: tree.which('machineadm'),
+    versions: (program) => {
+      const path = tree.which(program);
+      return path === undefined ? [] : versionsInProgram(tree, path);
+    },
+    units: new UnitFiles(tree),
+  };
 }
 
 function put(root: string, path: string, entry: Entry, made: Set<string>): void {
@@ -274,8 +330,9 @@ function put(root: string, path: string, entry: Entry, made: Set<string>): void 
     chmodSync(at, entry.mode ?? 0o755);
   } else {
     const file = typeof entry === 'string' || entry instanceof Uint8Array ? { content: entry } : entry;
-    // Within the umask of `withImage` the mode of a new file is this one, unless others may write to it.
+    // Within the umask of `withImage` the mode of a new file is this one, unless others may write to it: they may after a chmod.
     writeFileSync(at, file.content ?? '', { mode: file.mode ?? 0o644 });
+    if (((file.mode ?? 0) & 0o022) !== 0) chmodSync(at, file.mode ?? 0);
   }
 }
 
