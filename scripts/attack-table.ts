@@ -7,7 +7,7 @@ export const SECURITY_TESTS = 'docs/security-tests.md';
 const AttackResult = z.object({ kind: z.string(), attack: z.string(), tries: z.int(), wins: z.int() });
 type AttackResult = z.infer<typeof AttackResult>;
 
-/** The rows that the attack tests left in a file (`test/support/attacks.ts`), a line of JSON each; those of one name summed. */
+/** Reads the results that the attack tests wrote to a file as lines of JSON (`test/support/attacks.ts`). Adds up rows with the same name. */
 export function readAttackResults(file: string): readonly AttackResult[] {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   const rows = new Map<string, AttackResult>();
@@ -20,7 +20,7 @@ export function readAttackResults(file: string): readonly AttackResult[] {
   return [...rows.values()];
 }
 
-/** One table of Markdown, by kind and name, with the sums in its last row. */
+/** A Markdown table, sorted by kind and name. The last row has the totals. */
 export function attackTable(results: readonly AttackResult[]): string {
   const sorted = [...results].sort((a, b) => compare(a.kind, b.kind) || compare(a.attack, b.attack));
   const sum = (key: 'tries' | 'wins'): number => results.reduce((total, result) => total + result[key], 0);

@@ -1,8 +1,8 @@
 /**
  * Builds the binary: `npm run build` for this machine, `npm run build -- --all` for every platform.
  *
- * bundle in parts -> blob (Node's single executable application) -> a stripped Node with the blob inside. The same inputs make
- * the same bytes. Nothing is done when the inputs are those of the last build.
+ * bundle in parts -> blob (Node's single executable application) -> a stripped Node with the blob inside. The build is
+ * reproducible. If the inputs have not changed since the last build, it does nothing.
  */
 import { link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -25,19 +25,19 @@ export async function buildInto(
     readonly entry: string;
     readonly targets: readonly Target[];
     readonly commit: string;
-    /** The time of the commit, for the bills of materials; undefined where nothing tells it. */
+    /** The time of the commit, for the bills of materials; undefined if it is not known. */
     readonly epoch?: number | undefined;
   },
 ): Promise<readonly string[]> {
   await mkdir(directory, { recursive: true });
   const native = await nodeExecutable(options.root, nativeTarget());
-  // Inside the output directory, so that a finished file is renamed into place and never seen half-written.
+  // Inside the output directory, so that rename(2) publishes a finished file atomically.
   const work = await mkdtemp(join(directory, '.work-'));
   try {
     const metafile = await bundle(join(options.root, options.entry), join(work, 'machineadm.cjs'), {
       commit: options.commit,
     });
-    // --predictable: what is compiled would differ at every run otherwise.
+    // --predictable: otherwise the code cache differs at every run.
     await compileParts(native, join(work, 'machineadm.cjs'), ['--predictable', ...V8_FLAGS]);
     const [written, bills]: [string[], string[]] = [[], []];
     for (const target of options.targets) {
@@ -69,7 +69,7 @@ export async function buildInto(
   }
 }
 
-/** Lines as `sha256sum` writes them. */
+/** The content of SHA256SUMS, in the format of sha256sum(1). */
 async function checksums(directory: string, files: readonly string[]): Promise<string> {
   const lines: string[] = [];
   for (const file of files) lines.push(`${await fileDigest(join(directory, file))}  ${file}\n`);
@@ -88,7 +88,7 @@ async function isCurrent(directory: string, digest: string): Promise<boolean> {
   return true;
 }
 
-/** `commitTime`, where there is a checkout or SOURCE_DATE_EPOCH: a binary can be built without either. */
+/** `commitTime`, or undefined without a checkout and SOURCE_DATE_EPOCH: a binary can be built without either. */
 function knownTime(root: string): number | undefined {
   try {
     return commitTime(root);
@@ -121,7 +121,7 @@ if (import.meta.main) {
   try {
     await main();
   } catch (error) {
-    // esbuild has printed each of its errors with its place; the first line says how many.
+    // esbuild has already printed each error with its location. The first line of the message has their number.
     console.error(`the build failed: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
     process.exitCode = 1;
   }

@@ -37,11 +37,11 @@ export async function buildSite({ output, base }: SiteOptions): Promise<string> 
   });
   writeFileSync(join(output, 'index.html'), versionsPage(versionsIn(output)));
   const broken = brokenLinksIn(output, base);
-  if (broken.length > 0) throw new Error(`links that lead nowhere:\n${broken.join('\n')}`);
+  if (broken.length > 0) throw new Error(`broken links:\n${broken.join('\n')}`);
   return directory;
 }
 
-/** Whether the packages of the site are installed as its lock says. `npm ci` of the project does not install them. */
+/** Whether the packages in the lock of the site are installed. `npm ci` in the project does not install them. */
 export function isSiteInstalled(): boolean {
   const [written, installed] = [join(site, 'package-lock.json'), join(site, 'node_modules/.package-lock.json')];
   return existsSync(installed) && statSync(installed).mtimeMs >= statSync(written).mtimeMs;
@@ -68,7 +68,7 @@ export function versionsIn(output: string): readonly string[] {
   return versions.sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
 }
 
-/** The first page of all versions: it leads to the newest release, and names the others. */
+/** The index page of all versions. It links to the newest release first. */
 export function versionsPage(versions: readonly string[]): string {
   const [newest = ''] = versions;
   const items = versions.map((version) => `<li><a href="${version}/index.html">machineadm ${version}</a></li>`);
@@ -88,7 +88,7 @@ export function versionsPage(versions: readonly string[]): string {
 `;
 }
 
-/** Links and addresses in the built pages that lead to no file, or to no element of a page: `PAGE: LINK`. */
+/** Links in the built pages whose file or anchor does not exist: `PAGE: LINK`. */
 export function brokenLinksIn(output: string, base: string): readonly string[] {
   const pages = new Map(
     globSync('**/*.html', { cwd: output }).map((page) => {
@@ -129,7 +129,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Serves a directory on loopback. Port 0 takes any that is free. */
+/** Serves a directory on loopback. Port 0 selects a free port. */
 export async function serveSite({ output, base }: SiteOptions, port = 0): Promise<{ server: Server; url: string }> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost');

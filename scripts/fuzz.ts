@@ -1,8 +1,8 @@
 /**
- * `npm run fuzz -- --minutes N [--target NAME] [--seed N] [--record]`: feeds every parser with damaged inputs. Properties:
- * nothing but a MachineadmError is thrown, no message holds a seeded secret, work grows with the input and no faster. An
- * input that breaks one is kept below test/fixtures/fuzz, where the tests find it. `--record` adds the figures to
- * scripts/fuzz/figures.json, and `--generate` writes them into docs/fuzzing.md.
+ * `npm run fuzz -- --minutes N [--target NAME] [--seed N] [--record]`: runs every parser with mutated inputs. Properties:
+ * a parser throws only MachineadmErrors, no message contains a secret of the seeds, and the cost is linear in the input.
+ * An input that violates one is saved below test/fixtures/fuzz as a regression test. `--record` adds the figures to
+ * scripts/fuzz/figures.json, and `--generate` writes them to docs/fuzzing.md.
  */
 import { examine, watchErrors, watchWarnings } from './fuzz/check.ts';
 import { corpusOf, keep, kindOf, shrink } from './fuzz/corpus.ts';
@@ -14,11 +14,11 @@ import type { FuzzTarget } from './fuzz/target.ts';
 import { TARGETS } from './fuzz/targets/index.ts';
 import { readOptions } from './options.ts';
 
-/** A family of growing inputs is measured after so many cases, and as many parts of the time are left for the others. */
-const CASES_A_FAMILY = 500;
-const PARTS_A_FAMILY = 8;
-/** Inputs that made the parser say something new; others are made of them. */
-const MOST_NEW = 400;
+/** A family of growing inputs is measured after this many cases. The other cases get this multiple of its time. */
+const CASES_PER_FAMILY = 500;
+const PAUSE_FACTOR = 8;
+/** The maximum number of messages for which an input is added to the corpus. */
+const MAX_NEW = 400;
 
 const { values } = readOptions(import.meta.filename, {
   options: {
@@ -59,7 +59,7 @@ async function fuzzAll(): Promise<number> {
   return defects === 0 ? 0 : 1;
 }
 
-/** Told here: an error that nobody catches counts as one of the parsers. */
+/** Prints the error explicitly: `watchErrors` counts an uncaught error as a defect of a parser. */
 function failed(error: unknown): number {
   console.error(error);
   return 1;
@@ -83,13 +83,13 @@ async function fuzz(target: FuzzTarget, until: number): Promise<{ cases: number;
     const { defect, told } = await examine(target, input);
     if (defect !== undefined && !kinds.has(kindOf(defect))) report(defect, await shrink(target, input));
     const words = told.slice(0, 300).replace(/"[^"]*"|\d+/g, '');
-    if (cases >= given && !said.has(words) && said.size < MOST_NEW && input.length <= longest) corpus.push(input);
+    if (cases >= given && !said.has(words) && said.size < MAX_NEW && input.length <= longest) corpus.push(input);
     said.add(words);
-    if (cases % CASES_A_FAMILY === CASES_A_FAMILY - 1 && Date.now() > grownUntil) {
+    if (cases % CASES_PER_FAMILY === CASES_PER_FAMILY - 1 && Date.now() > grownUntil) {
       const begun = Date.now();
       const grown = await superlinear(target, anyFamily(random, corpus, target));
       if (grown !== undefined && !kinds.has(kindOf(grown.defect))) report(grown.defect, grown.input);
-      grownUntil = Date.now() + PARTS_A_FAMILY * (Date.now() - begun);
+      grownUntil = Date.now() + PAUSE_FACTOR * (Date.now() - begun);
     }
     input = (cases + 1 < given ? corpus[cases + 1] : undefined) ?? mutate(random, corpus, target);
   }

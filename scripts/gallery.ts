@@ -1,6 +1,6 @@
 /**
- * `npm run gallery`: pictures of the command line in `docs/gallery`, captured from a terminal of tmux at three widths, light and
- * dark. Run as root on Linux: `status` and `plan` are shown in a mount namespace of their own, and nothing is changed.
+ * `npm run gallery`: pictures of the command line in `docs/gallery`, captured from tmux in three widths, light and dark. Run
+ * it as root on Linux: each command runs in a mount namespace of its own, and the machine is not changed.
  */
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,20 +17,20 @@ import { readOptions } from './options.ts';
 const ROOT = resolve(import.meta.dirname, '..');
 export const WIDTHS = [60, 80, 120] as const;
 const ROWS = 200;
-/** Printed when the command has ended. */
+/** Printed after the command exits. */
 const END = '-- end of the scene --';
 
 interface Scene {
   readonly title: string;
-  /** The command line that is typed, in the directory with the documents. */
+  /** The command line, which runs in the directory with the documents. */
   readonly command: string;
-  /** The status of the machine that it is shown on; default: a run that failed. */
+  /** The status file of the machine; default: a run that failed. */
   readonly status?: string;
-  /** The command does not end; its picture is taken when this is on the screen. */
+  /** For a command that does not end: it is captured when this text is on the screen. */
   readonly until?: string;
 }
 
-/** By the name of their files. */
+/** By the base name of their files. */
 export const SCENES: Readonly<Record<string, Scene>> = {
   help: { title: 'The commands in groups', command: 'machineadm help' },
   explain: { title: 'What a field is for', command: 'machineadm explain kubernetes.ready' },
@@ -70,7 +70,7 @@ host:
         This machine is managed by machineadm.
 `;
 
-/** One capture: the screen as text, and with the sequences of its colours. */
+/** One capture: the screen as plain text, and with its SGR sequences. */
 export interface Capture {
   readonly text: string;
   readonly styled: string;
@@ -78,13 +78,13 @@ export interface Capture {
   readonly wrapped: readonly string[];
 }
 
-/** Runs a scene in a terminal of so many columns, to its end. */
+/** Runs a scene in a terminal with this number of columns and captures the screen. */
 export async function capture(
   { command, status = 'status.json', until = END }: Scene,
   columns: number,
   directory: string,
 ): Promise<Capture> {
-  // A tmpfs hides the runs of this machine; the run that is shown is put there. Then the terminal stays open.
+  // A tmpfs hides the status of this machine and holds the status of the scene. `sleep` keeps the terminal open.
   const script = `mount -t tmpfs tmpfs /run && mkdir -m 755 /run/machineadm && install -m 640 "$2" /run/machineadm/status.json && printf '$ %s\\n' "$1" && eval "$1"; echo '${END}'; exec sleep 3600`;
   const shell = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', command, status];
   const env = { PATH: `${join(directory, 'bin')}:/usr/sbin:/usr/bin:/sbin:/bin`, TERM: 'screen-256color' };
@@ -99,7 +99,7 @@ export async function capture(
   };
 }
 
-/** A directory with all that the scenes need. The caller removes it. */
+/** Makes a directory with the files of all scenes. The caller removes it. */
 export function prepareScenes(): string {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-gallery-'));
   mkdirSync(join(directory, 'bin'));
@@ -118,7 +118,7 @@ export function prepareScenes(): string {
   return directory;
 }
 
-/** A run of this process that has not ended. */
+/** The status of a run that is in progress, with this process as its process. */
 function running(): RunStatus {
   const startedAt = new Date(Date.now() - 73_000).toISOString();
   const steps = ['hostname', 'sysctl', 'containerd', 'kubeadm', 'readiness', 'sentinel'].map(
@@ -144,7 +144,7 @@ function running(): RunStatus {
   };
 }
 
-/** Writes all pictures and gives their names. */
+/** Writes all pictures and returns their file names. */
 export async function writeGallery(target: string, widths: readonly number[] = WIDTHS): Promise<readonly string[]> {
   const directory = prepareScenes();
   const written: string[] = [];
@@ -166,7 +166,7 @@ export async function writeGallery(target: string, widths: readonly number[] = W
   return written;
 }
 
-/** The page that shows them. */
+/** The content of docs/gallery.md. */
 export function galleryPage(): string {
   const picture = (name: string, columns: number, { command }: Scene): string =>
     `<picture><source media="(prefers-color-scheme: dark)" srcset="gallery/${name}-${columns}-dark.svg"><img src="gallery/${name}-${columns}-light.svg" alt="${command} in ${columns} columns"></picture>`;

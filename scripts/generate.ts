@@ -1,6 +1,6 @@
 /**
- * Writes the files that follow from the sources: `npm run generate`. `test/unit/scripts/generate.test.ts` fails while
- * one of them is not up to date.
+ * Writes the files that are generated from the sources: `npm run generate`. `test/unit/scripts/generate.test.ts` fails if
+ * one of them is out of date.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -41,7 +41,7 @@ const CONTRACT = 'contract/CONTRACT.md';
 const PUBLISHED_REASONS = 'test/fixtures/reasons.txt';
 const PUBLISHED_STEPS = 'test/fixtures/step-ids.txt';
 
-/** What every generated file must hold, by its path below `root`. */
+/** The content of every generated file, by its path below `root`. */
 export function generatedFiles(root: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const version of DOCUMENT_VERSIONS) {
@@ -122,7 +122,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   return files;
 }
 
-/** The generated files that differ from what they must hold. */
+/** The generated files that are out of date, with their new content. */
 export function outdatedFiles(root: string): ReadonlyMap<string, string> {
   return new Map([...generatedFiles(root)].filter(([path, content]) => read(root, path) !== content));
 }

@@ -1,12 +1,12 @@
 /**
- * Packs the binary into a container image, without docker: `npm run image` that of this machine, `-- --all` one for amd64
+ * Packs the binary into a container image, without docker: `npm run image` for this machine, `-- --all` one image for amd64
  * and arm64 (after `npm run build -- --all`). The archive is an OCI image layout (image-spec image-layout.md) that
- * `docker load` reads as well:
+ * `docker load` accepts as well:
  *
  *   ctr -n k8s.io images import dist/machineadm-image-linux-amd64.tar
  *
- * No base image: the binary, and the C and C++ libraries of the machine that builds, which must be glibc's; those of the
- * other architecture come from the same Debian by apt. The same binary and libraries make the same bytes.
+ * There is no base image. The image contains the binary, and glibc and the C++ libraries of the build machine. apt
+ * downloads those of the other architecture from the same Debian release. The archive is reproducible.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,10 +31,10 @@ import { nativeTarget } from './build/runtime.ts';
 import { tarOfFiles } from './build/tar.ts';
 import { readOptions } from './options.ts';
 
-/** The words of image-spec for what npm calls x64. */
+/** The architecture names of image-spec, by those of Node. */
 export const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' } as const;
 
-/** What `npm run image -- --all` makes in `dist/`, and the program in the image. */
+/** The archive that `npm run image -- --all` writes to `dist/`, and the path of the program in the image. */
 export const IMAGE_ARCHIVE = 'machineadm-image-linux.tar';
 export const IMAGE_PROGRAM = 'usr/local/bin/machineadm';
 
@@ -45,7 +45,7 @@ export interface ArchitectureImage {
   readonly files: Readonly<Record<string, { readonly content: Buffer; readonly mode: number }>>;
 }
 
-/** What an image starts, and as whom. */
+/** The program that an image starts, and its user. */
 export interface ImageProgram {
   readonly title: string;
   readonly description: string;
@@ -60,7 +60,7 @@ const AGENT: ImageProgram = {
   entrypoint: [`/${IMAGE_PROGRAM}`],
 };
 
-/** What an image says of itself, as labels of its configuration and annotations of its index. */
+/** The origin of an image, for the labels of its configuration and the annotations of its index. */
 export interface ImageOrigin {
   readonly version: string;
   readonly commit: string;
@@ -68,7 +68,7 @@ export interface ImageOrigin {
 }
 
 /**
- * The archive of an image. For several architectures it has one index, from which each machine takes its own.
+ * The archive of an image. For several architectures it has one index, from which each machine selects its own image.
  *
  * @param name with its tag, as a pod names it: `machineadm:0.1.0`
  */
@@ -121,7 +121,7 @@ export function imageArchive(
   if (first === undefined) throw new Error('an image is for one architecture at least');
   const full = fullName(name);
   const annotations = {
-    // containerd takes the name from the first, other tools from the second, which is the tag only.
+    // containerd reads the full name from the first, other tools read the tag from the second.
     'io.containerd.image.name': full,
     'org.opencontainers.image.ref.name': full.slice(full.lastIndexOf(':') + 1),
   };
@@ -133,7 +133,7 @@ export function imageArchive(
       : put(indexType, json({ schemaVersion: 2, mediaType: indexType, manifests, annotations: labels }));
   const index = { schemaVersion: 2, mediaType: indexType, manifests: [{ ...named, annotations }] };
   const path = ({ digest }: { digest: string }): string => `blobs/sha256/${digest.slice('sha256:'.length)}`;
-  // The older form of docker knows one architecture: that of the machine that builds comes first.
+  // Docker's older archive format has one architecture: that of the build machine, which comes first.
   const docker = [{ Config: path(first.config), RepoTags: [name], Layers: first.layers.map(path) }];
   const file = (path: string, content: Buffer): TarEntry => ({ path, content, mode: 0o644 });
   return tar([
@@ -144,14 +144,14 @@ export function imageArchive(
   ]);
 }
 
-/** As container runtimes complete a short name (distribution/reference normalize.go). */
+/** Normalizes a short image name like container runtimes do (distribution/reference normalize.go). */
 function fullName(name: string): string {
   const [first = '', ...rest] = name.split('/');
   if (rest.length === 0) return `docker.io/library/${name}`;
   return /[.:]/.test(first) || first === 'localhost' ? name : `docker.io/${name}`;
 }
 
-/** What a program loads when it starts, and under what terms: the libraries by their paths, and Debian's copyright files. */
+/** The paths of the shared libraries of a program, and of the copyright files of their Debian packages. */
 export function librariesOf(program: string): readonly string[] {
   const printed = execFileSync('ldd', [program], { encoding: 'utf8' });
   const paths = printed.split('\n').flatMap((line) => /(?:=>\s+|^\s+)(\/\S+)\s+\(0x/.exec(line)?.[1] ?? []);
@@ -163,12 +163,12 @@ function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** Debian's names of what a binary of Node loads, and where the libraries of an architecture lie. */
+/** The Debian packages with the shared libraries of Node, and the library directories of each architecture. */
 const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6'];
 const TRIPLES = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' } as const;
 const LOADERS = { amd64: 'lib64/ld-linux-x86-64.so.2', arm64: 'lib/ld-linux-aarch64.so.1' } as const;
 
-/** The libraries of a program for an architecture, by their paths in an image: those of this machine, or Debian's. */
+/** The libraries of a program for an architecture, by their paths in an image. */
 export function libraryFiles(
   architecture: keyof typeof TRIPLES,
   native: keyof typeof TRIPLES,
@@ -183,13 +183,13 @@ export function libraryFiles(
 }
 
 /**
- * The libraries of another architecture by their paths: those packages of the Debian that this machine has, downloaded and
- * verified by apt with directories of its own. Nothing is installed, and the machine's own lists stay as they are.
+ * The libraries of another architecture, by their paths, from the packages of this machine's Debian release. apt downloads
+ * and verifies them with separate state and cache directories: nothing is installed on the machine.
  */
 function foreignLibraries(architecture: keyof typeof TRIPLES, paths: readonly string[]): ArchitectureImage['files'] {
   const work = mkdtempSync(join(tmpdir(), 'machineadm-image-'));
   try {
-    // apt downloads as a user of its own.
+    // apt may download as the user _apt.
     chmodSync(work, 0o755);
     for (const path of ['state/lists/partial', 'cache/archives/partial', 'debs', 'root']) {
       mkdirSync(join(work, path), { recursive: true });
@@ -216,13 +216,13 @@ function foreignLibraries(architecture: keyof typeof TRIPLES, paths: readonly st
     const files: Record<string, { content: Buffer; mode: number }> = {};
     for (const path of paths) {
       if (path.endsWith('/copyright')) {
-        // The terms are those of the source package; in the packages they are links from one to another.
+        // The copyright file is that of the source package. In the binary packages it can be a link to another package.
         files[path.slice(1)] = { content: readFileSync(path), mode: 0o644 };
         continue;
       }
       const isLoader = basename(path).startsWith('ld-linux');
       const own = isLoader ? LOADERS[architecture] : path.slice(1).replace(/[^/]+-linux-gnu/, TRIPLES[architecture]);
-      // Libraries lie in /lib or /usr/lib, which are one directory on a system and two in packages.
+      // Packages use /lib or /usr/lib, which are the same directory on an installed system.
       const found = [own, join('usr', own), own.replace(/^usr\//, '')]
         .map((one) => join(work, 'root', one))
         .find((one) => existsSync(one));

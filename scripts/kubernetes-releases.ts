@@ -1,8 +1,8 @@
 /**
- * Compares what is known of a release of Kubernetes with its source and its release notes, offline:
+ * Compares the tables about a Kubernetes release with its source and its release notes, offline:
  * `node scripts/kubernetes-releases.ts DIRECTORY v1.38.0 [--write]`, where DIRECTORY is a checkout or an unpacked archive of
- * github.com/kubernetes/kubernetes at that tag. Prints each difference. `--write` brings the tags of images and the feature
- * gates of the components up to date. The exit code is 1 where a difference is left (docs/kubernetes-releases.md).
+ * github.com/kubernetes/kubernetes at that tag. Prints each difference. `--write` updates the image tags and the feature
+ * gates of the components. The exit code is 1 if there are differences (docs/kubernetes-releases.md).
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -26,10 +26,10 @@ const KUBEADM_FEATURES = 'cmd/kubeadm/app/features/features.go';
 const COMPONENT_FEATURES = 'test/compatibility_lifecycle/reference/feature_list.md';
 const TABLES = resolve(import.meta.dirname, '../packages/document/src/kubernetes-releases');
 
-/** A directory with the source of a release. */
+/** Reads a file of the source of a release. */
 type Source = (path: string) => string;
 
-/** What the tables say otherwise than the source of a release; empty where they agree. */
+/** The differences between the tables and the source of a release; empty if they agree. */
 export function differences(directory: string, release: Version): string[] {
   const source: Source = (path) => readFileSync(join(directory, path), 'utf8');
   const notes = `CHANGELOG/CHANGELOG-1.${release.minor}.md`;
@@ -43,7 +43,7 @@ export function differences(directory: string, release: Version): string[] {
 }
 
 /**
- * The tables with what the source of a release says: the text of `images.ts` and of `component-gates.ts`, by name.
+ * The tables, updated from the source of a release: the text of `images.ts` and of `component-gates.ts`, by name.
  *
  * @throws Error for a minor that does not follow the last one of the table of gates: the minors between would be guessed
  */
@@ -88,7 +88,7 @@ function ofImages(source: Source, release: Version): string[] {
   return ours.known ? [] : [`images: the tags are right up to ${release.minor}.${release.patch}`];
 }
 
-/** The last line of the minor is prolonged where its tags are the same; otherwise the release gets one of its own. */
+/** Extends the last line of the minor if its tags are the same; otherwise adds a line for the release. */
 function withImages(file: string, release: Version, tags: Tags): string {
   const { minor, patch } = release;
   const [before, lines, after] = tableOf(file, 'images.ts');
@@ -114,7 +114,7 @@ function kubeadmGatesOf(source: Source): ReadonlySet<string> {
   return new Set([...text.matchAll(/^\t(\w+): /gm)].map(([, name = '']) => name));
 }
 
-/** The gates of a release, each with the minor that locks it, where one does. */
+/** The gates of a release, each with the minor that locks it, if any. */
 function componentFeatures(source: Source): ReadonlyMap<string, number | undefined> {
   const rows = [...source(COMPONENT_FEATURES).matchAll(/^\| (\w+) \| [^|]* \| ([^|]*) \|/gm)];
   const gates = rows.filter(([, name]) => name !== 'Feature');
@@ -127,7 +127,7 @@ function componentFeatures(source: Source): ReadonlyMap<string, number | undefin
   );
 }
 
-/** AllAlpha and AllBeta are in no list: they are switches over the others. */
+/** The listed gates. AllAlpha and AllBeta are not in the list of a release: they set groups of other gates. */
 function listedGatesOf(minor: number): readonly string[] {
   return componentGatesOf(minor).filter((name) => !/^All(Alpha|Beta)$/.test(name));
 }
@@ -193,7 +193,7 @@ export function gateLines(gates: ReadonlyMap<string, ComponentGate>): string[] {
   });
 }
 
-/** What a person must read: release notes are prose. Only what the tables do not know yet. */
+/** Removals in the release notes that the tables do not have. They need manual review, because release notes are prose. */
 function ofReleaseNotes(notes: string, { minor }: Version): string[] {
   const known = new Set(REMOVED_FLAGS.flatMap(({ removed, flags }) => (removed <= minor ? flags.split(' ') : [])));
   const found = new Map<string, string>();
@@ -225,7 +225,7 @@ function compareNames(kind: string, ours: readonly string[], theirs: ReadonlySet
   ];
 }
 
-/** A file of ours around its table, and the lines of the table. */
+/** The text before a table in a file, the lines of the table, and the text after it. */
 function tableOf(file: string, name: string): readonly [string, string[], string] {
   const [, before = '', table = '', after = ''] =
     /^([\s\S]*const TABLE = `\n)([\s\S]*?)(\n`;[\s\S]*)$/.exec(file) ?? [];
@@ -253,7 +253,7 @@ function main(): number {
   for (const [file, text] of refreshed(directory, release, read)) {
     if (text === read(file)) continue;
     writeFileSync(join(TABLES, file), text);
-    process.stdout.write(`wrote ${file}; run the script again: what it still prints is for you\n`);
+    process.stdout.write(`wrote ${file}; run the script again: correct the differences that it still prints by hand\n`);
   }
   return 1;
 }

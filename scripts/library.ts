@@ -1,8 +1,7 @@
 /**
- * Builds the npm package of the library into `dist/npm`: `npm run library`; a release has it as an archive. Its entries are
- * the workspaces that export a `.`, as `machineadm/NAME`, and the pure parts of the program: `machineadm/wrap` and
- * `machineadm/render`. What they need is inside, for every place that has the web's own interfaces: no package is
- * installed with it, and nothing of Node is needed.
+ * Builds the npm package of the library into `dist/npm`: `npm run library`; a release has it as an archive. Its entry points
+ * are the workspaces that export `.`, as `machineadm/NAME`, and `machineadm/wrap` and `machineadm/render`. All dependencies
+ * are bundled. The package needs only web APIs and works without Node.
  */
 import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -16,12 +15,12 @@ import { licenses } from './build/licenses.ts';
 import { tarOfFiles } from './build/tar.ts';
 import { readOptions } from './options.ts';
 
-/** Entries with another name than their workspace. */
+/** Entry points whose name differs from their workspace. */
 const PARTS = { wrap: 'packages/user-data/src/library.ts', render: 'packages/kubeadm/src/library.ts' } as const;
 
 const Workspace = z.object({ exports: z.record(z.string(), z.string()) });
 
-/** Entries of the package by name, and the sources that they are. */
+/** The source of each entry point of the package, by name. */
 async function entriesOf(root: string): Promise<ReadonlyMap<string, string>> {
   const entries = new Map<string, string>(Object.entries(PARTS));
   for (const file of globSync('packages/*/package.json', { cwd: root }).sort()) {
@@ -31,17 +30,17 @@ async function entriesOf(root: string): Promise<ReadonlyMap<string, string>> {
   return entries;
 }
 
-/** What the package takes from the project's own manifest. */
+/** The fields that the package copies from the manifest of the project. */
 const Manifest = z.object({ name: z.string(), version: z.string(), license: z.string() });
 
-/** Builds the package into `directory`, which is emptied first. */
+/** Builds the package into `directory`, and deletes the previous content. */
 export async function buildLibrary(root: string, directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
   const entries = await entriesOf(root);
   const { metafile } = await build({
     absWorkingDir: root,
-    // Each export of an entry has a file: so it becomes a chunk of its own, which a bundler can leave out.
+    // Each export is an entry point of its own and thus a separate chunk, which a bundler can leave out.
     entryPoints: [
       ...[...entries].map(([out, source]) => ({ in: source, out })),
       ...globSync('packages/*/src/library/*.ts', { cwd: root }).map((source) => ({
@@ -52,10 +51,10 @@ export async function buildLibrary(root: string, directory: string): Promise<voi
     outdir: directory,
     bundle: true,
     splitting: true,
-    // Not a single module of Node can be resolved so.
+    // With this platform, imports of Node modules cannot be resolved.
     platform: 'neutral',
     mainFields: ['module', 'main'],
-    // yaml's own build for browsers; that of Node asks for Buffer and process.
+    // The browser build of yaml; the one for Node uses Buffer and process.
     conditions: ['browser', 'import'],
     target: 'es2022',
     format: 'esm',
@@ -81,15 +80,15 @@ export async function buildLibrary(root: string, directory: string): Promise<voi
   await writeFile(join(directory, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }
 
-/** The page of the library. Its links lead to other pages of the project, which are not in the package: their text stays. */
+/** The README: docs/library.md without its links to other pages, which are not in the package. */
 async function readme(root: string): Promise<string> {
   const page = await readFile(join(root, 'docs/library.md'), 'utf8');
   return page.replace(/\[([^\]]*)\]\((?!https?:|#)[^)]*\)/g, '$1');
 }
 
 /**
- * Packs a built library as npm takes it (`npm install FILE`), into `output`: below `package/`, without times and owners, so that
- * the same sources make the same bytes. Gives the path.
+ * Packs a built library for `npm install FILE` into `output`, with all files below `package/`. The archive has no times and
+ * owners, so that it is reproducible. Returns its path.
  */
 export async function packLibrary(directory: string, output: string): Promise<string> {
   const files: Record<string, { content: Buffer; mode: number }> = {};
@@ -104,11 +103,11 @@ export async function packLibrary(directory: string, output: string): Promise<st
   return file;
 }
 
-/** The types of the entries, and of the files that these name. They name no other package, so that the inside may change. */
+/** Writes the type declarations of the entry points and of the files that they import. They may not import other packages. */
 async function declarations(root: string, directory: string, entries: ReadonlyMap<string, string>): Promise<void> {
   const work = await mkdtemp(join(directory, '.types-'));
   const project = join(work, 'tsconfig.json');
-  // Without the types of Node: what names something of it does not compile.
+  // Without the types of Node, so that a use of a Node API does not compile.
   const ambient = globSync('src/**/*.d.ts', { cwd: root });
   const files = [...entries.values(), ...ambient].map((file) => join(root, file));
   await writeFile(
@@ -123,7 +122,7 @@ async function declarations(root: string, directory: string, entries: ReadonlyMa
   });
   const wanted = [...entries.values()];
   for (const source of wanted) {
-    // Generated types are declarations already, which the compiler does not write again.
+    // Generated types are already declarations, which the compiler does not emit.
     const isDeclaration = source.endsWith('.d.ts');
     const declaration = isDeclaration ? source : source.replace(/\.ts$/, '.d.ts');
     const text = await readFile(join(isDeclaration ? root : work, declaration), 'utf8');

@@ -1,11 +1,11 @@
 /**
- * Fills and checks a mirror for machines without the internet:
+ * Fills and checks a mirror for machines without internet access:
  *
  *   npm run mirror -- --to DIRECTORY --key publisher.pem --from LOCATION --release 1.4.0 --release 1.3.2 --files images/
- *   npm run mirror -- --to DIRECTORY --key publisher.pem --check      after it was carried over: every byte again
+ *   npm run mirror -- --to DIRECTORY --key publisher.pem --check      verifies a copy of the mirror completely
  *
- * It prints the digests that user data pins. docs/trust.md has the layout. The binary alone fills a mirror, too
- * (`machineadm fetch`); this does it for several releases at once and checks the whole.
+ * It prints the digests for user data. docs/trust.md describes the layout. `machineadm fetch` can also fill a mirror; this
+ * script does so for several releases at once and verifies all files.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,10 +18,10 @@ import { loadTrust, type TrustStore } from '../src/trust/store.ts';
 import { verifyFiles } from '../src/trust/verify.ts';
 import { readOptions } from './options.ts';
 
-/** Beside the mirror's directories; no machine reads it. */
+/** The record of earlier verifications, in the mirror. No machine reads it. */
 const MEMORY = '.trust.json';
 
-/** Proves every file of every directory of a mirror that has a signed list. Gives what is wrong, and what was proved. */
+/** Verifies every file of a mirror with the signed list in its directory. Returns the number of verified files and the errors. */
 export async function checkMirror(
   mirror: string,
   trust: TrustStore,
@@ -45,7 +45,7 @@ export async function checkMirror(
   return { proved, wrong };
 }
 
-/** What user data pins of a release: a line for each archive for Linux, and for the program inside; and what pods pin. */
+/** The digests of a release to pin: for user data, those of each Linux archive and its program; for pods, those of images. */
 async function pins(mirror: string, version: string, trust: TrustStore, now: Date): Promise<readonly string[]> {
   const release = await releaseIn(join(mirror, version), trust, now);
   const { artefacts = [], packages = [] } = release?.manifest ?? {};
@@ -85,7 +85,7 @@ async function main(): Promise<void> {
   }
   const now = new Date();
   const trust = await loadTrust(values.key);
-  // The mirror carries its memory along: it is what a machine without one is protected by.
+  // The mirror contains the record of earlier verifications, because new machines have no record of their own.
   const trusted = { trust, memoryPath: join(to, MEMORY) };
   const { sources, client } = await openDownloadSource({
     locations: values.from,
@@ -106,7 +106,7 @@ async function main(): Promise<void> {
   const { proved, wrong } = await checkMirror(to, trust, now);
   for (const version of releases) for (const line of await pins(to, version, trust, now)) console.log(line);
   for (const line of wrong) console.error(line);
-  console.log(`${proved} files of ${to} are proved, ${wrong.length} are not`);
+  console.log(`${proved} files in ${to} are verified, ${wrong.length} are not`);
   if (wrong.length > 0) process.exitCode = 1;
 }
 

@@ -1,17 +1,17 @@
 /**
- * Changes the sources a little, one change at a time, and sees whether a test notices:
+ * Mutation tests: makes small changes to the sources, one at a time, and checks that a test fails:
  *
  *   npm run mutate -- src/steps/swap.ts          all mutants of named files, of a part of one (:12-30), or of directories
  *   npm run mutate -- --since HEAD~1             mutants of the lines that were changed since then
  *   npm run mutate -- --since-landed             the same since the commit that landed last
- *   npm run mutate -- --all --sample 250         as many of the whole project, the same each time (--seed)
- *   npm run mutate -- FILE --thorough            what survives is shown to every unit test that runs its place
- *   npm run mutate -- FILE --integration         what survives is shown to integration tests that run its place, too
+ *   npm run mutate -- --all --sample 250         a random sample of the whole project, the same for the same --seed
+ *   npm run mutate -- FILE --thorough            runs survivors with every unit test that covers them
+ *   npm run mutate -- FILE --integration         runs survivors with integration tests that cover them, too
  *
- * Each mutant is loaded in place of its module, in memory, by the unit tests that run its place, the nearest first. On Linux as
- * root they run in a mount namespace of their own, where the root file system is read-only and /tmp empty: a mutant may
- * delete other files than its original. Exit status 1 when fewer than 85 % are killed; with --certain only when that cannot be the luck of the
- * sample. docs/mutation-tests.md tells more; `--generate` writes the result of a run there.
+ * The unit tests that cover a mutant load it in place of its module, in memory; the nearest tests run first. On Linux as
+ * root they run in a mount namespace with a read-only root file system and an empty /tmp, because a mutant may delete other
+ * files than its original. The exit status is 1 if fewer than 85 % are killed; with --certain only if the upper end of the
+ * confidence interval is below that. docs/mutation-tests.md has the details; `--generate` writes the result of a run there.
  */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
@@ -39,13 +39,13 @@ import { refusedByTypes } from './mutate/types.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const SOURCES = '{src,packages/*/src}/**/*.ts';
-const LEAST_SCORE = 0.85;
-/** The nearest two test files that run its place kill most mutants; what they leave alive is shown to the next four, and so on. */
+const MIN_SCORE = 0.85;
+/** Sizes of the batches of test files, cumulative: the nearest two kill most mutants, survivors run with the next four, and so on. */
 const PARTS = [2, 6, 12, 24];
-/** So many of those that import its module, the nearest first, are looked at for whether they run its place; all with --thorough. */
+/** The number of test files whose coverage is checked, of those that import the module, the nearest first; all with --thorough. */
 let mostCandidates = 40;
-/** Beyond these. */
-const MOST_AT_ONCE = 24;
+/** The batch size after the last of PARTS. */
+const MAX_BATCH = 24;
 const SPARE_MS = 30_000;
 
 const runner = new TestRunner(root);
@@ -58,7 +58,7 @@ interface Baseline {
 
 const baselines = new Map<string, Promise<Baseline>>();
 
-/** How a test file does without a mutant, and what it runs. Each is run once. */
+/** The result and the coverage of a test file without a mutant. Each file runs once. */
 function baselineOf(test: string): Promise<Baseline> {
   let known = baselines.get(test);
   if (known === undefined) {
@@ -73,14 +73,14 @@ function baselineOf(test: string): Promise<Baseline> {
   return known;
 }
 
-/** What the tests make of one mutant; undefined where a test that runs its place fails here without it, and no other kills it. */
+/** Runs the tests with one mutant. Undefined if none kills it and a test that covers it fails here without the mutant, too. */
 async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome | undefined> {
   let [isWhole, isRun] = [true, false];
   let part: string[] = [];
   let partMs = 0;
   const tryPart = async (): Promise<Outcome | undefined> => {
     if (part.length === 0) return undefined;
-    const { end, by } = await runner.run(part, { mutant, cage: 'unit', limitMs: 5 * partMs + SPARE_MS });
+    const { end, by } = await runner.run(part, { mutant, sandbox: 'unit', limitMs: 5 * partMs + SPARE_MS });
     [part, partMs] = [[], 0];
     if (end === 'failed') return { mutant, status: 'Killed', by };
     return end === 'timeout' ? { mutant, status: 'Timeout', by: '' } : undefined;
@@ -98,7 +98,7 @@ async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome 
     partMs += ms;
     shown += 1;
     const isLast = shown === PARTS.at(-1);
-    if (!PARTS.includes(shown) && part.length < MOST_AT_ONCE) continue;
+    if (!PARTS.includes(shown) && part.length < MAX_BATCH) continue;
     const end = await tryPart();
     if (end !== undefined) return end;
     if (isLast && mostCandidates < Number.POSITIVE_INFINITY) break;
@@ -108,7 +108,7 @@ async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome 
   return isWhole ? { mutant, status: isRun ? 'Survived' : 'NoCoverage', by: '' } : undefined;
 }
 
-/** Can be read: where one cannot, the compiler says nothing about the types of the others. */
+/** Whether a mutant can be parsed. With a syntax error, the compiler would not check the types of the other mutants. */
 function isProgram(mutant: Mutant): boolean {
   try {
     mutantsOf(mutant.file, mutated(readFileSync(join(root, mutant.file), 'utf8'), mutant));
@@ -118,7 +118,7 @@ function isProgram(mutant: Mutant): boolean {
   }
 }
 
-/** The lines of the files and directories that were named, `src/a.ts:12-30` for some of a file. */
+/** The lines of the files and directories in the arguments; `src/a.ts:12-30` selects a part of a file. */
 function placesNamed(places: readonly string[]): ReadonlyMap<string, LineFilter> {
   const all = globSync(SOURCES, { cwd: root }).sort();
   const found = new Map<string, LineFilter>();
@@ -152,7 +152,7 @@ async function main(): Promise<number> {
       seed: { type: 'string', default: '1' },
       'within-seconds': { type: 'string' },
       certain: { type: 'boolean', default: false },
-      least: { type: 'string', default: String(LEAST_SCORE * 100) },
+      least: { type: 'string', default: String(MIN_SCORE * 100) },
       integration: { type: 'boolean', default: false },
       thorough: { type: 'boolean', default: false },
       generate: { type: 'boolean', default: false },
@@ -166,7 +166,7 @@ async function main(): Promise<number> {
     );
     return 2;
   }
-  const tell = (isGood: boolean): number => {
+  const finish = (isGood: boolean): number => {
     const counts = { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: 0 };
     if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(counts)}\n`);
     return isGood ? 0 : 1;
@@ -175,7 +175,7 @@ async function main(): Promise<number> {
   const changed = since === undefined ? undefined : changedLines(root, since);
   if (typeof changed === 'string') {
     console.log(`mutants: ${changed}, so none was made`);
-    return tell(true);
+    return finish(true);
   }
   const places =
     changed === undefined
@@ -225,7 +225,7 @@ async function main(): Promise<number> {
     console.log(
       `mutants: ${outcomes.length} of these ${chosen.length} were judged: the tests of the others fail here, or the time was over`,
     );
-  if (outcomes.length === 0) return tell(true);
+  if (outcomes.length === 0) return finish(true);
   console.log(`\n${mutationTable(outcomes)}`);
   if (integration !== undefined) console.log(`unit tests alone: ${Math.round(scoreOf(byUnitTests(outcomes)) * 100)} %`);
   if (values.generate) {
@@ -236,7 +236,7 @@ async function main(): Promise<number> {
   }
   const least = Number(values.least) / 100;
   const isBelowLeast = values.certain ? isCertainlyBelow(outcomes, least) : scoreOf(outcomes) < least;
-  return tell(!isBelowLeast);
+  return finish(!isBelowLeast);
 }
 
 function today(): string {

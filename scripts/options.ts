@@ -3,8 +3,8 @@ import { basename } from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
 /**
- * The options of a script, as `parseArgs` reads them. `--help` prints the comment at the top of the script and its options, and
- * exits with 0. What `parseArgs` refuses is one line, and exits with 2.
+ * Parses the options of a script with `parseArgs`. `--help` prints the comment at the top of the script and its options, and
+ * exits with 0. An invalid option prints one line and exits with 2.
  *
  * @param script path of the script (`import.meta.filename`)
  */
@@ -25,7 +25,7 @@ export function readOptions<const Config extends ParseArgsConfig>(
   }
 }
 
-/** The first comment of a source that describes something, and a line for each option. */
+/** The first documentation comment of a source, and a line for each option. */
 export function helpOf(source: string, options: NonNullable<ParseArgsConfig['options']>): string {
   const comment = /^\/\*\*(.*?)\*\//ms.exec(source)?.[1] ?? '';
   const lines = Object.entries(options).map(([name, { type, multiple, default: usual }]) => {

@@ -1,7 +1,7 @@
 /**
- * Packs what `npm run build` made: `npm run package` a deb and an rpm for this machine's architecture, `-- --all` those of
- * every platform, the ZIP for Windows, and the library. Needs dpkg-deb and rpmbuild (Debian: dpkg, rpm), but no root. The same commit
- * makes the same bytes.
+ * Packages the build: `npm run package` a deb and an rpm for this machine's architecture, `-- --all` those of every
+ * platform, the ZIP for Windows, and the library. Needs dpkg-deb and rpmbuild (Debian: dpkg, rpm), but not root. The
+ * packages are reproducible.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -28,7 +28,7 @@ export async function packageInto(
     readonly targets: readonly Target[];
     readonly version: string;
     readonly epoch: number;
-    /** Of xz: 6 for a release, 0 where time counts. */
+    /** The compression level of xz: 6 for a release, 0 for speed. */
     readonly level: number;
   },
 ): Promise<readonly string[]> {

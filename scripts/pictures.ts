@@ -1,10 +1,10 @@
 /**
  * Draws the pictures of the documentation from their sources, `docs/pictures/*.dot`: `npm run pictures`.
- * `test/unit/docs/pictures.test.ts` fails while one of them is not up to date.
+ * `test/unit/docs/pictures.test.ts` fails if one of them is out of date.
  *
- * A source begins with two comments, `// title:` and `// description:`, for people who cannot see the picture. It has no
- * colours: nodes and edges have classes, and the style below gives them colours for light and for dark pages. The font
- * sizes and the layout are Graphviz's, compiled to WebAssembly, so that every machine draws the same bytes.
+ * A source begins with two comments, `// title:` and `// description:`, for screen readers. It has no colours: nodes and
+ * edges have classes, and the style below defines their colours for light and dark pages. Graphviz is compiled to
+ * WebAssembly, so that the layout is the same on every machine.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -14,8 +14,8 @@ import { readOptions } from './options.ts';
 const FOLDER = 'docs/pictures';
 
 /**
- * Attributes that every source starts from. Helvetica is a font whose metrics Graphviz knows without a font file. The
- * layout is for a larger size than the style draws, because the font that a browser takes instead may be wider.
+ * Default attributes of every source. Graphviz has built-in metrics for Helvetica. The font size of the layout is larger
+ * than that of the style, because the browser may substitute a wider font.
  */
 const DEFAULTS = `
   graph [fontname="Helvetica", fontsize=15, bgcolor="transparent", pad=0.2, nodesep=0.3, ranksep=0.4]
@@ -53,7 +53,7 @@ const STYLE = `
   }
 `;
 
-/** Every picture as it must be, by its path below `root`. */
+/** The content of every picture, by its path below `root`. */
 export async function pictures(root: string): Promise<ReadonlyMap<string, string>> {
   const graphviz = await Graphviz.load();
   const sources = globSync(`${FOLDER}/*.dot`, { cwd: root }).sort();
@@ -73,10 +73,10 @@ function picture(name: string, source: string, layOut: (source: string) => strin
   const [, width = '', height = '', groups = ''] = body ?? [];
   if (groups === '') throw new Error(`${name}.dot: Graphviz drew nothing`);
   const shapes = groups
-    // What Graphviz titles are the ids of nodes: a browser would show them as tooltips.
+    // Graphviz writes the ids of nodes as titles, which a browser would show as tooltips.
     .replaceAll(/<title>[^<]*<\/title>\n/g, '')
     .replaceAll(/<!--[^>]*-->\n/g, '')
-    // Colours and fonts are the style's.
+    // The style defines the colours and fonts.
     .replaceAll(/ (?:fill|stroke|font-family|font-size)="[^"]*"/g, '');
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${name}-title ${name}-description">
 <title id="${name}-title">${escaped(title)}</title>

@@ -6,7 +6,7 @@ import { bundle, compileParts } from './build/bundle.ts';
 
 const root = resolve(import.meta.dirname, '..');
 
-/** Most of the tests' runs plan changes of a host: compiled beforehand, what does it takes a tenth less of their time. */
+/** Most runs in the tests plan changes of a host. With a code cache for planning, they take 10 % less time. */
 const PLANNED = `apiVersion: machineadm.dev/v1alpha1
 kind: MachineBootstrap
 metadata: {name: planned}
@@ -20,16 +20,16 @@ host:
 `;
 
 /**
- * Makes of the sources what the tests start as the agent, some thousand times: bundled and compiled as for the binary, it
- * starts in a quarter of the time. The tests themselves import the sources from a compile cache. It is whole from the
- * beginning, so that no test finds it written to.
+ * Bundles and compiles the agent for the tests, like the binary: the tests start it thousands of times, and it then starts
+ * in a quarter of the time. The tests themselves import the sources with a compile cache. It is filled completely before
+ * they start, so that no test writes to it.
  */
 export async function prepareAgent(): Promise<void> {
   process.env.NODE_COMPILE_CACHE = join(root, 'node_modules/.cache/compiled');
   const agent = await bundleAgent('agent');
   await compileParts(process.execPath, agent, [], PLANNED);
   process.env.AGENT_UNDER_TEST = agent;
-  // The translator is another program, and is not started often.
+  // The translator is a separate program, and few tests start it.
   const sources = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: root }).filter(
     (file) => file !== 'src/main.ts' && !file.startsWith('packages/translator/'),
   );
@@ -41,7 +41,7 @@ export async function prepareAgent(): Promise<void> {
   });
 }
 
-/** Bundles the agent into a directory of that name, and gives the file that Node runs. `plugins` may change the sources. */
+/** Bundles the agent into a directory with this name. Returns the file that Node runs. `plugins` may change the sources. */
 export async function bundleAgent(name: string, plugins: readonly Plugin[] = []): Promise<string> {
   const agent = join(root, 'node_modules/.cache', name, 'machineadm.cjs');
   mkdirSync(dirname(agent), { recursive: true });

@@ -1,9 +1,9 @@
 /**
- * From a clone to a working cluster: `npm run quickstart`. As root on Debian it bootstraps a real control plane in a
- * disposable lab machine, `--workers N` machines that join it, and shows the answer of a pod; `--control-planes 3` has three
- * behind a load balancer, and shows that one of them may die. `--light`, and everywhere
- * else, it shows the host half in seconds. `--kubernetes v1.37.x` takes that release from its publishers or a mirror of
- * them, `--kubernetes debian` builds 1.20.2; default: the newest one where its server answers. `--keep` leaves the machines.
+ * From a clone to a working cluster: `npm run quickstart`. As root on Debian, it bootstraps a real control plane in a
+ * disposable lab machine, joins `--workers N` machines, and shows the response of a pod. `--control-planes 3` uses three
+ * behind a load balancer, and shows that the cluster survives the loss of one. With `--light`, and on other systems, it
+ * shows only the host configuration, in seconds. `--kubernetes v1.37.x` downloads that release, `--kubernetes debian` builds
+ * 1.20.2; default: the newest release if its server responds. `--keep` keeps the machines.
  */
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';

@@ -42,7 +42,7 @@ import { buildRepositories } from './release/repositories.ts';
 import { type ReleaseSigner, signerOf, sigstoreBundle } from './release/signer.ts';
 import { copySources } from './release/sources.ts';
 
-export interface ReleaseWish {
+export interface ReleaseOptions {
   /** The directory with what `npm run package -- --all` and `npm run image -- --all` made. */
   readonly from: string;
   /** The release becomes a directory of its version here. */
@@ -63,7 +63,7 @@ export interface ReleaseWish {
 }
 
 /** Makes the release and gives its directory. A release that is there already is never changed. */
-export async function makeRelease(wish: ReleaseWish, ...signers: readonly ReleaseSigner[]): Promise<string> {
+export async function makeRelease(wish: ReleaseOptions, ...signers: readonly ReleaseSigner[]): Promise<string> {
   const { from, to, version, minimumVersion } = wish;
   if (!isReleaseVersion(version)) throw new Error(`"${version}" is not a version like 1.4.0`);
   if (!isReleaseVersion(minimumVersion) || compareReleases(minimumVersion, version) > 0) {
@@ -128,7 +128,7 @@ export async function makeRelease(wish: ReleaseWish, ...signers: readonly Releas
 }
 
 /** What a signed directory says of itself beside its files. */
-export interface DirectoryWish {
+export interface DirectoryOptions {
   /** Where it is published: the last components of its path there. Default: the name of the directory. */
   readonly place?: string;
   /** Default: one more than the directory was signed with last, or 1. */
@@ -146,7 +146,7 @@ export interface DirectoryWish {
  */
 export async function signDirectory(
   directory: string,
-  wish: DirectoryWish,
+  wish: DirectoryOptions,
   ...signers: readonly ReleaseSigner[]
 ): Promise<readonly string[]> {
   const { place = basename(resolve(directory)), createdAt = new Date(), expiresAt, revokedKeys = [] } = wish;

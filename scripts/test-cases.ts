@@ -2,14 +2,14 @@ import type { TestEvent } from 'node:test/reporters';
 
 /** How one case of a `node --test` run ended. */
 export interface TestCase {
-  /** Its name behind those of the suites and tests that it lies in, as `suite > test`. */
+  /** Its name with those of the suites and tests that contain it: `suite > test`. */
   readonly name: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';
   /** Why it failed or was skipped. */
   readonly because?: string;
 }
 
-/** A reporter for `node --test` that writes each case, and of suites those that were skipped as a whole, as a line of JSON. */
+/** A reporter for `node --test` that writes each case as a line of JSON. A suite counts as a case only if it is skipped. */
 export default async function* cases(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const caseOf = caseReader();
   for await (const event of events) {
@@ -18,7 +18,7 @@ export default async function* cases(events: AsyncIterable<TestEvent>): AsyncGen
   }
 }
 
-/** Returns what tells the case that an event of a run ends; it wants all events in their order. */
+/** Returns a function that takes all events of a run in order, and returns the case that an event completes. */
 export function caseReader(): (event: TestEvent) => TestCase | undefined {
   const names: string[] = [];
   return ({ type, data }) => {
@@ -27,7 +27,7 @@ export function caseReader(): (event: TestEvent) => TestCase | undefined {
     const name = [...names.slice(0, data.nesting), data.name].join(' > ');
     if (type === 'test:fail') {
       const { error } = data.details;
-      // Those that failed inside were told.
+      // The failed subtests have been reported.
       return failureType(error) === 'subtestsFailed'
         ? undefined
         : { name, outcome: 'failed', because: reasonOf(error) };

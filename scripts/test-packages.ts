@@ -33,7 +33,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   tmux: 'tmux',
   zsh: 'zsh',
   fish: 'fish',
-  // Its function `_init_completion` and its loader, as most systems have them.
+  // For its function `_init_completion` and its loader.
   '/usr/share/bash-completion/bash_completion': 'bash-completion',
 };
 
@@ -56,8 +56,8 @@ function missingPrograms(): readonly string[] {
   return Object.keys(PACKAGES).filter((program) => !isInstalled(program));
 }
 
-/** Says which programs are missing: the tests that need them skip themselves, and are counted as skipped. */
-export function tellMissingPrograms(): void {
+/** Prints the missing programs. The tests that need them are skipped. */
+export function printMissingPrograms(): void {
   const missing = missingPrograms();
   if (missing.length === 0) return;
   console.log(`not installed here: ${missing.join(', ')}; the tests that need them are skipped`);

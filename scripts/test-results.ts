@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as z from 'zod';
 import { cpuSeconds } from './test-summary.ts';
 
-/** What a room or a check came to: see `TestCounts`. */
+/** The result of a test group or a check: see `TestCounts`. */
 export const Outcome = z.object({
   passed: z.int(),
   failed: z.int(),
@@ -13,31 +13,31 @@ export const Outcome = z.object({
 });
 export type Outcome = z.infer<typeof Outcome>;
 
-/** A room, or a check, that ran. */
+/** A test group or a check that ran. */
 export type Ran = Outcome & { readonly name: string; readonly seconds: number };
 
-/** A file system in memory that is there on every Linux with a glibc (shm_open(3)), though small in many containers. */
+/** An in-memory file system that exists on every Linux with glibc (shm_open(3)), but is small in many containers. */
 export const IN_MEMORY = '/dev/shm';
 
-/** Where tests could leave something on this machine: what the agent keeps, and directories that they made. */
-export const PLACES = [
+/** Paths where tests could leave files on this machine: the state of the agent, and temporary directories. */
+export const LEFTOVER_PATTERNS = [
   '/var/lib/machineadm/*',
   '/run/machineadm/*',
   '/etc/machineadm*',
   `{${tmpdir()},${IN_MEMORY}}/{machineadm,loop}-*`,
 ];
 
-/** Says what lies in these places that did not before. Other runs beside this one put theirs there, too: it is no failure. */
-export function tellLeftovers(before: readonly string[]): void {
-  const left = globSync(PLACES).filter((path) => !before.includes(path));
+/** Prints new files in these places. They are not a failure, because concurrent runs also create files there. */
+export function printLeftovers(before: readonly string[]): void {
+  const left = globSync(LEFTOVER_PATTERNS).filter((path) => !before.includes(path));
   if (left.length > 0) console.log(`\nleft on this machine:\n${left.sort().join('\n')}`);
 }
 
-/** How much of the reason of a failure stands at the end: the whole of it stands where it failed. */
+/** The maximum number of lines of a failure in the summary. The whole text is in the output of the test. */
 const REASON_LINES = 12;
 
-/** Prints what failed once more: some thousand lines may lie in between. */
-export function tellFailures(all: readonly Ran[]): void {
+/** Prints the failures again at the end, because the output can have thousands of lines. */
+export function printFailures(all: readonly Ran[]): void {
   for (const { name, failed, failures } of all.filter((one) => one.failed > 0)) {
     console.log(`\n${failed} failed in ${name}`);
     for (const failure of failures) {
@@ -47,8 +47,8 @@ export function tellFailures(all: readonly Ran[]): void {
   }
 }
 
-/** Prints what cost most: in processor time, which does not depend on what else the machine does, and how long it took. */
-export function tellSlowest(all: readonly Ran[], count: number): void {
+/** Prints the slowest groups by processor time, which depends less on other processes than the elapsed time. */
+export function printSlowest(all: readonly Ran[], count: number): void {
   const found = all.filter(({ cpuSeconds }) => cpuSeconds > 0).sort((a, b) => b.cpuSeconds - a.cpuSeconds);
   if (found.length < 2 || count === 0) return;
   console.log(`\nprocessor time: ${cpuSeconds().toFixed(0)} s in all, with the preparation and the checks`);

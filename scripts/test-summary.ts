@@ -8,14 +8,14 @@ export interface TestCounts {
   /** Failed and cancelled tests. */
   readonly failed: number;
   readonly skipped: number;
-  /** Seconds of processor time, of this process and of those that it started and saw end; 0 where the system does not say. */
+  /** Seconds of processor time of this process and of its children that have exited; 0 if the system does not report it. */
   readonly cpuSeconds: number;
   readonly failures: readonly TestCase[];
 }
 
 /**
- * A reporter for `node --test` that writes nothing but the counts of the whole run, what it cost and what failed, as one line of JSON. It reads the
- * `test:summary` event that has no file: that one is the sum over all files (Node's doc/api/test.md).
+ * A reporter for `node --test` that writes only the counts, the processor time and the failures of the whole run, as one line
+ * of JSON. It reads the `test:summary` event without a file, which has the sums of all files (Node's doc/api/test.md).
  */
 export default async function* summary(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const caseOf = caseReader();
@@ -31,11 +31,11 @@ export default async function* summary(events: AsyncIterable<TestEvent>): AsyncG
   }
 }
 
-/** utime, stime, cutime and cstime of proc(5), which counts in hundredths (USER_HZ is 100 on every Linux). */
+/** The sum of utime, stime, cutime and cstime (proc(5)), in units of 1/100 s (USER_HZ is 100 on the supported platforms). */
 export function cpuSeconds(): number {
   if (!existsSync('/proc/self/stat')) return 0;
   const stat = readFileSync('/proc/self/stat', 'utf8');
-  // Behind the name, which may have spaces in it, the third field is the first.
+  // The name may contain spaces. The first field after it is field 3.
   const times = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')

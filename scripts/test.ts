@@ -1,15 +1,15 @@
 /**
  * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] [--slowest N] PART...`,
- * any of the parts. With files of tests after the parts (`npm test -- test/unit/seal.test.ts`) only these files are run.
+ * any of the parts. With test files after the parts (`npm test -- test/unit/seal.test.ts`), only these files run.
  *
- * check: types, lint, format and the rules of the house (test/unit/architecture.test.ts). The other parts are the
- * directories of the same name below test/. thorough: as unit, with many inputs or a kill at every moment of a run.
- * slow: tests of programs of others, which `.ci/run` runs after `npm test`. site builds the documentation and opens it in a browser. The last line is
- * the sum over all of them; before it stand what failed, and the N that took most processor time, with that of the programs that they
- * started, but without that of daemons.
- * attacks: each attack is tried 10,000 times and the table of tries and wins is printed; `--generate` writes it to
+ * check: types, lint, format and the architecture rules (test/unit/architecture.test.ts). The other parts are the
+ * directories of the same name below test/. thorough: like unit, with many inputs or a kill at every point of a run. slow:
+ * tests with third-party programs, which `.ci/run` runs after `npm test`. site: builds the documentation and opens it in a
+ * browser. attacks: tries each attack 10,000 times and prints the table of tries and wins; `--generate` writes it to
  * docs/security-tests.md. The integration part runs the same files with 300 tries.
- * Tests that need root, namespaces or a tool that is not there skip themselves and say why.
+ *
+ * The last line has the totals. Before it are the failures, and the N files or groups with the most processor time, including
+ * child processes without daemons. Tests that need root, namespaces or a missing tool are skipped with a reason.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,22 +28,30 @@ import { join, resolve } from 'node:path';
 import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
 import { readOptions } from './options.ts';
 import { prepareAgent } from './prepare-agent.ts';
-import { tellMissingPrograms } from './test-packages.ts';
-import { IN_MEMORY, Outcome, PLACES, type Ran, tellFailures, tellLeftovers, tellSlowest } from './test-results.ts';
+import { printMissingPrograms } from './test-packages.ts';
+import {
+  IN_MEMORY,
+  LEFTOVER_PATTERNS,
+  Outcome,
+  printFailures,
+  printLeftovers,
+  printSlowest,
+  type Ran,
+} from './test-results.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const PARTS = ['check', 'unit', 'thorough', 'integration', 'slow', 'attacks', 'site', 'e2e'] as const;
 type Part = (typeof PARTS)[number];
 
-/** Of each attack, in the part of that name. */
+/** The tries of each attack in the part `attacks`. */
 const ATTACK_TRIES = 10_000;
 
-/** One more than there are processors: many tests wait, for a process or for a time. */
+/** One more than the number of processors, because many tests wait for a process or a timer. */
 const CONCURRENCY = availableParallelism() + 1;
 
-const HOUSE_RULES = 'test/unit/architecture.test.ts';
+const ARCHITECTURE_TEST = 'test/unit/architecture.test.ts';
 
-/** Those that take longest begin first, so that no processor waits at the end: see `--slowest`. */
+/** The longest files (see `--slowest`). They start first, so that no processor is idle at the end. */
 const LONG = [
   'test/slow/convert-effects.test.ts',
   'test/integration/cases.test.ts',
@@ -66,23 +74,23 @@ const LONG = [
 ];
 
 /** Test files that share a process. */
-interface Room {
+interface TestGroup {
   readonly name: string;
   readonly files: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A program that judges the sources: 1 passed or 1 failed. */
+/** A program that checks the sources. It counts as one passed or one failed test. */
 interface Check {
   readonly name: string;
-  /** Below node_modules, and its arguments. */
+  /** The script, relative to node_modules, and its arguments. */
   readonly command: readonly [string, ...string[]];
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
- * Beside tests its checkers would find no processor of their own, and each infers again what they share: one of them takes
- * two thirds of their time. GOGC lets the garbage of Go wait (https://go.dev/doc/gc-guide#GOGC), for 100 MB more.
+ * tsc runs with one checker thread: the tests use the other processors, and several checkers repeat shared work, so that one
+ * needs a third less processor time. GOGC reduces garbage collection (https://go.dev/doc/gc-guide#GOGC) for 100 MB more.
  */
 const TYPES: Check = {
   name: 'types (tsc)',
@@ -99,7 +107,7 @@ const TYPES: Check = {
 const LINT: Check = { name: 'lint and format (biome)', command: ['@biomejs/biome/bin/biome', 'check', '.'] };
 const BINARY: Check = { name: 'the binary', command: ['../scripts/build.ts'] };
 
-/** Whether its output comes as it is written, or at its end: for one that runs beside another. */
+/** Whether output is printed immediately, or when the process exits, so that the output of concurrent processes is not mixed. */
 type Output = 'live' | 'after';
 
 const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0, cpuSeconds: 0, failures: [] };
@@ -108,27 +116,27 @@ function isPart(word: string): word is Part {
   return PARTS.some((part) => part === word);
 }
 
-/** The test files below a part's directory, in their order. A part without any is a mistake. */
+/** The sorted test files in the directory of a part. Throws if there are none. */
 function filesOf(part: Part, pattern = '**/*.test.ts'): string[] {
   const found = globSync(`test/${part}/${pattern}`, { cwd: root }).sort();
   if (found.length === 0) throw new Error(`there is no test file ${pattern} below test/${part}`);
   return found;
 }
 
-/** The files with an attack in them, wherever they are: they import `test/support/attacks.ts`. */
+/** The test files with attacks, in all parts: they import `test/support/attacks.ts`. */
 function attackFiles(): string[] {
   const files = globSync('test/{attacks,unit,thorough,integration,slow}/**/*.test.ts', { cwd: root }).sort();
   return files.filter((file) => /support\/attacks\.ts'/.test(readFileSync(join(root, file), 'utf8')));
 }
 
 /**
- * A process has one redactor. Who asks it for what it removes, and who draws values that it then removes everywhere,
- * has a process of his own: what one test draws may be a part of what another expects.
+ * A process has one redactor. Tests that query it, or that add random values to it, need a process of their own: a random
+ * value of one test may be part of the expected output of another.
  */
-const WITH_A_REDACTOR_OF_ITS_OWN =
+const NEEDS_OWN_REDACTOR =
   /'@machineadm\/document\/redaction\.ts'|'fast-check'|support\/command-line|-arbitrary\.ts'|\/conservation/;
 
-/** Where the unit tests make their directories: in memory if there is room. They make some ten thousand files, and run some. */
+/** The temporary directory of the unit tests: in memory if there is space. They create some ten thousand files and execute some. */
 function temporaryDirectory(): string {
   if (!existsSync(IN_MEMORY)) return tmpdir();
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
@@ -137,17 +145,17 @@ function temporaryDirectory(): string {
   return bavail * bsize > 2 ** 30 ? IN_MEMORY : tmpdir();
 }
 
-/** The unit tests by room. Those of a room share one process: to start one for each file takes longer than they do. */
-function unitRooms(part: 'unit' | 'thorough'): readonly Room[] {
-  const isAlone = (file: string) => WITH_A_REDACTOR_OF_ITS_OWN.test(readFileSync(join(root, file), 'utf8'));
-  const rooms = Map.groupBy(filesOf(part), (file) => (isAlone(file) ? file : `test/${part}/${file.split('/')[2]}`));
+/** Groups the unit tests by directory. A group shares one process, because starting one per file takes longer than the tests. */
+function unitGroups(part: 'unit' | 'thorough'): readonly TestGroup[] {
+  const isAlone = (file: string) => NEEDS_OWN_REDACTOR.test(readFileSync(join(root, file), 'utf8'));
+  const groups = Map.groupBy(filesOf(part), (file) => (isAlone(file) ? file : `test/${part}/${file.split('/')[2]}`));
   const env = { TMPDIR: temporaryDirectory() };
-  return [...rooms].map(([name, files]) => ({ name, files, env })).sort((a, b) => b.files.length - a.files.length);
+  return [...groups].map(([name, files]) => ({ name, files, env })).sort((a, b) => b.files.length - a.files.length);
 }
 
-/** The tests in which each file has its own process: they change their environment, or start namespaces. */
-function ownRooms(parts: readonly Part[]): readonly Room[] {
-  const files = parts.includes('check') && !parts.includes('unit') ? [HOUSE_RULES] : [];
+/** The tests with one process per file: they change their environment, or create namespaces. */
+function separateFiles(parts: readonly Part[]): readonly TestGroup[] {
+  const files = parts.includes('check') && !parts.includes('unit') ? [ARCHITECTURE_TEST] : [];
   // The attacks have a part of their own, with more tries.
   if (parts.includes('integration'))
     files.push(...filesOf('integration'), ...(parts.includes('attacks') ? [] : filesOf('attacks')));
@@ -157,30 +165,30 @@ function ownRooms(parts: readonly Part[]): readonly Room[] {
   return oneEach(files.sort((a, b) => place(a) - place(b)));
 }
 
-function oneEach(files: readonly string[]): readonly Room[] {
+function oneEach(files: readonly string[]): readonly TestGroup[] {
   return files.map((name) => ({ name, files: [name] }));
 }
 
-/** Runs so many rooms and checks at a time. */
-async function runRooms(
-  rooms: readonly (Room | Check)[],
-  { beside, output }: { readonly beside: number; readonly output: Output },
+/** Runs groups and checks, `concurrency` of them concurrently. */
+async function runGroups(
+  groups: readonly (TestGroup | Check)[],
+  { concurrency, output }: { readonly concurrency: number; readonly output: Output },
 ): Promise<readonly Ran[]> {
-  const waiting = [...rooms];
+  const waiting = [...groups];
   const worker = async (): Promise<readonly Ran[]> => {
     const ran: Ran[] = [];
-    for (let room = waiting.shift(); room !== undefined; room = waiting.shift()) {
+    for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
       const begun = Date.now();
-      const outcome = 'files' in room ? await runTests(room, output) : await runCheck(room, output);
-      ran.push({ ...outcome, name: room.name, seconds: (Date.now() - begun) / 1000 });
+      const outcome = 'files' in group ? await runTests(group, output) : await runCheck(group, output);
+      ran.push({ ...outcome, name: group.name, seconds: (Date.now() - begun) / 1000 });
     }
     return ran;
   };
-  return (await Promise.all(Array.from({ length: beside }, worker))).flat();
+  return (await Promise.all(Array.from({ length: concurrency }, worker))).flat();
 }
 
-/** One `node --test`. */
-async function runTests({ files, env }: Room, output: Output): Promise<Outcome> {
+/** Runs a group with `node --test`. */
+async function runTests({ files, env }: TestGroup, output: Output): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-test-'));
   const report = join(directory, 'summary.json');
   try {
@@ -212,8 +220,8 @@ async function runCheck({ name, command: [script, ...args], env }: Check, output
   return { ...NOTHING, passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1 };
 }
 
-/** This very Node with such arguments; the exit code, or undefined after a signal. */
-async function runNode(args: readonly string[], output: Output, env: Room['env'] = {}): Promise<unknown> {
+/** Runs this Node with arguments. Returns the exit code, or null after a signal. */
+async function runNode(args: readonly string[], output: Output, env: TestGroup['env'] = {}): Promise<unknown> {
   const child = spawn(process.execPath, args, {
     cwd: root,
     env: { ...process.env, ...env },
@@ -227,28 +235,28 @@ async function runNode(args: readonly string[], output: Output, env: Room['env']
 }
 
 /**
- * The end-to-end cases: those with nodes one file after the other, since their deadlines are real, and beside them those
- * whose machines run a document for the host only.
+ * Runs the end-to-end tests. Those with nodes run one file at a time, because their deadlines are real. Those with documents
+ * for the host only run concurrently with them.
  */
 async function runEndToEnd(): Promise<readonly Ran[]> {
-  // Both would build it otherwise.
-  const built = await runRooms([BINARY], { beside: 1, output: 'live' });
+  // Built first, because otherwise both would build it.
+  const built = await runGroups([BINARY], { concurrency: 1, output: 'live' });
   if (built.some(({ failed }) => failed > 0)) return built;
   const [nodes, hosts] = await Promise.all([
-    runRooms(oneEach(filesOf('e2e', '*.test.ts')), { beside: 1, output: 'live' }),
-    runRooms(oneEach(filesOf('e2e', 'host/*.test.ts')), { beside: 1, output: 'after' }),
+    runGroups(oneEach(filesOf('e2e', '*.test.ts')), { concurrency: 1, output: 'live' }),
+    runGroups(oneEach(filesOf('e2e', 'host/*.test.ts')), { concurrency: 1, output: 'after' }),
   ]);
   return [...built, ...nodes, ...hosts];
 }
 
-/** Every attack with all its tries, one file at a time: a race needs a processor for each side. */
+/** Runs every attack with all tries, one file at a time: a race needs a processor for each side. */
 async function runAttacks(generate: boolean): Promise<readonly Ran[]> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-attacks-'));
   const results = join(directory, 'results');
   process.env.MACHINEADM_ATTACK_TRIES = String(ATTACK_TRIES);
   process.env.MACHINEADM_ATTACK_RESULTS = results;
   try {
-    const counts = await runRooms(oneEach(attackFiles()), { beside: 1, output: 'live' });
+    const counts = await runGroups(oneEach(attackFiles()), { concurrency: 1, output: 'live' });
     const found = readAttackResults(results);
     console.log(`\n${attackTable(found)}`);
     if (generate) writeFileSync(join(root, SECURITY_TESTS), securityTestsPage(found));
@@ -279,22 +287,22 @@ async function main(): Promise<number> {
   }
   const parts = chosen.length > 0 ? [] : PARTS.filter((part) => positionals.includes(part));
   const all: Ran[] = [];
-  const lay = globSync(PLACES);
-  if (parts.some((part) => !['check', 'unit', 'thorough'].includes(part))) tellMissingPrograms();
+  const existing = globSync(LEFTOVER_PATTERNS);
+  if (parts.some((part) => !['check', 'unit', 'thorough'].includes(part))) printMissingPrograms();
   if (parts.some((part) => part !== 'site') || chosen.length > 0) await prepareAgent();
   const checks = parts.includes('check') ? [TYPES, LINT] : [];
-  const inOneProcess = (['unit', 'thorough'] as const).filter((part) => parts.includes(part)).flatMap(unitRooms);
-  const rooms = [...checks, ...inOneProcess, ...ownRooms(parts), ...oneEach(chosen)];
-  all.push(...(await runRooms(rooms, { beside: CONCURRENCY, output: rooms.length === 1 ? 'live' : 'after' })));
+  const inOneProcess = (['unit', 'thorough'] as const).filter((part) => parts.includes(part)).flatMap(unitGroups);
+  const groups = [...checks, ...inOneProcess, ...separateFiles(parts), ...oneEach(chosen)];
+  all.push(...(await runGroups(groups, { concurrency: CONCURRENCY, output: groups.length === 1 ? 'live' : 'after' })));
   if (parts.includes('attacks')) all.push(...(await runAttacks(values.generate)));
   if (parts.includes('e2e')) all.push(...(await runEndToEnd()));
 
   const sum = (key: 'passed' | 'failed' | 'skipped'): number => all.reduce((total, counts) => total + counts[key], 0);
   const total = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
   if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(total)}\n`);
-  tellLeftovers(lay);
-  tellSlowest(all, Number(values.slowest));
-  tellFailures(all);
+  printLeftovers(existing);
+  printSlowest(all, Number(values.slowest));
+  printFailures(all);
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
 }

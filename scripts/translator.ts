@@ -2,7 +2,7 @@
  * Builds the bootstrap translator into `dist/`: its container image, manifests, Helm chart, licences and bill of materials.
  * `npm run translator` for this machine, `-- --all` one image for amd64 and arm64. No daemon is needed.
  *
- * The image has no base: Node as its maintainers built it, the libraries that it loads, and the bundled program.
+ * The image has no base image. It contains an unmodified Node, the libraries that Node loads, and the bundled program.
  */
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -25,7 +25,7 @@ import {
   TRANSLATOR_LICENSES,
 } from './translator/manifests.ts';
 
-/** Builds into `directory` and gives the names of the files written. */
+/** Builds into `directory` and returns the names of the written files. */
 export async function buildTranslator(root: string, directory: string, isForAll: boolean): Promise<readonly string[]> {
   const native = nativeTarget();
   if (native.platform !== 'linux') throw new Error('an image is built on Linux only');
@@ -48,7 +48,7 @@ export async function buildTranslator(root: string, directory: string, isForAll:
     const libraries = librariesOf(nativeNode);
     const images: ArchitectureImage[] = [];
     const targets = TARGETS.filter(({ platform }) => platform === 'linux');
-    // The machine that builds comes first: docker's older form of an archive knows one architecture.
+    // The architecture of the build machine comes first: Docker's older archive format has only one.
     const ordered = [native, ...(isForAll ? targets.filter((one) => one.architecture !== native.architecture) : [])];
     for (const target of ordered) {
       const architecture = ARCHITECTURES[target.architecture];

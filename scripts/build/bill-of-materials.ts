@@ -20,7 +20,7 @@ const Lock = z.object({
   packages: z.record(z.string(), z.object({ integrity: z.string().optional() })),
 });
 
-/** A component of CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/), as far as it is filled in here. */
+/** The fields of a CycloneDX 1.5 component (https://cyclonedx.org/docs/1.5/json/) that this file writes. */
 interface Component {
   readonly type: 'application' | 'library' | 'platform';
   readonly 'bom-ref': string;
@@ -35,26 +35,26 @@ interface Component {
   readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** The one who publishes the program and this bill, as packaging/deb/control and the spec file name it. */
+/** The publisher of the program and of this bill, as in packaging/deb/control and in the spec file. */
 const SUPPLIER = { name: 'The machineadm authors' };
 
 /**
- * The bill of materials of one platform's binary, in CycloneDX 1.5: the packages of npm that the bundle really holds,
- * Node, and the libraries that are linked into Node; each with the names by which scanners look for vulnerabilities. The
- * same inputs make the same text: its time is that of the commit, and its serial number follows from its content.
+ * The bill of materials of one platform's binary, in CycloneDX 1.5: the npm packages in the bundle, Node, and the libraries
+ * that are linked into Node. Each has the identifiers (purl, CPE) that vulnerability scanners use. The text is
+ * reproducible: its time is that of the commit, and its serial number is derived from its content.
  */
 export async function billOfMaterials(inputs: {
   readonly root: string;
-  /** Default: `machineadm`, whose Node is inside of the binary. Another program has Node beside it, as it was published. */
+  /** Default: `machineadm`, whose binary contains Node. Another program runs on an unmodified Node. */
   readonly program?: string;
   readonly metafile: Metafile;
   readonly binary: string;
-  /** npm's package with the Node inside, and its executable. */
+  /** The npm package that contains Node, and the path of its executable. */
   readonly runtime: { readonly package: string; readonly executable: string };
-  /** A Node of the same version that runs here: it reports the libraries that it is linked with. */
+  /** A Node of the same version for this machine: it reports its linked libraries. */
   readonly nativeNode: string;
   readonly commit: string;
-  /** In seconds since 1970; undefined where neither git nor SOURCE_DATE_EPOCH knows. */
+  /** In seconds since 1970; undefined without git and SOURCE_DATE_EPOCH. */
   readonly epoch: number | undefined;
 }): Promise<string> {
   const { root, program = 'machineadm', metafile, binary, runtime, commit, epoch } = inputs;
@@ -70,7 +70,7 @@ export async function billOfMaterials(inputs: {
   );
   const versions = versionsOf(inputs.nativeNode);
   const distribution = await packageNamed(runtime.package, {
-    // npm installs the package of its own platform only; those of the others have the same version and terms.
+    // npm installs only the package for its own platform. The others have the same version and license.
     ...own,
     name: runtime.package,
     version: versions.node,
@@ -140,7 +140,7 @@ function npmComponent(manifest: z.infer<typeof Manifest>, integrity: string | un
   };
 }
 
-/** The author whom a package names, without an address; else the owner of its repository. */
+/** The author of a package without an address, or else the owner of its repository. */
 function supplierOf({ name, author, repository }: z.infer<typeof Manifest>): string {
   const written = (typeof author === 'string' ? author : author?.name)?.replace(/\s*[<(].*$/, '').trim();
   if (written) return written;
@@ -151,7 +151,7 @@ function supplierOf({ name, author, repository }: z.infer<typeof Manifest>): str
 }
 
 function nodeComponent(version: string, digest: string, isInside: boolean): Component {
-  // The purl of Syft's own search for Node binaries: scanners look such a package up by its CPE.
+  // The purl that Syft's cataloger for Node binaries uses. Scanners match such a package by its CPE.
   const purl = `pkg:generic/node@${version}`;
   return {
     type: 'platform',
@@ -192,7 +192,7 @@ function versionsOf(node: string): Readonly<Record<string, string>> & { readonly
   return z.object({ node: z.string() }).catchall(z.string()).parse(JSON.parse(output));
 }
 
-/** Proves that an executable, which may be of a foreign platform, holds the versions that another one reported. */
+/** Throws unless an executable, perhaps for another platform, contains the version strings that another one reported. */
 async function checkVersions(executable: string, versions: Readonly<Record<string, string>>): Promise<void> {
   const bytes = await readFile(executable);
   for (const [name, version] of Object.entries(versions)) {
@@ -206,7 +206,7 @@ async function sha256(path: string): Promise<string> {
   return digest;
 }
 
-/** RFC 9562, version 8: a UUID whose bits are its maker's business, here those of a digest. */
+/** A UUID of version 8 (RFC 9562), whose format is vendor-specific. Here its bits are those of a digest. */
 function uuidOf(text: string): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);

@@ -10,22 +10,21 @@ import { lazyPart } from './lazy-part.ts';
 
 const run = promisify(execFile);
 
-/** What the build writes into the program; `src/cli/build-info.ts` reads it. */
+/** Build information that is compiled into the program; `src/cli/build-info.ts` reads it. */
 export interface BuildStamp {
   /** The git commit, `-dirty` appended when the sources differ from it, or `unknown` outside a git checkout. */
   readonly commit: string;
 }
 
-/** The directory of the parts of a program, beside its first file. */
+/** The directory of the parts of a program, next to its loader. */
 export function partsOf(output: string): string {
   return `${output}.parts`;
 }
 
 /**
- * Bundles an entry file and all it imports: `output` is a small CommonJS file that runs it (loader.cjs; Node 24 cannot embed
- * an ESM main), and what is imported together is a part in the directory `partsOf(output)`. `await import('./x.ts')` stays
- * lazy: the part is read when it is imported. Minified, because Node holds the text in memory. Tests of the tests change the
- * sources by plugins.
+ * Bundles an entry file and its imports. `output` is a small CommonJS loader (loader.cjs; Node 24 cannot embed an ESM main).
+ * The chunks are parts in the directory `partsOf(output)`. `await import('./x.ts')` stays lazy: the part is read when it is
+ * imported. The code is minified because Node keeps the text in memory. Mutation tests change the sources with plugins.
  */
 export async function bundle(
   entry: string,
@@ -56,7 +55,7 @@ export async function bundle(
   });
   const builtins: Record<string, readonly string[]> = {};
   for (const { path, text } of outputFiles) {
-    // esbuild splits ESM only. Each part becomes CommonJS of its own, so that it needs no loader of ESM, which starts 30 ms slower.
+    // esbuild can split ESM only. Each part is then converted to CommonJS, because the ESM loader of Node takes 30 ms to start.
     const { code } = await transform(text, {
       format: 'cjs',
       platform: 'node',
@@ -66,7 +65,7 @@ export async function bundle(
     });
     const ascii = lazyPart(code).replace(NOT_ASCII, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
     for (const [, name = ''] of ascii.matchAll(/\brequire\("(?:node:)?([a-z0-9_/]+)"\)/g)) {
-      // What is a function itself cannot be replaced by an object that loads it later.
+      // A module that is itself a function cannot be replaced by an object that loads it later.
       const module: unknown = name === 'process' ? undefined : process.getBuiltinModule(name);
       if (typeof module === 'object' && module !== null) builtins[name] = Object.keys(module).sort();
     }
@@ -86,23 +85,24 @@ export async function bundle(
 }
 
 /**
- * Identifiers stay as they are, so that stack traces name functions. esbuild's `keepNames` would instead set the name of each
- * function whenever it is created, which takes a fourteenth of the time of `validate`.
+ * Identifiers are not minified, so that stack traces name functions. esbuild's `keepNames` would instead set the name of
+ * each function whenever it is created, which takes 7 % of the time of `validate`.
  */
 const MINIFIED = { minifyWhitespace: true, minifySyntax: true } as const;
 
-/** A CommonJS package that is imported late: where it splits, esbuild exports `default` alone, and an import wants the names. */
+/** For a CommonJS package that is imported lazily: with splitting, esbuild exports only `default`, but imports use named exports. */
 const NAMES_OF_COMMONJS = ';module.exports={__esModule:true,...module.exports.default,default:module.exports.default};';
 
 /**
- * esbuild leaves these in regular expressions, where the escape means the same. One of them makes V8 hold the whole text in
- * two bytes for each character.
+ * esbuild leaves these characters in regular expressions, where an escape has the same meaning. A single one makes V8 store
+ * the whole text with two bytes per character.
  */
 const NOT_ASCII = /[^\0-\x7f]/g;
 
 /**
- * Saves what V8 compiles of each part beside it (`NAME.cache`), for this very Node under these flags of V8: a command starts
- * in a third of the time. `planned` is a document that is planned, too: what that compiles depends on the machine.
+ * Saves V8's code cache of each part next to it (`NAME.cache`): a command then starts in a third of the time. A cache is
+ * valid for this version of Node and these V8 flags only. `planned` is a document to plan as well; the functions that this
+ * compiles depend on the machine.
  */
 export async function compileParts(
   node: string,
@@ -129,8 +129,8 @@ export async function compileParts(
 }
 
 /**
- * A published schema would add 190 KB to the text that every start reads, and one command prints it. Deflated, it adds 40 KB.
- * The facts about fields, which `explain` alone prints, are treated the same.
+ * A published schema would add 190 KB to the bundle, although only one command prints it. Deflated, it adds 40 KB. The same
+ * holds for the facts about fields, which only `explain` prints.
  */
 const COMPRESSED_SCHEMAS: Plugin = {
   name: 'compressed-schemas',
@@ -147,26 +147,26 @@ const COMPRESSED_SCHEMAS: Plugin = {
 };
 
 /**
- * The smallest young generation: 3 to 25 MB less resident in a run, by its length, at no cost in time (measured). No flag
- * may be here that changes what V8 compiles, such as `--no-opt`: V8 refuses what was compiled under other flags, and Node's
- * own modules were compiled without any when Node was built. To compile them again takes 40 of the 180 million instructions
- * of `version`, which is more than a run without the optimizing compilers saves.
+ * The smallest young generation: 3 to 25 MB less resident memory, depending on the length of the run, at no measured cost in
+ * time. Do not add a flag that changes what V8 compiles, such as `--no-opt`: V8 rejects code that was compiled with other
+ * flags, and Node's own modules were compiled without any when Node was built. Compiling them again takes 40 of the
+ * 180 million instructions of `version`, which is more than a run without the optimizing compilers saves.
  */
 export const V8_FLAGS = ['--max-semi-space-size=1'];
 
 /**
- * What seals the runtime. SIGUSR1 would open a debugger on loopback, to everybody on the machine. OPENSSL_CONF, and the
- * system's openssl.cnf, can load code into the process: the flag overrides both (nodejs/node doc/api/cli.md). A file
- * that does not exist is no error, so the name serves on Windows, too.
+ * Flags that harden the runtime. SIGUSR1 would open a debugger on loopback for every local user. OPENSSL_CONF and the
+ * system's openssl.cnf can load code into the process: the flag overrides both (nodejs/node doc/api/cli.md). A missing
+ * file is not an error, so the path also works on Windows.
  */
 export const SEALING_FLAGS = ['--disable-sigusr1', '--openssl-config=/dev/null'];
 
 /**
- * Makes the blob that Node starts from. `directory` must hold `machineadm.cjs` and its parts; the names are relative because
- * the blob records them and would otherwise differ between checkouts. The `node` that makes it must be of the very version
- * that will run it. What is compiled fits one architecture only.
+ * Makes the blob that Node starts from. `directory` must hold `machineadm.cjs` and its parts. Their names are relative:
+ * the blob records them and would otherwise differ between checkouts. `node` must have exactly the version that will run
+ * the blob. A code cache is valid for one architecture only.
  *
- * `execArgvExtension: none` is what keeps NODE_OPTIONS from running foreign code as root.
+ * `execArgvExtension: none` prevents NODE_OPTIONS from running other code as root.
  */
 export async function makeBlob(node: string, directory: string, isCompiled: boolean): Promise<string> {
   const name = isCompiled ? 'compiled' : 'plain';
@@ -177,7 +177,7 @@ export async function makeBlob(node: string, directory: string, isCompiled: bool
     output: `${name}.blob`,
     disableExperimentalSEAWarning: true,
     useSnapshot: false,
-    // For the few lines of the loader it saves nothing, but without it Node would write it where NODE_COMPILE_CACHE says.
+    // A cache of the small loader saves no time, but without it Node would write one to the directory in NODE_COMPILE_CACHE.
     useCodeCache: isCompiled,
     execArgv: ['--no-warnings', ...SEALING_FLAGS, ...V8_FLAGS],
     execArgvExtension: 'none',

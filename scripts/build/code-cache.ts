@@ -1,8 +1,8 @@
 /**
- * Compiles the parts of a bundled program, and saves what V8 made of them: `node [V8 FLAGS] code-cache.ts LOADER PARTS
- * DOCUMENTS`. Each part is compiled, and then the functions that these commands use, which only read their documents: what
- * they use does not depend on the machine that builds. For the agent of the tests there is a document to plan, too. V8 takes
- * a cache only under the flags that it was made under.
+ * Compiles the parts of a bundled program and saves their V8 code caches: `node [V8 FLAGS] code-cache.ts LOADER PARTS
+ * DOCUMENTS`. It compiles each part, and the functions that the commands below use. These commands only read their
+ * documents, so the result does not depend on the build machine. The agent of the tests also plans a document. V8 accepts
+ * a cache only with the flags that it was made with.
  */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -21,15 +21,15 @@ const [loaderFile = '', parts = '', documents = ''] = process.argv.slice(2).map(
 const loader: { compiled(name: string): Script; run(): void } = createRequire(import.meta.url)(loaderFile);
 process.chdir(documents);
 
-/** Runs one command in this process, and waits until nothing of it is left to be done. */
+/** Runs one command in this process and waits until it has no pending work. */
 async function run(args: readonly string[]): Promise<void> {
   process.argv.splice(1, process.argv.length, 'machineadm', ...args);
   loader.run();
-  // Node ends where nothing is left: one more turn keeps it going.
+  // Node exits when its event loop is empty. The immediate keeps it alive for the next command.
   await new Promise<void>((settle) => process.once('beforeExit', () => setImmediate(settle)));
 }
 
-// What was compiled would be forgotten after a while.
+// V8 would otherwise discard the bytecode of functions that have not run for some time.
 setFlagsFromString('--no-flush-bytecode');
 const plans = existsSync('planned.yaml') ? [['plan', '-f', 'planned.yaml']] : [];
 for (const command of [...COMMANDS, ...plans]) {

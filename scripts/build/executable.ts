@@ -1,19 +1,19 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { inject } from 'postject';
-import { withoutOtherLanguages } from './icu-data.ts';
+import { withoutOtherLocales } from './icu-data.ts';
 
 /**
  * Node looks for this text in its own file and starts the embedded program when the digit after it is 1
- * (nodejs/node doc/api/single-executable-applications.md). It is written in two parts because the text must occur
- * once only in the finished file: a bundle that held it whole would be patched in the wrong place.
+ * (nodejs/node doc/api/single-executable-applications.md). It is split here because the text must occur only once in the
+ * finished file: a bundle that contained it would be patched in the wrong place.
  */
 const SENTINEL_FUSE = ['NODE_SEA_FUSE', 'fce680ab2cc467b6e072b8b5df1996b2'].join('_');
 
 const PT_LOAD = 1;
 
 /**
- * Drops the symbol table, the debug information and the section table of a 64-bit little-endian ELF file: everything
- * after the last byte that the kernel maps. Needs no binutils for the target's architecture. Layout: elf(5).
+ * Removes the symbol table, the debug information and the section table of a 64-bit little-endian ELF file: everything
+ * after the last byte that the kernel maps. It needs no binutils for the target's architecture. Layout: elf(5).
  */
 export function stripElf(file: Buffer): Buffer {
   if (file.readUInt32BE(0) !== 0x7f454c46 || file[4] !== 2 || file[5] !== 1) {
@@ -39,9 +39,9 @@ export function stripElf(file: Buffer): Buffer {
 }
 
 /**
- * Removes the Authenticode signature of a 64-bit PE file. It must go before injection: afterwards the table is stale,
- * and osslsigncode can neither verify, remove nor replace it. Layout: the PE format's optional header, data directory
- * 4 (certificate table), whose address is a file offset.
+ * Removes the Authenticode signature of a 64-bit PE file. This must happen before injection: after it the table is stale,
+ * and osslsigncode can neither verify, remove nor replace it. Layout: data directory 4 (certificate table) in the optional
+ * header of the PE format. Its address is a file offset.
  */
 export function unsignPe(file: Buffer): Buffer {
   const signatureAt = file.readUInt32LE(0x3c);
@@ -59,12 +59,12 @@ export function unsignPe(file: Buffer): Buffer {
   return unsigned;
 }
 
-/** What postject says of an ELF file whose section table `stripElf` took away; the loader needs none. */
+/** The warning of postject for an ELF file without the section table, which `stripElf` removes. The loader does not need one. */
 const EXPECTED_WARNING = /doesn't have a section header|Can't find string offset for section name/;
 
-/** Joins a Node executable and the blob made from our program into one executable file of mode 0755. */
+/** Injects the blob of the program into a Node executable, and writes the result with mode 0755. */
 export async function assemble(runtime: string, format: 'elf' | 'pe', blob: string, output: string): Promise<void> {
-  const node = withoutOtherLanguages(await readFile(runtime));
+  const node = withoutOtherLocales(await readFile(runtime));
   await writeFile(output, format === 'elf' ? stripElf(node) : unsignPe(node), { mode: 0o755 });
   const warn = console.warn;
   console.warn = (text: unknown): void => {

@@ -1,22 +1,22 @@
-/** The beginning of ICU's data inside an executable, behind two bytes with its size (unicode-org/icu ucmndata.h, MappedData). */
+/** The magic bytes of ICU's data in an executable, after two bytes with the header size (unicode-org/icu ucmndata.h, MappedData). */
 const MAGIC = Buffer.from([0xda, 0x27]);
 const FORMAT = Buffer.from('CmnD');
 const FORMAT_AT = 12;
 
-/** Languages of messages, sorting and numbers. What several share has a longer name: `root.res`, `pool.res`, `metaZones.res`. */
+/** Data of one locale. Shared data has a longer name: `root.res`, `pool.res`, `metaZones.res`. */
 const LOCALE = /^[a-z]{2,3}(?:_\w+)?\.res$/;
 const ENGLISH = /^en(?:_US|_001|_US_POSIX)?\.res$/;
 
-/** Trees and files for what the program never does: spelled numbers, other scripts, words of Thai, old encodings. */
+/** Data of features that the program does not use: spelled-out numbers, transliteration, word breaking, legacy encodings. */
 const UNUSED = /^[^/]+\/(?:rbnf|translit)\/|\.(?:dict|cnv)$/;
 
 /**
- * Fills with zeros what a Node executable has of ICU's data for other languages than English, as Node's option
- * `--with-intl=small-icu` leaves it out. Nothing moves, but zeros compress to nothing: a quarter of the compressed program.
- * ICU takes what it cannot read for missing, and uses the root locale instead (unicode-org/icu uresbund.cpp, init_entry).
- * Throws if the executable does not have the data in that form.
+ * Overwrites ICU's data of locales other than English in a Node executable with zeros. Node's build option
+ * `--with-intl=small-icu` leaves out the same data. No offset changes, and the compressed program is a quarter smaller. ICU
+ * treats data that it cannot read as missing and uses the root locale (unicode-org/icu uresbund.cpp, init_entry). Throws if
+ * the executable has the data in another form.
  */
-export function withoutOtherLanguages(executable: Buffer): Buffer {
+export function withoutOtherLocales(executable: Buffer): Buffer {
   const start = dataIn(executable);
   const base = start + executable.readUInt16LE(start);
   const items = itemsAt(executable, base);
@@ -43,7 +43,7 @@ interface Item {
   readonly to: number;
 }
 
-/** The table of contents: a count, and for each item where its name and its bytes are (ucmndata.h, UDataOffsetTOC). */
+/** The table of contents: a count, and for each item the offsets of its name and of its data (ucmndata.h, UDataOffsetTOC). */
 function itemsAt(executable: Buffer, base: number): readonly Item[] {
   const count = executable.readUInt32LE(base);
   const entries = Array.from({ length: count }, (_, index) => {
@@ -53,6 +53,6 @@ function itemsAt(executable: Buffer, base: number): readonly Item[] {
     return { name, from: base + executable.readUInt32LE(entry + 4) };
   }).sort((a, b) => a.from - b.from);
   if (!entries.some(({ name }) => name.endsWith('/root.res'))) throw new Error('ICU has its data in another form');
-  // Where the last one ends is not written down.
+  // The table does not record where the last item ends.
   return entries.slice(0, -1).map((item, index) => ({ ...item, to: entries[index + 1]?.from ?? item.from }));
 }

@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import { createReadStream, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Everything a binary is made from. */
+/** The files that a binary is built from. */
 const INPUT_FILES = ['scripts/build.ts', 'package.json', 'package-lock.json'];
 const INPUT_DIRECTORIES = ['src', 'packages', 'contract/schema', 'contract/fields', 'scripts/build'];
 export const INPUTS: readonly string[] = [...INPUT_FILES, ...INPUT_DIRECTORIES];
 
-/** A digest over names and contents of all inputs and the given words; equal digests make equal binaries. */
-export function inputsDigest(root: string, ...words: readonly string[]): string {
+/** A digest of the names and contents of all inputs and of the given values. Equal digests mean equal binaries. */
+export function inputsDigest(root: string, ...values: readonly string[]): string {
   const hash = createHash('sha256');
-  for (const word of words) hash.update(`${word}\0`);
+  for (const value of values) hash.update(`${value}\0`);
   const files = globSync([...INPUT_FILES, ...INPUT_DIRECTORIES.map((directory) => `${directory}/**/*`)], {
     cwd: root,
     withFileTypes: true,
@@ -26,7 +26,7 @@ export function inputsDigest(root: string, ...words: readonly string[]): string 
   return hash.digest('hex');
 }
 
-/** The commit checked out, with `-dirty` when an input differs from it; `unknown` where git does not know. */
+/** The commit that is checked out, with `-dirty` if an input differs from it; `unknown` outside a git checkout. */
 export function gitCommit(root: string): string {
   const git = (...args: string[]): string =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
@@ -39,9 +39,8 @@ export function gitCommit(root: string): string {
 }
 
 /**
- * Seconds since the epoch: the time of everything that is made of a commit, that of the commit itself, so that a rebuild
- * from a checkout needs to know nothing else; or what SOURCE_DATE_EPOCH says, also where there is no checkout
- * (https://reproducible-builds.org/docs/source-date-epoch/).
+ * The time for all build outputs, in seconds since the epoch: SOURCE_DATE_EPOCH if it is set
+ * (https://reproducible-builds.org/docs/source-date-epoch/), otherwise the time of the commit.
  */
 export function commitTime(root: string): number {
   const given = process.env.SOURCE_DATE_EPOCH;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Metafile } from 'esbuild';
 
 /**
- * The licence texts that must travel with the binary: Node's own (its LICENSE lists OpenSSL, ICU, V8 and the rest) and
- * those of every npm package that the bundle really contains.
+ * The licence texts that must be distributed with the binary: that of Node (its LICENSE includes OpenSSL, ICU, V8 and the
+ * rest) and those of every npm package in the bundle.
  */
 export async function licenses(root: string, metafile: Metafile, nodePackage: string | undefined): Promise<string> {
   const texts: string[] = [];
@@ -18,7 +18,7 @@ export async function licenses(root: string, metafile: Metafile, nodePackage: st
   return texts.join('\n\n');
 }
 
-/** The npm packages that a bundle really contains, sorted by name. */
+/** The npm packages in a bundle, sorted by name. */
 export function bundledPackages(metafile: Metafile): readonly string[] {
   const packages = new Set<string>();
   for (const input of Object.keys(metafile.inputs)) {

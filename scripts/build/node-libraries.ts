@@ -1,20 +1,20 @@
-/** A library that is linked into Node, as vulnerability databases and licence scanners know it. */
+/** A library that is linked into Node, with its identifiers in vulnerability databases and licence scanners. */
 interface NodeLibrary {
   /** The project's own name, where `process.versions` abbreviates it. */
   readonly name?: string;
   /** An SPDX licence expression. */
   readonly license: string;
   readonly supplier: string;
-  /** With VERSION for the version. https://github.com/package-url/purl-spec */
+  /** With the placeholder VERSION. https://github.com/package-url/purl-spec */
   readonly purl: string;
-  /** `vendor:product` of the CPE dictionary; several where the NVD changed its mind. The first is the current one. */
+  /** `vendor:product` of the CPE dictionary; several if the NVD changed it. The first is the current one. */
   readonly cpe?: readonly string[];
 }
 
 /**
- * What a Node can be linked with, by the names of `process.versions`. The vendors and products are those that Node's own
- * check asks the NVD for (nodejs/nodejs-dependency-vuln-assessments dep_checker/dependencies.py), and those of the NVD's
- * newer entries. The licences are those of Node's LICENSE.
+ * The libraries that Node can be linked with, by their names in `process.versions`. The vendors and products are those in
+ * Node's own vulnerability check (nodejs/nodejs-dependency-vuln-assessments dep_checker/dependencies.py) and in newer
+ * entries of the NVD. The licences are those in Node's LICENSE.
  */
 const LIBRARIES: Readonly<Record<string, NodeLibrary>> = {
   acorn: { license: 'MIT', supplier: 'acornjs', purl: 'pkg:npm/acorn@VERSION' },
@@ -96,12 +96,12 @@ const LIBRARIES: Readonly<Record<string, NodeLibrary>> = {
   },
 };
 
-/** Names of `process.versions` that say which interface or table of data there is, and not which library is inside. */
+/** Names in `process.versions` that are not libraries, but Node itself, interfaces and data tables. */
 const NO_LIBRARIES = ['node', 'modules', 'napi', 'unicode', 'cldr', 'tz'];
 
 export interface LinkedLibrary {
   readonly name: string;
-  /** As Node reports it, with the marks of its own patches. */
+  /** As Node reports it, with the suffix of Node's own patches. */
   readonly version: string;
   readonly license: string;
   readonly supplier: string;
@@ -110,8 +110,8 @@ export interface LinkedLibrary {
 }
 
 /**
- * The libraries that a Node is linked with, from its `process.versions`. One without a version is not linked: Node 24
- * has no QUIC, and so neither nghttp3 nor ngtcp2. Throws for a library that a newer Node brings and the table lacks.
+ * The libraries that a Node is linked with, from its `process.versions`. A library without a version is not linked: Node 24
+ * has no QUIC, and therefore neither nghttp3 nor ngtcp2. Throws for a library that is missing in the table.
  */
 export function linkedLibraries(versions: Readonly<Record<string, string>>): readonly LinkedLibrary[] {
   return Object.entries(versions)
@@ -121,7 +121,7 @@ export function linkedLibraries(versions: Readonly<Record<string, string>>): rea
       const library = LIBRARIES[name];
       if (library === undefined)
         throw new Error(`scripts/build/node-libraries.ts does not describe ${name} ${version}`);
-      // `13.6.233.17-node.53`, `1.3.2.1-motley-8002e91`: databases know the version of the project alone.
+      // `13.6.233.17-node.53`, `1.3.2.1-motley-8002e91`: databases have only the version of the project.
       const upstream = version.replace(/-.*$/, '');
       return {
         name: library.name ?? name,
@@ -135,8 +135,8 @@ export function linkedLibraries(versions: Readonly<Record<string, string>>): rea
 }
 
 /**
- * A CPE 2.3 name as a formatted string (NISTIR 7695, 6.2): part, vendor, product, version, and seven attributes that are
- * not restricted. All but letters, digits, `_`, `-` and `.` is quoted by a backslash.
+ * A CPE 2.3 name as a formatted string (NISTIR 7695, 6.2): part, vendor, product, version, and seven attributes with the
+ * value ANY (`*`). A backslash escapes all characters except letters, digits, `_`, `-` and `.`.
  *
  * @param name `vendor:product`
  */

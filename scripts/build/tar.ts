@@ -1,6 +1,6 @@
 import { tar } from '@machineadm/archives/write-tar.ts';
 
-/** These files and the directories that they lie in, by their paths in the archive. */
+/** A tar archive of these files, by path, with entries for their parent directories. */
 export function tarOfFiles(
   files: Readonly<Record<string, { readonly content: Buffer; readonly mode: number }>>,
 ): Buffer {

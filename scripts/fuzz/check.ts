@@ -1,39 +1,39 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { CANARIES, type FuzzTarget } from './target.ts';
 
-/** What came of an input: all that was said about it, and what is wrong with that. */
+/** The result of one input: all messages about it, and the defect that it shows. */
 export interface Examined {
   readonly told: string;
   readonly defect: string | undefined;
 }
 
-/** Processor time below which nothing is measured again. */
+/** An input that takes less time is not measured again. */
 const NOTICEABLE_MS = 50;
-/** What a character of an input may cost, as a multiple of what one of the seeds costs at the same time. */
-const DEARER = 100;
-/** Whatever the length, as many characters are allowed for. */
+/** The maximum cost of a character of an input, as a multiple of the current cost of a character of the seeds. */
+const MAX_COST_FACTOR = 100;
+/** Added to the length of an input, so that the fixed cost of a short one is allowed. */
 const FREE_CHARACTERS = 2000;
 
-/** What the parser did beside returning: a warning of the process, an error that nobody waits for. */
+/** Process warnings and uncaught errors since the last input. */
 const strays: string[] = [];
 
-/** From now on a warning of the process counts as what the parser said. */
+/** From now on, a process warning counts as a defect of the parser. */
 export function watchWarnings(): void {
   process.emitWarning = (warning: string | Error) => {
     strays.push(`a warning of the process: ${String(warning)}`);
   };
 }
 
-/** From now on an error that nobody waits for counts as one of the parser. */
+/** From now on, an uncaught error or rejection counts as a defect of the parser. */
 export function watchErrors(): void {
   const stray = (error: unknown) =>
     strays.push(`an error outside of the call: ${error instanceof Error ? error.stack : String(error)}`);
   process.on('uncaughtException', stray).on('unhandledRejection', stray);
 }
 
-/** Has a target read an input, and judges how it does. */
+/** Runs a target with an input and checks the properties. */
 export async function examine(target: FuzzTarget, input: string): Promise<Examined> {
-  // Of the clock, which costs less to ask than the processor time, and is never less of it.
+  // The clock is cheaper to read than the processor time, which is never longer than the elapsed time.
   const before = performance.now();
   let told: string;
   try {
@@ -48,17 +48,17 @@ export async function examine(target: FuzzTarget, input: string): Promise<Examin
   if (stray !== undefined) return { told, defect: stray };
   if (CANARIES.some((canary) => told.includes(canary)))
     return { told, defect: `printed a secret: ${told.slice(0, 500)}` };
-  if (elapsed > NOTICEABLE_MS && (await isDear(target, input)))
+  if (elapsed > NOTICEABLE_MS && (await isTooSlow(target, input)))
     return { told, defect: `${Math.round(elapsed)} ms for ${input.length} characters` };
   return { told, defect: undefined };
 }
 
-/** What is wrong with how a target reads an input; undefined where nothing is. */
+/** The defect that an input shows; undefined if there is none. */
 export async function defectOf(target: FuzzTarget, input: string): Promise<string | undefined> {
   return (await examine(target, input)).defect;
 }
 
-/** Processor time of reading inputs, in milliseconds. Whatever the target throws is judged elsewhere. */
+/** The processor time of running inputs, in milliseconds. Errors are ignored: `examine` checks them. */
 export async function costOf(target: FuzzTarget, inputs: readonly string[]): Promise<number> {
   const before = process.cpuUsage();
   for (const input of inputs) await target.run(input).catch(() => undefined);
@@ -66,8 +66,8 @@ export async function costOf(target: FuzzTarget, inputs: readonly string[]): Pro
   return (user + system) / 1000;
 }
 
-/** Compared with the seeds three times, because others use the machine, too. */
-async function isDear(target: FuzzTarget, input: string): Promise<boolean> {
+/** Compares with the seeds three times, because other processes use the machine as well. */
+async function isTooSlow(target: FuzzTarget, input: string): Promise<boolean> {
   if ((await costOf(target, [input])) < NOTICEABLE_MS) return false;
   const characters = target.seeds.reduce((sum, { length }) => sum + length, 0);
   for (let round = 0; round < 3; round++) {
@@ -76,7 +76,7 @@ async function isDear(target: FuzzTarget, input: string): Promise<boolean> {
       spent += await costOf(target, target.seeds);
       read += characters;
     }
-    const allowed = DEARER * (spent / read) * (input.length + FREE_CHARACTERS);
+    const allowed = MAX_COST_FACTOR * (spent / read) * (input.length + FREE_CHARACTERS);
     if ((await costOf(target, [input])) <= allowed) return false;
   }
   return true;

@@ -5,7 +5,7 @@ import type { FuzzTarget } from './target.ts';
 
 const CORPUS = new URL('../../test/fixtures/fuzz/', import.meta.url);
 
-/** The inputs that once were defects: they are tried first, and others are made of them. */
+/** The inputs that showed a defect in the past. They run first, and the mutator uses them. */
 export function corpusOf(target: FuzzTarget): readonly string[] {
   const directory = new URL(`${target.name}/`, CORPUS);
   if (!existsSync(directory)) return [];
@@ -14,7 +14,7 @@ export function corpusOf(target: FuzzTarget): readonly string[] {
     .map((name) => readFileSync(new URL(name, directory), encodingOf(target)));
 }
 
-/** Keeps an input that showed a defect, as a fixture. */
+/** Saves an input that shows a defect as a fixture. Returns its path. */
 export function keep(target: FuzzTarget, input: string): string {
   const directory = new URL(`${target.name}/`, CORPUS);
   mkdirSync(directory, { recursive: true });
@@ -28,7 +28,7 @@ function encodingOf({ isBinary }: FuzzTarget): 'latin1' | 'utf8' {
   return isBinary ? 'latin1' : 'utf8';
 }
 
-/** An input that shows the same kind of defect with as little text as can be found in a short time. */
+/** The shortest input with the same kind of defect that is found within ten seconds. */
 export async function shrink(target: FuzzTarget, input: string): Promise<string> {
   const kind = kindOf(await defectOf(target, input));
   let best = input;
@@ -43,7 +43,7 @@ export async function shrink(target: FuzzTarget, input: string): Promise<string>
   return best;
 }
 
-/** Defects of one cause: the same error at the same place of the source. */
+/** Groups defects by their cause: the same error at the same line of the sources. */
 export function kindOf(defect: string | undefined): string | undefined {
   if (defect === undefined) return undefined;
   const [first = '', ...stack] = defect.split('\n');

@@ -6,14 +6,14 @@ const PAGE = new URL('../../docs/fuzzing.md', import.meta.url);
 const FIXTURES = new URL('../../test/fixtures/fuzz/', import.meta.url);
 const [BEGIN, END] = ['<!-- begin: npm run fuzz -- --generate -->\n', '<!-- end -->'];
 
-/** What recorded runs of a target come to. */
+/** The totals of all recorded runs of a target. */
 interface Figures {
   readonly cases: number;
   /** Of processor time. */
   readonly seconds: number;
 }
 
-/** Adds what a run came to. */
+/** Adds the figures of a run to the totals. */
 export function addFigures(target: string, { cases, seconds }: Figures): void {
   const figures = readFigures();
   const before = figures.get(target) ?? { cases: 0, seconds: 0 };
@@ -27,7 +27,7 @@ export function generate(targets: readonly FuzzTarget[]): void {
   writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), targets));
 }
 
-/** The page with the table that the recorded figures give. */
+/** The page with the table of the recorded figures. */
 export function withTable(page: string, targets: readonly FuzzTarget[]): string {
   const [head, rest] = [page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)];
   if (head < BEGIN.length || rest < head) throw new RangeError('docs/fuzzing.md has no place for the table');

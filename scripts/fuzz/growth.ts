@@ -2,23 +2,23 @@ import { costOf } from './check.ts';
 import type { Random } from './random.ts';
 import type { FuzzTarget } from './target.ts';
 
-/** Twice the input costs twice; a square costs four times as much. */
+/** The maximum factor by which twice the input may cost more: 2 is linear, 4 is quadratic. */
 const SUPERLINEAR = 3;
-/** Below this the clock and the collector of garbage are measured, and not the parser. */
+/** A shorter time depends on the clock and the garbage collector rather than on the parser. */
 const MEASURABLE_MS = 4;
-/** A cost that shows all there is to see. */
+/** A cost at which the measurement can stop. */
 const ENOUGH_MS = 200;
 /** The largest input that is measured. */
 const LONGEST = 128 * 1024;
 
-/** Inputs of one kind and any size: a piece, many times, between a beginning and an end. */
+/** Inputs of one form and any size: a piece, repeated between a prefix and a suffix. */
 interface Family {
   readonly before: string;
   readonly piece: string;
   readonly after: string;
 }
 
-/** A family made of an input and the parser's own tokens. */
+/** A random family from the corpus and the tokens of the parser. */
 export function anyFamily(random: Random, corpus: readonly string[], target: FuzzTarget): Family {
   const input = random.pick(corpus);
   const at = random.below(input.length + 1);
@@ -29,8 +29,8 @@ export function anyFamily(random: Random, corpus: readonly string[], target: Fuz
 }
 
 /**
- * An input of the family whose cost shows that work grows faster than the input; undefined where it does not. Two doublings
- * one after the other must each cost too much, and both must do so again: others use the machine, too.
+ * An input of the family that shows superlinear cost; undefined if there is none. Two successive doublings must each exceed
+ * the limit, and must do so in a second measurement: other processes use the machine as well.
  */
 export async function superlinear(
   target: FuzzTarget,

@@ -3,7 +3,7 @@ import { CANARIES, type FuzzTarget } from './target.ts';
 
 const LONGEST = 200_000;
 
-/** An input made of others: cut, copied, joined, with the parser's own tokens in it, or changed within its grammar. */
+/** A mutated input: cut, duplicated, spliced with others, with tokens of the parser inserted, or changed within its grammar. */
 export function mutate(random: Random, corpus: readonly string[], target: FuzzTarget): string {
   let input = random.pick(corpus);
   for (let change = random.below(4); change >= 0; change--) {
@@ -17,11 +17,11 @@ export function mutate(random: Random, corpus: readonly string[], target: FuzzTa
   return target.isBinary ? cut : cut.toWellFormed();
 }
 
-/** The word before each canary of the seeds: the field whose value is a secret. */
+/** The word before a canary: the field whose value is a secret. */
 const FIELD = /([A-Za-z_]+)[^A-Za-z_]*$/;
 
 function fieldBefore(text: string): string | undefined {
-  // In a URL the letters of an escape belong to no word.
+  // In a URL, the letters of a percent escape are not part of a word.
   return FIELD.exec(text.slice(-60).replace(/%[0-9A-F]{2}/gi, ' '))?.[1];
 }
 
@@ -43,7 +43,7 @@ function fieldsOf(target: FuzzTarget): ReadonlySet<string> {
   return words;
 }
 
-/** A secret that was moved into another field is one no longer: a message may quote it there. */
+/** Replaces canaries that a mutation moved to another field: there they are no secrets, and a message may quote them. */
 function withoutDisplaced(input: string, target: FuzzTarget): string {
   let text = input;
   for (const canary of CANARIES) {
@@ -83,7 +83,7 @@ const changedBytes: Change = (random, bytes, corpus, tokens) => {
   return bytes.slice(0, at) + String.fromCharCode(flipped) + bytes.slice(at + 1);
 };
 
-/** @param codes how many characters there are to choose from */
+/** @param codes number of characters to choose from */
 function changed(
   random: Random,
   input: string,

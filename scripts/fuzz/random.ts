@@ -1,4 +1,4 @@
-/** A small generator of numbers whose seed makes a run repeatable (mulberry32). */
+/** A seeded pseudorandom number generator (mulberry32), so that a run can be repeated. */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed | 0;
   }
 
-  /** From 0 up to `limit`, which is left out. */
+  /** An integer from 0 to `limit`, exclusive. */
   below(limit: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);

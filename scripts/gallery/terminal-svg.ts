@@ -5,7 +5,7 @@ interface Palette {
   readonly colors: readonly string[];
 }
 
-/** Both have the contrast that WCAG 2.2 AA asks for. */
+/** Both palettes have the contrast that WCAG 2.2 AA requires. */
 export const PALETTES: Readonly<Record<'light' | 'dark', Palette>> = {
   light: {
     text: '#1b1f24',
@@ -35,8 +35,8 @@ const CELL = { width: 8.4, height: 18 };
 const MARGIN = 12;
 
 /**
- * A screen of a terminal as SVG.
- * @param screen what `tmux capture-pane -e` prints: lines with SGR sequences
+ * Renders the screen of a terminal as SVG.
+ * @param screen output of `tmux capture-pane -e`: lines with SGR sequences
  */
 export function terminalSvg(
   screen: string,
@@ -58,7 +58,7 @@ export function terminalSvg(
         ...(style.isDim ? ['opacity="0.75"'] : []),
         ...(style.isUnderlined ? ['text-decoration="underline"'] : []),
       ];
-      // The grid stays one, whatever font the reader has.
+      // textLength keeps the columns aligned in every font.
       const place = `x="${round(x)}" textLength="${round(length * CELL.width)}"`;
       return `<tspan ${[place, ...look].join(' ')}>${escaped(part)}</tspan>`;
     });
@@ -72,7 +72,7 @@ ${rows.join('')}</g>
 `;
 }
 
-/** A style holds beyond the end of a line. */
+/** Splits lines into runs of one style. A style continues on the next line. */
 function runsOf(lines: readonly string[]): readonly (readonly Run[])[] {
   let style: Style = {};
   return lines.map((line) => {
@@ -86,7 +86,7 @@ function runsOf(lines: readonly string[]): readonly (readonly Run[])[] {
   });
 }
 
-/** The style after one parameter of SGR (ECMA-48 8.3.117). Others than those here change nothing. */
+/** The style after one SGR parameter (ECMA-48 8.3.117). Other parameters are ignored. */
 function next(style: Style, parameter: number): Style {
   if (parameter === 0) return {};
   if (parameter === 1) return { ...style, isBold: true };

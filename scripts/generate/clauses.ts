@@ -4,7 +4,7 @@ import { WINDOWS_CLAUSES } from '../../src/diagnosis/conformance/windows.ts';
 
 const BLOCK = /(<!-- clauses: [^\n]*-->\n)[\s\S]*?(<!-- end of clauses -->)/;
 
-/** The sections of contract/CONTRACT.md that the suite checks, by the first part of their ids. */
+/** The titles of the sections of contract/CONTRACT.md that `machineadm conformance` checks, by the prefix of the clause ids. */
 const SECTIONS: Readonly<Record<string, string>> = {
   IMG: 'What the image must have',
   KUB: 'What an image with Kubernetes must have',
@@ -13,7 +13,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
   RUN: 'What a run leaves',
 };
 
-/** contract/CONTRACT.md with its clauses as the suite has them. `text` is the file as it is; the rest of it stays. */
+/** Replaces the clauses in `text`, the present contract/CONTRACT.md, with those that `machineadm conformance` checks. */
 export function contractWithClauses(text: string): string {
   const sections = Object.entries(SECTIONS).map(([prefix, title]) => {
     const rows = [...CLAUSES, ...WINDOWS_CLAUSES].filter(({ id }) => id.startsWith(`${prefix}-`)).map(row);

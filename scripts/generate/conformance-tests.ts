@@ -1,7 +1,7 @@
 import { BROKEN_IMAGES } from '../../test/support/conformance/broken-images.ts';
 import { SOUND_IMAGES } from '../../test/support/conformance/sound-images.ts';
 
-/** docs/conformance-tests.md: every image that `test/unit/diagnosis/conformance` builds, and what must be said of it. */
+/** docs/conformance-tests.md: every image that `test/unit/diagnosis/conformance` builds, with the expected verdicts. */
 export function conformanceTestsMarkdown(): string {
   const proven = SOUND_IMAGES.filter(({ notProven }) => notProven === undefined);
   const unproven = SOUND_IMAGES.filter(({ notProven }) => notProven !== undefined);

@@ -1,11 +1,11 @@
 /**
  * `packages/user-data/src/download-script-text.ts` from `packaging/download/machineadm-download.sh`: without comments and
- * indentation, because user data is small. The marks of what is rendered, and when, stay: the renderer cuts at them.
+ * indentation, because the size of user data is limited. The markers of optional sections (`# ---`) stay for the renderer.
  */
 export function downloadScriptText(script: string): string {
   const [interpreter = '', ...lines] = script.split('\n');
   const kept = lines.filter((line) => !/^\s*(#(?! ---)|$)/.test(line)).join('\n');
-  // Python's indentation has a meaning; it is all in one pair of quotes.
+  // The indentation of the Python code must stay. The code is one quoted string.
   const [, before = '', python = '', after = ''] = /^([\s\S]*?)(^PYTHON='[^']*')([\s\S]*)$/m.exec(kept) ?? [];
   const flat = (shell: string): string => shell.replace(/^ +/gm, '');
   const text = `${interpreter}\n${flat(before)}${python}${flat(after)}\n`;
@@ -14,8 +14,8 @@ export function downloadScriptText(script: string): string {
 }
 
 /**
- * `packages/user-data/src/download-script-windows-text.ts` from `packaging/download/machineadm-download.ps1`, in the same way. It has
- * no text of several lines in quotes, whose indentation would matter.
+ * `packages/user-data/src/download-script-windows-text.ts` from `packaging/download/machineadm-download.ps1`, in the same
+ * way. It has no multi-line strings, whose indentation would matter.
  */
 export function downloadScriptWindowsText(script: string): string {
   const kept = script

@@ -10,12 +10,12 @@ const SITE = 'https://machineadm.dev';
 
 const CONTROL_TITLES = Object.fromEntries(CONTROLS.map((control) => [control.id, titleOf(control)]));
 
-/** What the values of an enumeration mean; those of controls are their titles. */
+/** The meanings of the values of an enumeration. The meaning of a control is its title. */
 export function valueMeanings(schema: z.core.$ZodType): Readonly<Record<string, string>> | undefined {
   return globalRegistry.get(schema)?.title === 'Control' ? CONTROL_TITLES : notesOf(schema).values;
 }
 
-/** The page about a section of the document, by the path of its fields; the longest prefix counts. */
+/** The documentation page of a section, by the path of its fields. The longest prefix has precedence. */
 export const PAGES: Readonly<Record<string, string>> = {
   '': 'command-line',
   variables: 'variables-and-secrets',
@@ -38,16 +38,16 @@ export const PAGES: Readonly<Record<string, string>> = {
   reporting: 'reporting',
 };
 
-/** Where editors find the schema: `machineadm example` names it in its first line. */
+/** The URL of the schema for editors. `machineadm example` prints it in its first line. */
 export function editorSchemaUrl(version: string): string {
   return `${SITE}/schema/editor/${version}.json`;
 }
 
 /**
- * The schema for people who write a document: the published one with the keywords that VS Code and yaml-language-server
- * know beside those of JSON Schema. Descriptions are Markdown with a link, and a value of the wrong form is answered with
- * what the field is and an example in the place of a pattern. What an object demands across its fields is left to
- * `machineadm validate`: editors answer it with "matches a schema that is not allowed".
+ * The schema for editors: the published one with additional keywords of VS Code and yaml-language-server. Descriptions are
+ * Markdown with a link. The error for a value with the wrong format has a description and an example instead of a pattern.
+ * Conditions across fields are left out, because editors report them as "matches a schema that is not allowed";
+ * `machineadm validate` checks them.
  */
 export function editorSchema(schema: JsonSchema, version: string): JsonSchema {
   const { $schema, $id: _, ...rest } = schema;
@@ -60,7 +60,7 @@ const EXAMPLES: Readonly<Record<string, Role>> = {
   worker: 'Worker',
 };
 
-/** What SchemaStore takes: the schema, its entry in the catalogue, and documents that it accepts and refuses. */
+/** The files for SchemaStore: the schema, its catalog entry, and documents that it accepts and rejects. */
 export function editorFiles(schema: JsonSchema, version: string): Readonly<Record<string, JsonSchema | string>> {
   const examples = Object.entries(EXAMPLES).map(([name, role]) => [`test/${name}.yaml`, exampleDocument(role)]);
   const wrong = exampleDocument('Worker').replace('role: Worker', 'role: Master');
@@ -80,7 +80,7 @@ export function editorFiles(schema: JsonSchema, version: string): Readonly<Recor
 interface Context {
   /** Of the field; undefined inside a definition, which several fields share. */
   readonly path: string | undefined;
-  /** What the nearest field says of itself. */
+  /** The description of the nearest field. */
   readonly meaning: string | undefined;
 }
 

@@ -7,7 +7,7 @@ const reportCondition = condition.extend({
   type: z.enum([...condition.shape.type.options, 'machineadm.dev/NodeHealthy']).describe('what the condition is about'),
 });
 
-/** What remote sinks are told, as a schema; readers must accept what they do not know, as with the status. */
+/** The schema of the events for remote sinks. Readers must accept unknown fields and values, as in the status. */
 export const eventSchema = z
   .looseObject({
     apiVersion: z.literal('machineadm.dev/event/v1').describe('the version of this format'),

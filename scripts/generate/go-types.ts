@@ -1,8 +1,9 @@
 import type { Schema } from './schema-types.ts';
 
 /**
- * The types of a document in Go, from its schema. A choice between objects is one struct with the fields of all; a choice
- * between a text and something else is `any`, and an object that takes fields of any name is a map. What a document may leave out is a pointer, a slice or a map.
+ * The Go types of a document, from its schema. A union of objects is one struct with the fields of all of them. A union of a
+ * string and another type is `any`. An object with arbitrary field names is a map. An optional field is a pointer, a slice
+ * or a map.
  */
 export function goTypes(root: Schema, packageName: string): string {
   const types = new Types(root.$defs ?? {});
@@ -16,7 +17,7 @@ package ${packageName}
 ${types.text()}`;
 }
 
-/** The structs that a schema comes to, each under a name of its own. */
+/** The structs for a schema, each with a unique name. */
 class Types {
   readonly #definitions: Readonly<Record<string, Schema>>;
   readonly #declared = new Map<string, string>();
@@ -31,7 +32,7 @@ class Types {
 
   declare(name: string, schema: Schema, description: string): void {
     if (this.#declared.has(name)) throw new Error(`two structs would have the name ${name}`);
-    // Takes its place before those that it names, and stops at a definition that names itself.
+    // Reserves the position before the structs that it uses, and ends the recursion for a recursive definition.
     this.#declared.set(name, '');
     const fields = fieldsOf(schema, this.#definitions);
     const lines = [...fields].map(([key, { schema: property, isRequired }]) => {
@@ -43,7 +44,7 @@ class Types {
     this.#declared.set(name, `${comment(description, '')}type ${name} struct {\n${lines.join('')}}\n`);
   }
 
-  /** @param name of the struct that it becomes, where it is one of its own */
+  /** @param name name of the struct, if the schema is an inline object */
   typeOf(schema: Schema, name: string): string {
     const plain = resolve(schema, this.#definitions);
     const alternatives = plain.anyOf ?? plain.oneOf;
@@ -79,7 +80,7 @@ class Types {
     }
   }
 
-  /** A definition has its own name; what stands in its place is named by it. */
+  /** The struct of a definition has the name of the definition; that of an inline object is named by its place. */
   #struct(schema: Schema, plain: Schema, name: string): string {
     const own = schema.$ref === undefined ? name : goName(schema.$ref.replace(/^.*\//, ''));
     if (!this.#declared.has(own)) this.declare(own, plain, `${own}: ${plain.description ?? 'see the schema.'}`);
@@ -101,7 +102,7 @@ interface Field {
   readonly isRequired: boolean;
 }
 
-/** The fields of an object, or of all objects that it can be; required is what each of them requires. */
+/** The fields of an object, or of all alternatives of a union. A field is required if every alternative requires it. */
 function fieldsOf(schema: Schema, definitions: Readonly<Record<string, Schema>>): ReadonlyMap<string, Field> {
   const plain = resolve(schema, definitions);
   if (plain.properties !== undefined) {
@@ -120,7 +121,7 @@ function fieldsOf(schema: Schema, definitions: Readonly<Record<string, Schema>>)
     const [first] = own;
     if (first === undefined) continue;
     const variants = new Map(own.map(({ schema: one }) => [JSON.stringify({ ...one, description: '' }), one]));
-    // Texts with other values or patterns are texts all the same; other differences are for `any`.
+    // Strings with different values or patterns are still strings. Other differences result in `any`.
     const merged: Schema =
       variants.size === 1 ? first.schema : { ...describedAs(first.schema), anyOf: [...variants.values()] };
     fields.set(key, {

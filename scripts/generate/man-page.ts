@@ -2,8 +2,8 @@ import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
 import { type Argument, type Command, Help, type Option } from 'commander';
 
 /**
- * The manual page machineadm(1) in the man(7) macros, written from what the command line itself declares, so that it
- * cannot say anything else than `--help`.
+ * The manual page machineadm(1) in the man(7) macros, from the declarations of the command line, so that it cannot differ
+ * from `--help`.
  */
 export function manPage(program: Command, version: string): string {
   const lines = [
@@ -33,13 +33,13 @@ export function manPage(program: Command, version: string): string {
   return `${lines.filter((line) => line !== '').join('\n')}\n`;
 }
 
-/** The commands that a user types; not the `help` that commander adds. */
+/** The visible commands without the `help` command that commander adds. */
 function visible(command: Command): readonly Command[] {
   return new Help().visibleCommands(command).filter((one) => command.commands.includes(one));
 }
 
 /**
- * The manual page of a unit, section 8: what the comment at its head says, what it starts, and under which conditions.
+ * The manual page of a unit, section 8: its leading comment, the commands that it runs, and its conditions.
  *
  * @param unit file name of the unit, such as `machineadm-audit.timer`
  */
@@ -120,7 +120,7 @@ function firstSentence(description: string): string {
   return description.split(/[.\n]/)[0] ?? description;
 }
 
-/** Text in which roff sees no command: a backslash, a hyphen that must stay one, a dot or quote at a line's start. */
+/** Escapes text for roff: backslashes, hyphens, and a dot or quote at the start of a line. */
 function text(plain: string): string {
   return plain
     .replaceAll('\\', '\\e')

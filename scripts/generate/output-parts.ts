@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** The parts that several kinds of output share, each field with its meaning: docs/reference/json.md shows it. */
+/** Schemas that several kinds of output share. docs/reference/json.md shows the description of each field. */
 export const text = (meaning: string) => z.string().describe(meaning);
 export const optionalText = (meaning: string) => z.exactOptional(z.string()).describe(meaning);
 export const texts = (meaning: string) => z.array(z.string()).describe(meaning);
@@ -22,7 +22,7 @@ export const position = {
   column: z.int().min(1).describe('the column in the line, from 1'),
 };
 
-/** One shape for everything that is wrong, or may be: of a document with its place, of a machine without. */
+/** An error or a warning. One about the document has a position, one about the machine does not. */
 export const problem = z.looseObject({
   message: text('what is wrong'),
   code: optionalText('for programs: a kind of problem of a document, or a reason'),
@@ -69,7 +69,7 @@ export const replaced = z
   )
   .describe('values that a later source of the document replaced');
 
-/** What one check found: the same in the report of every command that checks something. */
+/** The result of one check, in the same form in the report of every command. */
 export const finding = z.looseObject({
   id: text('stable'),
   title: text('what was checked, or the group in which a report shows it'),

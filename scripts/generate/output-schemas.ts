@@ -24,8 +24,8 @@ import {
 import { failure, instant, milliseconds, sinkReport, step, timeline } from './status-schema.ts';
 
 /**
- * What `-o json` prints, by kind, each field with its meaning. Readers must accept fields that they do not know: later agents
- * add some. A test holds the real output of every command against these (test/integration/outputs.test.ts).
+ * The fields of the objects that `-o json` prints, by kind, with descriptions. Readers must accept unknown fields: later
+ * versions add some. test/integration/outputs.test.ts validates the output of every command with these schemas.
  */
 const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
   Bundle: { path: text('the bundle that was written'), bytes: count('its size') },

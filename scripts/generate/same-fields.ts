@@ -5,7 +5,7 @@ type Known<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T as string extends Key ? never : Key]: Known<T[Key]> }
     : T;
 
-/** The same with reasons as open words. */
+/** The same type with any string as a reason. */
 type Open<T> = T extends { readonly failure?: infer Failure }
   ? Omit<T, 'failure'> & { readonly failure?: Omit<NonNullable<Failure>, 'reason'> & { readonly reason: string } }
   : T;
@@ -16,7 +16,7 @@ type FieldsOf<T> = T extends readonly (infer Item)[]
     ? { [Key in keyof T]-?: [FieldsOf<NonNullable<T[Key]>>, undefined extends T[Key] ? 'optional' : 'required'] }
     : T;
 
-/** Whether a schema and a type have the same fields, each as required as in the other. */
+/** Whether a schema and a type have the same fields, and require the same ones. */
 export type SameFields<Schema, Type> = Equal<FieldsOf<Known<Schema>>, FieldsOf<Open<Type>>>;
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;

@@ -1,4 +1,4 @@
-/** A JSON Schema as far as the published schema of the document uses it for the shape of values. */
+/** The keywords of JSON Schema that define the structure of values in the published schema. */
 export interface Schema {
   readonly description?: string;
   readonly $ref?: string;
@@ -17,8 +17,8 @@ export interface Schema {
 const HEADER = 'Written by `npm run generate` from contract/schema; do not edit.';
 
 /**
- * The types of a document in TypeScript, from its schema. They have its shape: patterns, ranges and rules across fields
- * are for `validateDocument`.
+ * The TypeScript types of a document, from its schema. They describe the structure only: `validateDocument` checks
+ * patterns, ranges and rules across fields.
  */
 export function typescriptTypes(root: Schema): string {
   const definitions = Object.entries(root.$defs ?? {}).map(
@@ -34,7 +34,7 @@ export function typescriptTypes(root: Schema): string {
 
 function typeOf(schema: Schema, indent: string): string {
   const alternatives = schema.anyOf ?? schema.oneOf;
-  // Conditions beside properties narrow them; they are no other shape.
+  // Next to properties, `anyOf` and `oneOf` are conditions and do not change the structure.
   if (alternatives !== undefined && schema.properties === undefined) {
     return [...new Set(alternatives.map((one) => typeOf(one, indent)))].join(' | ');
   }
@@ -67,13 +67,13 @@ function objectType(schema: Schema, indent: string): string {
   );
   if (additionalProperties !== false) {
     const value = typeof additionalProperties === 'object' ? typeOf(additionalProperties, inside) : 'unknown';
-    // With names beside it, an index takes what they have, too.
+    // The type of an index signature must include the types of all named properties.
     lines.push(`${inside}readonly [key: string]: ${lines.length === 0 ? value : 'unknown'};\n`);
   }
   return `{\n${lines.join('')}${indent}}`;
 }
 
-/** JSON's text in single quotes, as the house writes strings. */
+/** A literal. Strings have single quotes, as in all sources. */
 function literal(value: unknown): string {
   return typeof value === 'string' ? `'${value.replace(/[\\']/g, '\\$&')}'` : JSON.stringify(value);
 }

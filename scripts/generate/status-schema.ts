@@ -4,11 +4,11 @@ import * as z from 'zod';
 import type { SameFields } from './same-fields.ts';
 
 /**
- * The status document as a schema, for those who read it. `Matches` below keeps it and the TypeScript type one thing:
- * a field added to one of them only does not compile.
+ * The schema of the status document. `Matches` below keeps it consistent with the TypeScript type: a field in only one of
+ * them does not compile.
  *
- * Readers must accept what they do not know: later agents add properties, steps, warnings and reasons. So a reason is a
- * CamelCase word and not a closed list, and further properties are allowed.
+ * Readers must accept unknown values: later versions add properties, steps, warnings and reasons. A reason is therefore any
+ * CamelCase word, and additional properties are allowed.
  */
 export const instant = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC' });
 export const milliseconds = z.number().min(0);

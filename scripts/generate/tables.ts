@@ -10,7 +10,7 @@ export function exitCodesJson(): string {
   return `${JSON.stringify({ exitCodes: codes }, undefined, 2)}\n`;
 }
 
-/** contract/exit-codes.md: the same for people. */
+/** contract/exit-codes.md: the same as a Markdown page. */
 export function exitCodesMarkdown(): string {
   const rows = Object.entries(EXIT_CODES).map(([name, { code, meaning }]) => `| ${code} | ${name} | ${meaning} |`);
   return [
@@ -37,7 +37,7 @@ export function exitCodesMarkdown(): string {
   ].join('\n');
 }
 
-/** contract/reasons.md: every stable reason, the exit code it usually leads to and its meaning. */
+/** contract/reasons.md: every stable reason with its usual exit code and its meaning. */
 export function reasonsMarkdown(): string {
   const rows = Object.entries(REASONS)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -59,8 +59,8 @@ export function reasonsMarkdown(): string {
 }
 
 /**
- * test/fixtures/reasons.txt: what was ever published, one `Reason ExitName` a line, sorted. It only grows: a reason that
- * the sources lost, or that now leads to another code, stays in it as it was, and `reasons.test.ts` then fails.
+ * test/fixtures/reasons.txt: all reasons ever published, as sorted lines `Reason ExitName`. Entries are never removed or
+ * changed: if the sources remove a reason or change its code, `reasons.test.ts` fails.
  */
 export function publishedReasons(recorded: string): string {
   const published = new Map(recorded.split('\n').flatMap((line) => (line === '' ? [] : [splitRecord(line)])));
@@ -69,7 +69,7 @@ export function publishedReasons(recorded: string): string {
   return lines.sort().join('');
 }
 
-/** test/fixtures/step-ids.txt: the steps that were ever published, one a line. It only grows, as the reasons do. */
+/** test/fixtures/step-ids.txt: all step ids ever published, one per line. Entries are never removed. */
 export function publishedStepIds(recorded: string): string {
   const published = new Set([...recorded.split('\n').filter((id) => id !== ''), ...STEP_IDS]);
   return [...published]

@@ -8,20 +8,20 @@ import { TEXT_VECTORS } from './vectors/text.ts';
 import { TYPE_VECTORS } from './vectors/types.ts';
 import { VARIABLE_VECTORS } from './vectors/variables.ts';
 
-/** A document with what must be said of it: `contract/vectors/README.md`. */
+/** A document with the expected result of its validation: `contract/vectors/README.md`. */
 export interface Vector {
   readonly name: string;
   readonly document: string;
   readonly verdict: 'valid' | 'invalid';
-  /** What a JSON Schema says: the same, or nothing, because it cannot judge that. */
+  /** The result of validation with the JSON Schema: the same, or `cannot judge` if it cannot check the rule. */
   readonly schema: 'valid' | 'invalid' | 'cannot judge';
-  /** A problem that is reported, perhaps beside others. Lines and columns count from 1. */
+  /** A problem that must be reported. Others may be reported as well. Lines and columns count from 1. */
   readonly problem?: { readonly code: string; readonly line: number; readonly column: number };
 }
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: node-1}\n';
 
-/** Every vector, by the file below contract/vectors that holds it. */
+/** Every vector, by its file below contract/vectors. */
 export function vectors(): Readonly<Record<string, readonly Vector[]>> {
   return {
     'text.json': TEXT_VECTORS.map((source) => toVector(source, '')),
@@ -35,7 +35,7 @@ export function vectors(): Readonly<Record<string, readonly Vector[]>> {
   };
 }
 
-/** The mark in the text is where the problem stands. */
+/** Removes the mark from the text. Its position is that of the problem. */
 function toVector({ name, code, text, judgeable }: Source, header: string): Vector {
   const marked = `${header}${text}\n`;
   const document = marked.replace(MARK, '');

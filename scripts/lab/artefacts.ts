@@ -9,13 +9,13 @@ import { mustRun, run } from './process.ts';
 import { Downloads, ReleaseUnavailable } from './releases/download.ts';
 import { fetchRelease, findRelease, type OfficialRelease, officialRelease } from './releases/official.ts';
 
-/** Where the lab keeps what it built and the disks of its machines: a real disk file system, not a tmpfs. */
+/** The directory for the built parts of the lab and the disks of its machines. It must be on a disk, not on a tmpfs. */
 export const LAB_DIRECTORY = process.env.MACHINEADM_LAB ?? join(homedir(), '.cache/machineadm/lab');
 
-/** Where the layer of `buildAddons` has its image archives. */
+/** The directory of the image archives in the layer of `buildAddons`. */
 export const ADDON_ARCHIVES = 'opt/addons';
 
-/** What machines are made of. Directories that nothing changes once they exist. */
+/** The inputs of machines: directories that do not change after they are built. */
 export interface Artefacts {
   /** `bin/` with the seven Kubernetes programs. */
   readonly kubernetes: string;
@@ -25,17 +25,17 @@ export interface Artefacts {
   readonly root: string;
 }
 
-/** Tells the operator what the lab does. */
+/** Prints a progress message. */
 export type Progress = (line: string) => void;
 
 const HERE = import.meta.dirname;
 
 /**
- * Makes what machines need, or finds it in the cache. Each part is keyed by the content of the recipe that makes it, so
- * that a changed recipe builds again and an old checkout still finds its own. Safe to run from several sessions at once
- * and to interrupt: a part appears under its name only when it is complete.
+ * Builds the inputs of machines, or finds them in the cache. The key of each part is a digest of its recipe: a changed
+ * recipe causes a rebuild, and an older checkout still finds its own parts. Several sessions can run it at once, and it can
+ * be interrupted: a part gets its name only when it is complete.
  *
- * From nothing: Kubernetes 5 to 8 minutes, image archives seconds, machine image about 2 minutes.
+ * With an empty cache: Kubernetes 5 to 8 minutes, image archives seconds, machine image about 2 minutes.
  */
 export async function buildLab(progress: Progress): Promise<Artefacts> {
   await checkHost(progress);
@@ -57,8 +57,8 @@ export async function buildLab(progress: Progress): Promise<Artefacts> {
 }
 
 /**
- * A directory to be laid over the machine image (`MachineOptions.lower`): Debian's CNI plugins, and the image archives of
- * what a cluster runs besides its control plane. Made or found in the cache like the rest. Seconds.
+ * Builds an overlay layer for the machine image (`MachineOptions.lower`), or finds it in the cache: Debian's CNI plugins,
+ * and the image archives of a cluster's addons. It takes seconds.
  */
 export async function buildAddons({ kubernetes, root }: Artefacts, progress: Progress): Promise<string> {
   const recipe = 'build-addons.sh';
@@ -76,19 +76,19 @@ export async function buildAddons({ kubernetes, root }: Artefacts, progress: Pro
   return join(addons, 'layer');
 }
 
-/** What the machines of a cluster are made of. */
+/** The inputs of the machines of a cluster. */
 export interface ClusterArtefacts extends Artefacts {
   /** Layers over the machine image, uppermost first. */
   readonly lower: readonly string[];
   readonly release: OfficialRelease;
-  /** False for what was built here from Debian's sources. */
+  /** False for a Kubernetes that was built from Debian's sources. */
   readonly official: boolean;
 }
 
 /**
- * All that a cluster of machines needs, for Kubernetes as its publishers give it, or else built from Debian's sources.
+ * Builds the inputs of a cluster, with an official release of Kubernetes or with one that is built from Debian's sources.
  *
- * @param wanted `v1.37.x`; `debian`; undefined: the newest known minor where its server answers at once
+ * @param wanted `v1.37.x`; `debian`; undefined: the newest known minor, if its server responds immediately
  */
 export async function buildCluster(wanted: string | undefined, progress: Progress): Promise<ClusterArtefacts> {
   await checkHost(progress);
@@ -99,13 +99,13 @@ export async function buildCluster(wanted: string | undefined, progress: Progres
   return { ...artefacts, lower, release: officialRelease('v1.20.2'), official: false };
 }
 
-/** The directories in the cache that a cluster is made of. */
+/** The directories in the cache that a cluster needs. */
 export function partsOf({ kubernetes, images, root, lower }: ClusterArtefacts): string[] {
   const inside = [join(kubernetes, 'x'), join(images, 'x'), root, ...lower];
   return [...new Set(inside.map((path) => join(LAB_DIRECTORY, relative(LAB_DIRECTORY, path).split('/')[0] ?? '')))];
 }
 
-/** Undefined where the release cannot be had, with one line that says why. */
+/** Undefined if the release is unavailable, with a progress message that has the reason. */
 async function buildOfficial(wanted: string | undefined, progress: Progress): Promise<ClusterArtefacts | undefined> {
   const options = { cache: join(LAB_DIRECTORY, 'downloads'), mirror: process.env.MACHINEADM_LAB_MIRROR };
   try {
@@ -133,7 +133,7 @@ async function buildOfficial(wanted: string | undefined, progress: Progress): Pr
   }
 }
 
-/** The machine image with these programs, or the one that was built with Debian's: the layer lies over both. */
+/** The machine image with these programs, or an existing one with Debian's: the layer with the programs hides those of the image. */
 async function machineImage(kubernetes: string, progress: Progress): Promise<string> {
   const recipe = ['build-image.sh', 'crictl'];
   const built = join(LAB_DIRECTORY, `image-${keyOf(recipe, keyOf(['build-kubernetes.sh']))}`);
@@ -144,8 +144,8 @@ async function machineImage(kubernetes: string, progress: Progress): Promise<str
 }
 
 /**
- * The root file system of a machine whose process 1 is not systemd, made or found in the cache like the rest. It holds no
- * Kubernetes: what is driven in it is the host's part. About 1 minute.
+ * Builds the root file system of a machine without systemd, or finds it in the cache. It has no Kubernetes, because it is
+ * for tests of the host steps. It takes about 1 minute.
  */
 export async function buildOpenrcImage(progress: Progress): Promise<string> {
   const recipe = 'build-image-openrc.sh';
@@ -155,7 +155,7 @@ export async function buildOpenrcImage(progress: Progress): Promise<string> {
   return join(image, 'root');
 }
 
-/** The root file system of a machine with another suite of Debian, and without Kubernetes; made or found in the cache. */
+/** Builds the root file system of a machine with another Debian suite and without Kubernetes, or finds it in the cache. */
 export async function buildSuiteImage(suite: 'trixie', progress: Progress): Promise<string> {
   const recipe = 'build-image-suite.sh';
   const image = await part(`image-${suite}`, keyOf([recipe], suite), 'drop', progress, (directory) =>
@@ -165,8 +165,8 @@ export async function buildSuiteImage(suite: 'trixie', progress: Progress): Prom
 }
 
 /**
- * A root file system with Wine 10 in it, and `/prefix`, its Windows; made or found in the cache like the rest. It is run by
- * `run-in-wine.sh`. About 1 minute, 2 GB.
+ * Builds a root file system with Wine 10 and the Wine prefix `/prefix`, or finds it in the cache. `run-in-wine.sh` runs
+ * programs in it. It takes about 1 minute and 2 GB.
  */
 export async function buildWine(progress: Progress): Promise<string> {
   const recipe = 'build-wine.sh';
@@ -177,10 +177,10 @@ export async function buildWine(progress: Progress): Promise<string> {
   return join(wine, 'root');
 }
 
-/** The root file system of the programs that `npm run bench -- --peers` compares with. */
+/** Builds the root file system with the programs that `npm run bench -- --peers` compares with, or finds it in the cache. */
 export async function buildPeers(progress: Progress): Promise<string> {
   const recipe = 'build-peers.sh';
-  if (process.getuid?.() !== 0) throw new Error('the peers need root: their work is done in its own root file system');
+  if (process.getuid?.() !== 0) throw new Error('the peers need root: they run in a separate root file system');
   await installPrograms(progress, { debootstrap: 'debootstrap', ip: 'iproute2' });
   const peers = await part('peers', keyOf([recipe]), 'drop', progress, (directory) =>
     runRecipe(recipe, [directory], 'about 1 minute', progress),
@@ -188,12 +188,12 @@ export async function buildPeers(progress: Progress): Promise<string> {
   return join(peers, 'root');
 }
 
-/** Packages of Debian that a machine can have besides those of the machine image. */
+/** Debian packages that a layer can add to the machine image. */
 export type LayerPackage = 'cloud-init' | 'ignition' | 'ansible-core' | 'adcli' | 'rpm' | 'haproxy';
 
 /**
- * A directory to be laid over the machine image (`MachineOptions.lower`), with this package and what it needs; made or
- * found in the cache like the rest.
+ * Builds an overlay layer for the machine image (`MachineOptions.lower`) with this package and its dependencies, or finds
+ * it in the cache.
  *
  * @param image the machine image; default: that of `buildLab`
  */
@@ -206,7 +206,7 @@ export async function buildLayer(name: LayerPackage, progress: Progress, image?:
   return join(layer, 'layer');
 }
 
-/** The lab's needs that no build can make up for, and the programs that apt can bring. */
+/** Checks the requirements of the lab, and installs missing programs with apt. */
 async function checkHost(progress: Progress): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('the lab needs root: it mounts, makes bridges and boots machines');
   if (!existsSync('/sys/fs/cgroup/memory/cgroup.procs')) {
@@ -219,7 +219,7 @@ async function checkHost(progress: Progress): Promise<void> {
   });
 }
 
-/** Installs what is missing of these programs: by program, the package of Debian that holds it. */
+/** Installs the missing programs. @param programs the Debian package of each program */
 async function installPrograms(progress: Progress, programs: Readonly<Record<string, string>>): Promise<void> {
   const missing = Object.entries(programs).filter(([program]) => !isInstalled(program));
   if (missing.length === 0) return;
@@ -237,9 +237,9 @@ function isInstalled(program: string): boolean {
 }
 
 /**
- * One cached part.
+ * Builds one part, or finds it in the cache.
  *
- * @param onInterruption whether what an interrupted build left is continued (`keep`) or thrown away (`drop`)
+ * @param onInterruption whether an interrupted build is continued (`keep`) or discarded (`drop`)
  */
 async function part(
   name: string,
@@ -263,7 +263,7 @@ async function part(
   });
 }
 
-/** A part without the place of the cache, which is another on another machine. */
+/** The path of a part relative to the cache, whose location differs between machines. */
 function nameInCache(path: string): string {
   return relative(LAB_DIRECTORY, path);
 }
@@ -275,7 +275,7 @@ function keyOf(recipe: readonly string[], ...inputs: readonly string[]): string 
   return hash.digest('hex').slice(0, 12);
 }
 
-/** Runs a recipe, passes on its phases (`==> …`), says every 20 s that it is still there, keeps the rest in a log. */
+/** Runs a recipe. Reports its phases (`==> …`) and, every 20 s, the current one. Writes its output to a log. */
 async function runRecipe(script: string, args: readonly string[], takes: string, progress: Progress): Promise<void> {
   const log = join(LAB_DIRECTORY, `${script}.log`);
   writeFileSync(log, '');
@@ -304,7 +304,7 @@ async function runRecipe(script: string, args: readonly string[], takes: string,
   }
 }
 
-/** An environment that is the same wherever the lab is started from, but for the proxies. */
+/** A fixed environment. Only the proxy variables come from the environment of the lab. */
 function plainEnvironment(): Record<string, string> {
   const environment: Record<string, string> = {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',

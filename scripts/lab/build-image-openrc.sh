@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build-image-openrc.sh DIR: makes the machine image DIR/root whose process 1 is not systemd: Debian 12 with sysvinit-core,
-# OpenRC, busybox's syslogd, and containerd with an OpenRC service (Debian ships only a unit). Needs root. About 1 minute.
+# build-image-openrc.sh DIR: builds the machine image DIR/root without systemd: Debian 12 with sysvinit-core, OpenRC,
+# busybox's syslogd, and containerd with an OpenRC service (Debian ships only a unit). Needs root. Takes about 1 minute.
 set -euo pipefail
 dir=$(realpath -m "${1:?usage: build-image-openrc.sh DIR}"); image=$dir/root
 phase() { echo "==> $*"; }
@@ -16,7 +16,7 @@ phase "installing Debian 12"
 packages=ca-certificates,openssl,kmod,iproute2,procps,util-linux,bsdutils,strace,e2fsprogs
 debootstrap --variant=minbase --include="$packages" --exclude=systemd,systemd-sysv bookworm "$image" "$mirror"
 phase "adding OpenRC"
-# debootstrap takes the first of several alternatives, which here is sysv-rc, the enemy of openrc: apt knows better.
+# debootstrap installs the first of several alternatives, here sysv-rc, which conflicts with openrc. apt resolves this.
 printf '#!/bin/sh\nexit 101\n' > "$image/usr/sbin/policy-rc.d"
 chmod 0755 "$image/usr/sbin/policy-rc.d"
 DEBIAN_FRONTEND=noninteractive chroot "$image" apt-get -q -y --no-install-recommends install \
@@ -24,7 +24,7 @@ DEBIAN_FRONTEND=noninteractive chroot "$image" apt-get -q -y --no-install-recomm
 rm "$image/usr/sbin/policy-rc.d"
 
 # The machine shares the host's kernel, clock and disks: nothing in it may set the clock, mount, unmount or check file
-# systems, send disks to sleep, take network interfaces down or read the kernel log away. nspawn mounted what is needed.
+# systems, spin down disks, take network interfaces down or consume the kernel log. nspawn has mounted all file systems.
 for service in hwclock.sh udev checkfs.sh checkroot.sh checkroot-bootclean.sh mountall.sh mountall-bootclean.sh \
   mountnfs.sh mountnfs-bootclean.sh mountdevsubfs.sh mountkernfs.sh mount-configfs brightness urandom cgroups \
   umountfs umountnfs.sh umountroot savecache busybox-klogd; do
@@ -35,12 +35,12 @@ for verb in halt reboot; do
   printf '#!/bin/sh\n[ "$1" != stop ] || exec %s -d -f %s\n' "$verb" "$option" > "$image/etc/init.d/$verb"
 done
 sed -i -e '/getty/d' "$image/etc/inittab"
-# A log on disk, as Alpine's is, and not in memory.
+# Log to disk, as Alpine does, and not to memory.
 echo 'SYSLOG_OPTS="-O /var/log/messages"' > "$image/etc/default/busybox-syslogd"
 
 cat > "$image/etc/init.d/lab-writable" <<'SERVICE'
 #!/sbin/openrc-run
-description="Lab: writable kernel settings, a network that is only our own"
+description="Lab: writable kernel settings, and the loopback interface"
 
 depend() {
 	provide mountkernfs umountnfs

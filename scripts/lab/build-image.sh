@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# build-image.sh DIR KUBERNETES: makes the machine image DIR/root: Debian 12 with systemd, journald, containerd and runc
-# as Debian packages them, and kubeadm, kubelet and kubectl from KUBERNETES/bin with the unit files of the upstream
-# packages (k/release cmd/krel/templates/latest/kubeadm/10-kubeadm.conf). Needs root. About 2 minutes.
+# build-image.sh DIR KUBERNETES: builds the machine image DIR/root: Debian 12 with systemd, journald, and Debian's
+# containerd and runc; kubeadm, kubelet and kubectl from KUBERNETES/bin with the unit files of the upstream packages
+# (k/release cmd/krel/templates/latest/kubeadm/10-kubeadm.conf). Needs root. Takes about 2 minutes.
 set -euo pipefail
 dir=$(realpath -m "${1:?usage: build-image.sh DIR KUBERNETES}"); kubernetes=$(realpath "${2:?}")
 here=$(dirname "$(realpath "$0")"); image=$dir/root
 phase() { echo "==> $*"; }
 
-# Where this machine's apt gets bookworm from, and through which proxy.
+# Use the Debian mirror and the proxy of this machine's apt.
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(ORIGIN)' 'Created-By: Packages' |
   awk '$2=="bookworm" && $3=="Debian" {print $1; exit}')
 [ -n "$mirror" ] || { echo "apt on this machine is not set up for Debian bookworm" >&2; exit 1; }
@@ -49,8 +49,8 @@ ExecStart=
 ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
 UNIT
 
-# systemd-nspawn mounts /proc/sys and the cgroup v1 controllers read-only; the kubelet writes both and dies without
-# ("Failed to start ContainerManager [open /proc/sys/vm/overcommit_memory: read-only file system").
+# systemd-nspawn mounts /proc/sys and the cgroup v1 controllers read-only. The kubelet writes both and otherwise exits with
+# "Failed to start ContainerManager [open /proc/sys/vm/overcommit_memory: read-only file system".
 cat > "$units/lab-writable.service" <<'UNIT'
 [Unit]
 Description=Lab: writable kernel settings and cgroups
@@ -64,11 +64,11 @@ ExecStart=/bin/sh -c 'mount -o remount,bind,rw /proc/sys; for c in /sys/fs/cgrou
 UNIT
 ln -sf /etc/systemd/system/lab-writable.service "$units/sysinit.target.wants/"
 ln -sf /etc/systemd/system/kubelet.service /lib/systemd/system/systemd-networkd.service "$units/multi-user.target.wants/"
-# What would run by the clock and disturb a comparison of before and after; fstrim would trim the host's disk.
+# Timers would interfere with comparisons of the machine before and after a run. fstrim would also trim the host's disk.
 rm -f "$units"/timers.target.wants/{apt-daily,apt-daily-upgrade,dpkg-db-backup,e2scrub_all,fstrim}.timer
-# The kernel's clock is the host's: chronyd must not touch it from in here.
+# The machine shares the clock of the host: chronyd must not set it.
 rm -f "$units/multi-user.target.wants/chrony.service" "$units/multi-user.target.wants/e2scrub_reap.service"
-# A persistent journal, as Debian's own images have it.
+# A persistent journal, as in Debian's own images.
 mkdir -p "$image/var/log/journal" "$image/opt/images"
 : > "$image/etc/machine-id"
 rm -rf "$image"/var/cache/apt/archives/*.deb "$image"/var/lib/apt/lists/*

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # build-kubernetes.sh DIR: builds the seven Kubernetes 1.20.2 programs from Debian's own source package `kubernetes`,
 # and a pause program, into DIR/bin; and unpacks Debian's etcd and its C library into DIR/etcd.
-# The source is unmodified but for three vendored libraries, taken from Debian's newer packages because the old ones
+# The source is unmodified except for three vendored libraries, which come from newer Debian packages because the old ones
 # crash when compiled with Go >= 1.18 (modern-go/reflect2 and its users: "unsafe pointer" faults, reflect2 issue 22).
-# What is complete stays: an interrupted build continues where it stopped. Needs root for apt. 5-8 minutes on 2 cores.
+# An interrupted build continues where it stopped. Needs root for apt. Takes 5-8 minutes on 2 cores.
 set -euo pipefail
 dir=$(realpath -m "${1:?usage: build-kubernetes.sh DIR}")
 version=1.20.5+really1.20.2
@@ -19,8 +19,8 @@ done
 apt-get -q update
 [ "${#need[@]}" = 0 ] || DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${need[@]}"
 
-# The source index comes from the archive this machine's apt is set up for, in lists of our own: the machine's sources
-# stay as they are.
+# The source index comes from the archive of this machine's apt, with separate lists: the apt configuration of the machine
+# is not changed.
 phase "fetching the sources"
 apt=$dir/work/apt
 mkdir -p "$apt/lists/partial" "$apt/sources.d"
@@ -72,7 +72,7 @@ if ! [ -e "$dir/work/generated" ]; then
   touch "$dir/work/generated"
 fi
 
-# The values of the released v1.20.2 (k/k hack/lib/version.sh); the client packages are linked under their vendored path.
+# The version values of the v1.20.2 release (k/k hack/lib/version.sh). The packages are linked under their vendored path.
 ld="-s -w"
 for package in component-base/version client-go/pkg/version; do
   for prefix in k8s.io k8s.io/kubernetes/vendor/k8s.io; do
@@ -100,7 +100,7 @@ import (
 	"syscall"
 )
 
-// The sandbox's process: it only holds the pod's namespaces open until it is told to end.
+// The process of the pod sandbox: it keeps the namespaces of the pod alive until it receives a signal.
 func main() {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGINT, syscall.SIGTERM)

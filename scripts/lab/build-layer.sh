@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build-layer.sh DIR ROOT PACKAGE: installs a Debian package with what it needs over the machine image ROOT, and keeps what
-# that changed as the overlay layer DIR/layer. Needs root. Seconds to 1 minute.
+# build-layer.sh DIR ROOT PACKAGE: installs a Debian package and its dependencies on top of the machine image ROOT. The
+# changes become the overlay layer DIR/layer. Needs root. Takes seconds to 1 minute.
 set -euo pipefail
 dir=$(realpath -m "${1:?usage: build-layer.sh DIR ROOT PACKAGE}"); root=$(realpath "${2:?}"); package=${3:?}
 if [ "${4:-}" != inside ]; then exec unshare --mount --propagation private bash "$0" "$dir" "$root" "$package" inside; fi
@@ -12,7 +12,7 @@ mkdir -p "$dir/layer" "$dir/work" "$dir/merged"
 mount -t overlay overlay -o "lowerdir=$root,upperdir=$dir/layer,workdir=$dir/work" "$dir/merged"
 image=$dir/merged
 mount -t proc proc "$image/proc"
-# The machine's own files come from whoever starts it: what is changed here must not stay.
+# Each machine gets its own resolv.conf when it is created: the layer must not contain the one of this host.
 mount -t tmpfs tmpfs "$image/run"
 mkdir -p "$image/run/bin"
 cp -L /etc/resolv.conf "$image/run/resolv.conf"
@@ -20,20 +20,20 @@ touch "$image/etc/resolv.conf"
 mount --bind "$image/run/resolv.conf" "$image/etc/resolv.conf"
 
 phase "installing $package"
-# Nothing in it may be started: it would be a process of this machine.
+# The installation must not start services: they would run on this host.
 printf '#!/bin/sh\nexit 101\n' > "$image/usr/sbin/policy-rc.d"
 chmod 0755 "$image/usr/sbin/policy-rc.d"
 export DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8
 chroot "$image" apt-get -q update
 packages=("$package")
-# A member of an Active Directory domain has more than the program that joins it.
+# A member of an Active Directory domain needs more than the program that joins the domain.
 [ "$package" != adcli ] || packages+=(krb5-user bind9-dnsutils sssd-ad libnss-sss libpam-sss)
 chroot "$image" apt-get -q -y --no-install-recommends install "${packages[@]}"
 rm "$image/usr/sbin/policy-rc.d"
 rm -rf "$image"/var/cache/apt/archives/*.deb "$image"/var/cache/apt/*.bin "$image"/var/lib/apt/lists/*
 
 if [ "$package" = cloud-init ]; then
-  # Only what a node's user data needs. The machine shares this host's kernel: no disk, network or time module may run.
+  # Only the modules for a node's user data. The machine shares this host's kernel: no disk, network or time module may run.
   cat > "$image/etc/cloud/cloud.cfg.d/99-lab.cfg" <<'CONFIG'
 datasource_list: [NoCloud]
 network: {config: disabled}

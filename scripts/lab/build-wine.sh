@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# build-wine.sh DIR: makes DIR/root, a Debian 13 with Wine 10 and nothing else, and in it /prefix, a Windows as Wine sets
-# it up. (Debian 12's Wine 8 cannot run Node 24: "Fatal process out of memory: SegmentedTable::InitializeTable".) Needs
-# root. About 1 minute, 2 GB.
+# build-wine.sh DIR: builds DIR/root, a minimal Debian 13 with Wine 10, and in it the Wine prefix /prefix. (Debian 12's
+# Wine 8 cannot run Node 24: "Fatal process out of memory: SegmentedTable::InitializeTable".) Needs root. Takes about
+# 1 minute and 2 GB.
 set -euo pipefail
 dir=$(realpath -m "${1:?usage: build-wine.sh DIR}")
 root=$dir/root
 
-# Where this machine's apt gets its Debian from, and through which proxy.
+# Use the Debian mirror and the proxy of this machine's apt.
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' 'Created-By: Packages' | awk '$2=="Debian" {print $1; exit}')
 [ -n "$mirror" ] || { echo "apt on this machine is not set up for Debian" >&2; exit 1; }
 eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
@@ -16,7 +16,7 @@ rm -rf "$root"
 echo "==> installing Debian trixie and its Wine"
 debootstrap --variant=minbase --include=wine64,wine trixie "$root" "$mirror"
 rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
-echo "==> setting up its Windows"
+echo "==> creating the Wine prefix"
 mkdir "$root/prefix" "$dir/io"
 sh "$(dirname "$0")/run-in-wine.sh" "$root" "$dir/io" - wineboot -i
 [ -e "$root/prefix/drive_c/windows/system32/kernel32.dll" ] || { cat "$dir/io/err" >&2; exit 1; }

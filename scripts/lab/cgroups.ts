@@ -11,8 +11,8 @@ export function machineCgroups(name: string): string[] {
 }
 
 /**
- * The cgroups in which a machine sees its processes: where systemd-nspawn hands a hierarchy to the machine it makes
- * `payload` below ours (systemd src/nspawn/nspawn-cgroup.c create_subcgroup), elsewhere it is ours.
+ * The cgroups of the processes in a machine. If systemd-nspawn delegates a hierarchy to the machine, it creates `payload`
+ * below the machine's cgroup (systemd src/nspawn/nspawn-cgroup.c create_subcgroup); otherwise it is the machine's cgroup.
  */
 export function innerCgroups(name: string): string[] {
   return machineCgroups(name).map((directory) => {
@@ -21,7 +21,7 @@ export function innerCgroups(name: string): string[] {
   });
 }
 
-/** The pids, as the host counts them, of all processes of a machine. */
+/** The pids of all processes of a machine, in the pid namespace of the host. */
 export function machineProcesses(name: string): number[] {
   const [group] = machineCgroups(name);
   return group === undefined ? [] : processesBelow(group);
@@ -33,11 +33,11 @@ function processesBelow(group: string): number[] {
     const inner = readdirSync(group, { withFileTypes: true }).filter((entry) => entry.isDirectory());
     return [...own, ...inner.flatMap((entry) => processesBelow(join(group, entry.name)))];
   } catch {
-    return []; // it was removed meanwhile
+    return []; // It was removed in the meantime.
   }
 }
 
-/** Removes a dead machine's cgroups, innermost first. A cgroup that still holds a process stays. */
+/** Removes the cgroups of a stopped machine, innermost first. A cgroup with a process is not removed. */
 export function removeMachineCgroups(name: string): void {
   for (const directory of machineCgroups(name)) removeTree(directory);
 }

@@ -11,7 +11,7 @@ export interface MachineOptions {
   readonly name: string;
   /** In 10.99.0.0/24. */
   readonly ip: string;
-  /** Files to be there at the first boot: path -> content. Mode 0600 where the path ends with `.secret`, else 0644. */
+  /** Files that exist at the first boot: path -> content. The mode is 0600 if the path ends with `.secret`, otherwise 0644. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   /** 32 hex digits; default: random. */
   readonly machineId?: string;
@@ -19,23 +19,23 @@ export interface MachineOptions {
   readonly lower?: readonly string[];
   /** The image below all layers; default: that of `init`. */
   readonly root?: string;
-  /** What was built for it; default: Kubernetes 1.20.2 from Debian's sources, which is built where it is not there. */
+  /** Default: Kubernetes 1.20.2 from Debian's sources, which is built if it is not in the cache. */
   readonly artefacts?: Artefacts;
-  /** True for a machine that must not outlive this process. */
+  /** True for a machine that is removed after this process ends. */
   readonly temporary?: boolean;
-  /** What its process 1 starts services with; default systemd. */
+  /** The init system; default systemd. */
   readonly init?: Init;
   readonly progress?: Progress;
-  /** How long it may take until everything is started; default 90 s. */
+  /** The timeout until the machine is up; default 15 minutes. */
   readonly bootTimeoutMs?: number;
 }
 
-/** Names that fit into a host name and into an interface name (`vb-NAME`, 15 bytes). */
+/** Names that are valid in a host name and in an interface name (`vb-NAME`, 15 bytes). */
 const NAME = /^[a-z][a-z0-9-]{0,10}[a-z0-9]$/;
 
 /**
- * Makes a machine and boots it, in 1 to 2 seconds once the lab is built. A machine of that name that already exists is
- * an error; what a session that is gone left behind is cleared away first.
+ * Creates a machine and boots it, in 1 to 2 seconds if the lab is built. An existing machine with that name is an error.
+ * Leftovers of sessions that have ended are removed first.
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
   const { name, ip, init = 'systemd', progress = () => undefined } = options;
@@ -47,7 +47,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     const directory = newDirectory(name, ip);
     for (const part of ['upper', 'work', 'root', 'containerd', 'kubelet']) mkdirSync(join(directory, part));
     const upper = join(directory, 'upper');
-    // mkdir -p below gives Debian's own directories their usual mode; their content shows through from the image
+    // New directories get mode 0755, like those of Debian. They are merged with those of the image.
     for (const [path, content] of Object.entries(options.files ?? {})) writeInto(upper, path, content);
     writeIdentity(upper, name, ip, options.machineId);
     return register({
@@ -64,16 +64,16 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
 }
 
 /**
- * A machine from a copy of another's disk: root file system, containerd's and the kubelet's volumes, with a new machine-id,
- * name and address, as a cloud makes one from a snapshot. The source must be powered off, or the copy would be torn.
- * It is not booted.
+ * Creates a machine from a copy of another machine's disk (the root file system and the volumes of containerd and the
+ * kubelet) with a new machine-id, name and address, as a cloud does from a snapshot. The source must be powered off, or the
+ * copy would be inconsistent. The new machine is not booted.
  */
 export async function cloneMachine(source: Machine, name: string, ip: string, temporary = false): Promise<Machine> {
   if (source.isUp()) throw new Error(`power ${source.name} off before its disk is copied`);
   return underLock(async () => {
     const directory = newDirectory(name, ip);
     for (const part of ['work', 'root']) mkdirSync(join(directory, part));
-    // -a keeps overlayfs' extended attributes and its character devices for deleted files
+    // -a keeps the extended attributes of overlayfs and its whiteouts (character devices for deleted files).
     for (const part of ['upper', 'containerd', 'kubelet']) {
       await mustRun('cp', ['-a', '--reflink=auto', join(source.directory, part), directory]);
     }
@@ -83,7 +83,7 @@ export async function cloneMachine(source: Machine, name: string, ip: string, te
   });
 }
 
-/** All machines there are, by name. */
+/** All machines, sorted by name. */
 export function listMachines(): Machine[] {
   if (!existsSync(MACHINES)) return [];
   return readdirSync(MACHINES)
@@ -92,14 +92,14 @@ export function listMachines(): Machine[] {
     .map((name) => new Machine(readRecord(name)));
 }
 
-/** Throws where there is none of that name. */
+/** The machine with this name. Throws if there is none. */
 export function machineNamed(name: string): Machine {
   const machine = listMachines().find((candidate) => candidate.name === name);
   if (machine === undefined) throw new Error(`there is no machine ${name}; npm run lab -- list`);
   return machine;
 }
 
-/** Removes machines with their disks; with the last one, everything the lab changed on this host. */
+/** Removes machines with their disks. After the last one, reverts the changes of the lab to this host. */
 export async function destroyMachines(machines: readonly Machine[]): Promise<void> {
   await underLock(async () => {
     for (const machine of machines) await machine.destroy();
@@ -107,21 +107,21 @@ export async function destroyMachines(machines: readonly Machine[]): Promise<voi
   });
 }
 
-/** The lowest free address from 10.99.0.11 on. */
+/** The lowest free address, starting at 10.99.0.11. */
 export function freeAddress(): string {
   const [address] = freeAddresses(1);
   if (address === undefined) throw new Error('no address is free in 10.99.0.0/24');
   return address;
 }
 
-/** The lowest free addresses from 10.99.0.11 on; fewer where there are not so many. */
+/** The lowest free addresses, starting at 10.99.0.11; fewer than `count` if not enough are free. */
 export function freeAddresses(count: number): string[] {
   const taken = new Set(listMachines().map((machine) => machine.ip));
   const all = Array.from({ length: 239 }, (_, index) => `10.99.0.${index + 11}`);
   return all.filter((address) => !taken.has(address)).slice(0, count);
 }
 
-/** Clears away what sessions that are gone left: their temporary machines, half-made directories, the host's settings. */
+/** Removes leftovers of sessions that have ended: temporary machines, incomplete directories, changes to the host. */
 async function sweep(): Promise<void> {
   for (const name of existsSync(MACHINES) ? readdirSync(MACHINES) : []) {
     const directory = join(MACHINES, name);
@@ -167,8 +167,9 @@ async function bootOrDestroy(machine: Machine, timeoutMs: number | undefined): P
 }
 
 /**
- * No router advertises anything here, and no cloud has a metadata service: what looks for one gets its answer at once. A kubelet
- * before 1.29 looks for credentials of AWS (k/k pkg/credentialprovider/aws), which would take 6 s at each of its starts.
+ * The network has no router advertisements and no metadata service. With this configuration, programs that look for one
+ * fail immediately: a kubelet before 1.29 looks for AWS credentials (k/k pkg/credentialprovider/aws), which would otherwise
+ * take 6 s at each start.
  */
 function networkOf(ip: string): string {
   return [
@@ -178,12 +179,12 @@ function networkOf(ip: string): string {
   ].join('\n');
 }
 
-/** What makes a disk this machine's: the files a cloud's first boot would write. */
+/** Writes the identity of the machine: the files that the first boot in a cloud would write. */
 function writeIdentity(upper: string, name: string, ip: string, machineId: string | undefined): void {
   writeInto(upper, '/etc/hostname', `${name}\n`);
   writeInto(upper, '/etc/hosts', `127.0.0.1 localhost\n${ip} ${name}\n`);
   writeInto(upper, '/etc/machine-id', `${machineId ?? randomBytes(16).toString('hex')}\n`);
-  // There is no name server here: a question is refused at once instead of timing out.
+  // There is no name server: a query to this address is refused immediately instead of timing out.
   writeInto(upper, '/etc/resolv.conf', 'nameserver 127.0.0.1\n');
   writeInto(upper, '/etc/systemd/network/10-host0.network', networkOf(ip));
 }

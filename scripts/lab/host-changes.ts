@@ -7,8 +7,8 @@ export const BRIDGE = 'machineadm0';
 export const GATEWAY = '10.99.0.1';
 
 /**
- * Settings of the one kernel that all machines share with the host, and that a kubelet writes whatever namespace it is
- * in (k/k pkg/kubelet/cm/container_manager_linux.go setupKernelTunables; kube-proxy: nf_conntrack_max).
+ * Kernel settings without a namespace: the machines share them with the host, and a kubelet in a machine writes them
+ * (k/k pkg/kubelet/cm/container_manager_linux.go setupKernelTunables).
  */
 export const SHARED_SETTINGS: readonly string[] = [
   'vm/overcommit_memory',
@@ -21,7 +21,7 @@ export const SHARED_SETTINGS: readonly string[] = [
 
 const SAVED = join(LAB_DIRECTORY, 'kernel-settings.json');
 
-/** Before the first machine boots: remembers the kernel's settings, and makes the bridge. Call it under the lab's lock. */
+/** Saves the kernel settings and creates the bridge, before the first machine boots. The caller must hold the lab's lock. */
 export async function prepareHost(): Promise<void> {
   if (!existsSync(SAVED)) {
     const settings = SHARED_SETTINGS.filter((key) => existsSync(`/proc/sys/${key}`)).map((key) => [
@@ -37,7 +37,7 @@ export async function prepareHost(): Promise<void> {
   await mustRun('ip', ['link', 'set', BRIDGE, 'up']);
 }
 
-/** After the last machine is gone: gives the kernel its settings back and removes the bridge. */
+/** Restores the kernel settings and removes the bridge, after the last machine is removed. */
 export async function restoreHost(): Promise<void> {
   await run('ip', ['link', 'delete', BRIDGE]);
   if (!existsSync(SAVED)) return;

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { tar } from '@machineadm/archives/write-tar.ts';
 import { tarOfFiles } from '../build/tar.ts';
 
-/** What `writeImageArchives` packs, as kubeadm 1.20.2 names them (k/k cmd/kubeadm/app/constants, app/images). */
+/** An image to pack. The names are those of kubeadm 1.20.2 (k/k cmd/kubeadm/app/constants, app/images). */
 interface Image {
   readonly name: string;
   readonly tag: string;
@@ -18,11 +18,11 @@ const REPOSITORY = 'k8s.gcr.io';
 
 /**
  * Packs programs into docker-archive files (`docker save`: manifest.json, configuration, layer) that containerd imports.
- * No base image: the programs are static, but for etcd, which gets its C library. coredns is a stand-in that only
- * pauses: kubeadm insists on its image even where the addon phase is skipped.
+ * The images have no base image: the programs are static, except for etcd, which gets its C library. coredns is a stand-in
+ * that only pauses: kubeadm requires its image even if the addon phase is skipped.
  *
  * @param kubernetes the directory that build-kubernetes.sh filled
- * @param directory where the archives go
+ * @param directory the output directory
  */
 export function writeImageArchives(kubernetes: string, directory: string): void {
   const pause = join(kubernetes, 'bin/pause');
@@ -42,11 +42,11 @@ export function writeImageArchives(kubernetes: string, directory: string): void 
 }
 
 /**
- * The images of a cluster whose nodes become Ready: a kube-proxy with its iptables, which the control plane's archive of
- * that name lacks (where it was built here), and `quickstart/busybox:1` for pods.
+ * Packs the additional images of a cluster with Ready nodes: a kube-proxy with its iptables, if it was built from sources
+ * (the archive of the control plane has no iptables), and `quickstart/busybox:1` for pods.
  *
  * @param roots the root file systems that build-addons.sh made
- * @param directory where the archives go
+ * @param directory the output directory
  */
 export function writeAddonArchives(roots: string, directory: string): void {
   const images = [
@@ -55,7 +55,7 @@ export function writeAddonArchives(roots: string, directory: string): void {
   ];
   const packed = images.flatMap((image) => {
     const root = join(roots, basename(image.name));
-    // The same bytes for the same files: the archive is known by its digest.
+    // The archive must be reproducible, because it is identified by its digest.
     const pack = () => execFileSync('tar', [...PLAIN_TAR, '-C', root, '-cf', '-', '.'], { maxBuffer: 1 << 28 });
     return existsSync(root) ? [{ ...image, layer: pack(), entrypoint: [] }] : [];
   });

@@ -9,12 +9,12 @@ import { exportParts, importParts } from './share.ts';
 
 const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kubernetes 1.20.2, on this machine.
 
-  npm run lab -- build [--kubernetes V]   make what machines need (first time about 10 minutes, then cached);
+  npm run lab -- build [--kubernetes V]   build the inputs of machines (about 10 minutes, then cached);
                                           V: v1.37.x or v1.37.2 from its publishers, or from a mirror of them
                                           (MACHINEADM_LAB_MIRROR); default: 1.20.2 from Debian's sources
-  npm run lab -- export FILE.tar.gz       pack all that was built, for another machine
-  npm run lab -- import FILE.tar.gz       take over what another machine built
-  npm run lab -- up [NAME…]               boot machines (default: cp1); they stay until they are taken down
+  npm run lab -- export FILE.tar.gz       export the built parts for another machine
+  npm run lab -- import FILE.tar.gz       import the parts that another machine built
+  npm run lab -- up [NAME…]               boot machines (default: cp1); they run until "down" removes them
   npm run lab -- up-openrc NAME…          the same with OpenRC instead of systemd, without Kubernetes
   npm run lab -- list                     names, addresses, state
   npm run lab -- exec NAME COMMAND…       run a command in one
@@ -22,7 +22,7 @@ const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kuber
   npm run lab -- reboot NAME              reboot one from inside
   npm run lab -- down [NAME…|--all]       remove machines with their disks
   npm run lab -- scale [--control-planes 3] [--workers 5] [--minutes 10] [--seed 1] [--kubernetes V]
-                                          all of them join one cluster while random machines lose their power
+                                          join machines to one cluster while random machines lose power
 `;
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -32,7 +32,7 @@ const progress: Progress = (line) => {
   process.stderr.write(`${seconds} s  ${line}\n`);
 };
 
-/** Carries out one verb. Returns the exit status. */
+/** Runs one subcommand. Returns the exit status. */
 async function main(verb: string | undefined, args: readonly string[]): Promise<number> {
   if ([verb, args[0]].some((word) => word === '--help' || word === '-h')) {
     process.stdout.write(USAGE);
@@ -48,14 +48,14 @@ async function main(verb: string | undefined, args: readonly string[]): Promise<
       const [file, ...rest] = args;
       if (file === undefined) return usage();
       await exportParts(partsOf(await buildCluster(...kubernetesOf(rest))), file);
-      progress(`${file} holds what was built; take it over elsewhere with npm run lab -- import ${file}`);
+      progress(`wrote ${file}; import it on another machine with npm run lab -- import ${file}`);
       return 0;
     }
     case 'import': {
       const [file] = args;
       if (file === undefined) return usage();
       const taken = await importParts(LAB_DIRECTORY, file);
-      progress(taken.length === 0 ? 'all of it is there already' : `taken over: ${taken.join(', ')}`);
+      progress(taken.length === 0 ? 'all parts already exist' : `imported: ${taken.join(', ')}`);
       return 0;
     }
     case 'up':
@@ -97,7 +97,7 @@ async function main(verb: string | undefined, args: readonly string[]): Promise<
       if (args.length === 0) return usage();
       const machines = args.includes('--all') ? listMachines() : args.map(machineNamed);
       await destroyMachines(machines);
-      for (const machine of machines) progress(`${machine.name} is gone`);
+      for (const machine of machines) progress(`${machine.name} is removed`);
       return 0;
     }
     case 'scale': {
@@ -130,7 +130,7 @@ async function main(verb: string | undefined, args: readonly string[]): Promise<
   }
 }
 
-/** The release after `--kubernetes`; without it, what is built from Debian's sources. */
+/** The release in `--kubernetes`; default: the one that is built from Debian's sources. */
 function kubernetesOf(args: readonly string[]): Parameters<typeof buildCluster> {
   const { values } = parseArgs({ args: [...args], options: { kubernetes: { type: 'string', default: 'debian' } } });
   return [values.kubernetes, progress];

@@ -3,8 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Runs `work` while holding an exclusive lock on a file. The lock is held by flock(1), which ends with the pipe to it:
- * a session that is killed leaves no lock behind.
+ * Runs `work` while holding an exclusive lock on a file. A flock(1) process holds the lock and exits when its stdin is
+ * closed, so the lock of a killed session is released.
  *
  * @param onWait called once when another process holds the lock
  */
@@ -17,7 +17,7 @@ export async function withLock<T>(path: string, onWait: () => void, work: () => 
   }
 }
 
-/** Takes the lock; the function returned gives it back. */
+/** Acquires the lock. Returns a function that releases it. */
 export async function acquire(path: string, onWait: () => void): Promise<() => Promise<void>> {
   mkdirSync(dirname(path), { recursive: true });
   const script = 'flock -n 9 || { echo waiting; flock 9; }; echo held; exec cat >/dev/null';

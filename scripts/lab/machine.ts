@@ -16,37 +16,37 @@ import {
 } from './process.ts';
 import { revertDisk, snapshotDisk } from './snapshot.ts';
 
-/** Where each machine keeps its disk and its state. */
+/** The directory with the disk and the state of each machine. */
 export const MACHINES = join(LAB_DIRECTORY, 'machines');
 
-/** What a machine's process 1 starts services with. */
+/** The init system of a machine. */
 export type Init = 'systemd' | 'openrc';
 
-/** How a machine is asked whether it is up, and told to reboot. */
+/** Commands that check whether a machine is up, and that reboot it. */
 const INITS: Readonly<Record<Init, { readonly isUp: string; readonly reboot: string }>> = {
   systemd: {
     isUp: 'systemctl is-system-running | grep -qxE "running|degraded"',
     reboot: 'systemctl reboot',
   },
-  // The runlevel has its name before its services are started; openrc itself ends after them.
+  // OpenRC sets the runlevel before it starts the services, and exits after it has started them.
   openrc: {
     isUp: 'test "$(cat /run/openrc/softlevel)" = default && ! pgrep -x openrc',
     reboot: 'init 6',
   },
 };
 
-/** What is known of a machine between sessions: `machine.json` in its directory. */
+/** The record of a machine that persists between sessions: `machine.json` in its directory. */
 export interface MachineRecord {
   readonly name: string;
   readonly ip: string;
   /** Directories below the machine's own layer, uppermost first. */
   readonly lower: readonly string[];
   readonly images: string;
-  /** The process that holds the machine; undefined while it is powered off. */
+  /** The process of boot.sh; undefined while the machine is powered off. */
   readonly supervisor?: ProcessIdentity;
   /** Default systemd. */
   readonly init?: Init;
-  /** The session that wants it; when that is gone the machine is swept away. Undefined: it stays until `down`. */
+  /** The session that owns it: the machine is removed after that session ends. Undefined: it stays until `down`. */
   readonly owner?: ProcessIdentity;
 }
 
@@ -83,12 +83,12 @@ export class Machine {
     return this.#record;
   }
 
-  /** What the machine itself wrote to its root file system, seen from the host. The machine image is below it. */
+  /** The upper layer of the root file system: the files that the machine has written, on the host. */
   get upper(): string {
     return join(this.directory, 'upper');
   }
 
-  /** All that reached the machine's console since it was made. */
+  /** The whole output on the console since the machine was created. */
   console(): string {
     return readFileSync(join(this.directory, 'console.log'), 'utf8');
   }
@@ -97,7 +97,7 @@ export class Machine {
     return this.#record.supervisor !== undefined && isRunning(this.#record.supervisor);
   }
 
-  /** Boots it and waits until everything is started, what its user data does included. */
+  /** Boots the machine and waits until it is up, including the work of its user data. */
   async boot(timeoutMs?: number): Promise<void> {
     const { name, lower, images } = this.#record;
     const output = openSync(join(this.directory, 'console.log'), 'a', 0o600);
@@ -117,8 +117,8 @@ export class Machine {
   }
 
   /**
-   * Waits until its init system says that the machine is up. For a machine that reboots itself, too. One that bootstraps
-   * itself by cloud-init is up when this is done, which takes minutes where the processors are busy.
+   * Waits until the init system reports that the machine is up; also for a machine that reboots itself. A machine that
+   * bootstraps with cloud-init is up after the bootstrap, which takes minutes if the processors are busy.
    */
   async waitUntilUp(timeoutMs = 900_000): Promise<void> {
     await until(`machine ${this.name} is up`, timeoutMs, async () => {
@@ -129,7 +129,7 @@ export class Machine {
     });
   }
 
-  /** The host's pid of the machine's process 1; undefined while there is none. */
+  /** The pid of the machine's init process in the pid namespace of the host; undefined if there is none. */
   leader(): number | undefined {
     const nspawn = this.#nspawn();
     return nspawn === undefined ? undefined : childrenOf(nspawn.pid)[0];
@@ -140,27 +140,27 @@ export class Machine {
     const leader = this.leader();
     if (leader === undefined) throw new Error(`machine ${this.name} is not up`);
     const environment = { PATH: ROOT_PATH, HOME: '/root', LANG: 'C.UTF-8', ...options.env };
-    // The command belongs into the machine's cgroups like everything in it; then into its namespaces.
+    // The command must enter the cgroups of the machine before it enters its namespaces.
     const enterGroups = 'for group in $1; do echo $$ > $group/cgroup.procs || exit 125; done; shift; exec "$@"';
     const groups = innerCgroups(this.name).join(' ');
     const enter = ['nsenter', '-t', `${leader}`, '-m', '-u', '-i', '-n', '-p', '-C', '--', ...command];
     return run('sh', ['-c', enterGroups, 'enter', groups, ...enter], { ...options, env: environment });
   }
 
-  /** Runs a shell script in the machine; throws when it fails, with what it said. */
+  /** Runs a shell script in the machine and returns its stdout. If it fails, throws an error with its output. */
   async shell(script: string, options: ExecOptions = {}): Promise<string> {
     const { status, stdout, stderr } = await this.exec(['sh', '-euc', script], options);
     if (status !== 0) throw new Error(`on ${this.name}: ${script}\nended with ${status}: ${stderr}${stdout}`);
     return stdout;
   }
 
-  /** Puts a file of the host, with its mode, into the running machine. */
+  /** Copies a file of the host, with its mode, into the running machine. */
   async copyIn(source: string, destination: string): Promise<void> {
     const mode = (statSync(source).mode & 0o7777).toString(8);
     await this.write(destination, readFileSync(source), mode);
   }
 
-  /** Writes a file in the running machine, born with its mode (octal digits). */
+  /** Writes a file in the running machine atomically. @param mode octal digits */
   async write(destination: string, content: string | Uint8Array, mode = '644'): Promise<void> {
     const script =
       'mkdir -p "$(dirname "$1")"; rm -f "$1.new"; umask 077; cat > "$1.new"; chmod "$2" "$1.new"; mv "$1.new" "$1"';
@@ -184,7 +184,7 @@ export class Machine {
     await this.shell(`kill -9 ${pid}`);
   }
 
-  /** An orderly power-off; the disk stays. */
+  /** Shuts the machine down. The disk stays. */
   async powerOff(): Promise<void> {
     const leader = this.leader();
     if (leader !== undefined && this.#record.init === 'openrc') await this.exec(['init', '0'], { timeoutMs: 30_000 });
@@ -194,40 +194,40 @@ export class Machine {
     removeMachineCgroups(this.name);
   }
 
-  /** The plug pulled: every process of the machine dies at once; the disk stays as it was. */
-  async pullPlug(): Promise<void> {
+  /** Simulates a loss of power: kills every process of the machine. The disk stays as it is. */
+  async cutPower(): Promise<void> {
     const nspawn = this.#nspawn();
     const leader = this.leader();
     const inside = leader === undefined ? undefined : identify(leader);
-    // The supervisor first, lest it take the death for the end of the machine and race with us; then the machine's
-    // process 1, with which the kernel kills everything in its pid namespace.
+    // The supervisor first, because it would otherwise react to the exit of the machine. Then the machine's init process:
+    // with it, the kernel kills every process in its pid namespace.
     for (const victim of [this.#record.supervisor, inside, nspawn]) if (victim !== undefined) killProcess(victim);
     await until(`machine ${this.name} is dead`, 30_000, async () => {
       return [this.#record.supervisor, inside, nspawn].every((victim) => victim === undefined || !isRunning(victim));
     });
-    // The kernel removes it with the machine's network namespace, some time after its last process; a machine that is
-    // booted again before that finds the name taken.
+    // The kernel removes the interface with the network namespace, some time after the last process. Until then, the name
+    // is in use and the machine cannot boot again.
     await run('ip', ['link', 'delete', `vb-${this.name}`]);
     this.#forgetSupervisor();
     removeMachineCgroups(this.name);
   }
 
-  /** Keeps the disk as it is now, to `revert` to. The machine must be powered off. */
+  /** Saves the current disk for `revert`. The machine must be powered off. */
   async snapshot(): Promise<void> {
     if (this.isUp()) throw new Error(`power ${this.name} off before its disk is kept`);
     const upper = await snapshotDisk(this.directory);
     this.#save({ ...this.#record, lower: [upper, ...this.#record.lower] });
   }
 
-  /** Gives the machine, which dies if it runs, the disk of its snapshot again. It is not booted. */
+  /** Kills the machine if it runs, and restores the disk from its snapshot. The machine is not booted. */
   async revert(): Promise<void> {
-    await this.pullPlug();
+    await this.cutPower();
     await revertDisk(this.directory);
   }
 
-  /** Removes it, running or not, with its disk. */
+  /** Kills the machine if it runs, and removes it with its disk. */
   async destroy(): Promise<void> {
-    await this.pullPlug();
+    await this.cutPower();
     rmSync(this.directory, { recursive: true, force: true });
   }
 
@@ -235,7 +235,7 @@ export class Machine {
     return INITS[this.#record.init ?? 'systemd'];
   }
 
-  /** nspawn's own process: the pid that boot.sh noted, believed only where its command line names this machine. */
+  /** The nspawn process: the pid that boot.sh recorded, if the command line of that process names this machine. */
   #nspawn(): ProcessIdentity | undefined {
     const { supervisor } = this.#record;
     const file = join(this.directory, 'nspawn.pid');

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 export interface Finished {
-  /** The exit status; 128 + signal number when it was killed, as a shell counts. */
+  /** The exit status; 128 + signal number if a signal killed the process, as in a shell. */
   readonly status: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly cwd?: string;
   /** After this the whole process group is killed. Default 10 minutes. */
   readonly timeoutMs?: number;
-  /** Called with pieces of either stream as they come. */
+  /** Called with each chunk of stdout and stderr. */
   readonly onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
   /** Called once the process has a pid. */
   readonly onStart?: (pid: number) => void;
@@ -24,7 +24,7 @@ export interface RunOptions {
 
 const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGTERM: 15 };
 
-/** Runs a program to its end in a process group of its own. Throws only when it cannot be started. */
+/** Runs a program in a process group of its own and waits until it exits. Throws only if it cannot be started. */
 export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, [...args], {
@@ -56,13 +56,13 @@ export function run(program: string, args: readonly string[], options: RunOption
       resolve({ status, ...output, timedOut });
     });
     if (pid !== undefined) options.onStart?.(pid);
-    // A program that ends without reading its input is no error of ours.
+    // A program that exits without reading its input (EPIPE) is not an error.
     child.stdin.on('error', () => undefined);
     child.stdin.end(options.input ?? '');
   });
 }
 
-/** The same, but a status other than 0 is an error that carries what the program said. */
+/** Like `run`, but throws an error with the output of the program if the status is not 0. */
 export async function mustRun(program: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const finished = await run(program, args, options);
   if (finished.status !== 0) {
@@ -73,12 +73,12 @@ export async function mustRun(program: string, args: readonly string[], options:
   return finished;
 }
 
-/** A process that is still the same one: a pid is used again, a pid and its start time are not (within one boot). */
+/** Identifies a process: pids are reused, but a pid with its start time is unique within a boot. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Field 22 of /proc/PID/stat, in clock ticks since boot. */
   readonly startTicks: number;
-  /** The host's boot, without which ticks mean nothing. */
+  /** The boot of the host that the ticks refer to. */
   readonly bootId: string;
 }
 
@@ -92,7 +92,7 @@ export function identify(pid: number): ProcessIdentity | undefined {
   return { pid, startTicks: Number(fields[19]), bootId: hostBootId() };
 }
 
-/** True while the very process that was identified runs. */
+/** Whether the same process still runs. */
 export function isRunning(identity: ProcessIdentity): boolean {
   const now = identify(identity.pid);
   return now !== undefined && now.startTicks === identity.startTicks && now.bootId === identity.bootId;
@@ -109,7 +109,7 @@ export function killProcess(identity: ProcessIdentity): void {
   if (isRunning(identity)) process.kill(identity.pid, 'SIGKILL');
 }
 
-/** Polls until `condition` gives something other than undefined or false. Throws after `timeoutMs`. */
+/** Polls until `condition` returns a value other than undefined or false. Throws after `timeoutMs`. */
 export async function until<T>(
   what: string,
   timeoutMs: number,
@@ -119,7 +119,7 @@ export async function until<T>(
   for (;;) {
     const value = await condition();
     if (value !== undefined && value !== false) return value;
-    if (performance.now() > end) throw new Error(`waited ${Math.round(timeoutMs / 1000)} s in vain: ${what}`);
+    if (performance.now() > end) throw new Error(`timed out after ${Math.round(timeoutMs / 1000)} s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }

@@ -2,15 +2,15 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } f
 import { basename, dirname, join, resolve } from 'node:path';
 import { mustRun } from './process.ts';
 
-/** What the cache calls a part that is complete: a name, and the key of the recipe that made it. */
+/** The directory name of a complete part in the cache: its name and the key of its recipe. */
 const PART = /^[a-z]+(-[a-z]+)*-[0-9a-f]{12}$/;
 
-/** Owners, modes, devices and extended attributes as they are: a part holds whole root file systems. */
-const AS_IT_IS = ['--numeric-owner', '--xattrs', '--xattrs-include=*'];
+/** Options that preserve numeric owners and extended attributes: a part contains root file systems. */
+const PRESERVE_ATTRIBUTES = ['--numeric-owner', '--xattrs', '--xattrs-include=*'];
 
 /**
- * Packs parts of the lab's cache into a file for another machine, compressed as the end of its name says (`.tar.gz`,
- * `.tar.zst`, `.tar`). The file appears under its name only when it is complete.
+ * Packs parts of the lab's cache into a file for another machine. The extension of the file name selects the compression
+ * (`.tar.gz`, `.tar.zst`, `.tar`). The file gets its name only when it is complete.
  *
  * @param parts their directories
  */
@@ -18,11 +18,13 @@ export async function exportParts(parts: readonly string[], file: string): Promi
   const target = resolve(file);
   if (!/\.tar(\.[a-z0-9]+)?$/.test(target))
     throw new Error(`${file}: its name must end with .tar, .tar.gz or .tar.zst`);
-  // Beside it, with the same ending, by which tar chooses the compression.
+  // In the same directory for rename(2), and with the same extension, by which tar selects the compression.
   const partial = join(dirname(target), `.partial-${process.pid}-${basename(target)}`);
   try {
     const members = parts.flatMap((part) => ['-C', dirname(resolve(part)), basename(part)]);
-    await mustRun('tar', ['--auto-compress', ...AS_IT_IS, '-cf', partial, ...members], { timeoutMs: 30 * 60_000 });
+    await mustRun('tar', ['--auto-compress', ...PRESERVE_ATTRIBUTES, '-cf', partial, ...members], {
+      timeoutMs: 30 * 60_000,
+    });
     renameSync(partial, target);
   } finally {
     rmSync(partial, { force: true });
@@ -30,8 +32,8 @@ export async function exportParts(parts: readonly string[], file: string): Promi
 }
 
 /**
- * Takes the parts of such a file into the cache. One that is there already stays; a file that is torn, or that holds
- * anything else, leaves nothing behind.
+ * Imports the parts of such a file into the cache. Existing parts are not replaced. A truncated file, or one with other
+ * content, changes nothing.
  *
  * @returns the names of the parts that are new
  */
@@ -40,8 +42,8 @@ export async function importParts(directory: string, file: string): Promise<stri
   mkdirSync(directory, { recursive: true });
   const work = mkdtempSync(join(directory, 'import.partial-'));
   try {
-    // Unpacked aside: a part under its name counts as complete.
-    await mustRun('tar', ['--same-owner', '-p', ...AS_IT_IS, '-xf', resolve(file), '-C', work], {
+    // Unpacked into a temporary directory, because a directory with the name of a part counts as complete.
+    await mustRun('tar', ['--same-owner', '-p', ...PRESERVE_ATTRIBUTES, '-xf', resolve(file), '-C', work], {
       timeoutMs: 30 * 60_000,
     });
     const names = readdirSync(work).sort();

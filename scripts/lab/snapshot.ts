@@ -2,14 +2,14 @@ import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { mustRun } from './process.ts';
 
-/** What a machine writes to: its root file system's own layer, and the volumes of containerd and the kubelet. */
+/** The disk of a machine: the upper layer of its root file system, and the volumes of containerd and the kubelet. */
 const DISK = ['upper', 'containerd', 'kubelet'] as const;
 
 function snapshotOf(directory: string): string {
   return join(directory, 'snapshot');
 }
 
-/** Moves the disk of a machine that is powered off aside, and puts a copy in its place: see `revertDisk`. */
+/** Moves the disk of a machine that is powered off to its snapshot, and replaces it with a copy: see `revertDisk`. */
 export async function snapshotDisk(directory: string): Promise<string> {
   const snapshot = snapshotOf(directory);
   if (existsSync(snapshot)) throw new Error(`${directory} has a snapshot already`);
@@ -20,9 +20,9 @@ export async function snapshotDisk(directory: string): Promise<string> {
 }
 
 /**
- * Gives a machine that is powered off the disk of its snapshot again. The root file system becomes an empty layer over the
- * snapshot's; containerd's volume is linked file by file, which is safe because containerd replaces files and rewrites
- * none in place but its databases, and containers of a machine that was powered off do not run again.
+ * Restores the disk of a machine that is powered off from its snapshot. The root file system becomes an empty layer over
+ * that of the snapshot. The files of containerd's volume become hard links. This is safe because containerd rewrites only
+ * its databases in place, which are copied, and containers do not start again after a power-off.
  */
 export async function revertDisk(directory: string): Promise<void> {
   const snapshot = snapshotOf(directory);

@@ -1,10 +1,10 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { type Node, parse } from 'acorn';
 
-/** What a text is: a page, a text that machineadm or a script prints or publishes, or a comment. */
+/** The kind of a text: a page, a string of a module, or a comment. */
 export type TextKind = 'docs' | 'messages' | 'comments';
 
-/** A text that a person reads, cut out of a file. Its line breaks are those of the file. */
+/** A text for readers, extracted from a file with its line breaks. */
 export interface Sentence {
   readonly kind: TextKind;
   readonly text: string;
@@ -12,7 +12,7 @@ export interface Sentence {
   readonly line: number;
 }
 
-/** The prose of a Markdown page: code, links' targets and comments become blanks. */
+/** The prose of a Markdown page. Code, link targets, quotations and comments are blanked out. */
 export function prose(markdown: string): Sentence {
   const text = markdown
     .replace(/^( *)(```+|~~~+)[^\n]*\n[\s\S]*?^\1\2[^\n]*$/gm, blanked)
@@ -25,7 +25,7 @@ export function prose(markdown: string): Sentence {
 
 /**
  * The comments of a TypeScript module, and its strings of more than one word: messages, remedies, help, descriptions.
- * A value that a template inserts, and what stands between backticks, become `·`.
+ * Interpolated values and code between backticks become `·`.
  */
 export function sentencesOf(source: string): readonly Sentence[] {
   const sentences: Sentence[] = [];
@@ -50,7 +50,7 @@ export function sentencesOf(source: string): readonly Sentence[] {
   return sentences;
 }
 
-/** A script that a program writes is no prose, and a command between backticks is not either. */
+/** Removes text that is not prose: whole scripts, and code between backticks. */
 function withoutCode(text: string): string {
   if (/^#!|^<\?xml|^[^\n]*\n.*\b(?:fi|done|end)\b\s*$/s.test(text)) return '';
   return text.replace(/`[^`\n]*`/g, '·');

@@ -2,11 +2,11 @@ import { stripTypeScriptTypes } from 'node:module';
 import { type Node, parse } from 'acorn';
 import { child, visit } from './syntax.ts';
 
-/** Code of a source that runs as a whole, but for what is inside of it: the source itself, the body of a function, a branch. */
+/** A unit of coverage: the source itself, the body of a function, or another block statement, without the blocks inside it. */
 export interface Block {
   readonly start: number;
   readonly end: number;
-  /** An arrow function may have an expression in the place of a body. */
+  /** True for an arrow function whose body is an expression. */
   readonly isExpression: boolean;
 }
 
@@ -22,7 +22,7 @@ export function blocksOf(code: string): readonly Block[] {
   return blocks;
 }
 
-/** Where the smallest block begins that holds this place. */
+/** The start of the smallest block that contains this offset. */
 export function blockAt(blocks: readonly Block[], offset: number): number {
   const around = blocks.filter(({ start, end }) => start <= offset && offset < end);
   return Math.max(0, ...around.map(({ start }) => start));
@@ -52,7 +52,7 @@ export function withProbes(file: string, text: string): string {
   return first + probed + code.slice(done);
 }
 
-/** A source without its types, in which each place is the same. */
+/** Replaces the types in a source with blanks, so that all offsets stay the same. */
 export function withoutTypes(text: string): string {
   return stripTypeScriptTypes(text, { mode: 'strip' });
 }

@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process';
 
-/** The lines of the sources that were changed or added, by file. */
+/** The changed and added lines of the sources, by file. */
 export type ChangedLines = ReadonlyMap<string, ReadonlySet<number>>;
 
 /** The branch that the origin has checked out, as git-clone(1) records it. */
 const LANDED = 'refs/remotes/origin/HEAD';
 
 /**
- * The commit that landed last: where this work left the main branch of the origin. In a clone of that very branch, and where
- * there is no origin, everything here has landed but its last commit.
+ * The base of the present changes: the merge base with the main branch of the origin. If HEAD is on that branch, or without
+ * an origin, it is the parent of HEAD.
  */
 export function landedLast(root: string): string {
   const git = (...args: readonly string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout.trim();
@@ -17,8 +17,8 @@ export function landedLast(root: string): string {
 }
 
 /**
- * The lines of src/ and packages/ that differ from a commit. In words why that cannot be known, where there is no git, no
- * such commit (a shallow clone), or nothing changed.
+ * The lines of src/ and packages/ that differ from a commit. Returns a message if there are none, or if git or the commit
+ * is missing (for example in a shallow clone).
  */
 export function changedLines(root: string, since: string): ChangedLines | string {
   const git = (...args: readonly string[]) =>

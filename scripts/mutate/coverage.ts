@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 
-/** What `NODE_V8_COVERAGE` leaves for each process (https://nodejs.org/api/cli.html#node_v8_coveragedir), without what we do not use. */
+/** The fields that are used of the report of a process (https://nodejs.org/api/cli.html#node_v8_coveragedir). */
 const Report = z.object({
   result: z.array(
     z.object({
@@ -17,7 +17,7 @@ const Report = z.object({
   ),
 });
 
-/** A piece of a source: it ran, or it did not. Of two that hold the same place the smaller one is right. */
+/** A range of a source that ran or did not run. Ranges are nested, and the innermost one applies. */
 interface Range {
   readonly start: number;
   readonly end: number;
@@ -54,7 +54,7 @@ export class Coverage {
     }
   }
 
-  /** Whether the test ran what stands at this offset of a source. */
+  /** Whether the test ran the code at this offset of a source. */
   has(file: string, offset: number): boolean {
     return (this.#processes.get(file) ?? []).some((ranges) => {
       let smallest: Range | undefined;

@@ -1,6 +1,6 @@
 import type { TestEvent } from 'node:test/reporters';
 
-/** A reporter for `node --test` that ends everything at the first test that fails: a mutant is killed by one. */
+/** A reporter for `node --test` that exits at the first failed test, because one failure kills a mutant. */
 export default async function* firstFailure(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const event of events) {
     if (event.type !== 'test:fail') continue;

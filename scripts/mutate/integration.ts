@@ -13,37 +13,37 @@ import type { TestRunner } from './run-tests.ts';
 
 /** The tests of `npm test` that run the agent, or the sources on a real machine. */
 const TESTS = 'test/{integration,slow,attacks}/**/*.test.ts';
-/** A mutant is shown to so many files at most, and to no further one after they should have taken so long. */
-const MOST_FILES = 8;
-const MOST_MS = 150_000;
+/** The maximum number of test files for a mutant, and the maximum sum of their usual durations. */
+const MAX_FILES = 8;
+const MAX_TOTAL_MS = 150_000;
 const SPARE_MS = 60_000;
-const LONGEST_MS = 600_000;
+const MAX_MS = 600_000;
 
-/** What an integration test file ran without a mutant. */
-const RecordOfTest = z.object({
+/** The result and the coverage of an integration test file without a mutant. */
+const TestRecord = z.object({
   /** Of the test file. */
   digest: z.string(),
   passes: z.boolean(),
   ms: z.number(),
-  /** By source: its digest then, and where the blocks begin that ran. */
+  /** By source: its digest at that time, and the offsets of the blocks that ran. */
   sources: z.record(z.string(), z.object({ digest: z.string(), blocks: z.array(z.int()) })),
 });
-export type RecordOfTest = z.infer<typeof RecordOfTest>;
+export type TestRecord = z.infer<typeof TestRecord>;
 
 /**
- * Whether a record still tells which test files run a source. A source that the test only loads may change: it does
- * not choose other functions of it.
+ * Whether the record of a test file is valid for a source. If the test only loads the source and calls no function in it, a
+ * change of the source does not matter.
  */
-export function isStillTrue(record: RecordOfTest, test: string, file: string, source: string): boolean {
+export function isRecordValid(record: TestRecord, test: string, file: string, source: string): boolean {
   const known = record.sources[file];
   return (
     record.digest === test && (known === undefined || known.digest === source || known.blocks.every((at) => at === 0))
   );
 }
 
-/** The tests that run a block of a source, those that are likely to notice a change soon first. */
+/** The tests that cover a block of a source, sorted by the expected time until they detect a change. */
 export function testsOfBlock(
-  records: ReadonlyMap<string, RecordOfTest>,
+  records: ReadonlyMap<string, TestRecord>,
   file: string,
   block: number,
 ): readonly (readonly [test: string, ms: number])[] {
@@ -56,12 +56,12 @@ export function testsOfBlock(
     .sort(([a, x], [b, y]) => cost(a, x) - cost(b, y));
 }
 
-/** Shows mutants to the integration tests, whose agent is bundled with the mutant in it. */
+/** Runs integration tests with an agent that contains a mutant. */
 export class IntegrationTests {
   readonly #root: string;
   readonly #runner: TestRunner;
   readonly #tests: readonly string[];
-  readonly #records = new Map<string, RecordOfTest>();
+  readonly #records = new Map<string, TestRecord>();
   #recording: Promise<void> = Promise.resolve();
   #bundles = 0;
 
@@ -71,34 +71,34 @@ export class IntegrationTests {
     this.#tests = globSync(TESTS, { cwd: root }).sort();
     for (const test of this.#tests) {
       const path = this.#cacheOf(test);
-      if (existsSync(path)) this.#records.set(test, RecordOfTest.parse(JSON.parse(readFileSync(path, 'utf8'))));
+      if (existsSync(path)) this.#records.set(test, TestRecord.parse(JSON.parse(readFileSync(path, 'utf8'))));
     }
   }
 
-  /** What they make of a mutant; undefined where none of them runs its place. */
+  /** The result of the tests for a mutant; undefined if none of them covers it. */
   async judge(mutant: Mutant): Promise<Outcome | undefined> {
-    // One after the other, since each of them may need what another one records.
+    // Recordings are serialized, because several mutants may need the same one.
     this.#recording = this.#recording.then(() => this.#record(mutant.file));
     await this.#recording;
     const text = readFileSync(join(this.#root, mutant.file), 'utf8');
     const block = blockAt(blocksOf(withoutTypes(text)), mutant.start);
-    const chosen = testsOfBlock(this.#records, mutant.file, block).slice(0, MOST_FILES);
+    const chosen = testsOfBlock(this.#records, mutant.file, block).slice(0, MAX_FILES);
     if (chosen.length === 0) return undefined;
     const name = `mutant-${process.pid}-${this.#bundles++}`;
     const agent = await bundleAgent(name, [withMutant(this.#root, mutant, text)]);
     try {
       let spent = 0;
       for (const [test, ms] of chosen) {
-        if (spent > 0 && spent + ms > MOST_MS) continue;
+        if (spent > 0 && spent + ms > MAX_TOTAL_MS) continue;
         spent += ms;
         const options = {
           mutant,
-          cage: 'integration',
+          sandbox: 'integration',
           limitMs: 5 * ms + SPARE_MS,
           environment: { AGENT_UNDER_TEST: agent },
         } as const;
         const { end } = await this.#runner.run([test], options);
-        // What fails now and then by itself notices nothing.
+        // A failure must be repeatable: a flaky test detects nothing.
         if (end === 'passed' || (await this.#runner.run([test], options)).end === 'passed') continue;
         return { mutant, status: end === 'failed' ? 'Killed' : 'Timeout', by: test };
       }
@@ -108,12 +108,12 @@ export class IntegrationTests {
     return { mutant, status: 'Survived', by: '' };
   }
 
-  /** Runs each test once of which is not known what it runs of this source. */
+  /** Records the coverage of each test without a valid record for this source. */
   async #record(file: string): Promise<void> {
     const source = this.#digest(file);
     const waiting = this.#tests.filter((test) => {
       const record = this.#records.get(test);
-      return record === undefined || !isStillTrue(record, this.#digest(test), file, source);
+      return record === undefined || !isRecordValid(record, this.#digest(test), file, source);
     });
     if (waiting.length === 0) return;
     console.log(`mutants: recording what ${waiting.length} integration tests run`);
@@ -132,7 +132,7 @@ export class IntegrationTests {
 
   async #recordTest(test: string, agent: string, directory: string): Promise<void> {
     const environment = { AGENT_UNDER_TEST: agent, MACHINEADM_RAN: directory };
-    const options = { cage: 'integration', limitMs: LONGEST_MS } as const;
+    const options = { sandbox: 'integration', limitMs: MAX_MS } as const;
     const { end, ms } = await this.#runner.run([test], { ...options, environment });
     const blocks = new Map<string, Set<number>>();
     for (const name of readdirSync(directory)) {
@@ -142,9 +142,9 @@ export class IntegrationTests {
       }
       rmSync(join(directory, name));
     }
-    // The probes cost time, and hold a file open.
+    // The probes take time and keep a file open: a test that fails with them may pass without.
     const passes = end === 'passed' || (await this.#runner.run([test], options)).end === 'passed';
-    const record: RecordOfTest = {
+    const record: TestRecord = {
       digest: this.#digest(test),
       passes,
       ms: Math.round(ms),
@@ -174,7 +174,7 @@ export class IntegrationTests {
   }
 }
 
-/** Bundles the mutant in the place of its module. */
+/** A plugin that replaces a module with its mutant. */
 function withMutant(root: string, mutant: Mutant, text: string): Plugin {
   return {
     name: 'mutant',
@@ -186,7 +186,7 @@ function withMutant(root: string, mutant: Mutant, text: string): Plugin {
   };
 }
 
-/** Bundles the sources with what records their blocks in a directory. */
+/** A plugin that adds probes to the sources, which record the blocks that run in a directory. */
 function probes(root: string, directory: string): Plugin {
   return {
     name: 'probes',

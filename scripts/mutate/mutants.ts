@@ -1,8 +1,8 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { type Node, parse } from 'acorn';
-import { child, visit, word } from './syntax.ts';
+import { child, stringField, visit } from './syntax.ts';
 
-/** One small change of a source, as somebody might make by mistake. */
+/** One small change of a source that resembles a mistake of a developer. */
 export interface Mutant {
   readonly file: string;
   /** Of the text that is replaced. */
@@ -36,15 +36,15 @@ const METHODS: Readonly<Record<string, string>> = {
   toLowerCase: 'toUpperCase',
   toUpperCase: 'toLowerCase',
 };
-/** Whose result the text goes on without. */
+/** Methods whose call is removed: the object itself becomes the result. */
 const DROPPED_METHODS = new Set(['filter', 'sort', 'reverse', 'trim', 'slice']);
 
 /**
- * All mutants of a source, in the order of the text. What a person reads is left alone: strings with a space in them, and
- * templates; nobody tests each word of a remedy.
+ * All mutants of a source, in the order of the text. Messages (strings with a space, and templates) are not changed, because
+ * tests do not check every word.
  */
 export function mutantsOf(file: string, text: string): readonly Mutant[] {
-  // The types become blanks, so that each place is the same in both.
+  // The types become blanks, so that all offsets stay the same.
   const code = stripTypeScriptTypes(text, { mode: 'strip' });
   const changes: Change[] = [];
   visit(parse(code, { ecmaVersion: 'latest', sourceType: 'module' }), undefined, (node, parent) => {
@@ -57,8 +57,8 @@ export function mutantsOf(file: string, text: string): readonly Mutant[] {
 }
 
 /**
- * The place that runs where the change matters. An operator decides by its left side; V8 counts it to the right one, which may not
- * have run.
+ * The offset whose coverage decides which tests are relevant. A logical operator depends on its left operand, but V8 counts
+ * the operator as part of the right operand, which may not have run.
  */
 export function placeOf({ mutator, start }: Mutant): number {
   return mutator === 'LogicalOperator' ? start - 1 : start;
@@ -84,7 +84,7 @@ function changesOf(node: Node, parent: Node | undefined, text: string): readonly
     case 'UnaryExpression':
       return unary(node);
     case 'UpdateExpression':
-      return operatorOf(node, text, word(node, 'operator') === '++' ? '--' : '++', 'UpdateOperator');
+      return operatorOf(node, text, stringField(node, 'operator') === '++' ? '--' : '++', 'UpdateOperator');
     case 'Literal':
       return literal(node, parent);
     case 'ArrayExpression': {
@@ -119,7 +119,7 @@ function toBoolean(test: Node | undefined, values: readonly string[]): readonly 
 function binary(node: Node, text: string): readonly Change[] {
   const sides = [child(node, 'left'), child(node, 'right')];
   const isText = sides.some((side) => side?.type === 'TemplateLiteral' || typeof constantOf(side) === 'string');
-  if (word(node, 'operator') === '+' && isText) return [];
+  if (stringField(node, 'operator') === '+' && isText) return [];
   return [
     ...operator(node, text, EQUALITY, 'EqualityOperator'),
     ...operator(node, text, ARITHMETIC, 'ArithmeticOperator'),
@@ -132,13 +132,13 @@ function operator(
   table: Readonly<Record<string, string>>,
   mutator: string,
 ): readonly Change[] {
-  const instead = table[word(node, 'operator')];
+  const instead = table[stringField(node, 'operator')];
   return instead === undefined ? [] : operatorOf(node, text, instead, mutator);
 }
 
 /** The operator itself stands between its operands, or at one end of its one operand. */
 function operatorOf(node: Node, text: string, instead: string, mutator: string): readonly Change[] {
-  const sign = word(node, 'operator');
+  const sign = stringField(node, 'operator');
   const from = child(node, 'left')?.end ?? node.start;
   const start = text.indexOf(sign, from);
   return start < 0 || start >= node.end ? [] : [change({ start, end: start + sign.length }, instead, mutator)];
@@ -146,7 +146,7 @@ function operatorOf(node: Node, text: string, instead: string, mutator: string):
 
 function unary(node: Node): readonly Change[] {
   const argument = child(node, 'argument');
-  if (argument === undefined || word(node, 'operator') !== '!') return [];
+  if (argument === undefined || stringField(node, 'operator') !== '!') return [];
   return [change({ start: node.start, end: argument.start }, '', 'BooleanLiteral')];
 }
 
@@ -168,7 +168,7 @@ function call(node: Node): readonly Change[] {
   const [object, property] =
     callee?.type === 'MemberExpression' ? [child(callee, 'object'), child(callee, 'property')] : [];
   if (object === undefined || property === undefined || property.type !== 'Identifier') return [];
-  const name = word(property, 'name');
+  const name = stringField(property, 'name');
   const instead = METHODS[name];
   if (instead !== undefined) return [change(property, instead, 'MethodExpression')];
   return DROPPED_METHODS.has(name) ? [change({ start: object.end, end: node.end }, '', 'MethodExpression')] : [];

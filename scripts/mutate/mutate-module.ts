@@ -1,6 +1,6 @@
 /**
- * Loaded before the tests (`--import`): gives one module of the project with one change, or all with what records which of their
- * blocks run, in memory. No file is written, so that nothing is left of a mutant, however its process ends.
+ * Preloaded before the tests (`--import`): replaces one module with a mutant, or adds probes to all modules, in memory. It
+ * writes no file, so that no mutant remains if the process is killed.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';

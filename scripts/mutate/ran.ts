@@ -1,10 +1,10 @@
 /**
- * Imported by the sources of a test whose coverage is recorded (blocks.ts): writes down each block when it runs for the first
- * time, at once, because many of these processes are killed. V8 would write its coverage when a process ends, and of a bundle.
+ * Imported by sources with probes (blocks.ts): records each block immediately when it runs for the first time, because many
+ * of these processes are killed. V8 would write its coverage only when a process exits, and for the bundle.
  */
 import { openSync, writeSync } from 'node:fs';
 
-/** Below /dev, which the throw-away machines of the tests share. The bundler writes its value here. */
+/** A directory below /dev, which the disposable machines of the tests share. The bundler inserts its value here. */
 const DIRECTORY = process.env.MACHINEADM_RAN;
 
 let file: number | undefined;
@@ -14,11 +14,11 @@ function write(line: string): void {
     file ??= openSync(`${DIRECTORY}/${process.pid}-${process.hrtime.bigint()}`, 'a', 0o600);
     writeSync(file, line);
   } catch {
-    // A test without this directory is not shown the mutants of what runs there alone.
+    // A process that cannot write to this directory records nothing: the blocks that only it runs count as not covered.
   }
 }
 
-/** What the blocks of a source call, each with its place. */
+/** Returns the function that the probes of a source call with the offset of their block. */
 export function ran(source: string): (block: number) => void {
   const seen = new Set<number>();
   return (block) => {

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** What became of a mutant, in Stryker's words. */
+/** The result for a mutant, with Stryker's names. */
 export interface Outcome {
   readonly mutant: Mutant;
   readonly status: 'Killed' | 'Timeout' | 'Survived' | 'NoCoverage';
@@ -11,12 +11,12 @@ export interface Outcome {
 /** Where a whole run is published. */
 export const MUTATION_TESTS = 'docs/mutation-tests.md';
 
-/** The share of mutants that the tests noticed. One that never ends is noticed. */
+/** The share of mutants that the tests detect. A timeout counts as detected. */
 export function scoreOf(outcomes: readonly Outcome[]): number {
   return outcomes.length === 0 ? 1 : detected(outcomes) / outcomes.length;
 }
 
-/** What the unit tests alone make of the mutants. */
+/** The results of the unit tests alone. */
 export function byUnitTests(outcomes: readonly Outcome[]): readonly Outcome[] {
   return outcomes.map((one) =>
     /^test\/(?:integration|attacks)\//.test(one.by) ? { ...one, status: 'Survived', by: '' } : one,
@@ -27,7 +27,7 @@ function detected(outcomes: readonly Outcome[]): number {
   return outcomes.filter(({ status }) => status === 'Killed' || status === 'Timeout').length;
 }
 
-/** Whether a sample shows a score below `least` that is not its luck: the upper end of Wilson's interval of 95 %. */
+/** Whether the score is below `least` with confidence: compares the upper end of the 95 % Wilson score interval. */
 export function isCertainlyBelow(outcomes: readonly Outcome[], least: number): boolean {
   const [n, p, z] = [outcomes.length, scoreOf(outcomes), 1.96];
   if (n === 0) return false;
@@ -57,8 +57,8 @@ export function mutationTable(outcomes: readonly Outcome[]): string {
   ].join('\n');
 }
 
-/** What a run was made of: the same again, from that commit. */
-export interface RunOf {
+/** The parameters of a run, with which it can be repeated. */
+export interface RunParameters {
   readonly possible: number;
   readonly seed: string;
   /** `2026-11-22` */
@@ -66,11 +66,11 @@ export interface RunOf {
   readonly commit: string;
 }
 
-/** The page of the mutation tests with the result of this run in the place of the one before. */
+/** Replaces the result in the page of the mutation tests with that of this run. */
 export function withLastRun(
   page: string,
   outcomes: readonly Outcome[],
-  { possible, seed, date, commit }: RunOf,
+  { possible, seed, date, commit }: RunParameters,
 ): string {
   const left = outcomes.filter(({ status }) => status === 'Survived' || status === 'NoCoverage');
   const lines = left.map(

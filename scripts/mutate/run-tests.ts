@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join, relative } from 'node:path';
 import type { Mutant } from './mutants.ts';
 
-/** What the whole run was allowed is over. */
+/** The time limit of the whole run has passed. */
 export class TimeIsUp extends Error {}
 
 /** How a run of tests ended. */
@@ -18,54 +18,55 @@ export interface RunOptions {
   /** Loaded in the place of its module. */
   readonly mutant?: Mutant;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Default: none; the tests run as ever, and can leave their coverage. */
-  readonly cage?: 'unit' | 'integration';
+  /** Default: none, so that the tests can write their coverage. */
+  readonly sandbox?: 'unit' | 'integration';
   readonly limitMs: number;
 }
 
-const LONGEST_MS = 600_000;
+const MAX_MS = 600_000;
 
-/** What a mutant starts ends with it. */
+/** A pid namespace, so that all processes of a mutant end with it. */
 const OWN_PROCESSES = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'];
 
-/** Integration tests make machines of their own, and so may do all but what no namespace keeps from this machine. */
+/** Integration tests need root privileges for their machines, except for those that no namespace limits to a machine. */
 const WITHOUT_CLOCK_AND_MODULES = ['setpriv', '--bounding-set=-sys_time,-sys_module,-sys_boot'];
 
 /** The root file system is read-only, /tmp an empty one. */
-// A checkout below /tmp is held by the working directory, and put back: its name alone would be that of nothing.
-const CAGED = `mount -t tmpfs tmpfs /tmp &&
+// A checkout below /tmp is hidden by the new /tmp: it is mounted there again through the working directory.
+const READ_ONLY_ROOT = `mount -t tmpfs tmpfs /tmp &&
   case "$PWD" in /tmp/*)
     mkdir -p "$PWD" && mount --no-canonicalize --bind . "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" ;;
   esac &&
   mount -o remount,bind,ro /`;
 
-/** Beside that, integration tests may write what belongs to a running machine, and have a network of their own. */
-const CAGED_WITH_RUN = `mount -t tmpfs -o mode=755 tmpfs /run && mount -t tmpfs tmpfs /var/tmp && ip link set lo up`;
+/** Integration tests also get writable /run and /var/tmp directories, and a network of their own. */
+const WITH_WRITABLE_RUN = `mount -t tmpfs -o mode=755 tmpfs /run && mount -t tmpfs tmpfs /var/tmp && ip link set lo up`;
 
-const CAGES: Readonly<Record<'unit' | 'integration', readonly string[]>> = {
-  unit: [...OWN_PROCESSES, 'sh', '-c', `${CAGED} && exec "$0" "$@"`],
+const SANDBOXES: Readonly<Record<'unit' | 'integration', readonly string[]>> = {
+  unit: [...OWN_PROCESSES, 'sh', '-c', `${READ_ONLY_ROOT} && exec "$0" "$@"`],
   integration: [
     ...['--net', '--uts', '--ipc', ...OWN_PROCESSES],
-    ...['sh', '-c', `${CAGED} && ${CAGED_WITH_RUN} && exec "$0" "$@"`, ...WITHOUT_CLOCK_AND_MODULES],
+    ...['sh', '-c', `${READ_ONLY_ROOT} && ${WITH_WRITABLE_RUN} && exec "$0" "$@"`, ...WITHOUT_CLOCK_AND_MODULES],
   ],
 };
 
-/** Runs test files of the project, in a cage where namespaces can be made. */
+/** Runs test files of the project, in a sandbox where namespaces can be made. */
 export class TestRunner {
-  /** When no further test may run, on the clock of `performance.now()`. */
+  /** The time after which no test may run, by `performance.now()`. */
   deadline = Number.POSITIVE_INFINITY;
   readonly #root: string;
-  readonly #cages = new Map<string, boolean>();
+  readonly #supported = new Map<string, boolean>();
 
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** Whether this machine has what the cage is made of. */
-  canCage(cage: 'unit' | 'integration'): boolean {
-    const known = this.#cages.get(cage);
-    const can = known ?? (process.getuid?.() === 0 && spawnSync('unshare', [...CAGES[cage], 'true']).status === 0);
-    this.#cages.set(cage, can);
+  /** Whether this machine supports the namespaces and mounts of the sandbox. */
+  canSandbox(sandbox: 'unit' | 'integration'): boolean {
+    const known = this.#supported.get(sandbox);
+    const can =
+      known ?? (process.getuid?.() === 0 && spawnSync('unshare', [...SANDBOXES[sandbox], 'true']).status === 0);
+    this.#supported.set(sandbox, can);
     return can;
   }
 
@@ -74,14 +75,14 @@ export class TestRunner {
    *
    * @throws TimeIsUp at the deadline
    */
-  async run(files: readonly string[], { mutant, environment, cage, limitMs }: RunOptions): Promise<Verdict> {
+  async run(files: readonly string[], { mutant, environment, sandbox, limitMs }: RunOptions): Promise<Verdict> {
     const node = [
       process.execPath,
       ...['--test', '--test-isolation=none', `--test-reporter=${join(this.#root, 'scripts/mutate/first-failure.ts')}`],
       ...['--test-reporter-destination=stdout', ...files],
     ];
-    // What a test starts of the project has the mutant, too, and prints nothing else than it would without.
-    // Run from a test, it would report to that one's runner.
+    // NODE_OPTIONS also reaches the processes that a test starts, and must not add output to them. With NODE_TEST_CONTEXT,
+    // a run within a test would report to the runner of that test.
     const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
     const env = {
       ...inherited,
@@ -90,8 +91,8 @@ export class TestRunner {
       NODE_OPTIONS: `--disable-warning=ExperimentalWarning --import=${join(this.#root, 'scripts/mutate/mutate-module.ts')}`,
       ...environment,
     };
-    const isCaged = cage !== undefined && this.canCage(cage);
-    const [program = '', ...args] = isCaged ? ['unshare', ...CAGES[cage], ...node] : node;
+    const isSandboxed = sandbox !== undefined && this.canSandbox(sandbox);
+    const [program = '', ...args] = isSandboxed ? ['unshare', ...SANDBOXES[sandbox], ...node] : node;
     const begun = performance.now();
     const left = this.deadline - begun;
     if (left <= 0) throw new TimeIsUp();
@@ -105,7 +106,7 @@ export class TestRunner {
         isLate = true;
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       },
-      Math.min(limitMs, left, LONGEST_MS),
+      Math.min(limitMs, left, MAX_MS),
     );
     const [status]: unknown[] = await once(child, 'close');
     clearTimeout(timer);

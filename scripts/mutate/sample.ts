@@ -1,5 +1,5 @@
 /**
- * So many of them, drawn by the seed alone: the same each time, in the same order. All where there are no more.
+ * A random sample in random order, determined by the seed. Contains all items if there are not more than `size`.
  */
 export function sampleOf<T>(all: readonly T[], size: number, seed: number): readonly T[] {
   const random = mulberry32(seed);
@@ -10,7 +10,7 @@ export function sampleOf<T>(all: readonly T[], size: number, seed: number): read
     .map(({ one }) => one);
 }
 
-/** A small generator of numbers in [0, 1) that a seed determines (mulberry32, by Tommy Ettinger, in the public domain). */
+/** A seeded pseudorandom number generator for [0, 1) (mulberry32, by Tommy Ettinger, in the public domain). */
 function mulberry32(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -7,7 +7,7 @@ export function child(node: Node, name: string): Node | undefined {
 }
 
 /** A field of a node that is text; "" where it is not. */
-export function word(node: Node | undefined, name: string): string {
+export function stringField(node: Node | undefined, name: string): string {
   const value: unknown = node === undefined ? undefined : Reflect.get(node, name);
   return typeof value === 'string' ? value : '';
 }
@@ -16,10 +16,10 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
 }
 
-/** Shows a node and all below it, each with the one above it. */
+/** Visits a node and all its descendants, each with its parent. */
 export function visit(node: Node, parent: Node | undefined, see: (node: Node, parent: Node | undefined) => void): void {
   see(node, parent);
-  // Names of modules are no values.
+  // Module specifiers are not values.
   if (/^(Import|ExportAll)/.test(node.type) && node.type !== 'ImportExpression') return;
   for (const value of Object.values(node)) {
     for (const one of Array.isArray(value) ? value : [value]) if (isNode(one)) visit(one, node, see);

@@ -2,12 +2,12 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { importsOf, resolveImport } from '../../test/unit/import-graph.ts';
 
-/** More than any file is away from a test. */
+/** Added to the distance of tests of another room; greater than any distance. */
 const OTHER_ROOM = 100;
 
-/** Which unit tests run a source file, by who imports whom. */
+/** Finds the unit tests for a source file in the graph of imports. */
 export class TestsByImport {
-  /** Who imports a file, types left out. */
+  /** The importers of each file, without type imports. */
   readonly #importers = new Map<string, Set<string>>();
 
   constructor(root: string) {
@@ -20,13 +20,13 @@ export class TestsByImport {
   }
 
   /**
-   * The test files that import it, at first those with its name, then those of its room, then the others, each with the fewest
-   * files in between. Tests of other rooms are many, and import a field of the document to set up something else.
+   * The test files that import it directly or indirectly: first those with its name, then those of its room, then the
+   * others, each group by distance. Many tests of other rooms import a file only for their setup.
    */
   of(file: string): readonly string[] {
     const name = basename(file, '.ts');
     const distance = new Map([[file, 0]]);
-    // Grows while it is walked through.
+    // The loop adds entries to the map that it iterates over (breadth-first search).
     for (const [at, steps] of distance) {
       for (const importer of this.#importers.get(at) ?? [])
         if (!distance.has(importer)) distance.set(importer, steps + 1);
@@ -35,7 +35,7 @@ export class TestsByImport {
     const rank = (test: string): number => {
       const own = basename(test);
       if (own === `${name}.test.ts`) return 0;
-      // The generated files say of each field and reason what its source says, however far away their test is.
+      // The generated files contain text from almost every source, so their test detects many changes at any distance.
       return own === 'generate.test.ts'
         ? 1.5
         : (distance.get(test) ?? 0) + (rooms.some((room) => test.startsWith(room)) ? 0 : OTHER_ROOM);

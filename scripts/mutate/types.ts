@@ -7,16 +7,16 @@ import { basename, dirname, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { type Mutant, mutated } from './mutants.ts';
 
-/** As `src/a.ts(3,7): error TS2345: …` names them; what follows with an indentation belongs to the one before. */
+/** An error such as `src/a.ts(3,7): error TS2345: …`. Indented lines after it continue the message. */
 const ERROR = /^(?<file>[^\s(][^(]*)\(\d+,\d+\): error (?<what>.*)$/;
 
 /**
  * The mutants that the compiler refuses. They do not count, as with Stryker's checker of types
  * (https://stryker-mutator.io/docs/stryker-js/typescript-checker/): `npm test` would not run a test of such a program.
  *
- * One run of the compiler judges all of them. In a copy of the sources each mutant is a file of its own beside its original, and
- * imports what that one imports; its errors count that an unchanged copy in the same place does not have (a class
- * with private fields is another class there).
+ * One run of the compiler checks all of them. In a copy of the sources, each mutant is a separate file next to its original.
+ * Only errors count that an unchanged copy of the original does not have (in a copy, a class with private fields is a
+ * different type).
  */
 export async function refusedByTypes(root: string, mutants: readonly Mutant[]): Promise<ReadonlySet<Mutant>> {
   if (mutants.length === 0) return new Set();
@@ -48,7 +48,7 @@ export async function refusedByTypes(root: string, mutants: readonly Mutant[]): 
   return refused;
 }
 
-/** The sources, and what they import: our packages as they lie in the copy, the others as they are. */
+/** Copies the sources, with links to their dependencies: workspaces in the copy, and the installed npm packages. */
 function copySources(root: string, to: string): void {
   for (const path of globSync('{src,packages/*/{src,package.json}}', { cwd: root }))
     cpSync(join(root, path), join(to, path), { recursive: true });
@@ -62,7 +62,7 @@ function copySources(root: string, to: string): void {
 }
 
 /**
- * The options of the project, but what is no longer used after a change is no error: that is what Stryker's checker does
+ * The options of the project, except that unused code after a change is not an error, as in Stryker's checker
  * (packages/typescript-checker/src/tsconfig-helpers.ts in stryker-mutator/stryker-js).
  */
 function writeConfiguration(root: string, to: string, files: readonly string[]): void {
@@ -72,14 +72,14 @@ function writeConfiguration(root: string, to: string, files: readonly string[]):
   writeFileSync(join(to, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
 }
 
-/** The messages of the compiler by file, without places: these move with the change. */
+/** The messages of the compiler by file, without positions, which a change can move. */
 async function errorsBelow(root: string, directory: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const compiler = spawn(
     process.execPath,
     [join(root, 'node_modules/typescript/lib/tsc.js'), '--noEmit', '--pretty', 'false'],
     {
       cwd: directory,
-      // Its garbage may wait: scripts/test.ts.
+      // Fewer garbage collections: see TYPES in scripts/test.ts.
       env: { ...process.env, GOGC: '400' },
       stdio: ['ignore', 'pipe', 'inherit'],
     },
@@ -89,7 +89,7 @@ async function errorsBelow(root: string, directory: string): Promise<ReadonlyMap
   for (const line of output.split('\n')) {
     const { file, what } = ERROR.exec(line)?.groups ?? {};
     if (file === undefined || what === undefined) continue;
-    // A message names its file where two classes have one name.
+    // A message contains the file name if two classes have the same name.
     const said = what.replaceAll(file.replace(/\.ts$/, ''), '');
     errors.set(file, [...(errors.get(file) ?? []), said]);
   }

@@ -5,14 +5,14 @@ import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { unitManPage } from '../generate/man-page.ts';
 
-/** What a package is made of. */
+/** The inputs of a package. */
 export interface PackageSource {
   readonly root: string;
   /** The binary of the architecture that the package is for. */
   readonly binary: string;
-  /** The binary that this machine can run: it prints its own completion. */
+  /** The binary for this machine: it prints the completion scripts. */
   readonly nativeBinary: string;
-  /** Texts of licences and the bill of materials, as the build wrote them. */
+  /** The licence texts and the bill of materials of the build. */
   readonly licenses: string;
   readonly billOfMaterials: string;
   readonly version: string;
@@ -20,7 +20,7 @@ export interface PackageSource {
   readonly epoch: number;
 }
 
-/** Where zsh looks for the completion of packages: Debian and Fedora differ. */
+/** The directory of zsh completions from packages, which differs between Debian and Fedora. */
 export type ZshDirectory = 'vendor-completions' | 'site-functions';
 
 interface PackagedFile {
@@ -29,10 +29,10 @@ interface PackagedFile {
 }
 
 /**
- * Lays the tree that a package installs below `directory`: the program in /usr/bin, as no package may touch /usr/local,
- * the units that start it there and their presets, the group of the status, completion, manual pages and documentation.
+ * Writes the files of a package below `directory`: the program in /usr/bin (a package must not write to /usr/local), its
+ * units and presets, the group for the status, completion scripts, manual pages and documentation.
  */
-export async function layContents(source: PackageSource, directory: string, zsh: ZshDirectory): Promise<void> {
+export async function writeContents(source: PackageSource, directory: string, zsh: ZshDirectory): Promise<void> {
   for (const [path, { content, mode }] of await contents(source, zsh)) {
     const target = join(directory, path);
     await mkdir(dirname(target), { recursive: true });
@@ -74,7 +74,7 @@ async function contents(source: PackageSource, zsh: ZshDirectory): Promise<Reado
   return files;
 }
 
-/** The units of a package by their names: they start the program in /usr/bin, and have a manual page each. */
+/** The units of a package, by name. They run the program in /usr/bin and link to their manual page. */
 async function packagedUnits(root: string): Promise<ReadonlyMap<string, string>> {
   const units = new Map<string, string>();
   for (const path of globSync('packaging/systemd/*', { cwd: root }).sort()) {
@@ -90,7 +90,7 @@ async function packagedUnits(root: string): Promise<ReadonlyMap<string, string>>
  * A template of a maintainer script in which each line `@NAME@` is replaced by packaging/maintainer/NAME.sh, which deb and
  * rpm share, and `@UNITS@` by the units that an image may have enabled.
  *
- * @param quoted of the shell text, for a template in which a character has another meaning
+ * @param quoted escapes the shell text, for a template with special characters
  */
 export async function maintainerScript(
   root: string,
@@ -110,12 +110,12 @@ export async function maintainerScript(
   return text.replace('@UNITS@', units.join(' '));
 }
 
-/** gzip without a name and a time (RFC 1952): the same bytes at every build. */
+/** Compresses with gzip, without a name and a time (RFC 1952), so that the build is reproducible. */
 export function pack(content: Buffer | string): Buffer {
   return gzipSync(content, { level: 9 });
 }
 
-/** Modes that no umask changes: directories 0755 but for the one of the document, files 0755 or 0644. One time for all. */
+/** Sets one time, and modes that do not depend on the umask: 0755 for directories (0700 for /etc/machineadm), 0755 or 0644 for files. */
 export async function setModesAndTimes(directory: string, epoch: number): Promise<void> {
   const paths = globSync('**', { cwd: directory, withFileTypes: true });
   for (const entry of paths.reverse()) {

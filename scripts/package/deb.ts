@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto';
 import { globSync } from 'node:fs';
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { layContents, maintainerScript, type PackageSource, pack, setModesAndTimes } from './contents.ts';
+import { maintainerScript, type PackageSource, pack, setModesAndTimes, writeContents } from './contents.ts';
 
 /**
- * Builds `machineadm_VERSION_ARCHITECTURE.deb` in `output`, without root: dpkg-deb writes root as the owner of all. The
- * same contents make the same bytes.
+ * Builds `machineadm_VERSION_ARCHITECTURE.deb` in `output`, without root: dpkg-deb sets root as the owner of all files. The
+ * package is reproducible.
  *
  * @param work an empty directory
- * @param level of xz: 6 for a release, 0 where time counts
+ * @param level compression level of xz: 6 for a release, 0 for speed
  */
 export async function buildDeb(
   source: PackageSource,
@@ -21,7 +21,7 @@ export async function buildDeb(
 ): Promise<string> {
   const tree = join(work, 'deb');
   await rm(tree, { recursive: true, force: true });
-  await layContents(source, tree, 'vendor-completions');
+  await writeContents(source, tree, 'vendor-completions');
   const packaging = join(source.root, 'packaging/deb');
   const documentation = join(tree, 'usr/share/doc/machineadm');
   await writeFile(join(documentation, 'copyright'), await readFile(join(packaging, 'copyright')));
@@ -54,7 +54,7 @@ export async function buildDeb(
     'dpkg-deb',
     ['--root-owner-group', '--uniform-compression', '-Zxz', `-z${level}`, '--build', tree, file],
     {
-      // One thread: how xz cuts its blocks depends on the number of threads.
+      // One thread: the blocks of xz depend on the number of threads.
       env: {
         PATH: process.env.PATH ?? '',
         SOURCE_DATE_EPOCH: `${source.epoch}`,
@@ -68,7 +68,7 @@ export async function buildDeb(
   return file;
 }
 
-/** Debian Policy 4.4; of a native package, as it has no Debian revision. */
+/** The changelog (Debian Policy 4.4) of a native package, which has no Debian revision. */
 function changelog({ version, epoch }: PackageSource): string {
   const date = new Date(epoch * 1000).toUTCString().replace('GMT', '+0000');
   return `machineadm (${version}) stable; urgency=medium
@@ -79,7 +79,7 @@ function changelog({ version, epoch }: PackageSource): string {
 `;
 }
 
-/** md5sums(5) of dpkg: what `dpkg --verify` compares with. */
+/** The md5sums file of the package, for `dpkg --verify`. */
 async function checksums(tree: string): Promise<string> {
   const lines: string[] = [];
   for (const path of filesOf(tree)) {
@@ -89,7 +89,7 @@ async function checksums(tree: string): Promise<string> {
   return lines.join('');
 }
 
-/** Installed-Size of Debian Policy 5.6.20: each file rounded up, and one for each directory. */
+/** Installed-Size (Debian Policy 5.6.20): the sizes of the files, each rounded up to 1 KiB. */
 async function sizeInKiB(tree: string): Promise<number> {
   let size = 0;
   for (const path of filesOf(tree)) size += Math.ceil((await stat(join(tree, path))).size / 1024);

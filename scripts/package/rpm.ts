@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { layContents, maintainerScript, type PackageSource } from './contents.ts';
+import { maintainerScript, type PackageSource, writeContents } from './contents.ts';
 
 /**
- * Builds `machineadm-VERSION-1.ARCHITECTURE.rpm` in `output` with rpmbuild, without root; its database and directories lie
- * in `work`. The same contents make the same bytes.
+ * Builds `machineadm-VERSION-1.ARCHITECTURE.rpm` in `output` with rpmbuild, without root. The database and the directories
+ * of rpmbuild are in `work`. The package is reproducible.
  *
  * @param work an empty directory
- * @param level of xz: 6 for a release, 0 where time counts
+ * @param level compression level of xz: 6 for a release, 0 for speed
  */
 export async function buildRpm(
   source: PackageSource,
@@ -20,10 +20,10 @@ export async function buildRpm(
   const tree = join(work, 'rpm-contents');
   const top = join(work, 'rpmbuild');
   for (const directory of [tree, top]) await rm(directory, { recursive: true, force: true });
-  await layContents(source, tree, 'site-functions');
+  await writeContents(source, tree, 'site-functions');
   await mkdir(top);
   const spec = join(top, 'machineadm.spec');
-  // rpmbuild expands macros in scriptlets: a percent sign of the shell is written twice.
+  // rpmbuild expands macros in scriptlets: percent signs in shell code are doubled.
   const template = await maintainerScript(source.root, 'packaging/rpm/machineadm.spec', (text) =>
     text.replaceAll('%', '%%'),
   );
@@ -35,7 +35,7 @@ export async function buildRpm(
     `content ${tree}`,
     `_binary_payload w${level}.xzdio`,
     `_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm`,
-    // The build directory is in the header otherwise.
+    // Otherwise the header contains the build directory.
     `_buildrootdir ${join(top, 'root')}`,
   ];
   const defined = definitions.flatMap((definition) => ['--define', definition]);

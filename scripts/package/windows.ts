@@ -20,7 +20,7 @@ export async function buildWindowsZip(source: PackageSource, output: string): Pr
     file,
     zip({
       ...checked,
-      // Windows PowerShell 5.1 takes a script without a byte order mark for one of the system's code page; this one is ASCII.
+      // Windows PowerShell 5.1 reads a script without a byte order mark in the system code page. This one is ASCII.
       'install.ps1': Buffer.from(script.replaceAll('\n', '\r\n')),
       SHA256SUMS: Buffer.from(sums.join('')),
     }),

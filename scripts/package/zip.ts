@@ -9,8 +9,8 @@ const DEFLATED = 8;
 const VERSION = 20;
 
 /**
- * A ZIP archive of these files (PKWARE APPNOTE.TXT), without ZIP64: each below 4 GiB, and so is the whole. Its times are
- * all the first that the format knows, 1980-01-01, so that the same files make the same bytes.
+ * A ZIP archive of these files (PKWARE APPNOTE.TXT) without ZIP64, so the archive must be smaller than 4 GiB. All times are
+ * 1980-01-01, the earliest in the format, so that the archive is reproducible.
  */
 export function zip(files: Readonly<Record<string, Buffer>>): Buffer {
   const pieces: Buffer[] = [];

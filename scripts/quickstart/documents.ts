@@ -4,9 +4,9 @@ import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type { ClusterArtefacts } from '../lab/artefacts.ts';
 import { GATEWAY } from '../lab/host-changes.ts';
 
-/** Sources of the documents of its machines. */
+/** The directory of the shared sources of the documents. */
 export const SOURCES = join(import.meta.dirname, 'lab');
-/** Where the machines have their document: three sources, merged in the order of their names. */
+/** The directory of the document on a machine: its sources are merged in the order of their names. */
 export const DOCUMENT = '/etc/machineadm/bootstrap.d';
 
 /** A machine of the quick start before it is made. */
@@ -18,7 +18,7 @@ export interface Site {
   readonly podSubnet: string;
 }
 
-/** What a machine must know of its cluster to join it; the first machine makes the cluster and has no hash yet. */
+/** The credentials for joining the cluster. The hash is not known before the first machine has created the cluster. */
 export interface Joining {
   readonly token: string;
   /** Encrypts the certificates that the first control plane uploads for the others; absent where it is the only one. */
@@ -26,7 +26,7 @@ export interface Joining {
   readonly caCertHash?: string;
 }
 
-/** The machines of a quick start in the order in which they are made: the one that makes the cluster is the first node. */
+/** The machines of a quick start in the order of their creation. The first node creates the cluster. */
 export function sitesOf(
   { controlPlanes, workers }: { readonly controlPlanes: number; readonly workers: number },
   address: (index: number) => string,
@@ -40,10 +40,10 @@ export function sitesOf(
   return named.map(([name, role], index) => ({ name, ip: address(index), role, podSubnet: `10.244.${index}.0/24` }));
 }
 
-/** What of the artefacts a document depends on. */
+/** The artefacts that a document depends on. */
 export type Built = Pick<ClusterArtefacts, 'release' | 'official'>;
 
-/** The third source of a machine's document: what is of this machine, this cluster and this release alone. */
+/** The last source of a machine's document: the fields that depend on the machine, the cluster and the release. */
 export function machineSource(
   site: Site,
   all: readonly Site[],
@@ -57,7 +57,7 @@ export function machineSource(
   const others = all.filter(({ name, role }) => name !== site.name && role !== 'balancer');
   const routes = others.map(({ ip, podSubnet }) => `[Route]\nDestination=${podSubnet}\nGateway=${ip}\n`);
   const node = {
-    // Without workers the control planes run the pods as well.
+    // Without workers, the control planes run the pods as well.
     ...(all.some(({ role }) => role === 'worker') ? {} : { taints: [] }),
     // The lab has cgroup v1.
     ...(has('cgroupV1', minor) ? {} : { kubelet: { config: { failCgroupV1: false } } }),
@@ -102,7 +102,7 @@ function hostOf(site: Site, routes: readonly string[]): object {
   };
 }
 
-/** haproxy passes on what comes to any API server that says that it is ready, without looking into it. */
+/** haproxy forwards TCP connections to an API server that is ready, without terminating TLS. */
 function balancerSource(site: Site, all: readonly Site[]): object {
   const servers = all
     .filter(({ role }) => role === 'control-plane')
@@ -126,7 +126,7 @@ ${servers.join('')}`;
   };
 }
 
-/** The sources of a machine's document before the one of its own, in `scripts/quickstart/lab`. */
+/** The shared sources of a machine's document, in `scripts/quickstart/lab`. */
 export function sharedSources({ role }: Site, isFirst: boolean): readonly string[] {
   if (role === 'balancer') return ['balancer.yaml'];
   if (role === 'worker') return ['10-node.yaml', '20-worker.yaml'];

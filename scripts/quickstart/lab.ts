@@ -16,19 +16,19 @@ import {
   sitesOf,
 } from './documents.ts';
 
-/** What the user asked for. */
+/** The options of the user. */
 export interface LabOptions {
   /** 1, or an odd number of machines behind a load balancer. */
   readonly controlPlanes: number;
   /** Machines that join the control plane. */
   readonly workers: number;
-  /** `v1.37.x`, `debian`; undefined: what can be had at once. */
+  /** `v1.37.x` or `debian`; undefined: see `buildCluster`. */
   readonly kubernetes?: string | undefined;
   /** True: the machines stay. */
   readonly keep: boolean;
 }
 
-/** Why the lab cannot be used here; undefined when it can. */
+/** The reason why the lab cannot run here; undefined if it can. */
 export function labObstacle(): string | undefined {
   if (process.platform !== 'linux' || process.arch !== 'x64') return 'the lab needs Linux on x86-64';
   if (process.getuid?.() !== 0) return 'the lab needs root';
@@ -42,8 +42,8 @@ export function labObstacle(): string | undefined {
   return undefined;
 }
 
-/** Boots a machine, and puts the binary and the sources of its document into it. */
-export async function layMachine(
+/** Boots a machine, and copies the binary and the sources of its document to it. */
+export async function startClusterMachine(
   site: Site,
   all: readonly Site[],
   artefacts: ClusterArtefacts,
@@ -62,9 +62,9 @@ export async function layMachine(
 }
 
 /**
- * A real cluster: boots lab machines, puts the binary into them, runs `machineadm provision` and shows what it and the
- * cluster say, until the nodes are Ready and a pod has answered. The machines are removed afterwards unless `keep`.
- * Returns the exit status.
+ * Creates a real cluster: boots lab machines, copies the binary to them, runs `machineadm provision`, and shows its output
+ * and that of kubectl until the nodes are Ready and a pod has responded. Removes the machines afterwards unless `keep` is
+ * set. Returns the exit status.
  */
 export async function labQuickstart(binary: string, options: LabOptions): Promise<number> {
   const { controlPlanes, workers, keep, kubernetes } = options;
@@ -95,7 +95,11 @@ export async function labQuickstart(binary: string, options: LabOptions): Promis
     let joining = newSecrets(controlPlanes);
     for (const site of sites) {
       const layers = { ...artefacts, lower: site.role === 'balancer' ? balancer : artefacts.lower };
-      const machine = await layMachine(site, sites, layers, joining, { binary, temporary: !keep, progress: say });
+      const machine = await startClusterMachine(site, sites, layers, joining, {
+        binary,
+        temporary: !keep,
+        progress: say,
+      });
       machines.push(machine);
       say(`the machine ${site.name} is up at ${site.ip}, with the binary and its document`);
       const status = await show(machine, ['machineadm', 'provision', '-d', DOCUMENT]);
@@ -128,19 +132,18 @@ export async function labQuickstart(binary: string, options: LabOptions): Promis
       );
     } else {
       await destroyMachines(machines);
-      say('the machines are gone; keep them next time with npm run quickstart -- --keep');
+      say('the machines are removed; to keep them, use npm run quickstart -- --keep');
     }
   }
 }
 
 /**
- * The first control plane dies at once, like a machine without power: the others answer at the endpoint and run a pod, and
- * it comes back.
+ * Cuts the power of the first control plane, checks that the others serve the endpoint and run a pod, and boots it again.
  */
 async function surviveLoss(first: Machine, second: Machine, say: (line: string) => void): Promise<boolean> {
   const nodes = ['kubectl', '--request-timeout=5s', 'get', 'nodes'];
   await show(second, ['kubectl', '-n', 'kube-system', 'get', 'pods', '-l', 'component=etcd', '-o', 'wide']);
-  await first.pullPlug();
+  await first.cutPower();
   const died = performance.now();
   say(`the machine ${first.name} is without power; the cluster is asked through ${second.name} at the endpoint`);
   // A write goes through etcd: two of three members are a quorum.
@@ -156,7 +159,7 @@ async function surviveLoss(first: Machine, second: Machine, say: (line: string) 
   return (await showAll(second, [back, nodes])) && (await showAll(first, [kept]));
 }
 
-/** Not our word for it: what the API server says. */
+/** Whether the API server reports that all nodes are Ready. */
 async function nodesAreReady(controlPlane: Machine): Promise<boolean> {
   return await showAll(controlPlane, [
     ['kubectl', 'get', 'nodes', '-o', 'wide'],
@@ -169,12 +172,12 @@ async function nodesAreReady(controlPlane: Machine): Promise<boolean> {
 async function podAnswers(controlPlane: Machine): Promise<boolean> {
   await controlPlane.copyIn(join(SOURCES, 'pod.yaml'), '/root/pod.yaml');
   return await showAll(controlPlane, [
-    // The controllers give the namespace its service account some seconds after the API server is there.
+    // The controllers create the default service account some seconds after the start of the API server.
     waitFor('kubectl get serviceaccount default'),
     ['kubectl', 'apply', '-f', '/root/pod.yaml'],
     ['kubectl', 'wait', '--for=condition=Ready', 'pod/web', '--timeout=5m'],
     ['kubectl', 'get', 'pod,service', 'web', '-o', 'wide'],
-    // Through the address of the service, which kube-proxy leads to the pod.
+    // Through the cluster IP of the service, which kube-proxy translates to the pod.
     waitFor(`curl -sf --max-time 5 "http://$(kubectl get service web -o 'jsonpath={.spec.clusterIP}')/"`),
   ]);
 }
@@ -184,7 +187,7 @@ async function showAll(machine: Machine, steps: readonly (readonly string[])[]):
   return true;
 }
 
-/** A command that is asked again each second until it succeeds, for two minutes. */
+/** Repeats a command each second until it succeeds, for two minutes. */
 function waitFor(command: string): string[] {
   return ['timeout', '120', 'sh', '-c', `until ${command}; do sleep 1; done`];
 }
@@ -196,7 +199,7 @@ export async function caCertHash(controlPlane: Machine): Promise<string> {
   return `sha256:${createHash('sha256').update(publicKey).digest('hex')}`;
 }
 
-/** Runs a command in the machine before the user's eyes. Returns its exit status. */
+/** Prints a command, runs it in the machine and prints its output. Returns its exit status. */
 async function show(machine: Machine, command: readonly string[]): Promise<number> {
   console.log(`\n${machine.name}$ ${command.join(' ')}`);
   const { status } = await machine.exec(command, {

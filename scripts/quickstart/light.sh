@@ -1,13 +1,13 @@
 #!/bin/sh
-# light.sh [plan]: the light quick start, inside the throw-away copy that overlay.sh makes; with "plan" only the part that
-# changes nothing. Shows the commands and what they really do; nothing here stands in for anything.
+# light.sh [plan]: the light quick start, in the temporary copy of the machine that overlay.sh makes; with "plan" only the
+# commands that change nothing. It prints each command and runs the real program.
 cd "$(dirname "$0")" || exit 1
 PATH=$PWD:$PATH
 failed=0
 
 title() { printf '\n== %s\n' "$1"; }
 
-# expect STATUS COMMAND...: shows a command, runs it, and notes when it does not end as it should
+# expect STATUS COMMAND...: prints a command, runs it, and reports an unexpected exit status
 expect() {
   wanted=$1
   shift

@@ -5,21 +5,21 @@ import { join } from 'node:path';
 
 const HERE = import.meta.dirname;
 
-/** Makes a directory that holds the binary and the quick start's files, for `overlay.sh` to show inside. */
+/** Makes a directory with the binary and the files of the quick start, which `overlay.sh` mounts. */
 export function stage(binary: string): { readonly directory: string; readonly remove: () => void } {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-quickstart-'));
   copyFileSync(binary, join(directory, 'machineadm'));
   for (const file of ['light.sh', 'light.yaml', 'failing.yaml']) {
     cpSync(join(HERE, file), join(directory, file));
-    // Whatever the umask of the clone: a run takes no document that others may write to.
+    // Independent of the umask of the clone: a run refuses a document that others can write.
     chmodSync(join(directory, file), 0o700);
   }
   return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
 /**
- * The host half of a bootstrap in a throw-away copy of this machine: seconds, no downloads, and nothing of the machine
- * changes. Without root there is no copy: then it only checks and plans. Returns the exit status.
+ * Runs the host steps of a bootstrap in a temporary copy of this machine: it takes seconds, downloads nothing and does not
+ * change the machine. Without root, it can make no copy and only validates and plans. Returns the exit status.
  */
 export function lightQuickstart(binary: string): number {
   const staged = stage(binary);

@@ -1,9 +1,9 @@
 #!/bin/sh
-# overlay.sh DIRECTORY COMMAND...: runs a command in a throw-away copy of this machine. The copy is made of overlays whose
-# upper layers are memory, in mount, network, host name, IPC and process namespaces of its own: whatever the command
-# writes, mounts, renames or configures on the network is gone with it. DIRECTORY is at /quickstart.
+# overlay.sh DIRECTORY COMMAND...: runs a command in a temporary copy of this machine. The copy consists of overlays whose
+# upper layers are in memory, in mount, network, UTS, IPC and PID namespaces of its own: all changes to files, mounts, the
+# host name and the network disappear when the command exits. DIRECTORY is at /quickstart.
 #
-# Needs root. Not separated, because the kernel has only one of each: kernel modules, swap and the sysctls outside of net.*
+# Needs root. Kernel modules, swap and most sysctls outside of net.* have no namespace: the command can change them.
 set -eu
 directory=$1
 shift
@@ -13,7 +13,7 @@ exec unshare --mount --net --uts --ipc --pid --fork --kill-child sh -eu -c '
   mount --make-rprivate /
   mount -t tmpfs -o size=512m,mode=0755 tmpfs /mnt
   mkdir "$root"
-  # One overlay for each directory that holds the system; home directories and other disks stay out.
+  # One overlay for each system directory. Home directories and other disks are not in the copy.
   for path in /bin /sbin /lib /lib32 /lib64 /usr /etc /var /opt; do
     if [ -L "$path" ]; then
       cp -P "$path" "$root$path"
@@ -30,7 +30,7 @@ exec unshare --mount --net --uts --ipc --pid --fork --kill-child sh -eu -c '
   mount -t tmpfs -o mode=0755 tmpfs "$root/run"
   mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
   mount -t tmpfs -o mode=0755 tmpfs "$root/dev"
-  # No console, no disk, no kernel log: only what a program cannot do without.
+  # Only the devices that every program needs: no console, no disk, no kernel log.
   for device in null zero full random urandom tty; do
     : > "$root/dev/$device"
     mount --bind "/dev/$device" "$root/dev/$device"

@@ -4,43 +4,43 @@ import { buildCluster, buildLayer, type Progress } from '../lab/artefacts.ts';
 import { destroyMachines, freeAddresses } from '../lab/fleet.ts';
 import type { Machine } from '../lab/machine.ts';
 import { DOCUMENT, type Joining, newSecrets, type Site, sitesOf } from './documents.ts';
-import { caCertHash, layMachine } from './lab.ts';
+import { caCertHash, startClusterMachine } from './lab.ts';
 
 export interface ScaleOptions {
   readonly controlPlanes: number;
   readonly workers: number;
-  /** How long machines lose their power at random. */
+  /** How long random machines lose power. */
   readonly minutes: number;
-  /** Decides which machines, in which order. When each of them is reached depends on the speed of this machine. */
+  /** Determines which machines lose power, in which order. The exact times depend on the speed of this machine. */
   readonly seed: number;
   readonly kubernetes?: string | undefined;
 }
 
-/** A machine on its way into the cluster, and what was seen of it. */
+/** A machine that joins the cluster, and its measurements. */
 interface Member {
   readonly site: Site;
   readonly machine: Machine;
   kills: number;
   runs: number;
-  /** Fulfilled while it has power. */
+  /** Fulfilled while the machine has power. */
   power: Promise<void>;
   joinedAfterMs: number | undefined;
-  /** Why it is no member; undefined: it is. */
+  /** Why it is not a member; undefined if it is. */
   reason: string | undefined;
   peakKb: number;
   cpuSeconds: number;
 }
 
-/** Runs of one machine that end with a failure although nobody took its power, before the failure is believed. */
+/** The number of failed runs, without a loss of power, after which a machine has failed. */
 const TRIES = 3;
-/** How many agents work at the same time; control planes one after the other besides, as etcd wants it. */
+/** The number of agents that run concurrently. Control planes join one after the other, as etcd requires. */
 const AT_ONCE = 3;
 const AFTER_THE_KILLS_MS = 20 * 60_000;
 const TICKS_PER_SECOND = 100;
 
 /**
- * Control planes and workers join one cluster while random machines lose their power. Ends with 0 when each of them is a
- * Ready member, or names the reason why it is not; with 1 when a machine has neither.
+ * Joins control planes and workers to one cluster while random machines lose power. Returns 0 if each machine is a Ready
+ * member or reports a reason why it is not, otherwise 1.
  */
 export async function scale(binary: string, options: ScaleOptions, say: Progress): Promise<number> {
   const { controlPlanes, workers, minutes, seed } = options;
@@ -57,7 +57,7 @@ export async function scale(binary: string, options: ScaleOptions, say: Progress
     const members: Member[] = [];
     for (const site of sites) {
       const layers = site.role === 'balancer' ? balancer : artefacts.lower;
-      const machine = await layMachine(site, sites, { ...artefacts, lower: layers }, joining, {
+      const machine = await startClusterMachine(site, sites, { ...artefacts, lower: layers }, joining, {
         binary,
         temporary: true,
       });
@@ -83,7 +83,7 @@ export async function scale(binary: string, options: ScaleOptions, say: Progress
       previous = previous.then(live);
       return previous;
     });
-    await takePower(members, seed, deadline, say);
+    await cutPowerAtRandom(members, seed, deadline, say);
     await Promise.all(lives);
     return await report(first, members, say);
   } finally {
@@ -97,7 +97,7 @@ function newMember(site: Site, machine: Machine): Member {
   return { site, machine, power: Promise.resolve(), ...seen };
 }
 
-/** Runs the agent until it has ended with 0 on a machine that kept its power, or has failed for a reason of its own. */
+/** Runs the agent until it succeeds, or until it has failed TRIES times, without a loss of power during the run. */
 async function becomeMember(member: Member, began: number, until: number, say: Progress): Promise<void> {
   for (let failures = 0; failures < TRIES && performance.now() < until; ) {
     await member.power;
@@ -113,10 +113,10 @@ async function becomeMember(member: Member, began: number, until: number, say: P
   }
 }
 
-/** One run of the agent with its memory and processor time, without the programs that it starts. */
+/** Runs the agent once, and records its memory and processor time without those of its child processes. */
 async function runAgent(member: Member, began: number): Promise<void> {
   member.runs += 1;
-  // Its own exit code, then the peak of its memory in kB, and its ticks in user and in kernel mode.
+  // Prints the exit code of the agent, its peak memory in kB, and its ticks in user mode and in kernel mode.
   const script = `machineadm provision -d ${DOCUMENT} >>/var/log/scale.log 2>&1 & agent=$!
     while [ -d /proc/$agent ]; do
       seen=$(cat /proc/$agent/status /proc/$agent/stat 2>/dev/null | awk '$1 == "VmHWM:" {m = $2} $2 ~ /^\\(/ {t = $14 " " $15} END {print m, t}')
@@ -147,8 +147,13 @@ function reasonOf(json: string): string | undefined {
   }
 }
 
-/** One machine at a time loses its power and gets it back some seconds later. */
-async function takePower(members: readonly Member[], seed: number, deadline: number, say: Progress): Promise<void> {
+/** Cuts the power of one random machine at a time, and boots it some seconds later. */
+async function cutPowerAtRandom(
+  members: readonly Member[],
+  seed: number,
+  deadline: number,
+  say: Progress,
+): Promise<void> {
   const random = randomFrom(seed);
   while (performance.now() < deadline) {
     await sleep(Math.min(10_000 + random() * 20_000, Math.max(0, deadline - performance.now())));
@@ -157,13 +162,13 @@ async function takePower(members: readonly Member[], seed: number, deadline: num
     const isMember = member.joinedAfterMs !== undefined;
     member.kills += 1;
     member.power = (async () => {
-      await member.machine.pullPlug();
+      await member.machine.cutPower();
       await sleep(random() * 5000);
       await member.machine.boot();
     })();
     await member.power;
     say(`${member.site.name} (${isMember ? 'member' : 'joining'}) lost its power and has it again`);
-    // What a machine does at its boot. One that is still joining is run again by the one that waits for it.
+    // A member runs the agent at boot. For a machine that is still joining, `becomeMember` runs it again.
     if (isMember) await runAgent(member, performance.now()).catch(() => undefined);
   }
 }
@@ -198,7 +203,7 @@ async function report(first: Member, members: readonly Member[], say: Progress):
   return unexplained.length === 0 ? 0 : 1;
 }
 
-/** Runs at most so many at the same time. */
+/** Limits the number of concurrent tasks. */
 function slots(count: number): (work: () => Promise<void>) => Promise<void> {
   let free = count;
   const waiting: (() => void)[] = [];

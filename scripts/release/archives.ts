@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { fileDigest } from '../build/inputs.ts';
 
-/** An archive of a release, as manifest.json tells of it. */
+/** The entry of an archive in manifest.json. */
 export interface ReleaseArtefact {
   readonly file: string;
   readonly os: string;
@@ -19,8 +19,8 @@ export interface ReleaseArtefact {
 }
 
 /**
- * Packs a binary twice: gzip is on every machine, xz is a third smaller. Neither archive holds a name or a time, so the
- * same binary makes the same bytes.
+ * Compresses a binary twice: gzip is available on every machine, xz is a third smaller. The archives contain no name and no
+ * time, so that they are reproducible.
  */
 export async function archive(
   binary: string,
@@ -44,7 +44,7 @@ export async function archive(
   return artefacts;
 }
 
-/** One thread: with more, xz cuts the input into blocks by their number. */
+/** One thread: with several, the blocks of xz depend on their number. */
 async function xz(from: string, to: string): Promise<void> {
   const child = spawn('xz', ['--compress', '--stdout', '--threads=1', '-6', from], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -55,7 +55,7 @@ async function xz(from: string, to: string): Promise<void> {
   if (status !== 0) throw new Error(`xz ended with ${status}`);
 }
 
-/** Lower-case hex SHA-256 of a file that has to be there. */
+/** The SHA-256 of a file in lower-case hex. Throws if the file cannot be read. */
 export async function digestOf(path: string): Promise<string> {
   const digest = await fileDigest(path);
   if (digest === undefined) throw new Error(`${path} cannot be read`);

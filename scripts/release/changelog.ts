@@ -8,7 +8,7 @@ interface Commit {
   readonly files: readonly string[];
 }
 
-/** Sections in their order; the first whose test holds takes a commit. */
+/** The sections in their order. A commit belongs to the first section that matches. */
 const SECTIONS: readonly (readonly [heading: string, holds: (commit: Commit) => boolean])[] = [
   ['Breaking changes', ({ subject, body }) => /^\w+(\([^)]*\))?!:/.test(subject) || /^BREAKING[ -]CHANGE:/m.test(body)],
   ['Features', ({ subject }) => /^feat[(:]/.test(subject)],
@@ -26,7 +26,7 @@ const SECTIONS: readonly (readonly [heading: string, holds: (commit: Commit) => 
   ['Tests and tools', () => true],
 ];
 
-/** Whether most of a commit's files, tests and documentation left out where there are others, are in these places. */
+/** Whether most files of a commit are in these places. Tests and documentation count only in a commit without other files. */
 function touches(...places: readonly string[]): (commit: Commit) => boolean {
   return ({ files }) => {
     const code = files.filter((file) => /^(src|packages|packaging)\//.test(file));
@@ -73,7 +73,7 @@ export function changesOf(checkout: string, version: string, createdAt: Date): C
 }
 
 function commitsOf(git: (...args: readonly string[]) => string, range: string): readonly Commit[] {
-  // NUL cannot be in a message or a name: the record ends where the next one begins.
+  // Neither a message nor a file name can contain NUL. \x01 marks the start of a record.
   const log = git('log', '--no-merges', '--format=%x01%H%x00%s%x00%b%x00', '--name-only', '-z', range);
   return log
     .split('\x01')
@@ -102,7 +102,7 @@ function sectionOf(version: string, date: string, commits: readonly Commit[]): s
   return lines.join('\n');
 }
 
-/** A subject without its type, so that no character of it is Markdown or HTML. */
+/** A subject without its type, with Markdown and HTML escaped. */
 function textOf(subject: string): string {
   return subject.replace(/^(feat|fix)(\([^)]*\))?!?:\s*/, '').replace(/[\\`*_<>[\]|~]/g, '\\$&');
 }

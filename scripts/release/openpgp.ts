@@ -3,22 +3,22 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Signs what package managers verify, with a key of the publisher's own GnuPG keyring. */
+/** Signs packages and repositories with a key in the GnuPG keyring of the publisher. */
 export interface PackageSigner {
   readonly fingerprint: string;
-  /** The public key, armored: what apt and rpm are given. */
+  /** The armored public key, for apt and rpm. */
   readonly publicKey: string;
   /** The text with its signature around it (RFC 9580, 7). */
   clearSign(text: string): string;
   /** A detached signature, armored. */
   detachedSignature(content: string | Buffer): string;
-  /** Adds a signature over the header of an rpm, which holds the digest of its payload, and proves it with rpm itself. */
+  /** Signs the header of an rpm, which contains the digest of its payload, and verifies the signature with rpm. */
   signRpm(file: string): void;
 }
 
 /**
- * A signer with a key that gpg knows by this name: its fingerprint, or an address. The passphrase, a smart card, a KMS
- * are the affair of gpg-agent.
+ * A signer with the key that has this name in gpg, such as a fingerprint or an e-mail address. gpg-agent handles passphrases,
+ * smart cards and a KMS.
  *
  * @param home the keyring; by default GNUPGHOME or that of the user
  */
@@ -28,7 +28,7 @@ export function packageSigner(name: string, home = process.env.GNUPGHOME): Packa
     run('gpg', ['--batch', '--quiet', ...args], env, input);
   const listed = gpg(['--with-colons', '--list-secret-keys', name]);
   const fingerprints = listed.split('\n').flatMap((line, index, lines) => {
-    // The line `fpr` after a primary key is its own; others are of subkeys.
+    // The `fpr` line after a `sec` line belongs to the primary key; the others belong to subkeys.
     return line.startsWith('fpr:') && lines[index - 1]?.startsWith('sec:') ? [line.split(':')[9] ?? ''] : [];
   });
   const [fingerprint, ...others] = fingerprints;
@@ -63,7 +63,7 @@ export function packageSigner(name: string, home = process.env.GNUPGHOME): Packa
   };
 }
 
-/** Runs a program of Debian's and gives what it prints. */
+/** Runs a program and returns its stdout. */
 export function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv, input?: string | Buffer): string {
   try {
     return execFileSync(program, args, {

@@ -4,7 +4,7 @@ import { translatorFiles } from '../translator/manifests.ts';
 import { digestOf } from './archives.ts';
 import type { PackageSigner } from './openpgp.ts';
 
-/** A package of a release, as manifest.json tells of it. */
+/** The entry of a package in manifest.json. */
 export interface ReleasePackage {
   readonly file: string;
   readonly format: 'deb' | 'rpm' | 'zip' | 'oci';
@@ -12,11 +12,11 @@ export interface ReleasePackage {
   readonly architecture: 'amd64' | 'arm64';
   readonly size: number;
   readonly sha256: string;
-  /** What a container image is known by in a registry: its name with the tag, and the digest of its index. */
+  /** The reference of a container image in a registry: its name with the tag, and the digest of its index. */
   readonly image?: { readonly name: string; readonly digest: string };
 }
 
-/** The packages that `npm run package -- --all` makes, by the names that their systems give them. */
+/** The packages that `npm run package -- --all` makes, with the naming conventions of each format. */
 function packageNames(version: string): readonly Pick<ReleasePackage, 'file' | 'format' | 'os' | 'architecture'>[] {
   return [
     { file: `machineadm_${version}_amd64.deb`, format: 'deb', os: 'linux', architecture: 'amd64' },
@@ -27,7 +27,7 @@ function packageNames(version: string): readonly Pick<ReleasePackage, 'file' | '
   ];
 }
 
-/** Copies the packages of this version that were built, and signs the rpms. One of another version is left where it is. */
+/** Copies the existing packages of this version, and signs the rpms. Packages of other versions are not copied. */
 export async function copyPackages(
   from: string,
   to: string,
@@ -46,8 +46,8 @@ export async function copyPackages(
 }
 
 /**
- * Copies what belongs to the binaries: their bills of materials, under the names of the archives, the licences, the
- * library, the manifests of the translator. SHA256SUMS alone names them.
+ * Copies the bills of materials, renamed like the archives, the licences, the library and the manifests of the translator.
+ * They are listed only in SHA256SUMS, and not in manifest.json.
  */
 export async function copyDocuments(from: string, to: string, version: string): Promise<void> {
   const built = await readdir(from);

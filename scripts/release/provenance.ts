@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { DSSE_PAYLOAD_TYPE, preAuthentication } from '../../src/trust/provenance.ts';
 import type { ReleaseSigner } from './signer.ts';
 
-/** Where and how a release is made, in the words of SLSA. */
+/** The origin of a release, with the terms of SLSA. */
 export interface Provenance {
   readonly version: string;
   /** `gitCommit`: 40 hexadecimal digits, with `-dirty`, or `unknown`. */
@@ -18,7 +18,7 @@ export interface Provenance {
   readonly checkout?: string | undefined;
 }
 
-/** The builder of a release that was made at somebody's desk: nobody vouches for it but the key that signs. */
+/** The builder of a release that was made on a developer's machine: only the signing key attests it. */
 export const LOCAL_BUILDER = 'https://machineadm.dev/builders/local';
 
 /** docs/trust.md describes it. */
@@ -40,7 +40,7 @@ export async function provenanceStatement(
     name: 'machineadm',
     ...(source === undefined ? {} : { uri: source }),
     ...(gitCommit === undefined ? {} : { digest: { gitCommit } }),
-    // Whoever fetches the commit does not have the sources that were built.
+    // The commit does not contain the sources that were built.
     ...(dirty === undefined ? {} : { annotations: { uncommittedChanges: true } }),
   };
   const statement = {
@@ -67,7 +67,7 @@ const Lock = z.object({
   ),
 });
 
-/** Every package of npm that the lock pins, the tools of the build included. */
+/** Every npm package in the lock, including the build tools. */
 async function lockedPackages(checkout: string) {
   const lock = Lock.parse(JSON.parse(await readFile(join(checkout, 'package-lock.json'), 'utf8')));
   return Object.entries(lock.packages).flatMap(([path, { version, integrity }]) => {

@@ -35,7 +35,7 @@ export async function buildRepositories(releases: string, to: string, signer: Pa
     await writeFile(join(made, KEY), signer.publicKey);
     await aptRepository(of('deb'), join(made, 'apt'), createdAt, signer);
     await rpmRepository(of('rpm'), join(made, 'rpm'), createdAt, signer);
-    // Renamed as a whole: a client sees the old one or the new one.
+    // The directory is replaced by renames, so that no client sees a mixture of both repositories.
     if ((await readdir(dirname(to))).includes(basename(to))) await rename(to, join(work, 'old'));
     await rename(made, to);
   } finally {
@@ -93,7 +93,7 @@ async function aptRepository(
   await writeFile(join(suite, 'Release.gpg'), signer.detachedSignature(release));
 }
 
-/** What createrepo_c makes, with a signature over repomd.xml, which names the digests of the rest. */
+/** A repository of createrepo_c, with a signature over repomd.xml, which contains the digests of the other files. */
 async function rpmRepository(
   rpms: readonly string[],
   directory: string,

@@ -12,8 +12,8 @@ export interface ReleaseSigner {
 }
 
 /**
- * A signer from a private key in a PEM file, or from a command (a KMS, a token): it gets the bytes on standard input and
- * prints the signature, DER or base64 of it. What it made is verified with the public key before anything is published.
+ * A signer with a private key in a PEM file, or with a command (a KMS, a token) that reads the bytes from stdin and prints
+ * the signature in DER or base64. Each signature is verified with the public key.
  */
 export async function signerOf(wish: {
   readonly key: string | undefined;
@@ -27,7 +27,7 @@ export async function signerOf(wish: {
     const { command } = wish;
     const [key, ...others] = parseKeys(await readFile(wish.publicKey, 'utf8'), wish.publicKey);
     if (key === undefined || others.length > 0) throw new Error(`${wish.publicKey} must contain exactly one key`);
-    return proven(key.key, (bytes) => askSigner(command, bytes));
+    return verified(key.key, (bytes) => runSigner(command, bytes));
   }
   throw new Error('give --key FILE, or --signer COMMAND and --public-key FILE');
 }
@@ -40,23 +40,23 @@ async function fromFile(path: string): Promise<ReleaseSigner> {
       `${path} is not an ECDSA P-256 key: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`,
     );
   }
-  return proven(createPublicKey(key), async (bytes) => sign('sha256', bytes, { key, dsaEncoding: 'der' }));
+  return verified(createPublicKey(key), async (bytes) => sign('sha256', bytes, { key, dsaEncoding: 'der' }));
 }
 
-function proven(publicKey: KeyObject, signBytes: (bytes: Uint8Array) => Promise<Uint8Array>): ReleaseSigner {
+function verified(publicKey: KeyObject, signBytes: (bytes: Uint8Array) => Promise<Uint8Array>): ReleaseSigner {
   return {
     keyId: keyId(publicKey),
     async sign(bytes) {
       const signature = await signBytes(bytes);
       if (!verify('sha256', bytes, { key: publicKey, dsaEncoding: 'der' }, signature)) {
-        throw new Error('the signer made a signature that is not right under its public key');
+        throw new Error('the signature of the signer does not verify with its public key');
       }
       return signature;
     },
   };
 }
 
-async function askSigner(command: string, bytes: Uint8Array): Promise<Uint8Array> {
+async function runSigner(command: string, bytes: Uint8Array): Promise<Uint8Array> {
   const child = spawn('/bin/sh', ['-c', command], { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.on('error', () => {});
   child.stdin.end(bytes);
@@ -66,7 +66,7 @@ async function askSigner(command: string, bytes: Uint8Array): Promise<Uint8Array
   if (status !== 0) throw new Error(`the signer ended with ${status}`);
   const printed = Buffer.concat(pieces);
   const text = printed.toString('latin1').trim();
-  // A signature in DER begins with 0x30, "0", and is never all base64.
+  // A DER signature contains bytes that are not base64 characters.
   return /^[A-Za-z0-9+/\s]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : printed;
 }
 

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { tarOfFiles } from '../build/tar.ts';
 import { changesOf } from './changelog.ts';
 
-/** Archives of files of the checkout, each with what it holds and the folder that is left out of their names. */
+/** Archives of files in the checkout, each with its files and the prefix that is removed from their paths. */
 const ARCHIVES = {
   manifests: {
     files: 'packaging/{daemonset,management-cluster,translator,talos,cloud-init,ignition}/**',
@@ -18,8 +18,8 @@ const ARCHIVES = {
 const SCRIPTS = ['packaging/download/machineadm-download.sh', 'packaging/download/machineadm-download.ps1'];
 
 /**
- * Writes what a release takes from the checkout itself: the manifests, the role for Ansible and the template for Packer,
- * the contract, the download scripts, the changelog, and the notes of the release, which end with `more`.
+ * Writes the files of a release that come from the checkout: the manifests, the Ansible role and the Packer template, the
+ * contract, the download scripts, the changelog, and the release notes, which end with `more`.
  */
 export async function copySources(
   checkout: string,

@@ -4,8 +4,8 @@ import { build, type Metafile, type Plugin } from 'esbuild';
 const CLIENT = '@kubernetes/client-node';
 
 /**
- * Bundles the translator into one CommonJS file, and describes the inputs that are in it. It starts once and runs for
- * months: unlike the agent it has no parts that are loaded later.
+ * Bundles the translator into one CommonJS file, and returns the inputs that are in it. Unlike the agent, it has no parts
+ * that are loaded lazily, because it is a long-running server.
  */
 export async function bundleTranslator(root: string, output: string): Promise<Metafile> {
   const { metafile } = await build({
@@ -27,8 +27,8 @@ export async function bundleTranslator(root: string, output: string): Promise<Me
 }
 
 /**
- * Leaves out what the translator does not call of the client of Kubernetes: its package does not say that its modules have
- * no side effects, so the bundler would keep the types of every API and the clients of exec and port-forward.
+ * Removes the unused code of the Kubernetes client. Its package does not declare that its modules have no side effects, so
+ * the bundler would keep the types of every API and the clients of exec and port-forward.
  */
 const UNUSED_CLIENTS: Plugin = {
   name: 'unused-clients',
@@ -43,7 +43,7 @@ const UNUSED_CLIENTS: Plugin = {
   },
 };
 
-/** Only the inputs of which something is in the bundle: licences and the bill of materials name no other package. */
+/** Removes inputs without code in the bundle, so that licences and the bill of materials do not list their packages. */
 function withoutUnused({ inputs, outputs }: Metafile): Metafile {
   const used = new Set(
     Object.values(outputs).flatMap((one) =>

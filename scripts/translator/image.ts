@@ -1,4 +1,4 @@
-/** What `npm run translator -- --all` makes in `dist/`. */
+/** The archive that `npm run translator -- --all` writes to `dist/`. */
 export const TRANSLATOR_ARCHIVE = 'machineadm-translator-image-linux.tar';
 
 /** The bundled program and the Node that runs it, in the image. */
@@ -9,8 +9,8 @@ export const TRANSLATOR_NODE = 'usr/local/bin/node';
 const USER = '65532:65532';
 
 /**
- * How the image starts the translator. In MiB, this heap has at most 128 + 3 * 8, that of conversions 96 + 16, reviews in
- * flight 32, and Node itself some 70: below the memory limit of the Deployment.
+ * The image of the translator. Memory in MiB: at most 128 + 3 * 8 for the heap, 96 + 16 for that of conversions, 32 for
+ * concurrent reviews, and about 70 for Node itself. The sum is below the memory limit of the Deployment.
  */
 export const TRANSLATOR_IMAGE = {
   title: 'machineadm-translator',

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { tarOfFiles } from '../build/tar.ts';
 
-/** The manifests of the translator: all are made of the kustomize base in packaging/translator/base. */
+/** All manifests of the translator are generated from this kustomize base. */
 
 const BASE = 'packaging/translator/base';
 const CHART = 'packaging/translator/chart';
@@ -14,7 +14,7 @@ export const COMPONENTS = 'components.yaml';
 export const METADATA = 'metadata.yaml';
 export const TRANSLATOR_LICENSES = 'machineadm-translator-LICENSES.txt';
 
-/** Files of a release beside the image. */
+/** The files of a release for the translator, without the image. */
 export function translatorFiles(version: string): readonly string[] {
   return [COMPONENTS, METADATA, TRANSLATOR_LICENSES, chartFile(version)];
 }
@@ -24,7 +24,7 @@ export function chartFile(version: string): string {
 }
 
 const Kustomization = z.looseObject({ resources: z.array(z.string()) });
-/** The image as the base names it. A test holds the version against package.json. */
+/** The image in the base. A test compares its version with package.json. */
 const IMAGE = /machineadm-translator:\d+\.\d+\.\d+\S*/;
 
 function baseFiles(root: string): readonly { readonly name: string; readonly text: string }[] {
@@ -38,7 +38,7 @@ export function components(root: string, version: string): string {
   return texts.join('---\n').replace(IMAGE, `machineadm-translator:${version}`);
 }
 
-/** What clusterctl reads beside the components (cmd/clusterctl/api/v1alpha3/metadata_type.go). */
+/** metadata.yaml for clusterctl (cmd/clusterctl/api/v1alpha3/metadata_type.go). */
 export function clusterctlMetadata(version: string): string {
   const [major, minor] = version.split('.');
   return `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
@@ -49,8 +49,8 @@ releaseSeries:
 }
 
 /**
- * The templates of the Helm chart by name: the files of the base, with the release's namespace and the values in their
- * place. The namespace itself is Helm's business.
+ * The templates of the Helm chart, by name: the files of the base with the namespace of the release and the chart values.
+ * Helm itself creates the namespace.
  */
 export function chartTemplates(root: string): ReadonlyMap<string, string> {
   const replaced = (text: string): string => {
@@ -71,7 +71,7 @@ export function chartTemplates(root: string): ReadonlyMap<string, string> {
   return new Map([...files.map(({ name, text }) => [name, replaced(text)] as const), ['reports.yaml', REPORTS]]);
 }
 
-/** The rights for reports in each namespace that the values name. */
+/** The role bindings for reports in each namespace in the values. */
 const REPORTS = `{{- range .Values.reportNamespaces }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -83,7 +83,7 @@ subjects:
 {{- end }}
 `;
 
-/** The Helm chart as an archive: `helm install` takes it. The same sources make the same bytes. */
+/** The Helm chart as an archive for `helm install`. It is reproducible. */
 export function chartArchive(root: string, version: string): Buffer {
   const own = (name: string) => readFileSync(join(root, CHART, name), 'utf8').replaceAll('@VERSION@', version);
   const texts = new Map([

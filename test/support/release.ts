@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IMAGE_ARCHIVE, IMAGE_PROGRAM, imageArchive } from '../../scripts/image.ts';
 import { type ReleaseSigner, sigstoreBundle } from '../../scripts/release/signer.ts';
-import { makeRelease, type ReleaseWish } from '../../scripts/release.ts';
+import { makeRelease, type ReleaseOptions } from '../../scripts/release.ts';
 import { keyId } from '../../src/trust/keys.ts';
 import { parseManifest, type ReleaseManifest } from '../../src/trust/manifest.ts';
 
@@ -91,7 +91,7 @@ export async function testRelease(
   directory: string,
   version: string,
   signer: ReleaseSigner,
-  wish: Partial<ReleaseWish> & { readonly body?: string; readonly image?: boolean } = {},
+  wish: Partial<ReleaseOptions> & { readonly body?: string; readonly image?: boolean } = {},
 ): Promise<TestRelease> {
   const from = join(directory, `built-${version}`);
   mkdirSync(from, { recursive: true });

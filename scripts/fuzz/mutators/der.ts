@@ -1,10 +1,10 @@
 import type { Random } from '../random.ts';
 import type { Mutation } from '../target.ts';
 
-/** A value of DER (X.690): its identifier octet, and what is in it. */
+/** A DER value (X.690): its identifier octet and its content. */
 interface Node {
   tag: number;
-  /** Octets of the length, where they are not those of the content. */
+  /** Length octets that do not match the content. */
   length?: string;
   content: string | Node[];
 }
@@ -21,7 +21,7 @@ const LENGTHS = [
 ];
 const TAGS = [0x02, 0x03, 0x04, 0x05, 0x06, 0x0c, 0x13, 0x17, 0x18, 0x30, 0x31, 0x80, 0xa0, 0xa3, 0x1f, 0x00, 0xff];
 
-/** DER with one of its values changed; the lengths around it are right again. */
+/** Changes one value in DER and corrects the lengths of the enclosing values. */
 export const der: Mutation = (random, input) => {
   const nodes = decode(input);
   if (nodes === undefined || nodes.length === 0) return undefined;
@@ -57,7 +57,7 @@ export const der: Mutation = (random, input) => {
 
 const BLOCK = /(-----BEGIN [A-Z0-9 ]+-----\r?\n)([A-Za-z0-9+/=\s]*)(-----END)/g;
 
-/** PEM with one of its blocks changed as DER. */
+/** Changes one block of PEM as DER. */
 export const pem: Mutation = (random, input) => {
   const blocks = [...input.matchAll(BLOCK)];
   if (blocks.length === 0) return undefined;
@@ -116,7 +116,7 @@ function lengthOf(length: number): string {
   return `\x83${String.fromCharCode((length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff)}`;
 }
 
-/** Bytes of a PEM or DER file, for seeds. */
+/** Random bytes. */
 export function randomOctets(random: Random, length: number): string {
   return Array.from({ length }, () => String.fromCharCode(random.below(256))).join('');
 }

@@ -2,7 +2,7 @@ import { withChecksum, withoutChecksum } from '../../../src/host/files/checksum.
 import type { Random } from '../random.ts';
 import type { Mutation } from '../target.ts';
 
-/** Values that a reader may have forgotten. */
+/** Edge cases that a parser may not expect. */
 const VALUES: readonly unknown[] = [
   ...[null, true, false, 0, -1, 1, 1.5, 2 ** 31, 2 ** 53, 1e21, -0, '', ' ', 'a', '0', '-1', 'null', 'true'],
   ...['constructor', '__proto__', 'toString', '\u0000', '\ud800', '\n', '${v}', '../..', '/', '*', '::1', '10.0.0.0/8'],
@@ -13,7 +13,7 @@ const KEYS = ['', 'a', 'name', 'kind', '__proto__', 'constructor', 'toString', '
 
 type Container = unknown[] | Record<string, unknown>;
 
-/** Changes one place of a JSON value, which is the caller's own. */
+/** Changes one place of a JSON value in place. */
 export function changedValue(random: Random, value: unknown): unknown {
   const slots: [Container, string | number][] = [];
   const root = { value };
@@ -52,7 +52,7 @@ export function changedValue(random: Random, value: unknown): unknown {
   return root.value;
 }
 
-/** A JSON text with one place of its value changed. */
+/** Changes one place of a JSON text. */
 export const json: Mutation = (random, input) => {
   const value = parsed(input);
   if (value === undefined) return undefined;
@@ -60,14 +60,14 @@ export const json: Mutation = (random, input) => {
   return JSON.stringify(changed, undefined, input.includes('\n ') ? 2 : undefined);
 };
 
-/** The same of one line of many. */
+/** The same for one line of JSON lines. */
 export const jsonLine: Mutation = (random, input) => onOneLine(random, input, json);
 
-/** A JSON text, or one line of many, with a checksum that is right again. */
-export const sealedJson: Mutation = (random, input) => sealed(random, input);
-export const sealedLine: Mutation = (random, input) => onOneLine(random, input, sealed);
+/** The same for a JSON text with a checksum, which is recomputed. */
+export const checksummedJson: Mutation = (random, input) => checksummed(random, input);
+export const checksummedJsonLine: Mutation = (random, input) => onOneLine(random, input, checksummed);
 
-const sealed: Mutation = (random, input) => {
+const checksummed: Mutation = (random, input) => {
   const changed = json(random, (withoutChecksum(input) ?? input).trimEnd());
   return changed === undefined ? undefined : withChecksum(changed) + (input.endsWith('\n') ? '\n' : '');
 };

@@ -1,12 +1,12 @@
 import type { Random } from '../random.ts';
 import type { Mutation } from '../target.ts';
 
-/** A field as it is on the wire (protobuf.dev/programming-guides/encoding). */
+/** A field in the wire format (protobuf.dev/programming-guides/encoding). */
 interface Field {
   key: number;
   /** Varint, fixed bytes, or the content of a length-delimited field. */
   content: string;
-  /** A length that is not that of the content. */
+  /** A length that does not match the content. */
   length?: string;
 }
 
@@ -20,7 +20,7 @@ const VARINTS = [
   '\xff\xff\xff\xff\x0f',
 ];
 
-/** A message with one of its fields changed, perhaps one of a message within; the lengths around it are right again. */
+/** Changes one field of a message or of a nested message, and corrects the enclosing lengths. */
 export const protobuf: Mutation = (random, input) => {
   const fields = decode(input);
   if (fields === undefined || fields.length === 0) return undefined;
@@ -90,7 +90,7 @@ function encode({ key, content, length }: Field): string {
   return varint(key) + delimiter + content;
 }
 
-/** A number as the wire has it. */
+/** Encodes a number as a varint. */
 export function varint(value: number): string {
   let [bytes, rest] = ['', value];
   for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes += String.fromCharCode((rest & 0x7f) | 0x80);

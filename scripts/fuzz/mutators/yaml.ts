@@ -2,7 +2,7 @@ import { parseDocument, stringify } from 'yaml';
 import type { Mutation } from '../target.ts';
 import { changedValue } from './json.ts';
 
-/** A YAML document, or one of several, with one place of its value changed. */
+/** Changes one place in one document of a YAML stream. */
 export const yaml: Mutation = (random, input) => {
   const separator = /^---\n/m;
   const documents = input.split(separator);

@@ -99,7 +99,7 @@ async function refusal(work: () => Promise<unknown> | unknown): Promise<string> 
   }
 }
 
-/** What every command makes of a document that is valid: none of it may end with an internal error. */
+/** Runs the code of every command on a valid document. None may end with an internal error. */
 export const accepted: FuzzTarget = {
   name: 'accepted',
   reads: 'Valid documents: rendered for kubeadm 1.20 to 1.35, wrapped, printed, and planned by every step',
@@ -137,6 +137,6 @@ function rendered(kubernetes: KubernetesModel, version: string) {
   if (kubeadm === undefined) throw new RangeError(`${version} is no version`);
   const input = { kubernetes, kubeadm, secrets: () => '[redacted]' };
   const [one, other] = [renderKubeadm(input), renderKubeadm(input)];
-  if (one.text !== other.text) throw new TypeError('the same document is rendered in two ways');
+  if (one.text !== other.text) throw new TypeError('rendering the same document twice gives different results');
   return one;
 }

@@ -20,7 +20,7 @@ async function* pieces(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-/** A client whose every answer has this body. */
+/** A client that gets the same response to every request. */
 const answering = (status: number, body: string): HttpClient => ({
   request: async () => ({ status, headers: new Map(), body: pieces(body), discard: async () => {} }),
   close: async () => {},
@@ -99,12 +99,11 @@ export const answers: FuzzTarget = {
       typeof jsonOf(answer),
       await refusal(() => awsSecret(SOURCE, answering(answer.status, input), METADATA)),
     );
-    // A location is named in messages, and is no secret.
+    // Messages may contain the location: it is not a secret.
     words.push((await refusal(() => sourceAt(input, answering(200, ''), undefined))).replaceAll(input, ''));
     words.push(`${parseEndpoint(input) === undefined}`, `${parseMarker(input)?.kind}`);
     words.push(`${looksLikeWebPage(Buffer.from(input))} ${fullReference(input).length}`);
     if (URL.canParse(input)) words.push(`${reachedDirectly(new URL(input), ['10.0.0.0/8', '.example', input])}`);
-    // Locations and references are no secrets, and what was found is the secret itself.
     return words.join('\n');
   },
 };

@@ -13,7 +13,7 @@ const [, , KEY] = CANARIES;
 const FIXTURES = new URL('../../../test/fixtures/hardening/kubeadm-1.20/', import.meta.url);
 const MANIFEST = readFileSync(new URL('kube-apiserver.yaml', FIXTURES), 'utf8');
 
-/** A manifest, what it is told to read, and the kubelet's configuration. */
+/** A manifest, the files that its flags name, and the configuration of the kubelet. */
 const PARTS = [
   MANIFEST.replace(
     '    - kube-apiserver\n',
@@ -64,7 +64,7 @@ export const controlPlane: FuzzTarget = {
       try {
         await work();
       } catch (error) {
-        // A SyntaxError is documented of a manifest that is none, and told without its words.
+        // These functions document a SyntaxError for text that is not a manifest. Callers do not print its message.
         if (error instanceof MachineadmError) words.push(error.message, error.remedy);
         else if (!(error instanceof SyntaxError)) throw error;
       }

@@ -13,7 +13,7 @@ import { directoryList, releaseManifest, signatures, trustedKeys, trustMemory } 
 import { encodings, ignition, objects, userData } from './user-data.ts';
 import { windows } from './windows.ts';
 
-/** Every parser that bytes from outside reach. A new one needs a line here and its seeds beside it. */
+/** Every parser that reads untrusted input. A new parser needs a target with seeds in this directory, and a line here. */
 export const TARGETS: readonly FuzzTarget[] = [
   documentYaml,
   documentJson,

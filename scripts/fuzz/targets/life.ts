@@ -17,7 +17,7 @@ import { AT, begun, identity } from '../../../test/unit/pipeline/records.ts';
 import { yaml } from '../mutators/yaml.ts';
 import type { FuzzTarget, Mutation } from '../target.ts';
 
-/** Steps that a machine in memory can make whole: what they run is below. */
+/** The steps that a machine in memory can run to the end. Their programs are below. */
 const STEPS = ALL_STEPS.filter(({ id }) =>
   [
     'hostname',
@@ -66,7 +66,7 @@ function change(host: MemoryHost, path: string, name: string, to: (fields: strin
 const option = (args: readonly string[], name: string) =>
   args.includes(name) ? args[args.indexOf(name) + 1] : undefined;
 
-/** As shadow-utils(8) change the files of accounts. */
+/** Stand-ins for the programs of the steps. Those for accounts change the same files as shadow-utils do. */
 const PROGRAMS: Readonly<Record<string, MemoryProgram>> = {
   modprobe: ({ args }, host) => {
     if (args[0] === '-c') return {};
@@ -156,7 +156,7 @@ function machine(): MemoryHost {
   return Object.assign(host, { userId: idIn('/etc/passwd'), groupId: idIn('/etc/group') });
 }
 
-/** What the service manager, or a service, read when it was last told to: a restart that is left out shows by it. */
+/** Records the files that the service manager or a service read at its last reload or restart: this reveals a missing restart. */
 async function remember(host: MemoryHost, name: string): Promise<void> {
   const read: string[] = [];
   for (const directory of [
@@ -168,17 +168,17 @@ async function remember(host: MemoryHost, name: string): Promise<void> {
   host.put(`/run/read-by/${name}`, read.join('\n'));
 }
 
-/** The machine has lost its power: nothing happens any more. */
+/** The machine has lost power. */
 class Killed extends Error {}
 
-/** What counts the changes of a machine, and ends it at one of them: before it is made, or right after. */
+/** Counts the changes of a machine, and can simulate a loss of power immediately before or after one of them. */
 class Life {
   changes = 0;
   #killed = false;
   readonly #at: number;
   readonly #isBefore: boolean;
 
-  /** @param at number of the change, from 1; 0: it lives on */
+  /** @param at number of the change, from 1; 0 for no loss of power */
   constructor(at = 0, isBefore = false) {
     this.#at = at;
     this.#isBefore = isBefore;
@@ -230,7 +230,7 @@ class Life {
     };
   }
 
-  /** A journal that is written as the real one is, and read again by the next run. */
+  /** A journal in memory with the format of the real one, so that the next run can read it. */
   journalOf(lines: string[]): RunJournal {
     let state = readJournal('journal', lines) ?? newJournalState(identity(), false);
     return {
@@ -251,7 +251,7 @@ class Life {
 
 const INSTANCE: JournalRecord = { is: 'instance', identity: identity(), foreign: false, at: AT };
 
-/** One run of the steps. Returns what was changed, or why it ended. */
+/** One run of the steps. Returns the changes, or the reason of its failure. */
 async function run(model: Model, host: MemoryHost, lines: string[], life: Life): Promise<readonly string[] | string> {
   const changed: string[] = [];
   const journal = life.journalOf(lines);
@@ -282,7 +282,7 @@ async function run(model: Model, host: MemoryHost, lines: string[], life: Life):
   }
 }
 
-/** All that a machine holds, and how its services are. */
+/** All files of a machine and the state of its services. */
 async function stateOf(host: MemoryHost): Promise<ReadonlyMap<string, unknown>> {
   const state = new Map<string, unknown>();
   const visit = async (path: string): Promise<void> => {
@@ -291,7 +291,7 @@ async function stateOf(host: MemoryHost): Promise<ReadonlyMap<string, unknown>> 
       const stat = await host.stat(at);
       const { fingerprint: _, ...rest } = stat ?? {};
       state.set(at, { ...rest, text: stat?.type === 'file' ? host.text(at) : undefined });
-      // Copies there are named by a key that each machine draws: their number must be the same.
+      // The names of these copies depend on a random key of the machine. Only their number can be compared.
       if (at === PRIOR_STATE_DIRECTORY) state.set(`${at}/`, (await host.list(at))?.length);
       else if (stat?.type === 'directory') await visit(at);
     }
@@ -304,7 +304,7 @@ async function stateOf(host: MemoryHost): Promise<ReadonlyMap<string, unknown>> 
   return state;
 }
 
-/** A number, by which a run is killed, on the first line; the document behind it. */
+/** Mutates the document. The first line is the number of the change at which the run is killed. */
 const documentOnly: Mutation = (random, input) => {
   const end = input.indexOf('\n') + 1;
   const changed = random.below(3) === 0 ? input.slice(end) : yaml(random, input.slice(end));
@@ -312,7 +312,8 @@ const documentOnly: Mutation = (random, input) => {
 };
 
 /**
- * The life of a machine: the same plan twice, a second run without changes, and the same end wherever a run is killed.
+ * Properties of a machine: two plans are equal, a second run changes nothing, and a run that is killed at any change and
+ * repeated ends in the same state.
  */
 export const life: FuzzTarget = {
   name: 'life',
@@ -334,7 +335,7 @@ export const life: FuzzTarget = {
       return JSON.stringify(await planSteps(STEPS, { ...options, scope: 'all' }).catch(refusalOf));
     };
     const [one, other] = [await plan(), await plan()];
-    if (one !== other) throw new TypeError('the same machine is planned in two ways');
+    if (one !== other) throw new TypeError('two plans for the same machine differ');
 
     const undisturbed = machine();
     const lines = [INSTANCE, begun('1')].map((record) => withChecksum(JSON.stringify(record)));
@@ -343,8 +344,7 @@ export const life: FuzzTarget = {
     if (typeof first === 'string') return first;
     const wanted = await stateOf(undisturbed);
     const second = await run(model, undisturbed, lines, new Life());
-    if (!isDeepStrictEqual(second, []))
-      throw new TypeError(`a second run is not without changes: ${JSON.stringify(second)}`);
+    if (!isDeepStrictEqual(second, [])) throw new TypeError(`a second run made changes: ${JSON.stringify(second)}`);
 
     const at = 1 + ((Number.parseInt(input, 10) || 0) % Math.max(1, whole.changes));
     for (const isBefore of [true, false]) {
@@ -352,14 +352,13 @@ export const life: FuzzTarget = {
       const kept = [INSTANCE, begun('1')].map((record) => withChecksum(JSON.stringify(record)));
       await run(model, host, kept, new Life(at, isBefore));
       const again = await run(model, host, kept, new Life());
-      if (typeof again === 'string')
-        throw new TypeError(`killed at change ${at}, it does not come to its end: ${again}`);
+      if (typeof again === 'string') throw new TypeError(`after a kill at change ${at}, the next run fails: ${again}`);
       const different = differences(wanted, await stateOf(host));
       if (different.length > 0)
-        throw new TypeError(`killed at change ${at}, it ends otherwise: ${different.join(' ')}`);
+        throw new TypeError(`after a kill at change ${at}, the next run ends in another state: ${different.join(' ')}`);
       const third = await run(model, host, kept, new Life());
       if (!isDeepStrictEqual(third, []))
-        throw new TypeError(`killed at change ${at}: not done: ${JSON.stringify(third)}`);
+        throw new TypeError(`after a kill at change ${at}, a third run made changes: ${JSON.stringify(third)}`);
     }
     return `${first.length} changes`;
   },

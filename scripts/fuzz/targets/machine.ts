@@ -34,7 +34,7 @@ import { CANARIES, type FuzzTarget, type Mutation } from '../target.ts';
 
 const [SECRET] = CANARIES;
 
-/** Files and programs of a machine, each with its content or output behind a line `==== NAME`; programs begin with `!`. */
+/** The files and programs of a machine: a line `==== NAME` and the content or output. The name of a program begins with `!`. */
 function sections(parts: Readonly<Record<string, string>>): string {
   return Object.entries(parts)
     .map(([name, text]) => `==== ${name}\n${text}`)
@@ -48,7 +48,7 @@ function hostOf(input: string) {
     const end = section.indexOf('\n');
     const [name, text] = [section.slice(0, end), section.slice(end + 1)];
     if (name.startsWith('!')) {
-      // One program answers what it is asked in other words: `!lsblk --pairs`.
+      // A program can have one output for each set of arguments: `!lsblk --pairs`.
       const [program = '', ...words] = name.slice(1).split(' ');
       const before = programs[program];
       programs[program] = (command, host) =>
@@ -66,7 +66,7 @@ function hostOf(input: string) {
   });
 }
 
-/** JSON inside of one of the sections. */
+/** Changes JSON in one of the sections. */
 const jsonSection: Mutation = (random: Random, input: string) => {
   const parts = input.split(/^(?==== )/m);
   const at = random.below(parts.length);
@@ -110,7 +110,7 @@ function model(): Promise<Model> {
   return loaded;
 }
 
-/** What these steps would do on such a machine, and what keeps them from it. */
+/** The plan of these steps on such a machine, and the problems that their preflight finds. */
 async function planned(input: string, ids: readonly string[]): Promise<string> {
   const words: string[] = [];
   for (const step of ALL_STEPS.filter(({ id }) => ids.includes(id))) {
@@ -169,7 +169,7 @@ export const accounts: FuzzTarget = {
   ],
   tokens: FILE_TOKENS,
   run: (input) => {
-    // A hash that was moved out of its file is no secret any more.
+    // A hash outside of /etc/shadow is not a secret.
     const kept = input
       .split(/^(?==== )/m)
       .map((part) => (part.startsWith('==== /etc/shadow\n') ? part : part.replaceAll(SECRET, 'x')));

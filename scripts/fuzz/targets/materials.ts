@@ -79,7 +79,7 @@ export const certificates: FuzzTarget = {
   },
 };
 
-/** The members of an archive with their checksums right again. */
+/** Changes a member header of an archive and recomputes its checksum. */
 const checksummed: Mutation = (random, input) => {
   const at = random.below(Math.max(1, Math.floor(input.length / 512))) * 512;
   const block = bytesOf(input.slice(at, at + 512));
@@ -129,7 +129,7 @@ const LONG = Buffer.concat([
   DOCKER,
 ]);
 
-/** An archive whose documents were changed as JSON. */
+/** A new archive in which one JSON document is changed. */
 const retarred: Mutation = (random) => {
   const files = random.pick([DOCKER_FILES, OCI_FILES]);
   const at = random.below(files.length);
@@ -167,7 +167,7 @@ export const archives: FuzzTarget = {
       if (file === undefined) return 'none';
       return JSON.stringify(await archiveImages(tarSource(file), file.path, 'amd64'));
     } catch (error) {
-      // Documented of both: what they say is told by the step as `ImageArchiveInvalid`.
+      // Both functions document these errors. The step reports them as `ImageArchiveInvalid`.
       if (error instanceof RangeError || isDecompression(error)) return error.message;
       throw error;
     }
@@ -183,7 +183,7 @@ const [TARRED, ZIPPED] = [tarOf, zipOf].map((pack) =>
   ]),
 ) as [Buffer, Buffer];
 
-/** What leads out of the directory, or is no file, is refused before anything is written. */
+/** Entries that leave the directory, and special files, are refused before anything is written. */
 export const unpacked: FuzzTarget = {
   name: 'unpacked-archives',
   reads: 'Archives to unpack: tar, gzip, zstd, zip, with paths, links, devices and sizes',
@@ -211,11 +211,11 @@ export const unpacked: FuzzTarget = {
       const entries = await manifestOf(storedBytes(bytesOf(input)), { exclude: [], stripComponents: 0 });
       for (const entry of entries) {
         const leads = entry.type === 'symlink' ? posix.join(posix.dirname(entry.path), entry.target) : entry.path;
-        if (leads.startsWith('/') || leads.split('/').includes('..')) throw new TypeError(`${leads} is taken`);
+        if (leads.startsWith('/') || leads.split('/').includes('..')) throw new TypeError(`${leads} is accepted`);
       }
       return JSON.stringify(entries);
     } catch (error) {
-      // Documented of both: what they say is told by the step as `ArchiveInvalid`.
+      // Both functions document these errors. The step reports them as `ArchiveInvalid`.
       if (error instanceof ArchiveRefusal || error instanceof RangeError || isDecompression(error))
         return error.message;
       throw error;
@@ -229,7 +229,7 @@ function isDecompression(error: unknown): error is Error {
   );
 }
 
-/** An entry of a keytab: length, components, realm, names, and the rest of it. */
+/** A keytab with these principals. Each entry has a length, the number of components, the realm, the names and the key. */
 function keytab(...principals: readonly (readonly string[])[]): string {
   const counted = (text: string) => String.fromCharCode(0, text.length) + text;
   const entries = principals.map((names) => {
@@ -251,7 +251,7 @@ const size = Buffer.alloc(8);
 size.writeUInt32LE(ODJ.length, 0);
 const BLOB = Buffer.from(`\x01\x10\x08\x00\xcc\xcc\xcc\xcc${latin1(size)}${ODJ}`, 'latin1').toString('base64');
 
-/** A line of base64, and the other files behind it. */
+/** The first line is base64; the other files follow it. */
 export const activeDirectory: FuzzTarget = {
   name: 'active-directory',
   reads: 'Offline join data, keytabs, responses of LDAP',

@@ -20,7 +20,7 @@ const [SECRET, TOKEN, KEY] = CANARIES;
 const bytes = (text: string) => Buffer.from(text, 'latin1');
 const latin1 = (...parts: readonly Uint8Array[]) => Buffer.concat(parts).toString('latin1');
 
-/** Servers live as long as the process; nothing waits for them. */
+/** Starts a server that runs until the process exits, and does not keep it alive. */
 async function listening(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1').unref();
   await once(server, 'listening');
@@ -28,7 +28,7 @@ async function listening(server: Server): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-/** A value that is made once, when it is first asked for. */
+/** A value that is created at its first use. */
 function lazily<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | undefined;
   return () => {
@@ -37,7 +37,7 @@ function lazily<Value>(make: () => Promise<Value>): () => Promise<Value> {
   };
 }
 
-/** What a refusal says; anything else than a MachineadmError goes on its way. */
+/** The result, or the text of a MachineadmError. Other errors are rethrown. */
 async function said(work: Promise<unknown>): Promise<string> {
   try {
     return JSON.stringify(await work, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)) ?? '';
@@ -47,7 +47,7 @@ async function said(work: Promise<unknown>): Promise<string> {
   }
 }
 
-/** The message that the stand-in of a runtime answers with, of one length-prefixed gRPC message or of what comes. */
+/** The response of the stand-in for a runtime: one length-prefixed gRPC message, or raw bytes. */
 let reply = { message: Buffer.alloc(0), framed: true, trailers: {} as Record<string, string> };
 
 const runtime = lazily(async () => {
@@ -98,7 +98,7 @@ const CONFIG = JSON.stringify({
 });
 const called = (call: number, ...parts: readonly Uint8Array[]) => String.fromCharCode(call) + latin1(...parts);
 
-/** The first byte chooses the call, the rest is the message. */
+/** Changes the message. The first byte selects the call. */
 const afterFirst: Mutation = (random, input) => {
   const changed = protobuf(random, input.slice(1));
   return changed === undefined ? undefined : input.slice(0, 1) + changed;
@@ -132,7 +132,7 @@ export const criReplies: FuzzTarget = {
   },
 };
 
-/** What a server writes, whatever is asked; then it ends. */
+/** The response to every request; after it the server closes the connection. */
 let written = Buffer.alloc(0);
 
 function writing(): Server {
@@ -153,7 +153,7 @@ const rawRuntime = lazily(async () => {
   return path;
 });
 
-/** A frame of HTTP/2 (RFC 9113, 4.1). */
+/** An HTTP/2 frame (RFC 9113, 4.1). */
 function frame(type: number, flags: number, stream: number, payload: string): string {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -163,7 +163,7 @@ function frame(type: number, flags: number, stream: number, payload: string): st
   return head.toString('latin1') + payload;
 }
 
-/** `:status: 200` of the static table; `grpc-status: 0` as a literal that is not indexed (RFC 7541, 6). */
+/** `:status: 200` from the static table; `grpc-status: 0` as a literal without indexing (RFC 7541, 6). */
 const HEADERS = '\x88';
 const TRAILERS = `\x00\x0bgrpc-status\x010`;
 const ANSWER = latin1(text(2, 'containerd'), text(3, '2.0.0'));
@@ -269,7 +269,7 @@ export const metadata: FuzzTarget = {
     ]);
     const service = new MetadataService({ address: `http://127.0.0.1:${await web()}`, totalMs: 1500 });
     const asked = (['aws', 'gcp', 'azure', 'openstack'] as const)[input.length % 4] ?? 'aws';
-    // What is looked up is a value and no message: only what is refused is told to people.
+    // The value is not a message. Only an error is printed.
     const { known } = await service.lookUp(asked, asked === 'azure' ? 'compute/tagsList/0/value' : 'meta/role');
     const token = asked === 'azure' || asked === 'gcp' ? await service.identityToken(asked) : new Secret('');
     return `${known.length} ${String(token)}`;
@@ -315,7 +315,7 @@ users: [{name: u, user: {client-certificate-data: ${b64('cert')}, client-key-dat
       const { server } = await parseKubeconfig(input, 'admin.conf', async () => undefined);
       return server.host;
     } catch (error) {
-      // Documented: its message holds no secret.
+      // A documented error, whose message contains no secret.
       if (error instanceof Error && error.constructor.name === 'KubeconfigUnusable') return error.message;
       throw error;
     }

@@ -27,7 +27,7 @@ import {
 } from '../../../test/unit/pipeline/records.ts';
 import { reported } from '../../../test/unit/reporting/events.ts';
 import { FAILURE, statusAfter } from '../../../test/unit/reporting/runs.ts';
-import { json, jsonLine, sealedJson, sealedLine } from '../mutators/json.ts';
+import { checksummedJson, checksummedJsonLine, json, jsonLine } from '../mutators/json.ts';
 import type { FuzzTarget } from '../target.ts';
 
 const JSON_TOKENS = [
@@ -72,7 +72,7 @@ export const journal: FuzzTarget = {
   seeds: [`${JOURNAL.join('\n')}\n`],
   tokens: JSON_TOKENS,
   isBinary: true,
-  grammar: [sealedLine, jsonLine],
+  grammar: [checksummedJsonLine, jsonLine],
   run: async (input) => {
     const { lines: found } = linesOf(Buffer.from(input, 'latin1'));
     const state = readJournal('/var/lib/machineadm/journal', found);
@@ -98,14 +98,14 @@ const STATUS = statusAfter(
   { kind: 'waiting', step: 'kubeadm', waitingFor: 'the API server' },
   { kind: 'concluded', conclusion: { outcome: 'Failed', exitCode: 11, failure: FAILURE } },
 );
-const sealedText = (value: unknown) => `${withChecksum(JSON.stringify(value, undefined, 2))}\n`;
+const checksummedText = (value: unknown) => `${withChecksum(JSON.stringify(value, undefined, 2))}\n`;
 
 export const status: FuzzTarget = {
   name: 'status',
   reads: 'The status file',
-  seeds: [sealedText(STATUS), sealedText(statusAfter({ kind: 'stepStarted', step: 'kubeadm' }))],
+  seeds: [checksummedText(STATUS), checksummedText(statusAfter({ kind: 'stepStarted', step: 'kubeadm' }))],
   tokens: JSON_TOKENS,
-  grammar: [sealedJson, json],
+  grammar: [checksummedJson, json],
   run: async (input) => {
     const found = parseStatus(input, '/run/machineadm/status.json');
     const style = { color: true, titleOf: (step: string) => step };
@@ -120,9 +120,12 @@ export const status: FuzzTarget = {
 export const summary: FuzzTarget = {
   name: 'summary',
   reads: 'The summary of the status',
-  seeds: [sealedText(summaryOf(STATUS)), sealedText(summaryOf(statusAfter({ kind: 'stepStarted', step: 'kubeadm' })))],
+  seeds: [
+    checksummedText(summaryOf(STATUS)),
+    checksummedText(summaryOf(statusAfter({ kind: 'stepStarted', step: 'kubeadm' }))),
+  ],
   tokens: JSON_TOKENS,
-  grammar: [sealedJson, json],
+  grammar: [checksummedJson, json],
   run: async (input) => formatSummary(parseSummary(input, '/run/machineadm/summary.json'), { color: true }),
 };
 
@@ -138,7 +141,7 @@ const PLAN = serializePlan({
   local: [{ kind: 'Console', name: 'console', events: ['concluded'], device: '/dev/ttyS0' } as never],
 }).text;
 
-/** What a spool holds of a sink: its state, its plan, and an event, a line each. */
+/** The files of a sink in a spool, a line each: its state, its plan and an event. */
 export const spool: FuzzTarget = {
   name: 'spool',
   reads: 'Events that wait in the spool, and the plans and states of their sinks',
@@ -148,7 +151,7 @@ export const spool: FuzzTarget = {
       .join('\n'),
   ],
   tokens: JSON_TOKENS,
-  grammar: [sealedLine, jsonLine],
+  grammar: [checksummedJsonLine, jsonLine],
   run: async (input) => {
     const [state = '', plan = '', ...events] = input.split('\n');
     const root = '/var/lib/machineadm/spool';
@@ -180,7 +183,7 @@ export const prepared: FuzzTarget = {
   name: 'prepared',
   reads: 'The record of what an image was prepared with',
   seeds: [
-    sealedText({
+    checksummedText({
       version: 1,
       agentVersion: '0.1.0',
       preparedAt: '2026-11-20T10:00:00.000Z',
@@ -190,7 +193,7 @@ export const prepared: FuzzTarget = {
     }),
   ],
   tokens: JSON_TOKENS,
-  grammar: [sealedJson, json],
+  grammar: [checksummedJson, json],
   run: async (input) => {
     const found = parsePrepared(input);
     const notes = usableNotes(found, undefined, identity());
@@ -198,7 +201,7 @@ export const prepared: FuzzTarget = {
   },
 };
 
-/** Files below /var/lib/machineadm that steps keep for themselves, a line each. */
+/** State files of steps below /var/lib/machineadm, a line each. */
 export const kept: FuzzTarget = {
   name: 'kept-files',
   reads: 'State files: hooks for every boot, an interrupted change of the API server, the record of the hardening',
@@ -212,7 +215,7 @@ export const kept: FuzzTarget = {
       .join('\n'),
   ],
   tokens: JSON_TOKENS,
-  grammar: [sealedLine, jsonLine],
+  grammar: [checksummedJsonLine, jsonLine],
   run: async (input) => {
     const [hooks = '', change = '', ...rest] = input.split('\n');
     const host = memoryHost({

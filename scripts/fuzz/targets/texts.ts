@@ -92,7 +92,7 @@ export const toml: FuzzTarget = {
   run: async (input) => {
     const { tree: table } = await parseOthers('/etc/containerd/config.toml', input);
     const { tree: again } = await parseOthers('/etc/containerd/config.toml', await tableText(table));
-    if (!sameTables(table, again)) throw new TypeError('a table is not what was written of it');
+    if (!sameTables(table, again)) throw new TypeError('a table that was written and parsed again differs');
     return '';
   },
 };

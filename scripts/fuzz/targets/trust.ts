@@ -7,7 +7,7 @@ import { verifyRelease } from '../../../src/trust/release.ts';
 import { findSigner } from '../../../src/trust/signature.ts';
 import type { TrustStore } from '../../../src/trust/store.ts';
 import { pem } from '../mutators/der.ts';
-import { json, sealedJson } from '../mutators/json.ts';
+import { checksummedJson, json } from '../mutators/json.ts';
 import type { FuzzTarget, Mutation } from '../target.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -85,11 +85,11 @@ const TOKENS = [
   '==',
 ];
 
-/** The manifest of a list and the list itself, whose right signature is made of whatever comes. */
+/** A manifest and its list of digests. The list is always signed with a trusted key. */
 const both: (kind: 'release' | 'directory') => FuzzTarget['run'] = (kind) => async (input) => {
   const at = input.indexOf(SEPARATOR);
   const [manifest, rest] = [input.slice(0, at), input.slice(at + SEPARATOR.length)];
-  // The digest of the manifest is put right, so that its damage is met as well.
+  // The digest of the manifest is corrected, so that a mutated manifest is parsed as well.
   const list = Buffer.from(rest.replaceAll('DIGEST', sha256(manifest)));
   const signature = { kind: 'der', bytes: sign('sha256', list, { key: privateKey, dsaEncoding: 'der' }) } as const;
   const bytes = Buffer.from(manifest);
@@ -180,7 +180,6 @@ export const signatures: FuzzTarget = {
         },
       );
     }
-    // What is signed by the right key stays so, whatever is said beside it.
     return `${signed} signed`;
   },
 };
@@ -190,7 +189,7 @@ export const trustMemory: FuzzTarget = {
   reads: 'The memory of earlier verifications',
   seeds: [`${withChecksum(MEMORY)}\n`],
   tokens: TOKENS,
-  grammar: [sealedJson, json],
+  grammar: [checksummedJson, json],
   run: async (input) => {
     const memory = parseMemory(input, 'trust.json');
     const { revoked, minimumVersion } = withMemory(TRUST, memory);

@@ -7,7 +7,7 @@ import { CANARIES, type FuzzTarget } from '../target.ts';
 
 const [SECRET, TOKEN, KEY] = CANARIES;
 
-/** As `machineadm convert` does, with and without lifting; what it decided, in words. */
+/** Converts like `machineadm convert`, with and without `structure`. Returns the text of its decisions. */
 async function converted(text: string): Promise<string> {
   const { decisions, documents } = await convert([{ name: 'user-data', text }], {
     kubernetesVersion: 'v1.35.2',

@@ -5,23 +5,23 @@ import { portablePattern } from '@machineadm/document/sections/portable-pattern.
 import type * as z from 'zod';
 import { strictly } from './strict.ts';
 
-/** What the converter adds to what zod knows. */
+/** The parts of the JSON Schema that do not come from the zod schema. */
 export interface Additions {
   /** Schemas that are published once, under `$defs`, by their name. */
   readonly definitions: ReadonlyMap<z.core.$ZodType, string>;
-  /** What an object demands across its fields, by its field path. */
+  /** Conditions across the fields of an object, by its field path. */
   readonly conditions: ReadonlyMap<string, () => readonly JsonSchema[]>;
   /** Description, default and examples of a field, by its path. */
   field(path: string): FieldText | undefined;
   /** Whether the schema is for the reference, which has annotations that are not published. */
   readonly isForReference?: boolean | undefined;
-  /** What the values of an enumeration mean, where the schema is for editors, which show it. */
+  /** The meanings of the values of an enumeration, for the schema for editors, which show them. */
   valueMeanings?(schema: z.core.$ZodType): Readonly<Record<string, string>> | undefined;
   /** Whether `${name}` is replaced in the string at a place of the document. */
   isExpandable(place: readonly PathSegment[]): boolean;
 }
 
-/** Where the converter is: the field path that documentation goes by, and a place of the document that has it. */
+/** The position of the converter: the field path in the documentation, and an example of its place in a document. */
 interface At {
   /** `host.files[].mode`; in a definition `Device.path`; the value of a map is `*`, a kind of sink `[Webhook]`. */
   readonly field: string;
@@ -30,7 +30,7 @@ interface At {
 
 export const VARIABLE_TEXT = 'VariableText';
 
-/** The JSON Schema of a zod schema, and the definitions that it refers to. Throws for what it cannot express. */
+/** The JSON Schema of a zod schema, and the definitions that it references. Throws for an unsupported zod type. */
 export function convertSchema(
   root: z.core.$ZodType,
   additions: Additions,
@@ -47,12 +47,12 @@ export function convertSchema(
     return acceptingVariables(converted, at, name === undefined ? converted : definitions[name]);
   };
 
-  /** One of a union, or the whole: as it is without variables. */
+  /** Converts a schema, or one alternative of a union, without the alternative for text with variables. */
   const convertAlternative = (schema: z.core.$ZodType, at: At): JsonSchema => {
     const name = nameOf(schema);
     if (name === undefined) return convertInline(schema, at);
     if (definitions[name] === undefined) {
-      // Before its parts: a definition may hold itself.
+      // Set before its parts are converted: a definition may be recursive.
       definitions[name] = {};
       const text = notesOf(schema).definition?.text ?? additions.field(name);
       definitions[name] = { ...annotations(text), ...convertInline(schema, { field: name, place: at.place }) };
@@ -138,7 +138,7 @@ export function convertSchema(
     };
   };
 
-  /** A field in which variables are replaced takes any text that holds one: its form is checked on the machine. */
+  /** A field with variable expansion accepts any text with a variable. The format is checked on the machine. */
   const acceptingVariables = (schema: JsonSchema, { place }: At, resolved: JsonSchema = schema): JsonSchema => {
     if (place.length === 0 || !additions.isExpandable(place) || !isRestricted(resolved)) return schema;
     const alternatives = Array.isArray(schema.anyOf) ? (schema.anyOf as JsonSchema[]) : [schema];
@@ -160,14 +160,14 @@ function annotations(text: FieldText | undefined, isForReference = false): JsonS
   };
 }
 
-/** The values, and what each means in the keyword of VS Code and yaml-language-server. */
+/** The values, and their meanings in `enumDescriptions`, a keyword of VS Code and yaml-language-server. */
 function enumOf(schema: z.core.$ZodType, meanings: Additions['valueMeanings']): JsonSchema {
   const values = Object.values((schema._zod.def as z.core.$ZodEnumDef).entries);
   const of = meanings?.(schema);
   return { enum: values, ...(of && { enumDescriptions: values.map((value) => of[String(value)] ?? '') }) };
 }
 
-/** Branches of a union that are told apart by a field `type` have each their own fields. */
+/** Each alternative of a union with the discriminator `type` has its own field path. */
 function branchAt(option: z.core.$ZodType, at: At): At {
   const { def } = option._zod;
   if (def.type !== 'object') return at;
@@ -176,7 +176,7 @@ function branchAt(option: z.core.$ZodType, at: At): At {
   return { ...at, field: `${at.field}[${(type as z.core.$ZodLiteralDef<string>).values[0]}]` };
 }
 
-/** Whether a schema refuses some text with a variable in it. */
+/** Whether a schema rejects some text with a variable. */
 function isRestricted(schema: JsonSchema): boolean {
   if (Array.isArray(schema.anyOf)) return (schema.anyOf as JsonSchema[]).every(isRestricted);
   if (schema.type === 'object' || schema.type === 'array') return false;
@@ -189,7 +189,7 @@ interface Limits {
   readonly patterns: readonly RegExp[];
 }
 
-/** What the checks of a schema say; rules in code say nothing here. */
+/** The limits and patterns of a schema. Rules that are functions have no JSON Schema. */
 function limitsOf(schema: z.core.$ZodType): Limits {
   const { def, traits } = schema._zod;
   // A format such as IPv4 is a schema and its own first check.

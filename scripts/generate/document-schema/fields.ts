@@ -3,15 +3,15 @@ import type { HostPart } from '@machineadm/document/host-parts/part.ts';
 import type { FieldText } from '@machineadm/document/sections/field.ts';
 
 export interface FieldReference {
-  /** What is said of a field below a part of the host. */
+  /** The documentation of a field below a part of the host. */
   text(path: string): FieldText | undefined;
-  /** Entries that no field has asked for. */
+  /** Entries that match no field so far. */
   unused(): readonly string[];
 }
 
 /**
- * What parts of the host say of the fields in them. A key names a path, or several that say the same, separated by commas; `*`
- * is any name and `**` any number of them. A key without them counts before one with them.
+ * The documentation of the fields in the parts of the host. A key is a path, or several paths separated by commas. `*`
+ * matches one name and `**` any number of names. A key without wildcards has precedence.
  */
 export function fieldReference(): FieldReference {
   const fields = Object.entries<HostPart>(HOST_PARTS).flatMap(([name, part]) =>
@@ -34,7 +34,7 @@ export function fieldReference(): FieldReference {
   };
 }
 
-/** The path of what a part says by its path below it; what several fields share has a name of its own. */
+/** The path of a field by its path below a part. A shared definition or a wildcard is not below the part. */
 export function pathBelow(part: string, below: string): string {
   if (/^[A-Z*]/.test(below)) return below;
   return `host.${part}${below === '' || below.startsWith('[') ? '' : '.'}${below}`;

@@ -12,8 +12,8 @@ import { type Additions, convertSchema, VARIABLE_TEXT } from './convert.ts';
 import { type FieldReference, fieldReference, pathBelow } from './fields.ts';
 
 /**
- * The JSON Schema (draft 2020-12) of a document version: what editors, controllers and other languages judge a document
- * by. It refuses nothing that `machineadm validate` takes. contract/vectors says what a schema cannot judge.
+ * The JSON Schema (draft 2020-12) of a document version, for editors, controllers and other languages. It rejects no
+ * document that `machineadm validate` accepts. contract/vectors lists what a schema cannot check.
  */
 export function documentSchema(
   version: DocumentVersion,

@@ -1,8 +1,8 @@
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 
-/** Keywords whose schemas are about the same value. */
+/** Keywords whose subschemas apply to the same value. */
 const SAME_VALUE = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'not'];
-/** Keywords whose schemas are about a part of it. */
+/** Keywords whose subschemas apply to a part of the value. */
 const PARTS = ['items', 'contains', 'additionalProperties', 'propertyNames'];
 
 const TYPE_OF: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const TYPE_OF: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['pattern', 'minLength', 'maxLength'].map((name) => [name, 'string'])),
 };
 
-/** A condition as the strict mode of ajv wants it: each required property is declared beside, and each value has a type. */
+/** A condition for the strict mode of ajv: it declares each required property, and each value has a type. */
 export function strictly(schema: JsonSchema): JsonSchema {
   const strict = Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => [keyword, within(keyword, value)]),
@@ -42,7 +42,7 @@ function ofPart(value: unknown): unknown {
   return { ...(type === undefined || others.length > 0 ? {} : { type }), ...strictly(schema) };
 }
 
-/** The types that keywords of a schema are about, as far as it does not say one itself. */
+/** The types that the keywords of a schema apply to; none if it has a `type`. */
 function typesOf(schema: JsonSchema): readonly string[] {
   if (schema.type !== undefined) return [];
   return Object.entries(schema).flatMap(([keyword, value]) => {

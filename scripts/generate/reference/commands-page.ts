@@ -1,7 +1,7 @@
 import { type Argument, type Command, Help, type Option } from 'commander';
 import { COMMON_OPTIONS } from '../../../src/cli/options.ts';
 
-/** docs/reference/commands.md: every command and option, as the command line itself declares them. */
+/** docs/reference/commands.md: every command and option, from the declarations of the command line. */
 export function commandsPage(program: Command): string {
   return [
     '# Commands and options',

@@ -9,21 +9,21 @@ import { type KubeadmField, KubeadmFields } from './kubeadm-fields.ts';
 import { lastName, type PlacedField, placedFields, type ReferencePart } from './placed-field.ts';
 import { type Platforms, platformsOf } from './platform.ts';
 
-/** All that the reference says of a field. */
+/** The facts about a field in the reference. */
 export interface FieldReference extends PlacedField {
   readonly part: ReferencePart;
-  /** Of the field, or of the nearest that it is in. */
+  /** The text of the field, or of its nearest ancestor with one. */
   readonly changes: string;
   /** The version of machineadm that first read it. */
   readonly since: string;
   readonly platforms: Platforms;
-  /** The same reason holds for the field that it is in, whose entry says it. */
+  /** The parent field has the same reason, and its entry states it. */
   readonly isPlatformOfParent: boolean;
   readonly kubeadm: KubeadmField | undefined;
 }
 
 const FOLDER = 'docs/reference/fields';
-/** `PATH VERSION` a line, sorted. */
+/** Lines `PATH VERSION`, sorted. */
 export const FIELD_RECORD = 'test/fixtures/fields.txt';
 const FIELD_FACTS = `contract/fields/${DOCUMENT_VERSIONS.at(-1)?.apiVersion.split('/')[1]}.json`;
 
@@ -63,8 +63,8 @@ export function fieldReferences(recorded: string, version: string): readonly Fie
 }
 
 /**
- * The pages of the reference by their path, and the record of the fields: since which version each is read. The record
- * keeps what it has; a new field gets the version of these sources.
+ * The pages of the reference by their path, and the record of the version that first read each field. Recorded versions do
+ * not change; a new field gets the version of these sources.
  */
 export function fieldPages(recorded: string, version: string): ReadonlyMap<string, string> {
   const references = fieldReferences(recorded, version);
@@ -93,7 +93,7 @@ function recordOf(recorded: string): ReadonlyMap<string, string> {
   );
 }
 
-/** `host.files` of a field below it. */
+/** The first two segments of the path, such as `host.files`. */
 function partOf({ field: { path } }: PlacedField): string {
   return path.split('.').slice(0, 2).join('.');
 }
@@ -196,7 +196,7 @@ function entry(reference: FieldReference): readonly string[] {
   ];
 }
 
-/** Controls have a page of their own. */
+/** An enumeration with more values, that of the controls, links to a page of its own. */
 const MOST_VALUES = 30;
 
 function valuesText(part: ReferencePart): string | undefined {
@@ -210,7 +210,7 @@ function valuesText(part: ReferencePart): string | undefined {
   return shown.join('<br>');
 }
 
-/** The part with the enumeration: the field, the entries of a list or one of its alternatives. */
+/** The part with the enumeration: the field itself, the entries of a list, or an alternative. */
 function listedIn(part: ReferencePart): ReferencePart | undefined {
   if (part.enum !== undefined) return part;
   const inside = [...(part.items === undefined ? [] : [part.items]), ...(part.anyOf ?? [])] as readonly ReferencePart[];
@@ -235,7 +235,7 @@ function kubeadmFacts({ kubeadm }: FieldReference): FieldFacts['kubeadm'] {
 /** Longer examples are blocks. */
 const LONGEST_INLINE = 100;
 
-/** In the flow style, which fits into a line. */
+/** The example of a field: inline in the flow style, or as a block if it is longer than a line. */
 function example({ path, part }: SchemaField): { readonly row?: string; readonly block?: readonly string[] } {
   const value = part.examples?.[0];
   if (value === undefined) return {};

@@ -4,11 +4,11 @@ import { kubernetes, toKubernetes } from '@machineadm/document/sections/kubernet
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { type PlacedField, sectionsWith, valuesOf } from './placed-field.ts';
 
-/** What a field becomes in kubeadm's configuration. */
+/** The fields and flags of kubeadm that a field of the document sets. */
 export interface KubeadmField {
-  /** `InitConfiguration.nodeRegistration.taints`, `--skip-phases`: all that any version has. */
+  /** For all versions of kubeadm, such as `InitConfiguration.nodeRegistration.taints` or `--skip-phases`. */
   readonly names: readonly string[];
-  /** The minors of kubeadm that can express it, as far as they are known. */
+  /** The known minors of kubeadm that can express it. */
   readonly since: number;
   readonly until: number;
 }
@@ -29,9 +29,8 @@ const JOIN = {
 };
 
 /**
- * Where a field below `kubernetes` is found in kubeadm's configuration: the code that renders it on a machine renders it
- * here with and without the field, for each role and each minor. undefined: the configuration of kubeadm does not depend
- * on the field.
+ * Finds the kubeadm fields for a field below `kubernetes`: renders the configuration with and without the field, for each
+ * role and each minor, and compares the results. Returns undefined if the configuration does not depend on the field.
  */
 export class KubeadmFields {
   readonly #renderings = new Map<string, ReadonlyMap<number, Values>>();
@@ -53,12 +52,12 @@ export class KubeadmFields {
       if (minors.length > 0) windows.push({ since: Math.min(...minors), until: Math.max(...minors) });
     }
     if (windows.length === 0) return undefined;
-    // A version has a field where every role that uses it can express it.
+    // A version supports a field if it can express the field for every role that uses it.
     const since = Math.max(...windows.map((window) => window.since));
     return { names: commonPaths([...names]), since, until: Math.min(...windows.map((window) => window.until)) };
   }
 
-  /** Without the field; where its object needs it, without the object. */
+  /** Renders without the field or, if its object requires it, without the object. */
   #without(placed: PlacedField, role: Role): ReadonlyMap<number, Values> {
     const found = this.#rendered((sectionsWith(placed).kubernetes ?? {}) as Section, role);
     const field = placed.above.at(-1);
@@ -91,7 +90,7 @@ function modelOf(section: Section): KubernetesModel | undefined {
   try {
     return toKubernetes(parsed.data, 'linux', (_field, name) => ({ name, source: { kind: 'env', variable: 'VALUE' } }));
   } catch {
-    // What the checks of the document refuse before.
+    // The checks of a document refuse such values.
     return undefined;
   }
 }
@@ -127,7 +126,7 @@ function isNamedValue(entry: unknown): entry is { readonly name: string; readonl
   return typeof entry === 'object' && entry !== null && 'value' in entry && 'name' in entry;
 }
 
-/** Several values of one object are that object. */
+/** Replaces many paths in one object with the path of the object. */
 function commonPaths(paths: readonly string[]): readonly string[] {
   const groups = Map.groupBy(paths, (path) => (path.startsWith('/') ? path : path.replace(/\.[^.]*$/, '')));
   return [...groups].flatMap(([parent, group]) => (group.length > MOST_OF_ONE ? [parent] : group)).sort();

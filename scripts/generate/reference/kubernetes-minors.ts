@@ -22,7 +22,7 @@ import { oldestKubelet } from '@machineadm/document/kubernetes-releases/version-
 
 const MINORS = Array.from({ length: NEWEST_KNOWN_MINOR - OLDEST_MINOR + 1 }, (_, index) => OLDEST_MINOR + index);
 
-/** docs/reference/kubernetes-minors.md: one row for each minor, then what each one brought and removed. */
+/** docs/reference/kubernetes-minors.md: a row for each minor, then the additions and removals of each one. */
 export function kubernetesMinorsPage(): string {
   return [
     '# Kubernetes by minor',
@@ -121,7 +121,7 @@ function features(minor: number): string[] {
   );
 }
 
-/** What came with the minor and what it has no more. */
+/** The names that a minor added and removed. */
 function changes(kind: string, table: readonly (readonly [string, ComponentGate])[], minor: number): string[] {
   const names = (list: typeof table) => list.map(([name]) => `\`${name}\``).join(', ');
   const came = table.filter(([, { since }]) => since === minor);

@@ -11,10 +11,10 @@ interface Schema {
   readonly anyOf?: readonly Schema[];
 }
 
-/** A kind of JSON object: its name, its page section and its schema. */
+/** A kind of JSON object and its schema. */
 export interface PublishedObject {
   readonly kind: string;
-  /** Where it is found. */
+  /** The file or command that contains or prints it, in Markdown. */
   readonly source: string;
   /** The file of its schema, below `contract/`. */
   readonly file: string;

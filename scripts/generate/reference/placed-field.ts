@@ -3,20 +3,20 @@ import type { SchemaField, SchemaFields, SchemaPart } from '@machineadm/document
 /** A part of the schema, with the annotations that only the generated pages have. */
 export interface ReferencePart extends SchemaPart {
   readonly enumDescriptions?: readonly string[];
-  /** What its absence means, in words. */
+  /** The effect of its absence. */
   readonly absent?: string | undefined;
   /** What the field changes on the machine. */
   readonly changes?: string | undefined;
 }
 
-/** A field of the document at its place: what `machineadm explain` finds by the same path. */
+/** A field with its ancestors. `machineadm explain` takes the same path. */
 export interface PlacedField {
   readonly field: SchemaField;
-  /** The fields that it is in, the outermost first; without the document itself. */
+  /** Its ancestors, the outermost first, without the document itself. */
   readonly above: readonly SchemaField[];
 }
 
-/** Every field of the document, each followed by those in it. */
+/** Every field of the document, each followed by its descendants. */
 export function placedFields(
   fields: SchemaFields,
   field: SchemaField,
@@ -29,7 +29,7 @@ export function placedFields(
   ]);
 }
 
-/** Values to try a field with: all of an enumeration, both of a boolean, else its example without variables. */
+/** Sample values of a field: all values of an enumeration, both of a boolean, otherwise its example without variables. */
 export function valuesOf({ part }: SchemaField): readonly unknown[] {
   if (part.const !== undefined) return [part.const];
   if (part.enum !== undefined) return part.enum;
@@ -38,15 +38,15 @@ export function valuesOf({ part }: SchemaField): readonly unknown[] {
 }
 
 /**
- * The sections of a document with this value at the place of the field; undefined leaves the field out. What the field is in
- * has the other fields of its example, unless those are alternatives to it.
+ * The sections of a document with this value for the field; undefined omits the field. The objects around the field have
+ * the other fields of their examples, unless those are alternatives to it.
  */
 export function sectionsWith({ field, above }: PlacedField, value?: unknown): Readonly<Record<string, unknown>> {
   let placed = value;
   let below = field;
   for (const parent of above.toReversed()) {
     const name = lastName(below.path);
-    // The variant of a list, such as a kind of sink, is an entry itself.
+    // A variant, such as a kind of sink, is an entry of the list, and not a field of an entry.
     if (!isVariant(below)) {
       const { [name]: _, ...beside } = besideOf(parent) as Record<string, unknown>;
       placed = placed === undefined ? beside : { ...beside, [name]: placed };

@@ -2,7 +2,7 @@ import type { Platform } from '@machineadm/document/host-parts/part.ts';
 import { checkPlatform } from '@machineadm/document/sections/platform.ts';
 import { type PlacedField, sectionsWith, valuesOf } from './placed-field.ts';
 
-/** The platforms that a field is for, and the reason where one is missing. */
+/** The platforms that support a field, and the reason if one does not. */
 export interface Platforms {
   readonly only: Platform | undefined;
   readonly why: string | undefined;
@@ -11,8 +11,8 @@ export interface Platforms {
 const BOTH: Platforms = { only: undefined, why: undefined };
 
 /**
- * What the check of a document for a platform says of the field with each of its values. It is only for the other platform
- * where all of its values are refused, and the remedy is not another value.
+ * Derives the platforms of a field from the platform check of a document, with each sample value. A platform does not
+ * support the field if the check refuses all values and the remedy is not another value.
  */
 export function platformsOf(placed: PlacedField): Platforms {
   const windows = refusal(placed, 'Windows');

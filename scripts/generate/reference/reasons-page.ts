@@ -7,7 +7,7 @@ interface Fault {
   readonly fix: string;
 }
 
-/** The rows of docs/faults.md, by reason: fault, reason, exit code, what to do. Their links lead from its folder. */
+/** The rows of docs/faults.md (fault, reason, exit code, fix), by reason. Makes their links relative to docs/reference. */
 function faultsOf(page: string): ReadonlyMap<string, readonly Fault[]> {
   const rows = [
     ...page.replace(/\]\((?=[\w-]+\.md)/g, '](../').matchAll(/^\| ([^|]+) \| `(\w+)` \| \d+ \| ([^|]+) \| ?[^|]*\|$/gm),
@@ -19,8 +19,8 @@ function faultsOf(page: string): ReadonlyMap<string, readonly Fault[]> {
 const LONGEST_LINE = 240;
 
 /**
- * docs/reference/reasons.md: symptom, cause and fix of every reason. The catalogue of failures has them for what kubeadm and
- * a node end with, docs/faults.md for the steps of the host, and the list of reasons for the rest.
+ * docs/reference/reasons.md: symptom, cause and fix of every reason. The failure catalogue has those of kubeadm and nodes,
+ * docs/faults.md those of the host steps, and the list of reasons the rest.
  */
 export function reasonsPage(faultsPage: string): string {
   const faults = faultsOf(faultsPage);

@@ -5,7 +5,7 @@ const file = (more: string): string => `host: {files: [{path: /a, ${more}}]}`;
 const mounts = (entries: string): string => `host: {storage: {mounts: [${entries}]}}`;
 const AD = 'domain: corp.example.com, credentials';
 
-/** `host`, and what differs on Windows. */
+/** `host`, and its differences on Windows. */
 export const HOST_VECTORS: readonly Source[] = [
   valid('an empty host', 'host: {}'),
   valid(

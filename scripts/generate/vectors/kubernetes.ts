@@ -8,7 +8,7 @@ const file = (kubeconfig: string): string => discovery(`{file: {kubeconfig: ${ku
 const HASHES = `caCertHashes: ["sha256:${DIGEST}"]`;
 const KEY = DIGEST;
 
-/** `kubernetes`, but for the control plane. */
+/** `kubernetes` without the control plane. */
 export const KUBERNETES_VECTORS: readonly Source[] = [
   valid('a first control plane', init('cluster: {name: a}')),
   valid('a worker', worker(JOIN)),

@@ -1,15 +1,15 @@
 import type { ProblemCode } from '@machineadm/document/diagnostics.ts';
 
-/** Stands where the problem of a text is reported. */
+/** Marks the reported position of the problem in a text. */
 export const MARK = '¦';
 
 export interface Source {
   readonly name: string;
-  /** undefined of a valid document. */
+  /** undefined for a valid document. */
   readonly code?: ProblemCode;
-  /** The document, or what follows its header. */
+  /** The document, or its part after the header. */
   readonly text: string;
-  /** Whether a schema can tell that it is invalid. */
+  /** Whether a JSON Schema can check it. */
   readonly judgeable: boolean;
 }
 
@@ -22,7 +22,7 @@ export const invalid = (name: string, code: ProblemCode, text: string): Source =
   judgeable: true,
 });
 
-/** Invalid for what is elsewhere in the document, or cannot be computed by a schema. */
+/** Invalid by a rule that a JSON Schema cannot check, for example one about another part of the document. */
 export const beyond = (name: string, code: ProblemCode, text: string): Source => ({
   name,
   code,

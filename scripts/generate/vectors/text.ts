@@ -2,7 +2,7 @@ import { beyond, invalid, type Source, valid } from './source.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: node-1}\n';
 
-/** The document as a whole: its text, its header, its sections. */
+/** The text, the header and the sections of a document. */
 export const TEXT_VECTORS: readonly Source[] = [
   valid(
     'the smallest document',

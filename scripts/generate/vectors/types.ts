@@ -1,14 +1,14 @@
 import { DIGEST, init, invalid, PEM, type Source, valid } from './source.ts';
 
-/** Forms of values: a field that takes each, what it takes and what it refuses. */
+/** A format of values: a field with this format, valid values and invalid values. */
 interface Form {
   readonly of: string;
   /** The document, with the value at `@`. */
   readonly field: string;
   readonly good: readonly string[];
-  /** As YAML: mostly texts in quotes. */
+  /** As YAML, mostly quoted strings. */
   readonly bad: readonly string[];
-  /** What another type of value is; without it no other type is tried. */
+  /** A value of another type; absent if no other type is tested. */
   readonly otherType?: string;
 }
 

@@ -2,7 +2,7 @@ import { beyond, init, invalid, PEM, type Source, TOKEN, valid, worker } from '.
 
 const V = '\nvariables: {v: {env: V}}';
 
-/** Fields that take variables, with one of which only the machine knows the value. */
+/** Fields that accept variables, with a variable whose value is known only on the machine. */
 const TAKING: readonly string[] = [
   'host: {hostname: "${v}"}',
   'host: {hostname: "node-${v}"}',

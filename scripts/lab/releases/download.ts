@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, EnvHttpProxyAgent, interceptors, request } from 'undici';
 
-/** A server cannot be reached, hangs, or does not have a file: another source may. */
+/** A server is unreachable, does not respond, or does not have a file. Another source may have it. */
 export class ReleaseUnavailable extends Error {
-  /** What the server said, where it said something. */
+  /** The HTTP status, if the server responded. */
   readonly status: number | undefined;
 
   constructor(message: string, status?: number) {
@@ -17,25 +17,25 @@ export class ReleaseUnavailable extends Error {
   }
 }
 
-/** A file is not what its publisher says it is. Nothing of it is used, and no other source stands in for it. */
+/** A file does not match the checksum or signature of its publisher. It is not used, and no other source is tried. */
 export class ReleaseRefused extends Error {}
 
 export interface DownloadOptions {
-  /** The directory of files by their digest. */
+  /** The directory of downloaded files, named by their digest. */
   readonly cache: string;
-  /** Where the servers are copied: `https://HOST/PATH` is asked for as `MIRROR/HOST/PATH`. */
+  /** The URL of a mirror: `https://HOST/PATH` is requested as `MIRROR/HOST/PATH`. */
   readonly mirror?: string | undefined;
-  /** How long a server may stay silent. Default 20 s. */
+  /** The timeout for connecting and for each read. Default 20 s. */
   readonly silenceMs?: number;
   /** Default 3. */
   readonly tries?: number;
-  /** Between two tries. Default 1 s, doubled each time. */
+  /** The delay before the first retry, doubled for each further one. Default 1 s. */
   readonly pauseMs?: number;
 }
 
 const SILENCE_MS = 20_000;
 
-/** Downloads of published files, each known by its digest and kept by it. */
+/** Downloads published files, verifies them, and caches them by their digest. */
 export class Downloads {
   readonly #options: DownloadOptions;
   readonly #dispatcher: Dispatcher;
@@ -52,12 +52,12 @@ export class Downloads {
     return (await this.bytes(url)).body.toString('utf8').trim();
   }
 
-  /** A small answer and its headers. */
+  /** A small response and its headers. */
   async bytes(
     url: string,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<{ readonly body: Buffer; readonly headers: Readonly<Record<string, string | string[] | undefined>> }> {
-    return await this.#tried(url, async (from) => {
+    return await this.#withRetries(url, async (from) => {
       const answer = await this.#get(from, headers);
       return { body: Buffer.from(await answer.body.arrayBuffer()), headers: answer.headers };
     });
@@ -73,9 +73,9 @@ export class Downloads {
     const kept = join(this.#options.cache, `sha256-${sha256}`);
     if (existsSync(kept)) {
       if ((await digestOf(kept)) === sha256) return kept;
-      rmSync(kept); // half a disk, or somebody's edit: what the name says is not so
+      rmSync(kept); // The file is corrupt: its content does not match the digest in its name.
     }
-    return await this.#tried(url, async (from) => {
+    return await this.#withRetries(url, async (from) => {
       const partial = `${kept}.${randomUUID()}.partial`;
       try {
         const answer = await this.#get(from, {});
@@ -83,7 +83,7 @@ export class Downloads {
         await pipeline(answer.body, hashing(hash), createWriteStream(partial));
         const found = hash.digest('hex');
         if (found !== sha256) {
-          throw new ReleaseRefused(`${from} has the SHA-256 ${found}, and ${sha256} is published; it is not used`);
+          throw new ReleaseRefused(`${from} has the SHA-256 ${found}, but ${sha256} is published; it is not used`);
         }
         renameSync(partial, kept);
         return kept;
@@ -93,8 +93,8 @@ export class Downloads {
     });
   }
 
-  /** Tries again what may pass: silence, a cut connection, a server that is busy. */
-  async #tried<T>(url: string, attempt: (from: string) => Promise<T>): Promise<T> {
+  /** Retries after transient failures: a timeout, a broken connection, a busy server. */
+  async #withRetries<T>(url: string, attempt: (from: string) => Promise<T>): Promise<T> {
     const { mirror, tries = 3, pauseMs = 1000 } = this.#options;
     const from = mirror === undefined ? url : `${mirror.replace(/\/$/, '')}/${url.replace(/^https:\/\//, '')}`;
     for (let time = 1; ; time += 1) {

@@ -13,28 +13,28 @@ import { pullImage } from './registry.ts';
 const PROGRAMS = ['kubeadm', 'kubelet', 'kubectl'];
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
 
-/** Who signs the programs of Kubernetes (https://kubernetes.io/docs/tasks/administer-cluster/verify-signed-artifacts/). */
+/** The identity that signs Kubernetes programs (https://kubernetes.io/docs/tasks/administer-cluster/verify-signed-artifacts/). */
 const SIGNER = {
   identity: 'krel-staging@k8s-releng-prod.iam.gserviceaccount.com',
   issuer: 'https://accounts.google.com',
 };
 
-/** What stands beside Kubernetes. */
+/** The versions of the other programs on a node. */
 const CNI_PLUGINS = 'v1.8.0';
 const RUNC = 'v1.3.3';
 const containerdFor = (minor: number): string => (minor <= CRI_V1ALPHA2.until ? '1.7.34' : '2.2.7');
 
-/** A release of Kubernetes with what belongs to it. */
+/** A release of Kubernetes with its images. */
 export interface OfficialRelease {
   /** `v1.37.2` */
   readonly version: string;
   readonly minor: number;
   readonly repository: string;
-  /** Of everything, in the order of their use. */
+  /** By component: the name and tag of its image. */
   readonly images: Readonly<Record<string, string>>;
 }
 
-/** The release that a user means by `v1.37.2`, `v1.37` or `v1.37.x`: the newest patch release of a minor. */
+/** Resolves `v1.37.2`, or the newest patch release of `v1.37` or `v1.37.x`. */
 export async function findRelease(downloads: Downloads, wanted: string): Promise<OfficialRelease> {
   const [, minor, patch] = /^v?1\.(\d+)(?:\.(\d+|x))?$/.exec(wanted) ?? [];
   if (minor === undefined) throw new Error(`${wanted}: expected a release of Kubernetes, such as v1.37.x or v1.37.2`);
@@ -45,7 +45,7 @@ export async function findRelease(downloads: Downloads, wanted: string): Promise
   return officialRelease(version);
 }
 
-/** What a release consists of, by the tables of kubeadm's images. */
+/** The images of a release, from the tables of the images that kubeadm uses. */
 export function officialRelease(version: string): OfficialRelease {
   const parsed = /^v1\.\d+\.\d+$/.test(version) ? parseVersion(version) : undefined;
   const companions = parsed === undefined ? undefined : companionTags(parsed);
@@ -64,10 +64,9 @@ export function officialRelease(version: string): OfficialRelease {
 }
 
 /**
- * Fetches a release into a directory: `bin` with the programs of Kubernetes, `images` with an archive of each image, and
- * `layer` with all that goes over a machine: the programs, crictl, containerd, runc and the CNI plugins. Every file is
- * checked against the checksum that its publisher gives, the programs of Kubernetes against their signature as well where
- * cosign is installed.
+ * Downloads a release into a directory: `bin` with the Kubernetes programs, `images` with an archive of each image, and
+ * `layer` with the overlay layer of a machine: the programs, crictl, containerd, runc and the CNI plugins. Verifies the
+ * published checksum of every file and, if cosign is installed, the signatures of the Kubernetes programs.
  */
 export async function fetchRelease(
   downloads: Downloads,
@@ -113,15 +112,15 @@ export async function fetchRelease(
 
   for (const [name, image] of Object.entries(release.images)) {
     progress(image);
-    // The old name of the registry is served by the new one; kubeadm of that time asks for the old.
+    // registry.k8s.io also serves older images, but an older kubeadm expects them under the name of the old registry.
     const own = `${release.repository}/${image}`;
-    // The lab's documents take kube-proxy from the place of the addons.
+    // The documents of the lab expect the archive of kube-proxy in the directory of the addons.
     const target = name === 'kube-proxy' ? join(layer, 'opt/addons') : images;
     await pullImage(downloads, `registry.k8s.io/${image}`, join(target, `${name}.tar`), own);
   }
 }
 
-/** crictl has a release for nearly each minor of Kubernetes; the one before works as well. */
+/** crictl has no release for some Kubernetes minors. The one for the previous minor works as well. */
 async function crictl(downloads: Downloads, minor: number): Promise<string> {
   const of = (version: string) =>
     `https://github.com/kubernetes-sigs/cri-tools/releases/download/${version}/crictl-${version}-linux-amd64.tar.gz`;
@@ -134,7 +133,7 @@ async function crictl(downloads: Downloads, minor: number): Promise<string> {
   }
 }
 
-/** A file and the checksum that its publisher gives: a digest alone, or lines of digests and names (sha256sum). */
+/** Downloads a file with its published checksum, which is a digest or the output of sha256sum. */
 async function published(downloads: Downloads, url: string, checksums: string): Promise<string> {
   const text = await downloads.text(checksums);
   const lines = text.split('\n').map((line) => line.trim().split(/\s+\*?/));
@@ -143,7 +142,7 @@ async function published(downloads: Downloads, url: string, checksums: string): 
   return await downloads.file(url, line?.[0] ?? '');
 }
 
-/** Releases before 1.26 have no signature. */
+/** Verifies the signature with cosign. Releases before 1.26 have none. */
 async function checkSignature(downloads: Downloads, url: string, file: string): Promise<void> {
   const parts = { signature: `${file}.sig`, certificate: `${file}.cert` };
   try {

@@ -23,11 +23,11 @@ const Index = z.object({
 const Manifest = z.object({ config: Descriptor, layers: z.array(Descriptor) });
 
 /**
- * Pulls an image of linux/amd64 from a registry that anybody may read (distribution/spec, pull) into an archive with the
- * layout of OCI. Every part is checked against the digest that names it.
+ * Pulls an image for linux/amd64 from a public registry (distribution/spec, pull) into an archive with the OCI image layout.
+ * Verifies the digest of every part.
  *
  * @param image `registry.k8s.io/pause:3.10`
- * @param name what the archive calls it, where that is something else
+ * @param name the image name in the archive
  */
 export async function pullImage(downloads: Downloads, image: string, archive: string, name = image): Promise<void> {
   const [, host, repository, tag] = /^([^/]+)\/(.+):([^:/]+)$/.exec(image) ?? [];
@@ -38,7 +38,7 @@ export async function pullImage(downloads: Downloads, image: string, archive: st
   let digest = sha256(first.body);
   const said = first.headers['docker-content-digest'];
   if (typeof said === 'string' && said !== digest) {
-    throw new ReleaseRefused(`${image}: the registry names it ${said}, and what it gives is ${digest}; it is not used`);
+    throw new ReleaseRefused(`${image}: the registry reports ${said}, but the manifest has ${digest}; it is not used`);
   }
   let body = first.body;
   const { mediaType } = z.object({ mediaType: z.string().optional() }).parse(JSON.parse(body.toString('utf8')));

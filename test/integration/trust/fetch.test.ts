@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type DirectoryWish, signDirectory } from '../../../scripts/release.ts';
+import { type DirectoryOptions, signDirectory } from '../../../scripts/release.ts';
 import { placeVerified } from '../../../src/host/files/release-files.ts';
 import { agent as anyAgent } from '../../support/agent.ts';
 import { newAuthority } from '../../support/api-server.ts';
@@ -538,7 +538,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     );
 
     /** A mirror of signed directories: their files by path below it. */
-    async function signed(place: string, version: number, wish: DirectoryWish = {}, ...keys: TestKey[]) {
+    async function signed(place: string, version: number, wish: DirectoryOptions = {}, ...keys: TestKey[]) {
       const made = join(mkdtempSync(join(scratch, 'signed-')), ...place.split('/'));
       mkdirSync(made, { recursive: true });
       writeFileSync(join(made, 'bootstrap.yaml'), `version: ${version}\n`);

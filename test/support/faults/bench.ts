@@ -98,7 +98,7 @@ export class FaultBench {
     try {
       await look(await this.#run(lane, sabotage));
     } finally {
-      await lane.node.machine.pullPlug();
+      await lane.node.machine.cutPower();
       try {
         await restoreCluster(sabotage, lane);
       } finally {

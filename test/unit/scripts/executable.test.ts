@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { stripElf, unsignPe } from '../../../scripts/build/executable.ts';
-import { withoutOtherLanguages } from '../../../scripts/build/icu-data.ts';
+import { withoutOtherLocales } from '../../../scripts/build/icu-data.ts';
 
 describe('stripElf', () => {
   test('removes what the kernel does not map, and the program still runs', (context) => {
@@ -30,13 +30,13 @@ describe('stripElf', () => {
   });
 });
 
-describe('withoutOtherLanguages', () => {
+describe('withoutOtherLocales', () => {
   test('leaves English, sorting and Unicode, and ICU does without the rest', (context) => {
     if (process.platform !== 'linux') return context.skip('needs an ELF program that runs here');
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-icu-'));
     try {
       const original = readFileSync(process.execPath);
-      const smaller = withoutOtherLanguages(original);
+      const smaller = withoutOtherLocales(original);
       assert.equal(smaller.length, original.length);
       const program = join(directory, 'node');
       writeFileSync(program, smaller);
@@ -62,7 +62,7 @@ describe('withoutOtherLanguages', () => {
   });
 
   test('refuses an executable whose data is not where it looks', () => {
-    assert.throws(() => withoutOtherLanguages(Buffer.from('CmnD is no data of ICU')), /contains no data of ICU/);
+    assert.throws(() => withoutOtherLocales(Buffer.from('CmnD is no data of ICU')), /contains no data of ICU/);
   });
 });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { blockAt, blocksOf, withoutTypes, withProbes } from '../../../scripts/mutate/blocks.ts';
-import { isStillTrue, type RecordOfTest, testsOfBlock } from '../../../scripts/mutate/integration.ts';
+import { isRecordValid, type TestRecord, testsOfBlock } from '../../../scripts/mutate/integration.ts';
 import { byUnitTests, type Outcome } from '../../../scripts/mutate/report.ts';
 
 /** A place in a text, by a word that stands there once. */
@@ -14,7 +14,7 @@ function placeOf(text: string, word: string): number {
   return text.indexOf(word);
 }
 
-function recordOf(changes: Partial<RecordOfTest>): RecordOfTest {
+function recordOf(changes: Partial<TestRecord>): TestRecord {
   return { digest: 'test', passes: true, ms: 1_000, sources: {}, ...changes };
 }
 
@@ -89,11 +89,11 @@ describe('the integration tests of a block', () => {
 
   test('are recorded again when the test or a source that it ran is another, not where it only loads it', () => {
     const record = recordOf({ sources: { 'src/a.ts': source, 'src/b.ts': { digest: 'source', blocks: [0] } } });
-    assert.equal(isStillTrue(record, 'test', 'src/a.ts', 'source'), true);
-    assert.equal(isStillTrue(record, 'another', 'src/a.ts', 'source'), false);
-    assert.equal(isStillTrue(record, 'test', 'src/a.ts', 'another'), false);
-    assert.equal(isStillTrue(record, 'test', 'src/b.ts', 'another'), true);
-    assert.equal(isStillTrue(record, 'test', 'src/c.ts', 'another'), true);
+    assert.equal(isRecordValid(record, 'test', 'src/a.ts', 'source'), true);
+    assert.equal(isRecordValid(record, 'another', 'src/a.ts', 'source'), false);
+    assert.equal(isRecordValid(record, 'test', 'src/a.ts', 'another'), false);
+    assert.equal(isRecordValid(record, 'test', 'src/b.ts', 'another'), true);
+    assert.equal(isRecordValid(record, 'test', 'src/c.ts', 'another'), true);
   });
 });
 
