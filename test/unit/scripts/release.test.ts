@@ -378,7 +378,7 @@ describe('a release', { skip }, () => {
     }
     const stranger = pem('s.pem', newKey().privatePem);
     const wrong = await signerOf({ key: undefined, command: `openssl dgst -sha256 -sign ${stranger}`, publicKey });
-    await assert.rejects(wrong.sign(Buffer.from('x')), /not right under its public key/);
+    await assert.rejects(wrong.sign(Buffer.from('x')), /does not verify with its public key/);
     const failing = await signerOf({ key: undefined, command: 'cat >/dev/null; exit 3', publicKey });
     await assert.rejects(failing.sign(Buffer.from('x')), /ended with 3/);
     await assert.rejects(signerOf({ key: privateKey, command: 'x', publicKey }), /give --key FILE, or/);
