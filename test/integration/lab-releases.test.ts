@@ -114,7 +114,7 @@ describe('a release of Kubernetes from a mirror of its publishers', () => {
   });
 
   const changed: readonly (readonly [string, string, RegExp])[] = [
-    ['a program', KUBELET, /kubelet has the SHA-256 [0-9a-f]{64}, and [0-9a-f]{64} is published; it is not used/],
+    ['a program', KUBELET, /kubelet has the SHA-256 [0-9a-f]{64}, but [0-9a-f]{64} is published; it is not used/],
     ['an archive', CRICTL, /crictl-v1.37.0-linux-amd64.tar.gz has the SHA-256/],
   ];
   for (const [what, file, words] of changed) {
