@@ -15,6 +15,7 @@ import { measureExits } from './exit.ts';
 import { growthTable, measureGrowth } from './growth.ts';
 import { type Figures, measure, peakMemory } from './measure.ts';
 import { measurePeers, PERFORMANCE, peerTable, startTable, startUps, withFigures } from './peers.ts';
+import { profiles, profileTable } from './profile.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -99,6 +100,7 @@ async function main(): Promise<void> {
       peers: { type: 'boolean', default: false },
       'end-to-end': { type: 'boolean', default: false },
       growth: { type: 'boolean', default: false },
+      profile: { type: 'boolean', default: false },
       generate: { type: 'boolean', default: false },
     },
   });
@@ -117,6 +119,12 @@ async function main(): Promise<void> {
       const table = peerTable(await measurePeers(binary, directory, runs));
       console.log(`\n${startTable(start)}\n\n${table}`);
       if (values.generate) write({ 1: startTable(start), 2: table });
+      return;
+    }
+    if (values.profile) {
+      const table = profileTable(profiles(binary, directory));
+      console.log(`\n${table}`);
+      if (values.generate) write({ 6: table });
       return;
     }
     if (values['end-to-end']) {
