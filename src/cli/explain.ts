@@ -64,7 +64,7 @@ async function page(fields: SchemaFields, field: SchemaField): Promise<readonly 
   const { part } = field;
   const below = fields.fieldsOf(field);
   const kinds = fields.kindsOf(field);
-  const { values, platform, kubeadm, since } = factsOf(field.path) ?? {};
+  const { values, platform, kubeadm, since } = FACTS[factsPath(field.path)] ?? {};
   const allowed = values?.map(([value, meaning]) => `${value}: ${meaning}`) ?? [
     part.enum?.join(', ') ?? limitsOf(part) ?? '',
   ];
@@ -87,10 +87,6 @@ async function page(fields: SchemaFields, field: SchemaField): Promise<readonly 
 function factsPath(path: string): string {
   const below = (known: string, name: string) => (known === '' ? name : `${known}.${name}`);
   return path.split('.').reduce((known, name) => (below(known, name) in FACTS ? below(known, name) : known), '');
-}
-
-function factsOf(path: string): FieldFacts | undefined {
-  return FACTS[factsPath(path)];
 }
 
 /** Of the field itself, or else of the nearest field that it is in, with its path. */

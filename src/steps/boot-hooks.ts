@@ -97,9 +97,8 @@ export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload
   },
 
   async settled(host, { kept }, execution) {
-    if (kept === undefined) return;
-    await host.sync(posix.dirname(BOOT_HOOKS_FILE));
-    if (host.bootFile(bootHooksCommand(selfCommand())) === undefined)
+    for (const directory of [posix.dirname(BOOT_HOOKS_FILE), '/etc']) await host.sync(directory);
+    if (kept !== undefined && host.bootFile(bootHooksCommand(selfCommand())) === undefined)
       execution.warn('there is no service manager that could run the early hooks at every boot');
   },
 };

@@ -92,7 +92,8 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
     const paths = offline ? leftovers.traces : [...leftovers.traces, ...leftovers.certificates];
     const whose = offline ? 'the machine this disk was copied from' : 'an earlier attempt';
     const what = inventory.length === 0 ? 'kubeadm reset: remove' : 'reset the node: remove';
-    const kept = inventory.length === 0 ? '' : `; keep what was there before (${abridged(inventory.map(pathOf))})`;
+    const kept =
+      inventory.length === 0 ? '' : `; keep what was there before (${abridged(inventory.map(({ path }) => path))})`;
     return [
       {
         id: RESET,
@@ -132,10 +133,6 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
     );
   },
 };
-
-function pathOf({ path }: { readonly path: string }): string {
-  return path;
-}
 
 function abridged(paths: readonly string[]): string {
   if (paths.length === 0) return 'an interrupted reset is run again';

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { AbsentModel, Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath, unitDropInPath } from '@machineadm/document/ownership/paths.ts';
@@ -148,9 +149,9 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     }
     await stopUnit(host, path);
     if (owned?.type === 'block') return await removeBlock(host, path, owned, execution);
-    if (found.type !== 'directory') return await host.removeFile(path);
-    if (owned === undefined) await removeBelow(host, path);
-    await host.removeDirectory(path);
+    if (found.type === 'directory' && owned === undefined) await removeBelow(host, path);
+    await (found.type === 'directory' ? host.removeDirectory(path) : host.removeFile(path));
+    if (!path.startsWith('/etc/')) await host.sync(posix.dirname(path));
   },
 
   async followUp(host, desired, followUp, execution) {

@@ -65,8 +65,9 @@ export function containerdStep(
       await proveHealthy(host, desired, times, execution, () => host.services.restart(SERVICE));
     },
 
-    settled(host, desired, execution) {
-      return proveHealthy(host, desired, times, execution, async () => {});
+    async settled(host, desired, execution) {
+      await proveHealthy(host, desired, times, execution, async () => {});
+      await host.sync('/etc');
     },
   };
 }

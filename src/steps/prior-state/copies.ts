@@ -25,6 +25,7 @@ export async function createFingerprints(host: Host): Promise<Fingerprint> {
   if (known !== undefined) return known;
   const key = randomBytes(32);
   await host.writeFile({ path: KEY_PATH, content: key, mode: 0o600, directoryMode: 0o700 });
+  await host.sync(KEY_PATH);
   return keyed(key);
 }
 

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel, FilesystemModel, MountModel } from '@machineadm/document/model.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
@@ -123,7 +124,10 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
     if (!(await host.service(service)).active) await host.services.start(service);
   },
 
-  settled: async (host) => await host.sync('/etc'),
+  async settled(host, { mounts }) {
+    const parents = mounts.map(({ mount: { path } }) => (path === 'none' ? '/etc' : posix.dirname(path)));
+    for (const directory of new Set(['/etc', ...parents])) await host.sync(directory);
+  },
 };
 
 function summaryOf(mount: MountModel, state: MountState | undefined): string | undefined {

@@ -24,6 +24,7 @@ async function settled(document: string): Promise<Settled> {
   const [machine, journal] = [driftMachine(), memoryJournal()];
   const before = new Set(treeOf(machine).map((line) => line.split(' ')[0]));
   await runHost({ machine, journal, model });
+  assert.deepEqual(unflushed(machine.log), [], 'a power cut takes nothing of the run back');
   const tree = treeOf(machine);
   const made = machine.snapshot().flatMap((line) => {
     const [path = '', type] = line.split(' ');
@@ -45,8 +46,26 @@ function machineFor(document: string) {
   };
 }
 
+/** What a boot forgets anyway. */
+const VOLATILE = /^\/(?:run|proc|sys|dev|tmp)\//;
+
+/** Paths that were changed and that nothing made durable afterwards: a power cut could take the change back. */
+function unflushed(log: readonly string[]): readonly string[] {
+  const changed = new Set<string>();
+  for (const line of log) {
+    const [verb = '', path = ''] = line.split(' ');
+    if (verb === 'sync') {
+      for (const one of changed)
+        if (one === path || `${one}/`.startsWith(path === '/' ? path : `${path}/`)) changed.delete(one);
+    } else if (/^(?:write|link|remove|rmdir|mkdir|chmod|chown)$/.test(verb) && !VOLATILE.test(path)) changed.add(path);
+  }
+  return [...changed];
+}
+
 async function repaired(settled: Settled): Promise<void> {
+  const begin = settled.machine.log.length;
   await runHost(settled);
+  assert.deepEqual(unflushed(settled.machine.log.slice(begin)), [], 'a power cut takes nothing of the repair back');
   assert.deepEqual(await planHost(settled), [], 'a second run changes nothing');
 }
 

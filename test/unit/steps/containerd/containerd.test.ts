@@ -109,6 +109,7 @@ describe('containerd', () => {
       `sync ${PATH}`,
       'service restart containerd',
       `remove ${PATH}.machineadm-previous`,
+      'sync /etc',
     ]);
     assert.equal(host.text(`${PATH}.machineadm-orig`), DEBIAN);
     assert.match(host.text(PATH) ?? '', /sandbox_image = "r\/pause:3\.10"/);
@@ -158,7 +159,7 @@ describe('containerd', () => {
     host.log.length = 0;
     const run = await runStep(step, host, model(), ON_1_6);
     assert.deepEqual(ids(run.changes), ['containerd/start', 'containerd/enable']);
-    assert.deepEqual(host.log, ['service start containerd', 'service enable containerd']);
+    assert.deepEqual(host.log, ['service start containerd', 'service enable containerd', 'sync /etc']);
     assert.deepEqual(run.left, []);
   });
 
@@ -183,7 +184,7 @@ describe('containerd', () => {
     const record = { ...EMPTY_RECORD, owed: new Set(['restart:containerd'] as const) };
     const run = await runStep(step, host, model(), { ...ON_1_6, record });
     assert.deepEqual(run.changes, []);
-    assert.deepEqual(host.log, ['service restart containerd']);
+    assert.deepEqual(host.log, ['service restart containerd', 'sync /etc']);
   });
 
   test('a daemon that does not live with the new configuration gets its old one back', async () => {

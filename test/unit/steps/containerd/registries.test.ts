@@ -67,7 +67,11 @@ describe('registries of containerd', () => {
     const host = await machine();
     const run = await runStep(step, host, model(registry()), { facts: facts() });
     // The directory by itself: a reset takes away what it knows to be made.
-    assert.deepEqual(host.log, [`mkdir ${CERTS}/docker.io 0755`, `write ${CERTS}/docker.io/hosts.toml 0644 0:0`]);
+    assert.deepEqual(host.log, [
+      `mkdir ${CERTS}/docker.io 0755`,
+      `write ${CERTS}/docker.io/hosts.toml 0644 0:0`,
+      'sync /etc',
+    ]);
     assert.equal(run.changes[0]?.scope, 'base');
     assert.match(run.changes[0]?.diff ?? '', /^\+\[host\."https:\/\/m\.example"\]$/m);
     assert.deepEqual(run.left, []);
