@@ -1,7 +1,6 @@
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import { auditResidueOf } from '../commands/audit-residue.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
-import { auditResidue, openQueryHost, overwrite, type Residue, requireLinux } from '../diagnosis/residue.ts';
-import { openDocument } from '../pipeline/load.ts';
+import type { Residue } from '../diagnosis/residue.ts';
 import { buildInfo } from './build-info.ts';
 import { type CheckFormat, printCheckReport } from './findings.ts';
 import type { DocumentOptions } from './options.ts';
@@ -13,13 +12,7 @@ import type { DocumentOptions } from './options.ts';
 export async function auditResidueCommand(
   options: Omit<DocumentOptions, 'output'> & { readonly output: CheckFormat; readonly scrub?: true },
 ): Promise<number> {
-  requireLinux('machineadm audit --residue');
-  const document = await openDocument(options.document, buildInfo().version);
-  const report = await auditResidue(
-    openQueryHost(),
-    documentSecrets(document),
-    options.scrub === true ? { overwrite } : {},
-  );
+  const report = await auditResidueOf(options.document, buildInfo().version, options.scrub === true);
   const { residues, searched, skipped } = report;
   const found = residues.length === 1 ? 'one file holds' : `${residues.length} files hold`;
   const count = searched.length === 1 ? 'one secret' : `${searched.length} secrets`;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { makeBundle } from '../commands/bundle.ts';
-import { makeOutputDirectory, writeOutputFile } from '../pipeline/output-file.ts';
+import { makeOutputDirectory, writeOutputFile } from '../host/files/output-file.ts';
 import { buildInfo } from './build-info.ts';
 import { type OutputFormat, printData, printNotice } from './output.ts';
 

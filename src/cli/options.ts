@@ -104,7 +104,7 @@ export function insecureDocumentOption(): Option {
 /** Runs before every command. */
 export async function heedInsecureDocument(_program: Command, command: Command): Promise<void> {
   if (command.opts().insecureDocument !== true) return;
-  (await import('../pipeline/load.ts')).acceptInsecureSources();
+  (await import('../host/files/provenance.ts')).acceptInsecureSources();
 }
 
 /**

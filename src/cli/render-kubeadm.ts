@@ -1,7 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { parseVersion, renderKubeadm } from '@machineadm/kubeadm/index.ts';
+import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
-import { describeReset, type ResetPlan, reset } from '../commands/reset.ts';
+import { reset } from '../commands/reset.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 import { interrupted, untilSignal } from './until-signal.ts';
 
@@ -14,29 +14,27 @@ export interface ResetOptions {
 
 /** `machineadm reset`: shows what will be removed, asks for confirmation on a terminal, and removes it. */
 export async function resetCommand(options: ResetOptions): Promise<number> {
-  let shown: readonly string[] = [];
+  let actions: readonly string[] = [];
   const done = await untilSignal(
     (signal) =>
       reset({
         leaveFiles: options.leaveFiles === true,
         signal,
-        confirm: async (plan) => {
-          shown = describeReset(plan);
-          return await mayProceed(plan, options);
+        confirm: async (planned) => {
+          actions = planned;
+          return await mayProceed(actions, options);
         },
         line: (text) => printNotice(oneLine(text)),
       }),
     (signal) => interrupted('the reset', signal),
   );
-  if (options.output !== 'text')
-    await printData(options.output, 'ResetResult', { done: done !== undefined, actions: shown });
-  else if (done !== undefined) printText('this machine is no longer a node; the journal is kept as journal.reset');
+  if (options.output !== 'text') await printData(options.output, 'ResetResult', { done, actions });
+  else if (done) printText('this machine is no longer a node; the journal is kept as journal.reset');
   return exitCode('Success');
 }
 
 /** Nothing is deleted without `--yes` or a confirmation on the terminal. */
-async function mayProceed(plan: ResetPlan, options: ResetOptions): Promise<boolean> {
-  const actions = describeReset(plan);
+async function mayProceed(actions: readonly string[], options: ResetOptions): Promise<boolean> {
   if (options.dryRun === true) {
     if (options.output === 'text') printText([...actions, `${actions.length} actions; nothing was changed`].join('\n'));
     return false;

@@ -19,8 +19,8 @@ import {
   type Wrapped,
   wrapDocument,
 } from '@machineadm/user-data/index.ts';
+import { writeOutputFile } from '../host/files/output-file.ts';
 import { DocumentError, readInputText } from '../pipeline/load.ts';
-import { writeOutputFile } from '../pipeline/output-file.ts';
 import { buildInfo } from './build-info.ts';
 import { type DownloadOptions, downloadScriptOf } from './download.ts';
 import { printNotice, printText } from './output.ts';

@@ -3,8 +3,9 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/hardening-controls.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
+import { readRecord } from '../kubernetes/hardening/record.ts';
 import { openDocument } from '../pipeline/load.ts';
-import { type AuditedControl, auditControls, readRecord } from '../steps/hardening/audit.ts';
+import { type AuditedControl, auditControls } from '../steps/hardening/audit.ts';
 
 export type { AuditedControl } from '../steps/hardening/audit.ts';
 

@@ -4,8 +4,8 @@ import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
-import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/boot-hooks.ts';
-import { runHookGroup } from '../steps/hooks.ts';
+import { runHookGroup } from '../steps/hook-group.ts';
+import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/kept-hooks.ts';
 
 export interface BootHooksRequest {
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */

@@ -19,6 +19,7 @@ import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { type Hardware, hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import type { NodeReadiness } from '../kubernetes/readiness.ts';
 import { sourcesOf } from '../pipeline/change-source.ts';
 import { stepRecord } from '../pipeline/journal.ts';
 import { openDocument } from '../pipeline/load.ts';
@@ -26,7 +27,7 @@ import { stepsFor } from '../pipeline/pipeline.ts';
 import { findingsOf, findRequirements, refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { readStatus } from '../reporting/status-file.ts';
-import { lookAtNodeWithin, type NodeReadiness } from '../steps/node-health.ts';
+import { lookAtNodeWithin } from '../steps/node-health.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
 
 const LIMIT_MS = 15_000;

@@ -8,6 +8,7 @@ import type { ReportCondition } from '@machineadm/status/event.ts';
 import { machineOf } from '@machineadm/status/run-state.ts';
 import { openHost, openQueryHost, requireLinux } from '../host/index.ts';
 import { bootId, machineId } from '../host/processes/identity.ts';
+import type { NodeReadiness } from '../kubernetes/readiness.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';
@@ -16,7 +17,7 @@ import { systemClock } from '../reporting/reporter.ts';
 import { LatestDelivery } from '../reporting/watch/latest-delivery.ts';
 import { NOTHING_SEEN, type Observation, observed } from '../reporting/watch/node-health.ts';
 import { type WatchIdentity, watchEvent } from '../reporting/watch/watch-event.ts';
-import { lookAtNode, type NodeReadiness } from '../steps/node-health.ts';
+import { lookAtNode } from '../steps/node-health.ts';
 
 export interface WatchRequest {
   /** Documents with the sinks to report to; none: the machine's own Node. */

@@ -16,14 +16,12 @@ import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
 import { forgetCopies } from '../steps/prior-state/copies.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
-import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
-
-export { describeReset, type ResetPlan } from '../steps/reset/plan.ts';
+import { describeReset, type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
 
 export interface ResetRequest extends ResetWatch {
   readonly leaveFiles: boolean;
-  /** Called with the plan; false cancels the reset before any change. */
-  confirm(plan: ResetPlan): Promise<boolean>;
+  /** Called with one line for each action; false cancels the reset before any change. */
+  confirm(actions: readonly string[]): Promise<boolean>;
 }
 
 /**
@@ -31,11 +29,11 @@ export interface ResetRequest extends ResetWatch {
  * itself, which is kept as journal.reset. An interrupted reset can be run again. Changes that cannot be attributed or
  * undone are kept: what users put into their homes, disks, images, effects of hooks.
  *
- * @returns the plan that was carried out; undefined when it was not confirmed
+ * @returns false when it was not confirmed
  * @throws MachineadmError `NoRun` where there is nothing to reset, `MountInTheWay`, `Locked`, `BootstrapperFailed`,
  * `ResetFailed`
  */
-export async function reset(request: ResetRequest): Promise<ResetPlan | undefined> {
+export async function reset(request: ResetRequest): Promise<boolean> {
   requireLinux('machineadm reset');
   const runId = randomUUID();
   const host = openHost({ runId });
@@ -52,7 +50,7 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
     }
     const plan = await planReset(host, madeIn(journal), { ...request, osId: facts.os.id });
     refuseForeignMounts(plan);
-    if (!(await request.confirm(plan))) return undefined;
+    if (!(await request.confirm(describeReset(plan)))) return false;
     await endOrphans(host, journal.unfinishedRuns);
     await noteReset(host, journal, runId, plan);
     await performReset(host, plan, request);
@@ -63,7 +61,7 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
     // These describe a node that no longer exists.
     for (const path of Object.values(STATUS_PATHS)) await removeStatus(host, path);
     archiveLog(JOURNAL_PATH, `${JOURNAL_PATH}.reset`);
-    return plan;
+    return true;
   } finally {
     lock.release();
   }

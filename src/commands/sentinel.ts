@@ -2,7 +2,7 @@ import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
-import { writeSentinel } from '../steps/sentinel.ts';
+import { writeSentinel } from '../steps/sentinel-file.ts';
 
 /**
  * Restores the sentinel after a reboot emptied /run, if the journal shows that this machine has succeeded. Does nothing

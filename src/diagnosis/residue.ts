@@ -6,9 +6,6 @@ import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { RESIDUE_PLACES, type ResiduePlace } from './residue-places.ts';
 import { isSearchable, type ResidueForm, type SoughtSecret, searchBytes } from './residue-search.ts';
 
-export { openQueryHost, requireLinux } from '../host/index.ts';
-export { overwrite } from '../host/linux/overwrite.ts';
-
 /** A file in which a tool left secrets of the document. It names them and never contains their values. */
 export interface Residue {
   readonly path: string;

@@ -60,7 +60,7 @@ export async function openDocument(
     complete: async (model) =>
       model.hardening === undefined
         ? { model, findings: [] }
-        : (await import('../steps/hardening/model.ts')).hardenModel(model),
+        : (await import('@machineadm/hardening/harden-model.ts')).hardenModel(model),
     // Loaded on demand: `validate` does not inspect the machine.
     ...(options.forThisMachine === true
       ? { resolveVariables: (await import('../host/secrets/variables.ts')).variableResolver() }
@@ -86,9 +86,6 @@ export interface OpenOptions {
   /** Refuses a document that other users may change, or that exposes secrets to all users; or only warns. */
   readonly isTrusted?: boolean;
 }
-
-/** Accept documents of any owner in this process (`--insecure-document`). */
-export { acceptInsecureSources } from '../host/files/provenance.ts';
 
 /** A canonical name of a source, independent of the working directory. */
 export function absoluteSource(source: string): string {

@@ -1,6 +1,6 @@
 import type { Host } from '../host/seam/host.ts';
 import { wipeScript } from '../steps/hook-single-script.ts';
-import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
+import { wipeKubeadmConfig } from '../steps/kubeadm-wipe.ts';
 import type { Conclusion } from './conclusion.ts';
 
 /** Removes what a run that ended so leaves no use for, and that may hold secrets. */

@@ -1,21 +1,9 @@
 import { hash } from 'node:crypto';
-import { dirname } from 'node:path/posix';
 import type { ApparmorModel } from '@machineadm/document/model.ts';
-import { APPARMOR_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Host, QueryHost } from '../host/seam/host.ts';
-import { hostStepFailed } from './command-failed.ts';
-import type { ResetAction } from './prior-state/action.ts';
-import { copyPath } from './prior-state/copies.ts';
-import type { PriorState } from './prior-state/state.ts';
+import { isApparmorEnabled, LOADED, linesOf, PARSER, runParser } from './apparmor-parser.ts';
 import type { Change, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
-
-const PARSER = 'apparmor_parser';
-const ENABLED = '/sys/module/apparmor/parameters/enabled';
-/** The profiles that the kernel has loaded, each as `NAME (MODE)`. */
-const LOADED = '/sys/kernel/security/apparmor/profiles';
-const COMMAND_TIMEOUT_MS = 120_000;
 
 type Profile = ApparmorModel['profiles'][number];
 
@@ -46,7 +34,7 @@ export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
       return missing(`${PARSER} is not installed`, 'Install the package apparmor in the image.', 'base');
     }
     const found: UnmetRequirement[] = [];
-    if (!(await isEnabled(host))) {
+    if (!(await isApparmorEnabled(host))) {
       const remedy = 'Boot a kernel with AppArmor (lsm=…,apparmor), or remove host.apparmor.';
       found.push(...missing('AppArmor is not enabled in the running kernel', remedy, 'node'));
     }
@@ -109,49 +97,9 @@ export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
 
   async apply(host, { payload: { kind, path, content } }, { signal, remember }) {
     if (kind === 'write') return await host.writeFile({ path, content, mode: 0o644 });
-    await parse(host, ['--replace', path], signal);
+    await runParser(host, ['--replace', path], signal);
     remember({ sha256: hash('sha256', content) });
   },
 
   settled: async (host) => await host.sync('/etc'),
 };
-
-/** A reset of a profile: the kernel forgets one before its file goes, and gets the previous one, from its copy, before its file. */
-export function undoProfile(path: string, was: PriorState, { perform, ...action }: ResetAction): ResetAction {
-  if (perform === undefined || dirname(path) !== APPARMOR_DIRECTORY) return { ...action, ...(perform && { perform }) };
-  return {
-    ...action,
-    async perform(host, signal) {
-      if (was === null) await unload(host, path, signal);
-      else if (was.is === 'file' && (await isEnabled(host))) {
-        await parse(host, ['--replace', copyPath(was.fingerprint)], signal);
-      }
-      await perform(host, signal);
-    },
-  };
-}
-
-async function isEnabled(host: QueryHost): Promise<boolean> {
-  return (await host.readText(ENABLED))?.trim() === 'Y';
-}
-
-/** A profile that somebody unloaded already cannot be unloaded again. */
-async function unload(host: Host, path: string, signal: AbortSignal): Promise<void> {
-  if ((await isEnabled(host)) && (await isAnyLoaded(host, path))) await parse(host, ['--remove', path], signal);
-}
-
-async function isAnyLoaded(host: Host, path: string): Promise<boolean> {
-  const content = (await host.readText(path)) ?? '';
-  const { stdout } = await host.query({ program: PARSER, args: ['--names'], input: content });
-  const loaded = (await host.readText(LOADED)) ?? '';
-  return linesOf(stdout).some((name) => loaded.includes(`${name} (`));
-}
-
-async function parse(host: Host, args: readonly string[], signal: AbortSignal): Promise<void> {
-  const result = await host.run({ program: PARSER, args, timeoutMs: COMMAND_TIMEOUT_MS, signal });
-  if (result.status !== 0) throw hostStepFailed([PARSER, ...args], result);
-}
-
-function linesOf(text: string): readonly string[] {
-  return text.split('\n').filter((line) => line !== '');
-}

@@ -17,15 +17,13 @@ import {
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
 import { readAccounts } from './accounts/databases.ts';
-import { ENTRIES, OWN_NAME } from './hosts.ts';
-import { withoutBlock } from './marked-block.ts';
+import { HOSTS_BLOCK, OWN_NAME_BLOCK, PROXY_BLOCK, rewriteShared, withoutBlock } from './marked-block.ts';
 import type { ResetAction } from './prior-state/action.ts';
 import type { BeforeRecord, Memory } from './prior-state/memory.ts';
 import { planUndo } from './prior-state/restore.ts';
-import { PROXY_BLOCK, rewrite } from './proxy/index.ts';
 import { type Dropped, namedIn, staysOf } from './stays.ts';
 import type { Execution, FollowUp } from './step.ts';
-import { withSwap } from './swap.ts';
+import { withSwap } from './swap-lines.ts';
 import { followUpsOf } from './unit-files.ts';
 
 type Asked = (model: Model, name: string, kind: string) => boolean;
@@ -119,7 +117,7 @@ const SHARED: readonly {
     path: HOSTS_FILE,
     isAsked: ({ host }) => host.hosts !== undefined,
     without: (text, memory) =>
-      isNamed(memory) ? withoutBlock(text, ENTRIES) : withoutBlock(withoutBlock(text, ENTRIES), OWN_NAME),
+      isNamed(memory) ? withoutBlock(text, HOSTS_BLOCK) : withoutBlock(withoutBlock(text, HOSTS_BLOCK), OWN_NAME_BLOCK),
   },
   {
     path: ENVIRONMENT_FILE,
@@ -182,7 +180,7 @@ export async function planDropped(
     lines.push({
       id: `removals/lines${path}`,
       summary: `${path}: remove the lines of machineadm, which are no longer in the document`,
-      perform: (changing) => rewrite(changing, path, (now) => without(now, memory)),
+      perform: (changing) => rewriteShared(changing, path, (now) => without(now, memory)),
       ...(restored.has(resource) && { restores: resource }),
       owes: owedFor(model, memory, resource),
     });

@@ -11,3 +11,6 @@ export async function restartIfActive(host: Host, followUp: FollowUp): Promise<v
   const service = followUp.slice('restart:'.length);
   if ((await host.service(service)).active) await host.services.restart(service);
 }
+
+/** Follow-ups that a document asks for by the full names of units. */
+export const DOCUMENT_FOLLOW_UP = /^(?:reload|restart):.*\.[a-z]+$/;

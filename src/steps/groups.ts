@@ -1,8 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { GroupModel, Model } from '@machineadm/document/model.ts';
+import type { GroupModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { readAccounts } from './accounts/databases.ts';
 import { changeAccount, missingTools } from './accounts/tools.ts';
+import { wantedGroups } from './stays.ts';
 import { EMPTY_RECORD, type Step, type UnmetRequirement } from './step.ts';
 
 /** The groups that do not exist on the machine. */
@@ -56,17 +57,6 @@ export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
 
   settled: async (host) => await host.sync('/etc'),
 };
-
-/** The groups of the document, and those that its users are members of. */
-export function wantedGroups({ groups, users }: Pick<Model['host'], 'groups' | 'users'>): readonly GroupModel[] {
-  const wanted = new Map(groups.map((group) => [group.name, group]));
-  for (const user of users) {
-    for (const name of [...(user.primaryGroup === undefined ? [] : [user.primaryGroup]), ...user.groups]) {
-      if (!wanted.has(name)) wanted.set(name, { name, gid: undefined, system: user.system });
-    }
-  }
-  return [...wanted.values()];
-}
 
 /** Ids that another group already has, and groups that exist with another id. */
 async function conflictsOf(host: QueryHost, desired: readonly GroupModel[]): Promise<readonly UnmetRequirement[]> {

@@ -1,16 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
-import type { Host, QueryHost } from '../host/seam/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { syntaxTrouble } from './content-checks/shell.ts';
-import { hookFailed, hookStateLost, hookTimedOut, lost } from './hook-errors.ts';
-import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';
+import { lost } from './hook-errors.ts';
+import { OTHER_USER, repeats, runScript, type UnfinishedHook } from './hook-group.ts';
 import { digests, HOOKS_LEFT, hookRemarks, isDone, parseNote, whyAgain } from './hook-record.ts';
-import { hookScript, recordExit, removeHookScripts, savedState, sealState, writeHookScript } from './hook-script.ts';
-import { type NextShell, type RunningGroup, runShell } from './hook-shell.ts';
+import { hookScript, savedState, sealState } from './hook-script.ts';
 import { type HookPhase, type InScript, inScript, requireShared, scriptBefore } from './hook-single-script.ts';
-import { accountOf, requireDirectory, surroundingsMissing } from './hook-surroundings.ts';
-import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
+import { surroundingsMissing } from './hook-surroundings.ts';
+import type { Change, Step, UnmetRequirement } from './step.ts';
 
 export interface HooksDesired extends InScript {
   readonly phase: HookPhase;
@@ -28,11 +26,6 @@ export interface HooksActual {
   /** Why it runs again though it was done. */
   readonly again?: string | undefined;
 }
-
-/** How far an earlier run came. Without a token the group runs again from its first entry. */
-export type UnfinishedHook =
-  | { readonly token: string; readonly completed: number; readonly kind: 'whole' | 'fresh' }
-  | { readonly token: undefined; readonly why: string };
 
 export interface HooksPayload extends HooksDesired {
   readonly unfinished: UnfinishedHook | undefined;
@@ -174,109 +167,4 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
       if (group.onError !== 'Script' || phase !== 'beforeBootstrap') await host.removeFile(script.state);
     },
   };
-}
-
-interface Group extends RunningGroup {
-  /** The commands of the group that continues in the shell of this one. */
-  readonly continuing?: readonly string[] | undefined;
-  /** Where an earlier run came to, if its shell can be restored. */
-  readonly from: Extract<UnfinishedHook, { readonly token: string }> | undefined;
-  /** Makes a token the one by which the state of this group is known, durably, and gives it back. */
-  readonly begin: (token: string) => string;
-}
-
-/**
- * Runs a group from its first entry to its last, whatever became of it before, and leaves nothing behind. Throws
- * `HookFailed` or `HookTimedOut`.
- *
- * @param id under which its commands and its state are kept meanwhile
- */
-export async function runHookGroup(
-  host: Host,
-  id: string,
-  phase: HookPhase,
-  group: HookGroup,
-  execution: Execution,
-): Promise<void> {
-  const script = hookScript(id);
-  // The state of a group that was killed may hold secrets.
-  await host.removeFile(script.state);
-  try {
-    await runScript(host, { id, phase, group, from: undefined, begin: (token) => token }, execution);
-  } finally {
-    await host.removeFile(script.state);
-  }
-}
-
-/** @returns the token of the state that it left */
-async function runScript(host: Host, running: Group, execution: Execution): Promise<string> {
-  const { phase, group } = running;
-  const script = hookScript(running.id, group.user);
-  await requireDirectory(host, phase, group);
-  const account = await accountOf(host, phase, group);
-  await removeHookScripts(host, running.id);
-  const put = await writeHookScript(host, script, group, account, running.continuing);
-  try {
-    const env = await hookEnvironment(host, phase, group, put, account);
-    return await runGroup(host, { ...running, account }, env, execution);
-  } finally {
-    execution.waitingFor(undefined);
-    await removeHookScripts(host, running.id);
-  }
-}
-
-/** Runs shells until all entries are done: one, unless an entry ends its shell by `exit`. */
-async function runGroup(host: Host, running: Group, env: HookEnvironment, execution: Execution): Promise<string> {
-  const { id, group, phase, from, begin } = running;
-  const script = hookScript(id);
-  const until = performance.now() + group.timeoutMs;
-  const first = (): NextShell => ({ token: begin(randomUUID()), entry: 1, kind: 'fresh', ranHere: true });
-  let next: NextShell =
-    from === undefined
-      ? first()
-      : // What continues a script never begins with another shell.
-        { token: begin(from.token), entry: from.completed + 1, kind: from.kind, ranHere: from.completed === 0 };
-  while (next.entry <= group.commands.length) {
-    if (next.kind !== 'whole' && next.kind !== 'fresh') throw hookStateLost(phase, group, next.entry, lost(next.kind));
-    const shell = await runShell(host, running, env, next, until - performance.now(), execution);
-    if (shell.timedOut) {
-      const failure = hookTimedOut(phase, group, shell.entry, shell.lines);
-      if (group.onError !== 'Continue') throw failure;
-      execution.warn(`${failure.message} onError is Continue: the run continues without the rest of this hook.`);
-      return next.token;
-    }
-    if (!shell.began && next.kind === 'whole') {
-      if (next.ranHere) throw hookStateLost(phase, group, next.entry, NOT_RESTORED);
-      execution.warn(`${id}: ${repeats(NOT_RESTORED)}`);
-      next = first();
-      continue;
-    }
-    if (group.onError === 'Script' && shell.insideEntry) {
-      if (shell.status === 0 && phase === 'afterBootstrap') return next.token;
-      throw hookFailed(phase, group, shell, [...shell.lines, 'its shell ended here, and the script with it']);
-    }
-    if (shell.status !== 0) {
-      const failure = hookFailed(phase, group, shell, shell.lines);
-      if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
-      execution.warn(`${failure.message} onError is Continue: the run continues.`);
-    }
-    if (!shell.insideEntry) return next.token;
-    if (group.user !== undefined) {
-      const isLast = shell.entry === group.commands.length;
-      if (shell.entry > 1 && !isLast) throw hookStateLost(phase, group, shell.entry + 1, OTHER_USER);
-      next = { token: next.token, entry: shell.entry + 1, kind: 'fresh', ranHere: true };
-      continue;
-    }
-    await recordExit(host, script, next.token, shell.entry);
-    const { kind } = await savedState(host, script, next.token);
-    next = { token: next.token, entry: shell.entry + 1, kind, ranHere: true };
-  }
-  return next.token;
-}
-
-const OTHER_USER = 'that of another user than root is not saved';
-const NOT_RESTORED = 'the shell that was restored is not like the one before';
-
-function repeats(why: string): string {
-  return `all commands run again, including those that are done: the shell of the earlier run cannot be restored (${why})`;
 }

@@ -2,13 +2,10 @@ import type { HostsModel } from '@machineadm/document/model.ts';
 import { CLOUD_INIT_HOSTS_FILE, HOSTS_FILE, NAME_SERVICE_SWITCH } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
-import { withBlock, withoutBlock } from './marked-block.ts';
+import { HOSTS_BLOCK, OWN_NAME_BLOCK, rewriteShared, withBlock, withoutBlock } from './marked-block.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
-/** Names of our lines in the file. */
-export const ENTRIES = 'hosts';
-export const OWN_NAME = 'own name';
 /** hosts(5) of Debian: the name of a machine without a permanent address has this one, so that 127.0.0.1 stays localhost. */
 const OWN_ADDRESS = '127.0.1.1';
 const CLOUD_INIT_CONTENT = '# Written by machineadm: /etc/hosts is managed by its document.\nmanage_etc_hosts: false\n';
@@ -31,7 +28,7 @@ export interface HostsActual {
 }
 
 type HostsPayload =
-  | { readonly block: typeof ENTRIES | typeof OWN_NAME; readonly lines: string }
+  | { readonly block: typeof HOSTS_BLOCK | typeof OWN_NAME_BLOCK; readonly lines: string }
   | { readonly dropIn: string | undefined };
 
 /**
@@ -59,7 +56,7 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
 
   plan(desired, actual) {
     const entries = entryLines(desired);
-    const withEntries = putBlock(actual.text, ENTRIES, entries);
+    const withEntries = putBlock(actual.text, HOSTS_BLOCK, entries);
     const own = ownLine(desired, actual);
     const wanted = entries !== '' || own !== '';
     const isRewritten = actual.rewriter !== undefined && actual.rewriter !== USER_DATA;
@@ -73,16 +70,16 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
             summary: `${HOSTS_FILE}: ${entries === '' ? 'remove' : 'write'} the entries of the document${shadows.join('')}`,
             diff: textDiff(actual.text, withEntries),
             scope: 'base',
-            payload: { block: ENTRIES, lines: entries },
+            payload: { block: HOSTS_BLOCK, lines: entries },
           },
-      putBlock(withEntries, OWN_NAME, own) === withEntries
+      putBlock(withEntries, OWN_NAME_BLOCK, own) === withEntries
         ? undefined
         : {
             id: 'hosts/own-name',
             summary: `${HOSTS_FILE}: ${own === '' ? 'remove the' : 'add the'} machine's own name`,
-            diff: textDiff(withEntries, putBlock(withEntries, OWN_NAME, own)),
+            diff: textDiff(withEntries, putBlock(withEntries, OWN_NAME_BLOCK, own)),
             scope: 'node',
-            payload: { block: OWN_NAME, lines: own },
+            payload: { block: OWN_NAME_BLOCK, lines: own },
           },
       isAsWritten(actual.dropIn, dropIn)
         ? undefined
@@ -99,10 +96,7 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
 
   async apply(host, { payload }) {
     if ('block' in payload) {
-      const stat = await host.stat(HOSTS_FILE);
-      const { mode, uid, gid } = stat?.type === 'file' ? stat : { mode: 0o644, uid: 0, gid: 0 };
-      const content = putBlock((await host.readText(HOSTS_FILE)) ?? '', payload.block, payload.lines);
-      await host.writeFile({ path: HOSTS_FILE, content, mode, uid, gid });
+      await rewriteShared(host, HOSTS_FILE, (text) => putBlock(text, payload.block, payload.lines));
     } else if (payload.dropIn === undefined) await host.removeFile(CLOUD_INIT_HOSTS_FILE);
     else await host.writeFile({ path: CLOUD_INIT_HOSTS_FILE, content: payload.dropIn, mode: 0o644 });
   },
@@ -140,7 +134,7 @@ function ownLine({ name, ownName, entries }: HostsDesired, { text, answersItself
 
 /** The lines that machineadm did not write. */
 function linesOf(text: string): { readonly address: string; readonly names: readonly string[] }[] {
-  const others = withoutBlock(withoutBlock(text, ENTRIES), OWN_NAME);
+  const others = withoutBlock(withoutBlock(text, HOSTS_BLOCK), OWN_NAME_BLOCK);
   return others.split('\n').flatMap((line) => {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     return names.length === 0 ? [] : [{ address, names }];

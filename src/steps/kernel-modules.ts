@@ -4,20 +4,9 @@ import { lastLine } from '@machineadm/document/printable.ts';
 import type { CommandResult, Host, QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
+import { absentModules, canonicalModule, isInKernel } from './loaded-modules.ts';
 import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
-
-/** modules-load.d(5); OpenRC's modules-load service reads the same directory. */
-
-/**
- * Where a module shows that is built into the kernel without a parameter, and so has no /sys/module entry, on a machine
- * without /lib/modules to look it up in (containers, Firecracker guests).
- */
-const BUILT_IN_TRACES: Readonly<Record<string, string>> = {
-  br_netfilter: '/proc/sys/net/bridge/bridge-nf-call-iptables',
-  nf_conntrack: '/proc/sys/net/netfilter/nf_conntrack_max',
-  ip_vs: '/proc/net/ip_vs',
-};
 
 export interface KernelModulesActual {
   /** Of the wanted modules, those that are neither loaded nor built in. */
@@ -105,39 +94,8 @@ export const kernelModules: Step<readonly string[], KernelModulesActual, KernelM
   },
 };
 
-/** The kernel's own spelling: it reads `-` and `_` as the same and shows `_` (kmod, libkmod-util.c). */
-export function canonicalModule(name: string): string {
-  return name.replaceAll('-', '_');
-}
-
 function modulesFile(modules: readonly string[]): string {
   return `# Written by machineadm.\n${modules.map((module) => `${module}\n`).join('')}`;
-}
-
-/** Of these modules, those that are neither loaded nor built in. */
-async function absentModules(host: QueryHost, modules: readonly string[]): Promise<ReadonlySet<string>> {
-  const fileSystems = new Set(((await host.readText('/proc/filesystems')) ?? '').split(/\s+/));
-  const builtIn = await builtInModules(host);
-  const absent = new Set<string>();
-  for (const module of modules) {
-    if (fileSystems.has(module) || builtIn.has(module) || (await isInKernel(host, module))) continue;
-    absent.add(module);
-  }
-  return absent;
-}
-
-export async function isInKernel(host: QueryHost, module: string): Promise<boolean> {
-  if ((await host.stat(`/sys/module/${module}`)) !== undefined) return true;
-  const trace = BUILT_IN_TRACES[module];
-  return trace !== undefined && (await host.stat(trace)) !== undefined;
-}
-
-/** Names in `modules.builtin`: lines such as `kernel/net/bridge/br_netfilter.ko`. */
-async function builtInModules(host: QueryHost): Promise<ReadonlySet<string>> {
-  const release = (await host.readText('/proc/sys/kernel/osrelease'))?.trim();
-  const list = release === undefined ? undefined : await host.readText(`/lib/modules/${release}/modules.builtin`);
-  const names = (list ?? '').split('\n').map((line) => /([^/]+)\.ko$/.exec(line.trim())?.[1]);
-  return new Set(names.filter((name) => name !== undefined).map(canonicalModule));
 }
 
 async function load(host: Host, module: string, execution: Execution): Promise<void> {

@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto';
-import { errorMessage } from '@machineadm/document/errors.ts';
 import {
   KUBEADM_CONFIG_MODE,
   KUBEADM_PATCHES_DIRECTORY,
-  KUBEADM_RUN_DIRECTORY,
   KUBEADM_RUN_DIRECTORY_MODE,
   OWN_PATCH,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
@@ -186,19 +184,4 @@ function changeId(path: string): string {
 function complete(desired: KubeadmConfigDesired): KubeadmConfigInput | undefined {
   const { kubeadm } = desired;
   return kubeadm === undefined ? undefined : { ...desired, kubeadm };
-}
-
-/**
- * Removes kubeadm's configuration, which contains tokens, once nothing needs it. It is on /run, which is memory. A
- * failure is reported through `warn` only.
- */
-export async function wipeKubeadmConfig(host: Host, warn: (message: string) => void): Promise<void> {
-  for (const name of (await host.list(KUBEADM_RUN_DIRECTORY)) ?? []) {
-    if (!/\.(?:yaml|conf)$/.test(name)) continue;
-    try {
-      await host.removeFile(`${KUBEADM_RUN_DIRECTORY}/${name}`);
-    } catch (error) {
-      warn(`${name} could not be wiped: ${errorMessage(error)}`);
-    }
-  }
 }

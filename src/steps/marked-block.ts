@@ -1,4 +1,9 @@
-/** The lines of ours in a file that others write into, too, between two comments that name them. */
+import type { Host } from '../host/seam/host.ts';
+
+/** The names of our blocks: lines between two comments, in a file that other programs also write. */
+export const HOSTS_BLOCK = 'hosts';
+export const OWN_NAME_BLOCK = 'own name';
+export const PROXY_BLOCK = 'proxy';
 
 /** How comments begin in the file; those of XML end, too. */
 export type Comment = '#' | '//' | ';' | '--' | '"' | '!' | '<!--';
@@ -41,4 +46,11 @@ function split(
   const stop = text.startsWith(closing, from) ? from : text.indexOf(`\n${closing}`, from - 1) + 1;
   if (stop === 0) return undefined;
   return { before: text.slice(0, start), block: text.slice(from, stop), after: text.slice(stop + closing.length) };
+}
+
+/** Changes a file that other programs also write: its owner and mode stay. */
+export async function rewriteShared(host: Host, path: string, change: (text: string) => string): Promise<void> {
+  const stat = await host.stat(path);
+  const { mode, uid, gid } = stat?.type === 'file' ? stat : { mode: 0o644, uid: 0, gid: 0 };
+  await host.writeFile({ path, content: change((await host.readText(path)) ?? ''), mode, uid, gid });
 }

@@ -5,8 +5,6 @@ import type { QueryHost } from '../host/seam/host.ts';
 import { failureOfFinding, type NotReady } from '../kubernetes/not-ready.ts';
 import { type NodeReadiness, probeReadiness } from '../kubernetes/readiness.ts';
 
-export type { NodeReadiness } from '../kubernetes/readiness.ts';
-
 type Self = Pick<Facts, 'hostname' | 'machineId' | 'bootId' | 'reported'>;
 
 /**

@@ -3,15 +3,15 @@ import type { AbsentModel, Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath, unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
-import { rebuildTrust } from './certificate-authorities/index.ts';
+import { rebuildTrust } from './certificate-authorities/stores.ts';
 import { claimed, droppedResources, isAt, planDropped, restore } from './dropped.ts';
 import { scopeOfPath } from './file-content.ts';
 import { type Obstacle, obstructed } from './file-obstacles.ts';
-import { blockIn, type Comment, withoutBlock } from './marked-block.ts';
+import { DOCUMENT_FOLLOW_UP } from './follow-up.ts';
+import { removeBlock, whyKept } from './owned-places.ts';
 import { changeOf, type FoundName, findNames, removeName } from './removed-names.ts';
-import { OF_DOCUMENT } from './restarts.ts';
 import { type Dropped, staysOf, untold } from './stays.ts';
-import { type Execution, type FollowUp, type OwnedPlace, owing, type Step, type StepRecord, stampOf } from './step.ts';
+import { type FollowUp, type OwnedPlace, owing, type Step, type StepRecord } from './step.ts';
 import { entriesBelow, mountsBelow } from './tree-below.ts';
 import { followUpsOf, stopUnit } from './unit-files.ts';
 
@@ -115,7 +115,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
                 ...new Set([
                   ...followUpsOf(path, host.services),
                   ...owes,
-                  ...(owned?.owes ?? []).filter((one) => OF_DOCUMENT.test(one)),
+                  ...(owned?.owes ?? []).filter((one) => DOCUMENT_FOLLOW_UP.test(one)),
                 ]),
               ],
             }
@@ -210,36 +210,6 @@ async function findDropped(
   return found;
 }
 
-/**
- * Why what an earlier run made is not removed; undefined where it is.
- *
- * @param going what is removed before it
- */
-export async function whyKept(
-  host: QueryHost,
-  path: string,
-  owned: OwnedPlace,
-  going: readonly string[],
-): Promise<string | undefined> {
-  const stat = await host.stat(path);
-  if (stat === undefined) return undefined;
-  switch (owned.type) {
-    case 'file':
-      if (owned.stamp === undefined) return 'a run was killed while it wrote it';
-      return stat.type === 'file' && stampOf(stat) === owned.stamp ? undefined : 'it was changed since';
-    case 'block':
-      return (await blockAt(host, path, owned)) === undefined ? 'it no longer has this block' : undefined;
-    case 'link':
-      return (await host.readLink(path)) === owned.target ? undefined : 'it was changed since';
-    case 'directory': {
-      if (stat.type !== 'directory') return 'it was changed since';
-      if ((await mountsBelow(host, path)).length > 0) return 'something is mounted there';
-      const others = ((await host.list(path)) ?? []).filter((name) => !going.includes(`${path}/${name}`));
-      return others.length === 0 ? undefined : `it holds ${others[0]}, which no run of this document made`;
-    }
-  }
-}
-
 /** Which of the paths that the document removes exist, and what forbids removing them. */
 async function findAbsent(host: QueryHost, absent: readonly AbsentModel[]): Promise<RemovalsActual> {
   const found: Found[] = [];
@@ -280,28 +250,6 @@ function describe({ path, type, owned, entries = 0 }: Found): string {
     return `${path}: remove the block ${owned.block?.name}, which is no longer in the document`;
   const until = owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
   return `${path}: remove the ${type === 'symlink' ? 'link' : type}, which is no longer in the document${until}`;
-}
-
-/** The file as text of one character a byte, with and without the block; undefined where it has none. */
-async function blockAt(
-  host: QueryHost,
-  path: string,
-  { block }: OwnedPlace,
-): Promise<{ readonly without: string } | undefined> {
-  const bytes = (await host.stat(path))?.type === 'file' ? await host.readFile(path) : undefined;
-  const comment = block?.comment as Comment | undefined;
-  const text = bytes === undefined ? '' : Buffer.from(bytes).toString('latin1');
-  if (block === undefined || blockIn(text, block.name, comment) === undefined) return undefined;
-  return { without: withoutBlock(text, block.name, comment) };
-}
-
-async function removeBlock(host: Host, path: string, owned: OwnedPlace, execution: Execution): Promise<void> {
-  const [stat, rest] = [await host.stat(path), await blockAt(host, path, owned)];
-  if (stat !== undefined && rest !== undefined) {
-    const { mode, uid, gid } = stat;
-    await host.writeFile({ path, content: Buffer.from(rest.without, 'latin1'), mode, uid, gid });
-  }
-  execution.release(path, `path:${path}`);
 }
 
 /** Inspected again, for it may have changed since it was planned: what was mounted since is not entered. */

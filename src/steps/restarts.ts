@@ -1,7 +1,5 @@
+import { DOCUMENT_FOLLOW_UP } from './follow-up.ts';
 import type { Step } from './step.ts';
-
-/** Follow-ups that a document asks for by the full names of units. */
-export const OF_DOCUMENT = /^(?:reload|restart):.*\.[a-z]+$/;
 
 /**
  * Restarts and reloads of services that changes before this step owe: each once, whatever owed it, in this run or in one that
@@ -9,7 +7,7 @@ export const OF_DOCUMENT = /^(?:reload|restart):.*\.[a-z]+$/;
  */
 export const restarts: Step<boolean, undefined, never> = {
   id: 'restarts',
-  settlesFor: (_desired, owed) => [...owed].filter((followUp) => OF_DOCUMENT.test(followUp)),
+  settlesFor: (_desired, owed) => [...owed].filter((followUp) => DOCUMENT_FOLLOW_UP.test(followUp)),
 
   desired: ({ host }) =>
     [
@@ -21,7 +19,7 @@ export const restarts: Step<boolean, undefined, never> = {
       ...host.certificateAuthorities,
     ].some(({ owes }) => owes !== undefined),
 
-  idle: (isNamed, { owed }) => !isNamed && ![...owed].some((followUp) => OF_DOCUMENT.test(followUp)),
+  idle: (isNamed, { owed }) => !isNamed && ![...owed].some((followUp) => DOCUMENT_FOLLOW_UP.test(followUp)),
 
   inspect: async () => undefined,
 

@@ -2,8 +2,8 @@ import { dirname } from 'node:path/posix';
 import { SENTINEL_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { selfCommand } from '../host/processes/identity.ts';
-import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
+import { inspectSentinel, mayBeRead, writeSentinel } from './sentinel-file.ts';
 import type { Change, Step } from './step.ts';
 
 export interface SentinelDesired {
@@ -27,12 +27,7 @@ export type SentinelPayload =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'unit'; readonly file: BootFile; readonly programIsVolatile: boolean }
   | { readonly kind: 'enable'; readonly service: string };
-
-/** The contract of Cluster API's bootstrap providers (docs/book/src/developer/providers/contracts/bootstrap-config.md). */
-const SENTINEL_CONTENT = 'success\n';
 const FILE_CHANGE = 'sentinel/file';
-const FILE_MODE = 0o644;
-const DIRECTORY_MODE = 0o755;
 
 /**
  * The file that tells Cluster API's infrastructure providers that the bootstrap succeeded; the last step before the
@@ -58,7 +53,7 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
     const wanted = host.bootFile(boot);
     return {
       remembered: member(record.notes.get(FILE_CHANGE), 'path') === path,
-      file: await inspectFile(host, path),
+      file: await inspectSentinel(host, path),
       directoryMode: (await host.stat(dirname(path)))?.mode,
       boot:
         wanted === undefined
@@ -140,25 +135,4 @@ export function restoringCommand(command: readonly string[]): BootCommand {
     documentation: 'https://cluster-api.sigs.k8s.io/developer/providers/contracts/bootstrap-config',
     command: [...command, 'sentinel', 'restore'],
   };
-}
-
-/** Writes the sentinel with the owner, modes and content of the contract, whatever the umask. */
-export async function writeSentinel(host: Host, path: string): Promise<void> {
-  const directory = dirname(path);
-  const mode = (await host.stat(directory))?.mode;
-  if (mode === undefined) await host.makeDirectory(directory, DIRECTORY_MODE);
-  // Whoever made it before may have had an umask that takes away what its readers need. A wider one is left.
-  else if (!mayBeRead(mode)) await host.chmod(directory, DIRECTORY_MODE);
-  await host.writeFile({ path, content: SENTINEL_CONTENT, mode: FILE_MODE, directoryMode: DIRECTORY_MODE });
-}
-
-async function inspectFile(host: QueryHost, path: string): Promise<SentinelActual['file']> {
-  const stat = await host.stat(path);
-  if (stat === undefined) return 'absent';
-  if (stat.type !== 'file' || stat.mode !== FILE_MODE) return 'wrong';
-  return (await host.readText(path)) === SENTINEL_CONTENT ? 'right' : 'wrong';
-}
-
-function mayBeRead(directoryMode: number | undefined): boolean {
-  return directoryMode !== undefined && (directoryMode & DIRECTORY_MODE) === DIRECTORY_MODE;
 }

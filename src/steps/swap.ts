@@ -1,12 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
-import { unescapeOctal } from '../host/files/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, Step, UnmetRequirement } from './step.ts';
+import { activeSwaps, FSTAB_MARKER, withoutSwap } from './swap-lines.ts';
 import { type SwapOrigin, swapOrigins, UNIT_DIRECTORIES } from './swap-origins.ts';
 
-const FSTAB_MARKER = '# machineadm disabled swap: ';
 /** zram-generator.conf(5): the first of /run, /etc, /usr/local/lib, /usr/lib wins, so an empty file in /etc hides a vendor's. */
 const VENDOR_ZRAM_CONFIGURATIONS = [
   '/usr/local/lib/systemd/zram-generator.conf',
@@ -198,32 +197,6 @@ function unknownOrigin(device: string): string {
     `swap on ${device} was turned off, but nothing was found that had turned it on: not fstab, swap units, zram-generator, ` +
     'enabled services, rc.local or cron. If a boot turns it on again, the kubelet does not start; find what runs swapon.'
   );
-}
-
-/** The first column of /proc/swaps, behind its heading; blanks are written as `\040` (Linux mm/swapfile.c). */
-export function activeSwaps(text: string | undefined): readonly string[] {
-  const lines = (text ?? '').split('\n').slice(1);
-  return lines.flatMap((line) => {
-    const name = line.split(/\s+/)[0];
-    return name === undefined || name === '' ? [] : [unescapeOctal(name)];
-  });
-}
-
-/** fstab(5) with the swap lines that were commented out, and every other byte as it was. */
-export function withSwap(text: string): string {
-  return text.replace(new RegExp(`^${FSTAB_MARKER}`, 'gm'), '');
-}
-
-/** fstab(5) with every swap line commented out and every other byte as it was. */
-export function withoutSwap(text: string): { readonly content: string; readonly devices: readonly string[] } {
-  const devices: string[] = [];
-  const lines = text.split('\n').map((line) => {
-    const [device = '', , type] = line.trim().split(/\s+/);
-    if (device.startsWith('#') || type !== 'swap') return line;
-    devices.push(unescapeOctal(device));
-    return `${FSTAB_MARKER}${line}`;
-  });
-  return { content: lines.join('\n'), devices };
 }
 
 async function swapUnits(host: QueryHost): Promise<readonly SwapUnit[]> {

@@ -5,7 +5,7 @@ import type { Reason } from '@machineadm/document/reasons.ts';
 import { errnoOf } from '../host/files/file-error.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
-import { canonicalModule, isInKernel } from './kernel-modules.ts';
+import { canonicalModule, isInKernel } from './loaded-modules.ts';
 import { type Change, notChecked, type Step, type UnmetRequirement } from './step.ts';
 import { describeOverride, normaliseSysctl, overridesAtBoot, type SysctlOverride } from './sysctl-boot.ts';
 import { textDiff } from './text-diff.ts';

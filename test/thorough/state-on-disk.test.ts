@@ -16,7 +16,7 @@ import { parseStatus, parseSummary } from '../../src/reporting/parse-status.ts';
 import { serializePlan } from '../../src/reporting/spool/serialized-plan.ts';
 import { Spool } from '../../src/reporting/spool/spool.ts';
 import { readStatus } from '../../src/reporting/status-file.ts';
-import { parseKeptHooks } from '../../src/steps/boot-hooks.ts';
+import { parseKeptHooks } from '../../src/steps/kept-hooks.ts';
 import { readTrial } from '../../src/steps/network/trial.ts';
 import { parseMemory } from '../../src/trust/memory.ts';
 import { memoryHost } from '../support/memory-host.ts';

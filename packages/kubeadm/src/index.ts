@@ -15,7 +15,6 @@ import { Problems } from './problems.ts';
 import { type KubeadmTarget, kubeadmTarget } from './version.ts';
 import { writeYaml } from './yaml.ts';
 
-export { parseVersion } from '@machineadm/document/program-version.ts';
 export type { RenderedFile } from './patches.ts';
 export { type KubeadmConfigVersion, kubeadmConfigVersion } from './version.ts';
 

@@ -1,7 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Problem } from '@machineadm/document/library/problem.ts';
 import { loadFor, problemOfError, warningsOf } from '@machineadm/document/library-source.ts';
-import { parseVersion, renderKubeadm } from './index.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
+import { renderKubeadm } from './index.ts';
 
 /**
  * kubeadm's configuration for programs of others: `import … from 'machineadm/render'`. Its types name nothing of another

@@ -13,7 +13,7 @@ import { journalForInstance } from '../../../src/pipeline/run-journal.ts';
 import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
 import { deserializePlan, serializePlan } from '../../../src/reporting/spool/serialized-plan.ts';
 import { isExpired, Spool } from '../../../src/reporting/spool/spool.ts';
-import { parseKeptHooks } from '../../../src/steps/boot-hooks.ts';
+import { parseKeptHooks } from '../../../src/steps/kept-hooks.ts';
 import { memoryHost } from '../../../test/support/memory-host.ts';
 import {
   begun,

@@ -9,7 +9,7 @@ import { programsAt } from '../brought-programs.ts';
 import { isAt } from '../dropped.ts';
 import { scopeOf, sourceOf } from '../file-content.ts';
 import { accountsMadeBy, NO_ACCOUNTS, type Obstacle, obstructed, ownerObstacles } from '../file-obstacles.ts';
-import { whyKept } from '../removals.ts';
+import { whyKept } from '../owned-places.ts';
 import {
   type Change,
   EMPTY_RECORD,

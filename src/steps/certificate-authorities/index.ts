@@ -1,12 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX } from '@machineadm/document/ownership/paths.ts';
-import type { Host } from '../../host/seam/host.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
 import { restartIfActive } from '../follow-up.ts';
-import type { Change, Execution, FollowUp, Step, UnmetRequirement } from '../step.ts';
+import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
-import { type TrustStore, trustStoreOf } from './stores.ts';
+import { NO_STORE, noStore, rebuildTrust, type TrustStore, trustStoreOf } from './stores.ts';
 
 export interface AuthoritiesDesired {
   readonly entries: readonly CertificateAuthorityModel[];
@@ -31,8 +30,6 @@ export type AuthoritiesPayload =
   | { readonly kind: 'remove'; readonly path: string }
   /** No change except pending follow-ups. */
   | { readonly kind: 'rebuild' };
-
-const REBUILD_TIMEOUT_MS = 120_000;
 
 /**
  * Certificate authorities in the operating system's trust store, for all programs that use it. One file per
@@ -144,35 +141,6 @@ export const certificateAuthorities: Step<AuthoritiesDesired, AuthoritiesActual,
 const REPLACE =
   'Put the certificate of the authority itself, in PEM and still valid, under host.certificateAuthorities.';
 
-const NO_STORE: UnmetRequirement = {
-  reason: 'CertificateAuthorityNotTrusted',
-  what: 'neither update-ca-certificates nor update-ca-trust is installed, one of which certificate authorities need',
-  remedy: 'Install the package ca-certificates.',
-};
-
-/** Has the operating system regenerate its bundle. Throws `CertificateAuthorityNotTrusted`. */
-export async function rebuildTrust(
-  host: Host,
-  desired: Pick<AuthoritiesDesired, 'osId'>,
-  execution: Pick<Execution, 'signal'>,
-): Promise<void> {
-  const store = (await trustStoreOf(host, desired.osId)) ?? noStore();
-  const { program, args } = store.rebuild;
-  // Files must be durable before the bundle that is generated from them.
-  await host.sync(store.directory);
-  const result = await host.run({ program, args, timeoutMs: REBUILD_TIMEOUT_MS, signal: execution.signal });
-  if (result.status === 0) return;
-  throw new MachineadmError({
-    reason: 'CertificateAuthorityNotTrusted',
-    summary: result.timedOut
-      ? `${program} did not end within ${REBUILD_TIMEOUT_MS / 1000} s`
-      : `${program} ended with status ${result.status}`,
-    remedy: `Run ${[program, ...args].join(' ')} in a root shell, fix the reported problem, then run again.`,
-    evidence: lastLines(`${result.stdout}\n${result.stderr}`).map((text) => ({ source: program, text })),
-    retryable: true,
-  });
-}
-
 function fileName(store: TrustStore, { name, fingerprint }: Authority): string {
   return `${OWN_FILE_PREFIX}${name}-${fingerprint.slice(0, 8)}${store.extension}`;
 }
@@ -181,17 +149,6 @@ function idOf(file: string, store: TrustStore): string {
   return file.slice(OWN_FILE_PREFIX.length, -store.extension.length);
 }
 
-function lastLines(text: string): readonly string[] {
-  return text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .slice(-5);
-}
-
 function invalid(problem: string): MachineadmError {
   return new MachineadmError({ reason: 'CertificateAuthorityInvalid', summary: problem, remedy: REPLACE });
-}
-
-function noStore(): never {
-  throw new MachineadmError({ reason: NO_STORE.reason, summary: NO_STORE.what, remedy: NO_STORE.remedy });
 }

@@ -1,5 +1,9 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { TRUST_STORES } from '@machineadm/document/ownership/paths.ts';
-import type { QueryHost } from '../../host/seam/host.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { Execution, UnmetRequirement } from '../step.ts';
+
+const REBUILD_TIMEOUT_MS = 120_000;
 
 /** The directory of an operating system for added authorities, and the program that generates its bundle. */
 export interface TrustStore {
@@ -68,4 +72,44 @@ export async function trustStoreOf(
   ];
   for (const store of candidates) if ((await host.which(store.rebuild.program)) !== undefined) return store;
   return undefined;
+}
+
+export const NO_STORE: UnmetRequirement = {
+  reason: 'CertificateAuthorityNotTrusted',
+  what: 'neither update-ca-certificates nor update-ca-trust is installed, one of which certificate authorities need',
+  remedy: 'Install the package ca-certificates.',
+};
+
+/** Has the operating system regenerate its bundle. Throws `CertificateAuthorityNotTrusted`. */
+export async function rebuildTrust(
+  host: Host,
+  { osId }: { readonly osId: string },
+  execution: Pick<Execution, 'signal'>,
+): Promise<void> {
+  const store = (await trustStoreOf(host, osId)) ?? noStore();
+  const { program, args } = store.rebuild;
+  // Files must be durable before the bundle that is generated from them.
+  await host.sync(store.directory);
+  const result = await host.run({ program, args, timeoutMs: REBUILD_TIMEOUT_MS, signal: execution.signal });
+  if (result.status === 0) return;
+  throw new MachineadmError({
+    reason: 'CertificateAuthorityNotTrusted',
+    summary: result.timedOut
+      ? `${program} did not end within ${REBUILD_TIMEOUT_MS / 1000} s`
+      : `${program} ended with status ${result.status}`,
+    remedy: `Run ${[program, ...args].join(' ')} in a root shell, fix the reported problem, then run again.`,
+    evidence: lastLines(`${result.stdout}\n${result.stderr}`).map((text) => ({ source: program, text })),
+    retryable: true,
+  });
+}
+
+function lastLines(text: string): readonly string[] {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(-5);
+}
+
+export function noStore(): never {
+  throw new MachineadmError({ reason: NO_STORE.reason, summary: NO_STORE.what, remedy: NO_STORE.remedy });
 }

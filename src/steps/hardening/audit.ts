@@ -7,8 +7,6 @@ import { runChecks } from '../../host/processes/checks.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
 
-export { readRecord } from '../../kubernetes/hardening/record.ts';
-
 /** One control of a benchmark on this machine. */
 export interface AuditedControl {
   readonly id: string;

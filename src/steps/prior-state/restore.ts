@@ -6,8 +6,8 @@ import {
 } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
-import { undoProfile } from '../apparmor.ts';
-import { rebuildTrust } from '../certificate-authorities/index.ts';
+import { undoProfile } from '../apparmor-parser.ts';
+import { rebuildTrust } from '../certificate-authorities/stores.ts';
 import { type NetworkRecord, undoNetwork } from '../network/undo.ts';
 import type { FollowUp } from '../step.ts';
 import { type ResetAction, runOrFail } from './action.ts';

@@ -4,13 +4,10 @@ import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { ServiceEnvironment } from '../../host/services/environment.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../file-difference.ts';
 import { restartIfActive } from '../follow-up.ts';
-import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
+import { blockIn, PROXY_BLOCK, rewriteShared, withBlock, withoutBlock } from '../marked-block.ts';
 import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { bypassOf } from './bypass.ts';
 import { ifSecretsExist, missingOfProxy, proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
-
-/** Names our lines in files of others. */
-export const PROXY_BLOCK = 'proxy';
 
 type Service = (typeof PROXY_SERVICES)[number];
 
@@ -104,12 +101,12 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
         return await host.removeFile(PROXY_FILE);
       case 'environment': {
         const urls = (await proxyUrls(host, payload.desired.proxy)) ?? unknownUrls();
-        return await rewrite(host, ENVIRONMENT_FILE, (text) =>
+        return await rewriteShared(host, ENVIRONMENT_FILE, (text) =>
           withBlock(text, PROXY_BLOCK, proxyVariables(urls, payload.desired.bypass)),
         );
       }
       case 'forget-environment':
-        return await rewrite(host, ENVIRONMENT_FILE, (text) => withoutBlock(text, PROXY_BLOCK));
+        return await rewriteShared(host, ENVIRONMENT_FILE, (text) => withoutBlock(text, PROXY_BLOCK));
       case 'service':
         return await applyService(host, payload.environment, payload.wanted);
     }
@@ -202,7 +199,7 @@ function hasEnvironment({ shared, lines }: ServiceEnvironment, file: OwnFile): '
 async function applyService(host: Host, environment: ServiceEnvironment, wanted: boolean): Promise<void> {
   const { path, lines, shared } = environment;
   if (shared) {
-    await rewrite(host, path, (text) =>
+    await rewriteShared(host, path, (text) =>
       wanted ? withBlock(text, PROXY_BLOCK, lines) : withoutBlock(text, PROXY_BLOCK),
     );
   } else if (wanted) {
@@ -210,13 +207,6 @@ async function applyService(host: Host, environment: ServiceEnvironment, wanted:
   } else {
     await host.removeFile(path);
   }
-}
-
-/** Changes a file that others also write to: its owner and mode stay. */
-export async function rewrite(host: Host, path: string, change: (text: string) => string): Promise<void> {
-  const stat = await host.stat(path);
-  const content = change((await host.readText(path)) ?? '');
-  await host.writeFile({ path, content, mode: stat?.mode ?? 0o644, uid: stat?.uid ?? 0, gid: stat?.gid ?? 0 });
 }
 
 function unknownUrls(): never {

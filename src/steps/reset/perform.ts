@@ -6,7 +6,7 @@ import { resetProgram } from '../../kubernetes/exec/runner.ts';
 import { unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';
 import { leaveDomain } from '../active-directory/leave.ts';
-import { wipeKubeadmConfig } from '../kubeadm-config.ts';
+import { wipeKubeadmConfig } from '../kubeadm-wipe.ts';
 import type { ResetAction } from '../prior-state/action.ts';
 import type { ResetPlan } from './plan.ts';
 

@@ -1,35 +1,21 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel } from '@machineadm/document/model.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
-import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { Change, Execution, Step, UnmetRequirement } from '../step.ts';
-import { type DiskDecision, type DiskFinding, decideDisk } from './decisions.ts';
 import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from './device.ts';
+import { type DiskState, decisionOf, inspectDisk, mebibytes } from './disk-state.ts';
 import { describeGrowth, growthFailed } from './growth.ts';
-import { type DiskGrowth, diskGrowth, growPartition, growthOf, NOT_LAST } from './partition-growth.ts';
-import { layOut, type PartitionTable, sfdiskScript, spaceFor, tableDifference } from './partition-layout.ts';
-import { readPartitionTable } from './partition-table.ts';
-import { describeContents, readContents } from './signatures.ts';
+import { growPartition, growthOf, NOT_LAST } from './partition-growth.ts';
+import { layOut, sfdiskScript, spaceFor } from './partition-layout.ts';
 import { missingTools } from './tools.ts';
-import { deviceBusy, saysBusy, usersOf } from './usage.ts';
+import { deviceBusy, saysBusy } from './usage.ts';
 import { settleDevices, waitForDevice } from './wait.ts';
 
 export interface DisksDesired {
   readonly disks: readonly DiskModel[];
   /** An early hook may still make disks and tools appear. */
   readonly afterHooks: boolean;
-}
-
-interface DiskState {
-  readonly device: BlockDevice;
-  readonly finding: DiskFinding;
-  /** What the disk holds, as text for people. */
-  readonly what: string;
-  readonly users: readonly string[];
-  /** True when the kernel shows every partition of the table. */
-  readonly known: boolean;
-  /** What its last partition could become; undefined where there is no room. */
-  readonly growth?: DiskGrowth | undefined;
 }
 
 export interface DisksActual {
@@ -134,50 +120,6 @@ function changeId(disk: DiskModel): string {
 
 function placeOf(index: number): string {
   return `host.storage.disks[${index}]`;
-}
-
-async function inspectDisk(host: QueryHost, disk: DiskModel, device: BlockDevice): Promise<DiskState> {
-  const contents = await readContents(host, device.path);
-  const users = await usersOf(host, device.path);
-  const nothing = { device, users, known: true };
-  if (contents.signatures.length === 0) return { ...nothing, finding: 'blank', what: 'nothing' };
-  // A protective MBR is part of a GPT; anything besides a table is reported first.
-  const tableOnly = contents.signatures.every((name) => ['gpt', 'PMBR', 'dos'].includes(name));
-  const table = tableOnly ? await readPartitionTable(host, device.path) : undefined;
-  if (table === undefined) return { ...nothing, finding: 'other signature', what: describeContents(contents) };
-  const difference = tableDifference(disk, device.sizeBytes, table);
-  if (difference === undefined) {
-    const kernel = await partitionsKnown(host, device.name);
-    // After a partition has grown, the kernel keeps its old size until it is told.
-    const grows = disk.partitions.at(-1)?.grow === true;
-    const known =
-      kernel.size >= disk.partitions.length &&
-      (!grows || kernel.get(disk.partitions.length)?.sizeBytes === table.partitions.at(-1)?.sizeBytes);
-    const growth = diskGrowth(disk, device, table);
-    return { device, users, known, growth, finding: 'matching table', what: describeTable(table) };
-  }
-  return { ...nothing, finding: 'different table', what: `${describeTable(table)} (${difference})` };
-}
-
-/** The partition of a disk that this step is going to make larger; undefined where there is none. */
-export async function growingPartition(host: QueryHost, disk: DiskModel): Promise<BlockDevice | undefined> {
-  if (disk.partitions.at(-1)?.grow !== true) return undefined;
-  const device = await findDevice(host, disk.device);
-  const state = device === undefined ? undefined : await inspectDisk(host, disk, device);
-  const isGoingTo = state !== undefined && (growthOf(disk, state.growth) === 'grow' || !state.known);
-  return isGoingTo ? (await partitionsKnown(host, state.device.name)).get(disk.partitions.length) : undefined;
-}
-
-function decisionOf(disk: DiskModel, state: DiskState): DiskDecision {
-  return decideDisk(state.finding, disk.wipe, state.users.length > 0);
-}
-
-/** True while a disk waits to be partitioned: what its partitions are and hold is decided by that. */
-export async function awaitsPartitioning(host: QueryHost, disk: DiskModel): Promise<boolean> {
-  const device = await findDevice(host, disk.device);
-  if (device === undefined) return true;
-  const state = await inspectDisk(host, disk, device);
-  return state.finding !== 'matching table' || (!state.known && state.growth === undefined);
 }
 
 function summaryOf(disk: DiskModel, state: DiskState): string | undefined {
@@ -286,14 +228,4 @@ function describeLayout(disk: DiskModel): string {
     return label === undefined ? amount : `${label} ${amount}`;
   });
   return `create a ${disk.table} table with ${sizes.join(', ')}`;
-}
-
-function describeTable({ kind, partitions }: PartitionTable): string {
-  const sizes = partitions.map(({ sizeBytes }) => mebibytes(sizeBytes)).join(', ');
-  if (partitions.length === 0) return `an empty ${kind} table`;
-  return `a ${kind} table with ${partitions.length === 1 ? 'a partition' : 'partitions'} of ${sizes}`;
-}
-
-function mebibytes(bytes: number): string {
-  return `${Math.round(bytes / 2 ** 20)} MiB`;
 }

@@ -1,7 +1,7 @@
 import type { MountModel } from '@machineadm/document/model.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { activeSwaps } from '../swap.ts';
+import { activeSwaps } from '../swap-lines.ts';
 import { type BlockDevice, describeDevice } from './device.ts';
 import { entryLine, type FstabEntry, foreignSources, ownEntry } from './fstab.ts';
 import { fstabOptions, missingOptions } from './mount-options.ts';

@@ -1,7 +1,7 @@
 import type { DeviceIdentity, DeviceSelector, DiskModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { BlockDevice } from './device.ts';
-import { awaitsPartitioning, growingPartition } from './disks.ts';
+import { awaitsPartitioning, growingPartition } from './disk-state.ts';
 
 /** True for a partition of a disk that the document partitions and that is not partitioned yet. */
 export async function willBePartitioned(

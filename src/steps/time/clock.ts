@@ -1,11 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import type { MachineadmError } from '@machineadm/document/errors.ts';
 import type { TimeModel } from '@machineadm/document/model.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { type Change, EMPTY_RECORD, type Execution, type Step } from '../step.ts';
+import type { Step } from '../step.ts';
+import { inspectTime, planTime } from './changes.ts';
 import { installedClients } from './clients.ts';
-import { time } from './index.ts';
+import { clockNotProven, untilClockIsRight, waitForClock } from './clock-wait.ts';
 import type { ClockReading } from './readings.ts';
 
 /** How often the time service is asked. In milliseconds. */
@@ -36,7 +35,7 @@ export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
   },
 
   async inspect(host, desired) {
-    const pending = time.plan(desired.time, await time.inspect(host, desired.time, EMPTY_RECORD));
+    const pending = planTime(desired.time, await inspectTime(host, desired.time));
     return { right: isRight(await readingOf(host), desired), serviceChanges: pending.length > 0 };
   },
 
@@ -53,34 +52,6 @@ export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
   },
 };
 
-/** The change of a step that waits for the clock, on any platform. */
-export function waitForClock<Demand extends { readonly withinMs: number }>(payload: Demand): Change<Demand> {
-  return {
-    id: 'clock/synchronized',
-    summary: `wait until the clock is synchronized to within ${formatDuration(payload.withinMs)}`,
-    action: 'run',
-    scope: 'node',
-    ineffective: 'ClockNotSynchronized',
-    payload,
-  };
-}
-
-/** @param whyNot why the clock is not known to be right at this moment; thrown after `timeoutMs` */
-export async function untilClockIsRight(
-  { timeoutMs }: { readonly timeoutMs: number },
-  { signal, waitingFor }: Pick<Execution, 'signal' | 'waitingFor'>,
-  everyMs: number,
-  whyNot: () => Promise<Error | undefined>,
-): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  waitingFor('the clock to be synchronised');
-  for (let error = await whyNot(); error !== undefined; error = await whyNot()) {
-    if (performance.now() >= deadline) throw error;
-    await delay(everyMs, undefined, { signal });
-  }
-  waitingFor(undefined);
-}
-
 async function readingOf(host: QueryHost): Promise<ClockReading | undefined> {
   const [chosen] = await installedClients(host);
   return chosen?.client.reading(host);
@@ -93,21 +64,4 @@ function isRight(reading: ClockReading | undefined, { withinMs }: ClockDesired):
 function notSynchronized(demand: ClockDesired, reading: ClockReading | undefined): MachineadmError {
   const off = reading?.synchronized === true ? `: it may be off by ${Math.ceil(reading.errorMs)} ms` : '';
   return clockNotProven(demand, off, reading?.sources ?? []);
-}
-
-/** Says that the clock was not proven right in time, on any platform. */
-export function clockNotProven(
-  { timeoutMs, withinMs }: Pick<ClockDesired, 'timeoutMs' | 'withinMs'>,
-  off: string,
-  evidence: readonly Evidence[],
-): MachineadmError {
-  return new MachineadmError({
-    reason: 'ClockNotSynchronized',
-    summary: `the clock was not synchronized to within ${formatDuration(withinMs)} after ${formatDuration(timeoutMs)}${off}`,
-    remedy:
-      'See whether the time servers answer on UDP port 123 from this machine; correct host.time.servers, or give ' +
-      'host.time.synchronized.timeout more time.',
-    evidence,
-    retryable: true,
-  });
 }

@@ -1,8 +1,7 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Step } from '../step.ts';
-import { clockNotProven, untilClockIsRight, waitForClock } from '../time/clock.ts';
-import { serversToAsk } from './time.ts';
+import { clockNotProven, untilClockIsRight, waitForClock } from '../time/clock-wait.ts';
 
 export interface WindowsClockDesired {
   readonly servers: readonly string[];
@@ -78,4 +77,13 @@ function isRight({ offsetMs }: Reading, { withinMs }: WindowsClockDesired): bool
 function notSynchronized(demand: WindowsClockDesired, reading: Reading): Error {
   const off = reading.offsetMs === undefined ? '' : `: it is off by ${Math.round(reading.offsetMs)} ms`;
   return clockNotProven(demand, off, reading.answers);
+}
+
+/** The servers to compare the clock with: those of the document, otherwise those that the service uses now. */
+export async function serversToAsk(host: QueryHost, servers: readonly string[]): Promise<readonly string[]> {
+  if (servers.length > 0) return servers;
+  const { status, stdout } = await host.query({ program: 'w32tm.exe', args: ['/query', '/source'] });
+  // A name, perhaps with flags. What it says of its own clock holds blanks, in every language.
+  const source = stdout.trim().replace(/,0x.*$/i, '');
+  return status === 0 && /^[A-Za-z0-9.:-]+$/.test(source) ? [source] : [];
 }

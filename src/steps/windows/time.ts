@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { TimeModel } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { QueryHost, ServiceState } from '../../host/seam/host.ts';
+import type { ServiceState } from '../../host/seam/host.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import { READ_TIME, WRITE_TIME } from '../../host/windows/system-scripts.ts';
 import type { Change, Step } from '../step.ts';
@@ -90,13 +90,4 @@ export const windowsTime: Step<TimeModel, WindowsTimeActual, WindowsTimePayload>
 /** As the registry has them: 0x8 asks a server as a client, which any time server answers ("Windows Time service tools"). */
 export function peers(servers: readonly string[]): string {
   return servers.map((server) => `${server},0x8`).join(' ');
-}
-
-/** The servers to compare the clock with: those of the document, otherwise those that the service uses now. */
-export async function serversToAsk(host: QueryHost, servers: readonly string[]): Promise<readonly string[]> {
-  if (servers.length > 0) return servers;
-  const { status, stdout } = await host.query({ program: 'w32tm.exe', args: ['/query', '/source'] });
-  // A name, perhaps with flags. What it says of its own clock holds blanks, in every language.
-  const source = stdout.trim().replace(/,0x.*$/i, '');
-  return status === 0 && /^[A-Za-z0-9.:-]+$/.test(source) ? [source] : [];
 }

@@ -17,7 +17,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { stringify } from 'yaml';
-import { describeReset, reset } from '../../../src/commands/reset.ts';
+import { reset } from '../../../src/commands/reset.ts';
 import { agent, startAgent } from '../../support/agent.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { provision } from '../../support/provision.ts';
@@ -225,8 +225,8 @@ inThrowAwayMachine(import.meta.filename, () => {
       leaveFiles: false,
       signal: new AbortController().signal,
       line: () => {},
-      confirm: async (plan) => {
-        planned = describeReset(plan);
+      confirm: async (actions) => {
+        planned = actions;
         return true;
       },
     });

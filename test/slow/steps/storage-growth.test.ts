@@ -6,7 +6,9 @@ import type { FilesystemModel, StorageModel } from '@machineadm/document/model.t
 import { openHost } from '../../../src/host/index.ts';
 import type { Host } from '../../../src/host/seam/host.ts';
 import { EMPTY_RECORD, type Step } from '../../../src/steps/step.ts';
-import { disks, filesystems, mounts } from '../../../src/steps/storage/index.ts';
+import { disks } from '../../../src/steps/storage/disks.ts';
+import { filesystems } from '../../../src/steps/storage/filesystems.ts';
+import { mounts } from '../../../src/steps/storage/mounts.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { killPoints } from '../../support/kill-points.ts';

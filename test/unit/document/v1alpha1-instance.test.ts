@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
-import { parseVersion, renderKubeadm } from '@machineadm/kubeadm/index.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
+import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { revealInline } from '../../support/kubernetes-model.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MountModel } from '@machineadm/document/model.ts';
 import { EMPTY_RECORD, type FollowUp } from '../../../../src/steps/step.ts';
-import { mounts } from '../../../../src/steps/storage/index.ts';
+import { mounts } from '../../../../src/steps/storage/mounts.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HostModel, StorageModel } from '@machineadm/document/model.ts';
-import { disks, filesystems } from '../../../../src/steps/storage/index.ts';
+import { disks } from '../../../../src/steps/storage/disks.ts';
+import { filesystems } from '../../../../src/steps/storage/filesystems.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { type MemoryHost, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';

@@ -1,1 +1,0 @@
-export { makeOutputDirectory, writeOutputFile } from '../host/files/output-file.ts';

@@ -1,0 +1,54 @@
+import { dirname } from 'node:path/posix';
+import { APPARMOR_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
+import { hostStepFailed } from './command-failed.ts';
+import type { ResetAction } from './prior-state/action.ts';
+import { copyPath } from './prior-state/copies.ts';
+import type { PriorState } from './prior-state/state.ts';
+
+export const PARSER = 'apparmor_parser';
+const ENABLED = '/sys/module/apparmor/parameters/enabled';
+/** The profiles that the kernel has loaded, each as `NAME (MODE)`. */
+export const LOADED = '/sys/kernel/security/apparmor/profiles';
+const COMMAND_TIMEOUT_MS = 120_000;
+
+/** The reset of a profile's file: before it, the kernel unloads the profile, or loads the previous one from its copy. */
+export function undoProfile(path: string, was: PriorState, { perform, ...action }: ResetAction): ResetAction {
+  if (perform === undefined || dirname(path) !== APPARMOR_DIRECTORY) return { ...action, ...(perform && { perform }) };
+  return {
+    ...action,
+    async perform(host, signal) {
+      if (was === null) await unload(host, path, signal);
+      else if (was.is === 'file' && (await isApparmorEnabled(host))) {
+        await runParser(host, ['--replace', copyPath(was.fingerprint)], signal);
+      }
+      await perform(host, signal);
+    },
+  };
+}
+
+export async function isApparmorEnabled(host: QueryHost): Promise<boolean> {
+  return (await host.readText(ENABLED))?.trim() === 'Y';
+}
+
+/** Unloads only what is loaded: the parser fails for others. */
+async function unload(host: Host, path: string, signal: AbortSignal): Promise<void> {
+  if ((await isApparmorEnabled(host)) && (await isAnyLoaded(host, path)))
+    await runParser(host, ['--remove', path], signal);
+}
+
+async function isAnyLoaded(host: Host, path: string): Promise<boolean> {
+  const content = (await host.readText(path)) ?? '';
+  const { stdout } = await host.query({ program: PARSER, args: ['--names'], input: content });
+  const loaded = (await host.readText(LOADED)) ?? '';
+  return linesOf(stdout).some((name) => loaded.includes(`${name} (`));
+}
+
+export async function runParser(host: Host, args: readonly string[], signal: AbortSignal): Promise<void> {
+  const result = await host.run({ program: PARSER, args, timeoutMs: COMMAND_TIMEOUT_MS, signal });
+  if (result.status !== 0) throw hostStepFailed([PARSER, ...args], result);
+}
+
+export function linesOf(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line !== '');
+}
