@@ -26,30 +26,28 @@ import type { Execution, FollowUp } from './step.ts';
 import { withSwap } from './swap-lines.ts';
 import { followUpsOf } from './unit-files.ts';
 
-type Asked = (model: Model, name: string, kind: string) => boolean;
+type IsRequested = (model: Model, name: string, kind: string) => boolean;
+
+const STAYS: IsRequested = () => true;
 
 /**
- * Whether a document still asks for what a step made of a resource, by the step that changed it first. What the others
- * changed stays: `staysOf` says why.
+ * Whether a document still requests a resource, by the step that changed it first. For all other steps, the section that
+ * the step is named after decides (`hasSection`); without such a section the resource stays, and `staysOf` says why.
  */
-const ASKED: Readonly<Record<string, Asked>> = {
-  hosts: ({ host }) => host.hosts !== undefined,
-  network: ({ host }) => host.network !== undefined,
-  timezone: ({ host }) => host.timezone !== undefined,
+const REQUESTED: Readonly<Record<string, IsRequested>> = {
+  hostname: STAYS,
+  groups: STAYS,
+  'active-directory': STAYS,
   selinux: ({ host }) => host.selinux?.mode !== undefined,
-  limits: ({ host }) => host.limits !== undefined,
-  'certificate-authorities': ({ host }) => host.certificateAuthorities.length > 0,
   'kernel-modules': ({ host }, _name, kind) => kind === 'module' || host.kernelModules.length > 0,
   apparmor: ({ host }, name) => host.apparmor?.profiles.some(({ path }) => isAt(path, name)) === true,
-  time: ({ host }) => host.time !== undefined,
-  proxy: ({ host }) => host.proxy !== undefined,
   sysctl: ({ host }, name, kind) => host.sysctl.some(({ key }) => kind === 'path' || setBy(key).test(name)),
   swap: ({ host, kubernetes }) => host.swap === 'Disabled' || kubernetes !== undefined,
-  users: asksForUser,
-  directories: asksForPath,
-  files: asksForPath,
-  archives: asksForPath,
-  links: asksForPath,
+  users: requestsUser,
+  directories: requestsPath,
+  files: requestsPath,
+  archives: requestsPath,
+  links: requestsPath,
   services: ({ host, containerd, kubernetes }, name, kind) =>
     kind === 'path'
       ? host.services.some(({ name: of, dropIns }) => dropIns.some((one) => isAt(unitDropInPath(of, one.name), name)))
@@ -59,6 +57,17 @@ const ASKED: Readonly<Record<string, Asked>> = {
   'directory-logins': ({ host }) => host.activeDirectory?.logins !== undefined,
   containerd: ({ containerd, kubernetes }) => containerd !== undefined || kubernetes !== undefined,
 };
+
+/**
+ * Whether the document has the section of `host` that a step is named after, as `kernel-modules` is after `kernelModules`.
+ * undefined: no section has this name.
+ */
+export function hasSection({ host }: Model, step: string): boolean | undefined {
+  const field = step.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  if (!Object.hasOwn(host, field)) return undefined;
+  const section: unknown = Reflect.get(host, field);
+  return Array.isArray(section) ? section.length > 0 : section !== undefined;
+}
 
 /** The settings that the kernel changes with one (`prior-states.ts` records them). */
 function setBy(key: string): RegExp {
@@ -70,7 +79,7 @@ function setBy(key: string): RegExp {
 }
 
 /** The account of a user stays; its rule for sudo and its keys go with the user. */
-function asksForUser({ host }: Model, name: string, kind: string): boolean {
+function requestsUser({ host }: Model, name: string, kind: string): boolean {
   const users = namedIn(host, 'user', host.users);
   if (kind === 'user') return users.includes(name);
   if (kind !== 'path') return true;
@@ -81,7 +90,7 @@ function asksForUser({ host }: Model, name: string, kind: string): boolean {
   return !isOfUser || wanted.includes(name);
 }
 
-function asksForPath(model: Model, name: string, kind: string): boolean {
+function requestsPath(model: Model, name: string, kind: string): boolean {
   const { archives, directories } = model.host;
   const trees = kind === 'attributes' ? [...archives, ...directories] : archives;
   const path = canonicalPath(name);
@@ -124,7 +133,7 @@ const SHARED: readonly {
     isAsked: ({ host }) => host.proxy !== undefined,
     without: (text) => withoutBlock(text, PROXY_BLOCK),
   },
-  { path: FSTAB, isAsked: (model) => ASKED.swap?.(model, '', '') === true, without: withSwap },
+  { path: FSTAB, isAsked: (model) => REQUESTED.swap?.(model, '', '') === true, without: withSwap },
 ];
 
 /** Whether machineadm gave the machine its name. */
@@ -141,7 +150,7 @@ export function droppedResources(model: Model, memory: Memory): Memory['before']
     const isCritical = kind === 'path' && (was === null || was.is === 'directory') && isCriticalPath(name);
     if (isCritical || (kind === 'user' && was === null)) return true;
     if (step === 'hosts' && isNamed(memory)) return model.host.hosts !== undefined || name !== HOSTS_FILE;
-    return ASKED[step]?.(model, name, kind) ?? true;
+    return REQUESTED[step]?.(model, name, kind) ?? hasSection(model, step) ?? true;
   };
   // Of what earlier versions recorded, nobody knows what was made of it: only a reset restores that.
   const isKnown = (of: Resource, { isMarked }: BeforeRecord): boolean => isMarked || memory.after.has(of);

@@ -4,13 +4,13 @@ import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath, unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import { rebuildTrust } from './certificate-authorities/stores.ts';
-import { claimed, droppedResources, isAt, planDropped, restore } from './dropped.ts';
+import { claimed, droppedResources, hasSection, isAt, planDropped, restore } from './dropped.ts';
 import { scopeOfPath } from './file-content.ts';
 import { type Obstacle, obstructed } from './file-obstacles.ts';
 import { DOCUMENT_FOLLOW_UP } from './follow-up.ts';
 import { removeBlock, whyKept } from './owned-places.ts';
 import { changeOf, type FoundName, findNames, removeName } from './removed-names.ts';
-import { type Dropped, staysOf, untold } from './stays.ts';
+import { type Dropped, notReported, staysOf } from './stays.ts';
 import { type FollowUp, type OwnedPlace, owing, type Step, type StepRecord } from './step.ts';
 import { entriesBelow, mountsBelow } from './tree-below.ts';
 import { followUpsOf, stopUnit } from './unit-files.ts';
@@ -66,7 +66,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     model.host.absentNames.length === 0 &&
     droppedFrom(model, record.owned).length === 0 &&
     droppedResources(model, record.memory()).size === 0 &&
-    untold(staysOf(model, record.memory()), record).length === 0,
+    notReported(staysOf(model, record.memory()), record).length === 0,
 
   async preflight(host, { model }) {
     if (model.host.hooks.early !== undefined) return [];
@@ -88,7 +88,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     return {
       names: named.names,
       found: [...found, ...(await findDropped(host, dropped, found))],
-      dropped: untold(undone, record),
+      dropped: notReported(undone, record),
       obstacles: [...named.obstacles, ...obstacles],
     };
   },
@@ -162,23 +162,20 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
   settled: async (host) => await host.sync('/etc'),
 };
 
-/** What earlier runs made, and no section of the document asks for any more as far as that shows it; directories last. */
-function droppedFrom({ host }: Model, owned: StepRecord['owned']): readonly (readonly [string, OwnedPlace])[] {
+/** Steps whose paths are entries of their section. The other steps keep their files as long as the document has the section. */
+const BY_ENTRY: ReadonlySet<string> = new Set(['files', 'directories', 'links', 'archives', 'services']);
+
+/** Paths that earlier runs created and the document no longer requests, as far as its text shows; directories come last. */
+function droppedFrom(model: Model, owned: StepRecord['owned']): readonly (readonly [string, OwnedPlace])[] {
+  const { host } = model;
   if (host.prune === 'Never') return [];
   const wanted = new Set([
     ...[...host.files, ...host.directories, ...host.links, ...host.archives].map(({ path }) => canonicalPath(path)),
     ...host.services.flatMap(({ name, dropIns }) => dropIns.map((dropIn) => unitDropInPath(name, dropIn.name))),
   ]);
-  // What else they write is theirs to keep as long as the document has the section.
-  const whole: Readonly<Record<string, boolean>> = {
-    'kernel-modules': host.kernelModules.length > 0,
-    sysctl: host.sysctl.length > 0,
-    limits: host.limits !== undefined,
-    'certificate-authorities': host.certificateAuthorities.length > 0,
-  };
   const isWanted = ([path, { type, step }]: readonly [string, OwnedPlace]) =>
     wanted.has(canonicalPath(path)) ||
-    (type !== 'directory' && whole[step] === true) ||
+    (type !== 'directory' && !BY_ENTRY.has(step) && hasSection(model, step) === true) ||
     // Their own step knows what is in them, and removes the rest.
     (step === 'archives' && host.archives.some((archive) => isAt(canonicalPath(path), canonicalPath(archive.path))));
   const places = [...owned];

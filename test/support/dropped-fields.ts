@@ -17,7 +17,7 @@ const ENTRY: DroppedField = { why: 'says which entry is meant' };
 const ABSENT: DroppedField = { why: 'what was removed does not come back' };
 const FOLLOWS: DroppedField = { why: 'names what follows a change' };
 
-/** By field, with `*` for one name and `**` for all below; the most exact entry counts. */
+/** By field, with `*` for one name and `**` for all below; the most exact entry counts. A field without an entry is undone. */
 export const DROPPED: Readonly<Record<string, DroppedField>> = {
   'host.platform': RUN,
   'host.rebootPolicy': RUN,

@@ -199,14 +199,8 @@ function take(node: unknown, [part = '', ...rest]: readonly string[]): void {
 describe('every field of the host and of the container runtime', () => {
   const fields = leafFields().filter((field) => /^(?:host|containerRuntime)\./.test(field));
 
-  test('is in the table of what becomes of a dropped field, and no other', () => {
-    const entries = fields.map((field) => [field, entryFor(field)] as const);
-    assert.deepEqual(
-      entries.flatMap(([field, entry]) => (entry === undefined ? [field] : [])),
-      [],
-      'say in test/support/dropped-fields.ts what becomes of a new field that is dropped, and in docs/directories-and-links.md',
-    );
-    const used = new Set(entries.map(([, entry]) => entry?.[0]));
+  test('may have an entry in the table of dropped fields, and nothing else has one', () => {
+    const used = new Set(fields.map((field) => entryFor(field)?.[0]));
     assert.deepEqual(
       Object.keys(DROPPED).filter((pattern) => !used.has(pattern)),
       [],
