@@ -2,7 +2,7 @@ import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { type ConformanceReport, type ConformanceScope, conformance } from '../commands/conformance.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
-import type { Judgement, Verdict } from '../diagnosis/conformance/index.ts';
+import type { EvaluatedClause, Verdict } from '../diagnosis/conformance/index.ts';
 import { type CheckFormat, type CheckReport, printCheckReport } from './findings.ts';
 
 export interface ConformanceOptions extends ConformanceScope {
@@ -40,7 +40,7 @@ export function checkReportOf(report: ConformanceReport, exit: ExitName, reason?
 }
 
 function summaryOf({ contract, profile, verdict, os, clauses }: ConformanceReport): string {
-  const count = (wanted: Judgement['state']): number => clauses.filter(({ state }) => state === wanted).length;
+  const count = (wanted: EvaluatedClause['state']): number => clauses.filter(({ state }) => state === wanted).length;
   const sum = `${count('kept')} kept, ${count('broken')} broken, ${count('notProven')} not proven, ${count('notApplicable')} not applicable`;
   const decisive = clauses.filter(({ state, level }) => state === verdict && level === 'MUST').map(({ id }) => id);
   const { reason, text } = ENDS[verdict];

@@ -98,7 +98,7 @@ export async function refuseUsage(
   if (error.code === 'commander.help' && format === 'text') return exitCode('Usage');
   const message = error.code === 'commander.help' ? 'a command is missing' : error.message.replace(/^error: /, '');
   const [command] = commandIn(program, words[0] === 'help' ? words.slice(1) : words);
-  const meant = meantBy(message, command, command === program);
+  const meant = suggestionFor(message, command, command === program);
   const [named] = commandIn(command, (meant ?? '').split(' '));
   return await printUsageError(
     meant === undefined ? message : `${message}\n(Did you mean ${meant}?)`,
@@ -107,7 +107,7 @@ export async function refuseUsage(
   );
 }
 
-function meantBy(message: string, command: Command, isRoot: boolean): string | undefined {
+function suggestionFor(message: string, command: Command, isRoot: boolean): string | undefined {
   const word = unknownIn(message);
   if (word === '') return undefined;
   if (message.startsWith('unknown command')) {

@@ -46,7 +46,7 @@ export interface WrapCommandOptions extends CarrierOptions {
 export async function wrapCommand(options: WrapCommandOptions): Promise<number> {
   const read = [];
   for (const source of options.document) read.push(...(await readInputText(source)));
-  const loaded = await judged(read);
+  const loaded = await loadValid(read);
   const written = await carried(await textOf(read, loaded), loaded, options.format, options);
   if (options.outputFile === undefined) printText(written);
   else writeOutputFile(options.outputFile, written, '--output-file');
@@ -55,11 +55,11 @@ export async function wrapCommand(options: WrapCommandOptions): Promise<number> 
 
 /** Wraps a document that was made here. Throws what `carried` throws. */
 export async function carry(document: string, format: CarrierName, options: CarrierOptions): Promise<string> {
-  const loaded = await judged([{ name: 'document', bytes: new TextEncoder().encode(document) }]);
+  const loaded = await loadValid([{ name: 'document', bytes: new TextEncoder().encode(document) }]);
   return await carried(document, loaded, format, options);
 }
 
-async function judged(sources: readonly DocumentSource[]): Promise<LoadedDocument> {
+async function loadValid(sources: readonly DocumentSource[]): Promise<LoadedDocument> {
   const result = await loadDocument(sources, { agentVersion: buildInfo().version });
   if (!result.ok) throw new DocumentError(result.reason, result.problems);
   return result.document;
@@ -108,7 +108,7 @@ async function carried(
     downloadScript,
     ignitionVersion,
   });
-  printNotice(redact(told(wrapped, profile).join('\n')));
+  printNotice(redact(describeWrapped(wrapped, profile).join('\n')));
   if (secret === undefined || secretFormat === undefined) return wrapped.userData;
   const { namespace, cluster } = loaded.model.metadata;
   return renderBootstrapSecret({ name: secret, namespace, cluster, format: secretFormat, userData: wrapped.userData });
@@ -118,13 +118,13 @@ function runsOnLinux(format: CarrierName): boolean {
   return CARRIERS[format].program?.startsWith('/') ?? false;
 }
 
-function told(
+function describeWrapped(
   { format, userData, program, secrets, notes }: Wrapped,
-  asked: ProfileName | undefined,
+  profile: ProfileName | undefined,
 ): readonly string[] {
   const bytes = new TextEncoder().encode(userData).length;
   const providers = profileNames().filter((name) =>
-    asked === undefined ? profileNamed(name).formats.includes(format) : name === asked,
+    profile === undefined ? profileNamed(name).formats.includes(format) : name === profile,
   );
   const sizes = providers.flatMap((name) => sizeFor(name, userData));
   const tooLarge = sizes.some((line) => line.includes(TOO_LARGE));
@@ -133,7 +133,7 @@ function told(
     ...sizes,
     ...(program === undefined ? [] : [`it starts ${program}, which the image must contain (--binary)`]),
     ...(tooLarge ? [`To make it smaller: ${SIZE_REMEDIES}`] : []),
-    ...notes.map((note) => `${asked}: ${note}`),
+    ...notes.map((note) => `${profile}: ${note}`),
     ...(secrets.length === 0
       ? []
       : [

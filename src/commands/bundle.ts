@@ -9,7 +9,7 @@ import type { RunStatus } from '@machineadm/status/status.ts';
 import { type BundleFile, packBundle } from '../diagnosis/bundle/archive.ts';
 import { cleanse } from '../diagnosis/bundle/cleanse.ts';
 import { gatherFiles } from '../diagnosis/bundle/gather.ts';
-import { lookAround } from '../diagnosis/checks/finding.ts';
+import { runCheckGroups } from '../diagnosis/checks/finding.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
@@ -20,7 +20,7 @@ import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { JOURNAL_PATH } from '../pipeline/run-journal.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
-import { type Check, checkOf, looksAt } from './doctor.ts';
+import { type Check, checkOf, machineCheckGroups } from './doctor.ts';
 
 const LIMIT_MS = 15_000;
 
@@ -96,7 +96,7 @@ async function findings(
   document: LoadedDocument | undefined,
 ): Promise<Findings> {
   const verdict = await verdictOnMachine(host, facts, status);
-  const looked = await lookAround(looksAt(host, facts, document), LIMIT_MS);
+  const looked = await runCheckGroups(machineCheckGroups(host, facts, document), LIMIT_MS);
   return { verdict, checks: looked.map(checkOf) };
 }
 

@@ -6,7 +6,13 @@ import {
   type Subject,
   type VersionedProgram,
 } from '../diagnosis/conformance/clause.ts';
-import { type Judgement, judge, profileOf, type Verdict, verdictOf } from '../diagnosis/conformance/index.ts';
+import {
+  type EvaluatedClause,
+  evaluateClauses,
+  profileOf,
+  type Verdict,
+  verdictOf,
+} from '../diagnosis/conformance/index.ts';
 import { versionsInProgram } from '../diagnosis/conformance/program-files.ts';
 import { UnitFiles } from '../diagnosis/conformance/unit-files.ts';
 import { RootTree } from '../host/files/root-tree.ts';
@@ -27,7 +33,7 @@ export interface ConformanceReport {
   /** Every applicable MUST is satisfied. */
   readonly conforms: boolean;
   readonly os: { readonly id: string; readonly version: string };
-  readonly clauses: readonly Judgement[];
+  readonly clauses: readonly EvaluatedClause[];
 }
 
 /** What is checked. */
@@ -46,7 +52,7 @@ export async function conformance(scope: ConformanceScope): Promise<ConformanceR
   requireLinux('machineadm conformance');
   refuseUnlessRoot({ isRoot: process.geteuid?.() === 0 });
   const subject = scope.root === undefined ? await ofMachine(scope) : ofImage(scope.root, scope.profile);
-  const clauses = redactDeep(await judge(subject));
+  const clauses = redactDeep(await evaluateClauses(subject));
   const verdict = verdictOf(clauses);
   return {
     contract: CONTRACT_VERSION,
@@ -102,7 +108,12 @@ async function ofMachine({ profile }: ConformanceScope): Promise<Subject> {
   // In a chroot /proc and /sys, if mounted, belong to the build machine.
   if (facts.serviceManager === 'none')
     return { ...base, isRunning: false, versions: versionsOf(tree), units: new UnitFiles(tree) };
-  return { ...base, isRunning: true, versions: toldVersions(facts), units: new UnitFiles(tree, await unitTexts(host)) };
+  return {
+    ...base,
+    isRunning: true,
+    versions: reportedVersions(facts),
+    units: new UnitFiles(tree, await unitTexts(host)),
+  };
 }
 
 function versionsOf(tree: RootTree): Subject['versions'] {
@@ -113,7 +124,7 @@ function versionsOf(tree: RootTree): Subject['versions'] {
 }
 
 /** The versions that the programs print. */
-function toldVersions(facts: Pick<Facts, VersionedProgram>): Subject['versions'] {
+function reportedVersions(facts: Pick<Facts, VersionedProgram>): Subject['versions'] {
   return (program) => {
     const version = facts[program];
     return version === undefined ? [] : [version];

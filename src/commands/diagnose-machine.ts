@@ -13,7 +13,7 @@ import { stepRecord } from '../pipeline/journal.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { readStatus } from '../reporting/status-file.ts';
-import { failureOfNode, lookAtNodeWithin } from '../steps/node-health.ts';
+import { failureOfNode, probeNodeWithin } from '../steps/node-health.ts';
 
 const CLOUD_INIT_OUTPUT = '/var/log/cloud-init-output.log';
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;
@@ -65,7 +65,7 @@ async function runFactsOf(host: QueryHost, facts: Facts, status: RunStatus | und
   const isNode =
     status?.steps.some(({ id }) => id === 'readiness') ?? (await host.stat(KUBELET_KUBECONFIG)) !== undefined;
   if (!isNode) return status === undefined ? undefined : { state: 'succeeded' };
-  const finding = await lookAtNodeWithin(host, facts, await provenDemand(host), NODE_LIMIT_MS);
+  const finding = await probeNodeWithin(host, facts, await provenDemand(host), NODE_LIMIT_MS);
   return finding.ready ? { state: 'succeeded' } : { state: 'ended', failure: failureOfNode(finding, facts) };
 }
 

@@ -8,7 +8,7 @@ import type { RunStatus } from '@machineadm/status/status.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
 import { checkControlPlane } from '../diagnosis/checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from '../diagnosis/checks/endpoint.ts';
-import { type Finding, lookAround } from '../diagnosis/checks/finding.ts';
+import { type Finding, runCheckGroups } from '../diagnosis/checks/finding.ts';
 import { checkKubelet } from '../diagnosis/checks/kubelet.ts';
 import { checkCapacity, checkCgroups, checkDisks, checkSwap, checkTimeSource } from '../diagnosis/checks/machine.ts';
 import { checkHostname, checkRouting } from '../diagnosis/checks/network.ts';
@@ -27,7 +27,7 @@ import { stepsFor } from '../pipeline/pipeline.ts';
 import { findingsOf, findRequirements, refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { readStatus } from '../reporting/status-file.ts';
-import { lookAtNodeWithin } from '../steps/node-health.ts';
+import { probeNodeWithin } from '../steps/node-health.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
 
 const LIMIT_MS = 15_000;
@@ -54,14 +54,14 @@ export async function examine(sources: readonly string[], agentVersion: string):
   const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
   const status = await readStatus().catch(() => undefined);
   let verdict: Verdict | undefined;
-  const checks = await lookAround(
+  const checks = await runCheckGroups(
     {
       node: async () => {
         verdict = await verdictOnMachine(host, facts, status);
         return nodeChecks(verdict, status);
       },
-      ...looksAtNode(host, facts),
-      ...looksAt(host, facts, document),
+      ...nodeCheckGroups(host, facts),
+      ...machineCheckGroups(host, facts, document),
     },
     LIMIT_MS,
   );
@@ -88,12 +88,12 @@ export async function inventory(): Promise<Inventory> {
 }
 
 /** Whether a node's kubelet runs, and whether its Node is Ready. */
-export function looksAtNode(host: QueryHost, facts: Facts): Parameters<typeof lookAround>[0] {
+export function nodeCheckGroups(host: QueryHost, facts: Facts): Parameters<typeof runCheckGroups>[0] {
   const onNode = (look: () => Promise<readonly Finding[]>) => async () =>
     (await host.stat('/etc/kubernetes/kubelet.conf')) === undefined ? [] : await look();
   return {
     kubelet: onNode(() => checkKubelet(host, Date.now())),
-    'node ready': onNode(async () => readyCheck(await lookAtNodeWithin(host, facts, 'NodeReady', LIMIT_MS - 1_000))),
+    'node ready': onNode(async () => readyCheck(await probeNodeWithin(host, facts, 'NodeReady', LIMIT_MS - 1_000))),
   };
 }
 
@@ -133,12 +133,12 @@ export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | und
 type ReadDocument = Pick<LoadedDocument, 'model' | 'tree'>;
 
 /** All checks of a machine, by name. */
-export function looksAt(
+export function machineCheckGroups(
   host: QueryHost,
   facts: Facts,
   document: ReadDocument | undefined,
   now: () => number = Date.now,
-): Parameters<typeof lookAround>[0] {
+): Parameters<typeof runCheckGroups>[0] {
   const model = document?.model;
   const kubernetes = model?.kubernetes;
   // A document that only prepares a host needs neither a container runtime nor a node's ports.

@@ -17,7 +17,7 @@ import { systemClock } from '../reporting/reporter.ts';
 import { LatestDelivery } from '../reporting/watch/latest-delivery.ts';
 import { NOTHING_SEEN, type Observation, observed } from '../reporting/watch/node-health.ts';
 import { type WatchIdentity, watchEvent } from '../reporting/watch/watch-event.ts';
-import { lookAtNode } from '../steps/node-health.ts';
+import { probeNode } from '../steps/node-health.ts';
 
 export interface WatchRequest {
   /** Documents with the sinks to report to; none: the machine's own Node. */
@@ -64,7 +64,7 @@ export async function watchNode(request: WatchRequest): Promise<void> {
   try {
     while (!signal.aborted) {
       const before = health.condition;
-      health = observed(health, observationOf(await lookAtNode(host, own, require, signal)), systemClock());
+      health = observed(health, observationOf(await probeNode(host, own, require, signal)), systemClock());
       const { condition } = health;
       const isNews = condition !== before;
       if (condition !== undefined && (isNews || performance.now() - toldMs >= repeatMs)) {
@@ -110,7 +110,7 @@ function identityOf({ model, digest }: LoadedDocument, own: OwnIdentity, agentVe
 
 async function openDeliveries({ model }: LoadedDocument, { signal, onNews }: WatchRequest) {
   const told = model.reporting.sinks.filter(isRemote).filter(({ events }) => events.includes('readinessChanged'));
-  if (told.length === 0) throw nobodyIsTold();
+  if (told.length === 0) throw noSinkForWatch();
   const host = openHost({ runId: 'watch', network: () => model.host, signal });
   return await Promise.all(
     told.map(async (sinkModel: RemoteSinkModel) => {
@@ -134,7 +134,7 @@ function observationOf(finding: NodeReadiness): Observation {
   return { healthy: false, reason: finding.reason, why: finding.why, unknown: finding.unknown === true };
 }
 
-function nobodyIsTold(): MachineadmError {
+function noSinkForWatch(): MachineadmError {
   return new MachineadmError({
     reason: 'DocumentInvalid',
     summary: 'no sink of the document takes the events of a watch',

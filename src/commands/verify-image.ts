@@ -40,7 +40,7 @@ export async function verifyImage(document: LoadedDocument): Promise<ImageVerdic
   const steps = stepsFor('base', model.host.platform);
   const source = sourcesOf({ ...document, model });
   const changes: PlannedChange[] = [];
-  const lookAtChanges = async (): Promise<readonly Finding[]> => {
+  const planChanges = async (): Promise<readonly Finding[]> => {
     const plan = await planSteps(steps, { model, facts, host, journal, scope: 'base', source });
     changes.push(...plan.changes);
     return plan.changes.map(notInEffect);
@@ -49,7 +49,7 @@ export async function verifyImage(document: LoadedDocument): Promise<ImageVerdic
   const findings = await runChecks<string, Finding>(
     [
       ['prepared.json', () => (isCurrent ? [] : [otherManifest(prepared !== undefined)])],
-      ['the changes of the document', lookAtChanges],
+      ['the changes of the document', planChanges],
       ['files of one machine', () => instanceResidue(host, model.reporting.sentinelPath)],
     ],
     (id, error) => ({ id, title: '', severity: 'undecided', text: `not known: ${errorMessage(error)}` }),

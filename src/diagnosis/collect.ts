@@ -15,7 +15,7 @@ import { checkCapacity, checkDisks } from './checks/machine.ts';
 import { checkOwnEndpoint } from './checks/own-endpoint.ts';
 import { logFileLines } from './log-files.ts';
 import { staticPodLines } from './static-pod-lines.ts';
-import { killedAgainAndAgain, unitLines } from './unit-lines.ts';
+import { killedRepeatedly, unitLines } from './unit-lines.ts';
 import { windowsEventLines, windowsLogLines } from './windows-logs.ts';
 
 /** Which part of the machine's logs and states belongs to this run. */
@@ -60,7 +60,7 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
       : collectorsOfLinux(host, context, timeoutMs, now);
   const parts = await Promise.all(collectors.map((collector) => withTimeout(timeoutMs, collector).catch(() => [])));
   const lines = parts.flat();
-  return [...killedAgainAndAgain(lines), ...lines];
+  return [...killedRepeatedly(lines), ...lines];
 }
 
 type Collector = () => Promise<readonly ObservedLine[]>;

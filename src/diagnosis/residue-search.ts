@@ -30,7 +30,7 @@ interface Sought {
   readonly each: readonly { readonly name: string; readonly known: KnownValues }[];
   /** How many bytes of the neighbouring piece are needed to find the longest value in its longest form. */
   readonly overlap: number;
-  readonly told: (finding: ResidueFinding) => void;
+  readonly found: (finding: ResidueFinding) => void;
 }
 
 const DEEPEST = 4;
@@ -58,14 +58,14 @@ export function searchBytes(bytes: Uint8Array, secrets: readonly SoughtSecret[])
   scrub(work, sought, 'plain', 0);
   if (found.size === 0) return { findings: [], scrubbed: undefined, left: [] };
   const left = new Set<string>();
-  scrub(Buffer.from(work), { ...sought, told: ({ name }) => left.add(name) }, 'plain', 0);
+  scrub(Buffer.from(work), { ...sought, found: ({ name }) => left.add(name) }, 'plain', 0);
   return { findings: [...found.values()], scrubbed: work, left: [...left] };
 }
 
 /** Base64 of base64 of text in which every letter is an escape. Longer forms are not found across pieces. */
 const LONGEST_GROWTH = 16;
 
-function soughtOf(secrets: readonly SoughtSecret[], told: Sought['told']): Sought {
+function soughtOf(secrets: readonly SoughtSecret[], told: Sought['found']): Sought {
   const all = new KnownValues();
   const each = secrets.map(({ name, value }) => {
     const known = new KnownValues();
@@ -73,7 +73,7 @@ function soughtOf(secrets: readonly SoughtSecret[], told: Sought['told']): Sough
     return { name, known };
   });
   const longest = Math.max(0, ...secrets.map(({ value }) => value.length));
-  return { all, each, overlap: Math.min(longest * LONGEST_GROWTH + 4096, PIECE_BYTES / 2), told };
+  return { all, each, overlap: Math.min(longest * LONGEST_GROWTH + 4096, PIECE_BYTES / 2), found: told };
 }
 
 /** Overwrites values in place. Returns whether something changed. */
@@ -94,7 +94,7 @@ function scrubText(bytes: Buffer, spans: readonly Span[], sought: Sought, form: 
   // All values are named before the first is overwritten, because one can contain another.
   for (const { start, end } of spans) {
     const written = bytes.subarray(start, end);
-    for (const { name, known } of sought.each) if (known.find(written).length > 0) sought.told({ name, form });
+    for (const { name, known } of sought.each) if (known.find(written).length > 0) sought.found({ name, form });
   }
   for (const span of spans) overwriteSpan(bytes, span);
   return spans.length > 0;

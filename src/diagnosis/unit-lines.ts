@@ -41,7 +41,7 @@ function describeState(state: ServiceState, now: number): string {
  * Services whose main process was killed again and again, by what systemd wrote into the journal: between two kills the
  * unit itself looks well. systemd logs the end of a service that was told to stop elsewhere, and in other words.
  */
-export function killedAgainAndAgain(lines: readonly ObservedLine[]): readonly ObservedLine[] {
+export function killedRepeatedly(lines: readonly ObservedLine[]): readonly ObservedLine[] {
   const kills = new Map<string, { count: number; signal: number }>();
   for (const { source, text } of lines) {
     if (source !== 'systemd') continue;

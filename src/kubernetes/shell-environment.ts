@@ -1,20 +1,20 @@
 import type { Command } from '../host/seam/host.ts';
 
-/** What a program runs with that is a part of the script of the hooks around it (`host.hooks.singleScript`). */
-export interface Surroundings {
+/** The environment of the hooks' script, for a program that runs as a part of it (`host.hooks.singleScript`). */
+export interface ShellEnvironment {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   /** Octal digits. */
   readonly umask: string;
 }
 
-/** The program in these surroundings: started by a shell, which sets the umask and searches the PATH of the script. */
-export function inSurroundings(
+/** The command in this environment: a shell starts it, which sets the umask and searches the PATH of the script. */
+export function inShellEnvironment(
   program: string,
   args: readonly string[],
-  surroundings: Surroundings | undefined,
+  shellEnvironment: ShellEnvironment | undefined,
 ): Pick<Command, 'program' | 'args' | 'env' | 'cwd'> {
-  if (surroundings === undefined) return { program, args };
-  const { env, cwd, umask } = surroundings;
+  if (shellEnvironment === undefined) return { program, args };
+  const { env, cwd, umask } = shellEnvironment;
   return { program: 'sh', args: ['-c', `umask ${umask}; exec "$0" "$@"`, program, ...args], env, cwd };
 }

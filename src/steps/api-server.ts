@@ -4,13 +4,13 @@ import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model
 import type { Version } from '@machineadm/document/program-version.ts';
 import { hasEffects } from '@machineadm/document/secret.ts';
 import { member, strings } from '@machineadm/document/untyped.ts';
-import type { AskedNames } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
+import type { RequestedNames } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { API_SERVER_MANIFEST, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import type { Host, NewFile, QueryHost } from '../host/seam/host.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/api-server/files.ts';
 import { reconfigure } from '../kubernetes/api-server/reconfigure.ts';
-import { lastWords, waitUntilServing } from '../kubernetes/api-server/serving.ts';
+import { lastLogLines, waitUntilServing } from '../kubernetes/api-server/serving.ts';
 import { TRANSACTION } from '../kubernetes/api-server/transaction.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
@@ -42,7 +42,7 @@ export type ApiServerActual =
 interface Noted {
   readonly fingerprint: string;
   readonly paths: readonly string[];
-  readonly names: AskedNames;
+  readonly names: RequestedNames;
 }
 
 export interface ApiServerPayload {
@@ -172,7 +172,7 @@ async function prove(host: Host, { kubernetes }: ApiServerDesired, execution: Ex
     waitingFor: (what) => execution.waitingFor(`the API server to serve: ${what}`),
   });
   execution.waitingFor(undefined);
-  if (!serving.serves) throw notServing(serving.why, await lastWords(host, demand));
+  if (!serving.serves) throw notServing(serving.why, await lastLogLines(host, demand));
 }
 
 function notServing(why: string, words: readonly string[]): MachineadmError {
@@ -233,7 +233,7 @@ async function manifestDifferences(host: QueryHost, { controlPlane, kubeadm }: K
 }
 
 /** Settings that an earlier document did not have, and those that this one no longer has. */
-function namesThatDiffer(before: AskedNames, { controlPlane }: KubernetesModel): string[] {
+function namesThatDiffer(before: RequestedNames, { controlPlane }: KubernetesModel): string[] {
   const now = namesOf(controlPlane.apiServer);
   const kinds = [
     ['args', 'the argument'],
@@ -246,7 +246,7 @@ function namesThatDiffer(before: AskedNames, { controlPlane }: KubernetesModel):
   ]);
 }
 
-function namesOf(apiServer: ApiServerModel): AskedNames {
+function namesOf(apiServer: ApiServerModel): RequestedNames {
   const { args, env, volumes } = apiServerComponent(apiServer);
   const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
   return { args: names(args), env: names(env), volumes: names(volumes) };

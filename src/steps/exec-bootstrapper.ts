@@ -5,7 +5,7 @@ import { bootstrapOrder, secretsOfOrder } from '../kubernetes/exec/order.ts';
 import { passesSuccessTest, resetProgram, runProgram } from '../kubernetes/exec/runner.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
-import { scriptSurroundings } from './hook-single-script.ts';
+import { scriptEnvironment } from './hook-single-script.ts';
 import type { Execution, Step } from './step.ts';
 
 const RUN = 'exec-bootstrapper/run';
@@ -90,8 +90,8 @@ export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperAct
     const secrets = await resolveSecrets(host, secretsOfOrder(kubernetes, desired.machine));
     const order = bootstrapOrder(kubernetes, desired.machine, desired.nodeName, secrets);
     execution.waitingFor(exec.command);
-    const surroundings = desired.isInScript ? await scriptSurroundings(host) : undefined;
-    await runProgram(host, exec, `${JSON.stringify(order)}\n`, watch, surroundings);
+    const shellEnvironment = desired.isInScript ? await scriptEnvironment(host) : undefined;
+    await runProgram(host, exec, `${JSON.stringify(order)}\n`, watch, shellEnvironment);
     execution.waitingFor(undefined);
   },
 };

@@ -5,10 +5,8 @@ import { type PasswdEntry, parsePasswd, readAccounts } from './accounts/database
 import { reasonOf } from './hook-errors.ts';
 import type { UnmetRequirement } from './step.ts';
 
-/** Where and as whom the commands of a group run: what must be there for that, and how a shell is started so. */
-
-/** What is not there before the first change, and that no earlier step makes. */
-export async function surroundingsMissing(
+/** The user, directory and tools of a group that are missing before the first change, and that no earlier step provides. */
+export async function missingPrerequisites(
   host: QueryHost,
   { phase, group, makesUser }: { readonly phase: string; readonly group: HookGroup; readonly makesUser: boolean },
 ): Promise<readonly UnmetRequirement[]> {
@@ -26,13 +24,13 @@ export async function surroundingsMissing(
   return missing;
 }
 
-/** Throws `HookFailed` where the directory that the commands shall run in is not there. */
+/** Throws `HookFailed` if the working directory of the group is missing. */
 export async function requireDirectory(host: QueryHost, phase: string, group: HookGroup): Promise<void> {
   const missing = await directoryMissing(host, phase, group);
   if (missing !== undefined) throw missing;
 }
 
-/** The user that the commands run as; undefined for root. Throws `HookFailed` where there is no such user. */
+/** The user of the group; undefined for root. Throws `HookFailed` if it does not exist. */
 export async function accountOf(host: QueryHost, phase: string, { user }: HookGroup): Promise<PasswdEntry | undefined> {
   if (user === undefined) return undefined;
   const account = await lookUp(host, user);
@@ -41,8 +39,8 @@ export async function accountOf(host: QueryHost, phase: string, { user }: HookGr
 }
 
 /**
- * The same command as this user, with the groups that it is a member of: setpriv(1) becomes the program, so that signals
- * and its end are those of the shell.
+ * The command as this user, with the user's groups. setpriv(1) replaces itself by the shell, so signals reach the shell and
+ * the exit status is the shell's.
  */
 export function asUser(
   account: PasswdEntry | undefined,

@@ -262,7 +262,7 @@ machineadm_dump() {
  * Words of entries that may be the names of functions or aliases, each in a line behind the number of the last entry that has
  * it. The last entries come first: the driver reads as far as there is an entry to come.
  */
-export function laterWords(commands: readonly string[]): string {
+export function possibleFunctionNames(commands: readonly string[]): string {
   const last = new Map<string, number>();
   for (const [index, command] of [...commands.entries()].reverse())
     for (const word of command.match(/[A-Za-z_][\w.-]*/g) ?? []) if (!last.has(word)) last.set(word, index + 1);

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import type { Host } from '../host/seam/host.ts';
+import { accountOf, requireDirectory } from './hook-account.ts';
 import { hookFailed, hookStateLost, hookTimedOut, lost } from './hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';
 import { hookScript, recordExit, removeHookScripts, savedState, writeHookScript } from './hook-script.ts';
 import { type NextShell, type RunningGroup, runShell } from './hook-shell.ts';
 import type { HookPhase } from './hook-single-script.ts';
-import { accountOf, requireDirectory } from './hook-surroundings.ts';
 import type { Execution } from './step.ts';
 
 /** How far an earlier run came. Without a token the group runs again from its first entry. */

@@ -3,7 +3,7 @@ import type { HookGroup } from '@machineadm/document/model.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { PasswdEntry } from './accounts/databases.ts';
-import { DRIVER_FILES, laterWords, type StateKind } from './hook-driver.ts';
+import { DRIVER_FILES, possibleFunctionNames, type StateKind } from './hook-driver.ts';
 
 /**
  * How a hook group is put before its shell. Commands may hold secrets, so they are never arguments: each entry is a
@@ -61,7 +61,7 @@ export async function writeHookScript(
   const end = group.onError === 'Script' ? 'machineadm_status=$?\n' : '';
   for (const [index, command] of group.commands.entries()) await put(`entry-${index + 1}`, `${command}\n${end}`);
   // A shell that is not bash must be asked which of them are functions.
-  if (group.shell === 'sh') await put('words', laterWords([...group.commands, ...continuing]));
+  if (group.shell === 'sh') await put('words', possibleFunctionNames([...group.commands, ...continuing]));
   return put;
 }
 

@@ -2,11 +2,11 @@ import type { HookGroup } from '@machineadm/document/model.ts';
 import { type Kill, killOf, killOfStatus, statusOfSignal } from '../host/processes/killed.ts';
 import type { Command, Host } from '../host/seam/host.ts';
 import type { PasswdEntry } from './accounts/databases.ts';
+import { asUser } from './hook-account.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed } from './hook-errors.ts';
 import type { HookEnvironment } from './hook-inputs.ts';
 import { driverArguments, hookScript, parseMarker, saveState } from './hook-script.ts';
-import { asUser } from './hook-surroundings.ts';
 import type { Execution } from './step.ts';
 
 /** The group that a shell belongs to. */

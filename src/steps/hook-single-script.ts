@@ -3,7 +3,7 @@ import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { RUN_MARK } from '../host/linux/environment.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
-import type { Surroundings } from '../kubernetes/surroundings.ts';
+import type { ShellEnvironment } from '../kubernetes/shell-environment.ts';
 import { hookStateLost, lost } from './hook-errors.ts';
 import { type HookScript, hookScript, savedState, stateOf } from './hook-script.ts';
 import type { Execution } from './step.ts';
@@ -23,13 +23,13 @@ export interface InScript {
 export type HookPhase = 'early' | 'beforeBootstrap' | 'afterBootstrap';
 
 const BEFORE = hookScript('hooks-before-bootstrap');
-const SURROUNDINGS = `${BEFORE.state}.environment`;
+const ENVIRONMENT = `${BEFORE.state}.environment`;
 /** Of the shell that printed them, and of its run. */
 const NOT_INHERITED = new Set(['_', 'PWD', 'OLDPWD', 'SHLVL', RUN_MARK, 'MACHINEADM_PHASE']);
 
-/** The surroundings that `beforeBootstrap` left; undefined where it left none. */
-export async function scriptSurroundings(host: QueryHost): Promise<Surroundings | undefined> {
-  const [cwd, umask, ...variables] = (await host.readText(SURROUNDINGS))?.split('\0') ?? [];
+/** The environment at the end of `beforeBootstrap`; undefined if none is saved. */
+export async function scriptEnvironment(host: QueryHost): Promise<ShellEnvironment | undefined> {
+  const [cwd, umask, ...variables] = (await host.readText(ENVIRONMENT))?.split('\0') ?? [];
   if (cwd === undefined || umask === undefined) return undefined;
   const env = variables.flatMap((text): [string, string][] => {
     const [name, ...rest] = text.split('=');
@@ -40,7 +40,7 @@ export async function scriptSurroundings(host: QueryHost): Promise<Surroundings 
 
 /** Removes what a script left for its later parts, which may hold secrets. */
 export async function wipeScript(host: Host): Promise<void> {
-  for (const path of [BEFORE.state, SURROUNDINGS]) await host.removeFile(path);
+  for (const path of [BEFORE.state, ENVIRONMENT]) await host.removeFile(path);
 }
 
 /** What `host.hooks.singleScript` means for a group. */

@@ -2,12 +2,12 @@ import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { syntaxTrouble } from './content-checks/shell.ts';
+import { missingPrerequisites } from './hook-account.ts';
 import { lost } from './hook-errors.ts';
 import { OTHER_USER, repeats, runScript, type UnfinishedHook } from './hook-group.ts';
 import { digests, HOOKS_LEFT, hookRemarks, isDone, parseNote, whyAgain } from './hook-record.ts';
 import { hookScript, savedState, sealState } from './hook-script.ts';
 import { type HookPhase, type InScript, inScript, requireShared, scriptBefore } from './hook-single-script.ts';
-import { surroundingsMissing } from './hook-surroundings.ts';
 import type { Change, Step, UnmetRequirement } from './step.ts';
 
 export interface HooksDesired extends InScript {
@@ -97,7 +97,7 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
       const hasShell = (await host.which(shell)) !== undefined;
       const wrong = hasShell ? await syntaxObstacles(host, desired) : [];
       if (desired.afterEarlyHooks) return wrong;
-      const missing: UnmetRequirement[] = [...wrong, ...(await surroundingsMissing(host, desired))];
+      const missing: UnmetRequirement[] = [...wrong, ...(await missingPrerequisites(host, desired))];
       if (!hasShell) {
         const what = `${shell}, the shell of host.hooks.${phase}, is not installed`;
         const remedy = `Install ${shell}, or choose another shell under host.hooks.${phase}.shell.`;

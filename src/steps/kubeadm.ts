@@ -20,7 +20,7 @@ import { type KubeadmInvocation, runKubeadm } from '../kubernetes/kubeadm/runner
 import { requireStartableKubelet, staysDown } from '../kubernetes/kubelet-unit.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
-import { scriptSurroundings } from './hook-single-script.ts';
+import { scriptEnvironment } from './hook-single-script.ts';
 import { inventoryFor, inventoryNow } from './inventory.ts';
 import type { Change, Execution, Step, StepRecord, UnmetRequirement } from './step.ts';
 
@@ -277,7 +277,7 @@ async function bootstrap(
       flags: [`--config=${path}`, ...(resume ? withSkippedPhases(flags, ['preflight', ...skipped]) : flags)],
       expectsSuccessText: !skipped.includes('show-join-command'),
       criSocket: kubernetes.node.criSocket,
-      surroundings: desired.isInScript ? await scriptSurroundings(host) : undefined,
+      shellEnvironment: desired.isInScript ? await scriptEnvironment(host) : undefined,
     },
     execution,
   );

@@ -11,7 +11,7 @@ type Self = Pick<Facts, 'hostname' | 'machineId' | 'bootId' | 'reported'>;
  * Checks once whether this machine's node works, without a document or an earlier run: its name is the one in the
  * kubelet's certificate. For a control plane, the components with manifests on this machine are included.
  */
-export async function lookAtNode(
+export async function probeNode(
   host: QueryHost,
   self: Self,
   require: ReadyModel['require'],
@@ -27,7 +27,7 @@ export async function lookAtNode(
 }
 
 /** The same with a time limit, in milliseconds: a node that cannot be queried in time does not count as working. */
-export async function lookAtNodeWithin(
+export async function probeNodeWithin(
   host: QueryHost,
   self: Self,
   require: ReadyModel['require'],
@@ -35,7 +35,7 @@ export async function lookAtNodeWithin(
 ): Promise<NodeReadiness> {
   const limit = AbortSignal.timeout(limitMs);
   try {
-    return await lookAtNode(host, self, require, limit);
+    return await probeNode(host, self, require, limit);
   } catch (error) {
     if (!limit.aborted) throw error;
     const why = `the node did not answer within ${limitMs / 1000} s`;

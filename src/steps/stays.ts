@@ -17,7 +17,7 @@ export interface Dropped {
 }
 
 /** What stays is told once. */
-export function untold(dropped: readonly Dropped[], { notes }: StepRecord): readonly Dropped[] {
+export function notReported(dropped: readonly Dropped[], { notes }: StepRecord): readonly Dropped[] {
   return dropped.filter(({ id, summary, perform }) => perform !== undefined || notes.get(id) !== summary);
 }
 

@@ -35,8 +35,8 @@ async function trySlips(
 
 describe('a document with a typing mistake', () => {
   const documents = new CanaryDocuments();
-  const surroundings = { url: 'http://127.0.0.1:9', received: '/tmp/received', last: 'true' };
-  const trees = DOCUMENTS.map((name) => documents.tree(name, surroundings));
+  const places = { url: 'http://127.0.0.1:9', received: '/tmp/received', last: 'true' };
+  const trees = DOCUMENTS.map((name) => documents.tree(name, places));
   const texts = trees.flatMap((tree) => [stringify(tree, { lineWidth: 0 }), JSON.stringify(tree, undefined, 1)]);
 
   async function messageOf(text: string): Promise<string> {

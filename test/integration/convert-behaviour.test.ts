@@ -342,7 +342,7 @@ const MORE_EXAMPLES: Readonly<Record<string, Example>> = {
 };
 
 inNamespaces(import.meta.filename, () => {
-  describe("the provider's script, and the document that the converter makes: files, calls in order, kubeadm's surroundings and node, accounts, mounts, success", () => {
+  describe("the provider's script, and the document that the converter makes: files, calls in order, kubeadm's environment and node, accounts, mounts, success", () => {
     const examples = ALL_CASES ? { ...EXAMPLES, ...MORE_EXAMPLES } : EXAMPLES;
     for (const [what, { kind = 'KubeadmConfig', spec: given, kubeadmFails, needsCloudInit }] of Object.entries(
       examples,

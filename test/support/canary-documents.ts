@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { Canaries } from './canaries.ts';
 
 /** What the documents meet on the machine of the test. */
-export interface Surroundings {
+export interface CanaryPlaces {
   /** Of a server that answers with the secret of `secrets.*.http`. */
   readonly url: string;
   /** Where the Exec sink writes the events that it gets. */
@@ -93,9 +93,9 @@ export class CanaryDocuments {
       this.tree(name, { url: 'http://127.0.0.1:9', received: '/tmp/received', last: 'true' });
   }
 
-  tree(name: DocumentName, surroundings: Surroundings): object {
+  tree(name: DocumentName, places: CanaryPlaces): object {
     const { [name]: document } = {
-      host: () => this.#host(surroundings),
+      host: () => this.#host(places),
       machine: () => this.#machine(),
       init: () => this.#init(),
       webhooks: () => this.#webhooks(),
@@ -109,7 +109,7 @@ export class CanaryDocuments {
   }
 
   /** Runs to its end wherever it is root: every source of secrets, a hook that prints all, files, users, sinks. */
-  #host({ url, received, last }: Surroundings): object {
+  #host({ url, received, last }: CanaryPlaces): object {
     const { canaries } = this;
     const at = (field: string, which = ''): string => canaries.word(field, which);
     const declared = PRINTS.map((_, index) => `declared${index}`);

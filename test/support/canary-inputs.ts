@@ -19,7 +19,7 @@ export class CanaryInputs {
   readonly inputs: Readonly<Record<'control plane' | 'worker' | 'user data' | 'bootstrap data Secret', CanaryInput>>;
 
   constructor() {
-    const controlPlane = { 'control-plane.yaml': this.#controlPlane(), ...this.#surroundings() };
+    const controlPlane = { 'control-plane.yaml': this.#controlPlane(), ...this.#relatedObjects() };
     const userData = this.#userData();
     this.inputs = {
       'control plane': controlPlane,
@@ -121,7 +121,7 @@ export class CanaryInputs {
   }
 
   /** What lies beside it in the management cluster. */
-  #surroundings(): CanaryInput {
+  #relatedObjects(): CanaryInput {
     const { canaries } = this;
     const pair = (suffix: string): Tree => {
       const { certificate, key, publicKey } = canaries.keyPair(`Secret canary-${suffix}: tls.key`);

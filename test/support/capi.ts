@@ -34,7 +34,7 @@ export function goldenUserData(name: string, kind: string): string {
 }
 
 /** What the example is converted with: itself, its Cluster, its MachineDeployment, and the cluster's CA Secrets. */
-export function withSurroundings({ name, cluster }: Example): { name: string; text: string }[] {
+export function withRelatedObjects({ name, cluster }: Example): { name: string; text: string }[] {
   const all = parseAllDocuments(readFileSync(join(FIXTURES, 'clusters.yaml'), 'utf8')).map((one) => one.toJS());
   const own = all.filter(({ metadata, spec }) => metadata.name === cluster || spec?.clusterName === cluster);
   return [

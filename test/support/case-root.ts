@@ -18,7 +18,7 @@ import type { Entry, ExpectedLooks, Preparation } from './case-files.ts';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
 
-/** The agent's own records, which are the business of other tests, and what belongs to the case's surroundings. */
+/** The agent's own records, which are the business of other tests, and what belongs to the environment of the case. */
 const OWN = ['/var/lib/machineadm', '/run/machineadm', '/run/case', '/run/stand-in', '/run/mount'];
 
 /** Stands in for systemctl(1): keeps the states of services as files below /run/stand-in. */

@@ -2,7 +2,7 @@ import type { ActiveDirectoryModel, DomainCredentials } from '@machineadm/docume
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { FIND_COMPUTER, JOIN_DOMAIN } from '../../src/host/windows/domain-scripts.ts';
 import type { Step } from '../../src/steps/step.ts';
-import { type WindowsDomainSurroundings, windowsDomainStep } from '../../src/steps/windows-domain/index.ts';
+import { type WindowsDomainOptions, windowsDomainStep } from '../../src/steps/windows-domain/index.ts';
 import type { Recording, WindowsMachine } from './windows-machine.ts';
 
 export const DOMAIN = 'corp.example.com';
@@ -49,7 +49,7 @@ function secretValue(name: string, value: string): SecretValue {
 }
 
 /** The step, with a network in which these ports of a controller are closed, and no patience. */
-export function domainStep(closed: readonly number[] = [], different: Partial<WindowsDomainSurroundings> = {}): Step {
+export function domainStep(closed: readonly number[] = [], different: Partial<WindowsDomainOptions> = {}): Step {
   const step: unknown = windowsDomainStep({
     network: async () => ({
       addressOf: async () => '10.0.0.9',

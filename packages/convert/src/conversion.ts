@@ -27,7 +27,7 @@ export interface ConvertOptions {
 }
 
 /** Facts about the cluster and the machine from related objects. Everything may be absent. */
-export interface Surroundings {
+export interface RelatedFacts {
   readonly machine: {
     readonly name: string;
     readonly namespace: string | undefined;
@@ -60,7 +60,7 @@ export interface Conversion {
   readonly expressions: Expressions;
   readonly secrets: SecretBook;
   readonly options: ConvertOptions;
-  readonly surroundings: Surroundings;
+  readonly related: RelatedFacts;
   /** True: the provider has completed the configuration, so it takes precedence over related objects. */
   readonly resolved: boolean;
   readonly platform: NonNullable<HostSection['platform']>;

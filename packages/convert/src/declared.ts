@@ -2,7 +2,7 @@ import type { PathSegment } from '@machineadm/document/diagnostics.ts';
 import { formatPath, printableKey } from '@machineadm/document/diagnostics.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import type { TemplateUse } from './cluster-class/patches.ts';
-import type { ConvertOptions, Surroundings } from './conversion.ts';
+import type { ConvertOptions, RelatedFacts } from './conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
 import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
 import type { InputObject, Inputs } from './inputs.ts';
@@ -14,7 +14,7 @@ import { Source } from './source.ts';
 import type { Spec } from './spec.ts';
 import { readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './user-data/container-linux.ts';
-import { surroundingsCommand } from './user-data/unit-surroundings.ts';
+import { dependenciesCommand } from './user-data/unit-dependencies.ts';
 import { yamlValue } from './yaml.ts';
 
 /** A user's configuration, and its place in its object. */
@@ -56,9 +56,9 @@ export async function convertDeclared(
   report: Report,
 ): Promise<readonly ConvertedDocument[]> {
   const { object, spec: written, path } = declared;
-  const surroundings = relatedObjectsOf(object, inputs, options, declared);
+  const related = relatedObjectsOf(object, inputs, options, declared);
   const placeOf = (below: readonly PathSegment[]): string => `${object.title}: ${formatPath([...path, ...below])}`;
-  const templated = renderTemplates(written, surroundings.controlPlaneVersion, (index, text) => {
+  const templated = renderTemplates(written, related.controlPlaneVersion, (index, text) => {
     const place = placeOf(['files', index]);
     if (text === undefined) report.add('TemplateUnsupported', place, TEMPLATE_HINT);
     else report.add('TemplateRendered', place, 'as the controller would');
@@ -68,9 +68,9 @@ export async function convertDeclared(
   const value = isIgnition ? templated : markTree(templated, placeOf, expressions, report);
   const spec = await readSpec(value, object, path, report);
   const documents: ConvertedDocument[] = [];
-  const roles = rolesOf(object, spec, surroundings, options, report);
+  const roles = rolesOf(object, spec, related, options, report);
   for (const role of roles) {
-    const context = { report, expressions, options, surroundings, object: object.title };
+    const context = { report, expressions, options, related, object: object.title };
     documents.push(...(await convertSpec(spec, role, inputs.secrets, context)));
   }
   dropOtherRoles(spec, roles, report);
@@ -103,7 +103,7 @@ async function readSpec(
   const first = readKubeadmConfigSpec(source, report);
   return {
     ...first,
-    beforeCommands: [...surroundingsCommand(parts?.surroundings ?? []), ...first.beforeCommands],
+    beforeCommands: [...dependenciesCommand(parts?.dependencies ?? []), ...first.beforeCommands],
     files: [...first.files, ...(parts?.files ?? [])],
     users: [...first.users, ...(parts?.users ?? [])],
     groups: parts?.groups ?? [],
@@ -142,7 +142,7 @@ function dropObject(whole: Source, object: InputObject, path: readonly PathSegme
 function rolesOf(
   object: InputObject,
   spec: Spec,
-  { kind, ofControlPlane }: Surroundings,
+  { kind, ofControlPlane }: RelatedFacts,
   { role }: ConvertOptions,
   report: Report,
 ): readonly Role[] {

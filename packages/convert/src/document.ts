@@ -37,7 +37,7 @@ export async function convertSpec(
   objects: readonly SecretObject[],
   context: Context,
 ): Promise<readonly ConvertedDocument[]> {
-  const { options, report, surroundings, expressions, object } = context;
+  const { options, report, related, expressions, object } = context;
   const secrets = new SecretBook(objects, options.inlineSecrets === true, options.references, report);
   const platform = platformOf(given);
   const conversion: Conversion = { ...context, secrets, resolved: given.resolved, platform };
@@ -58,7 +58,7 @@ export async function convertSpec(
   } = options.structure === true && platform === 'Linux'
     ? await structured(plain, conversion)
     : { ...plain, containerRuntime: undefined };
-  const { machine, clusterName } = surroundings;
+  const { machine, clusterName } = related;
   if (!machine.isMachine) report.add('MachineNameUnknown', object, 'write the name of the Machine into its document');
   const sections = {
     metadata: { name: machine.name, namespace: machine.namespace, uid: machine.uid, cluster: clusterName },

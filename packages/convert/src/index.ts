@@ -45,13 +45,13 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
         ? await readIgnition(content, title, report)
         : await readCloudConfig(String(content), title, expressions, report);
     if (spec === undefined) continue;
-    const surroundings = relatedObjectsOf(secret, inputs, options);
+    const related = relatedObjectsOf(secret, inputs, options);
     const role = roleOfUserData(
       spec.init.exists || spec.cluster.exists,
       spec.join.exists,
       spec.join.get('controlPlane').isMap,
     );
-    const context = { report, expressions, options, surroundings, object: title };
+    const context = { report, expressions, options, related, object: title };
     const converted = await convertSpec(spec, role, inputs.secrets, context);
     documents.push(...converted);
     if (role !== undefined) dropOtherRoles(spec, [role], report);

@@ -1,5 +1,5 @@
 import { classesNaming, classNameOf, type TopologyUse } from './cluster-class/topology.ts';
-import type { ConvertOptions, Surroundings } from './conversion.ts';
+import type { ConvertOptions, RelatedFacts } from './conversion.ts';
 import type { InputObject, Inputs } from './inputs.ts';
 import { at, isMap, text, texts } from './map.ts';
 
@@ -14,7 +14,7 @@ export function relatedObjectsOf(
   inputs: Inputs,
   options: ConvertOptions,
   { use, name }: { readonly use?: TopologyUse; readonly name?: string } = {},
-): Surroundings {
+): RelatedFacts {
   const all = inputs.objects;
   const ofKind = (kind: string): readonly InputObject[] => all.filter((one) => one.kind === kind);
   const machine = object === undefined ? undefined : ofKind('Machine').find((one) => belongsTo(one, object));
@@ -76,7 +76,7 @@ export function relatedObjectsOf(
 const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
 
 /** As the provider decides it: by the label of the Machine, which its creator sets (kubeadmconfig_controller.go). */
-function kindOf(ofControlPlane: boolean, machine: InputObject | undefined, ofWorkers: boolean): Surroundings['kind'] {
+function kindOf(ofControlPlane: boolean, machine: InputObject | undefined, ofWorkers: boolean): RelatedFacts['kind'] {
   const labels = at(machine?.value, 'metadata', 'labels');
   if (ofControlPlane || (isMap(labels) && Object.hasOwn(labels, CONTROL_PLANE_LABEL))) return 'control plane';
   return machine === undefined && !ofWorkers ? undefined : 'worker';

@@ -103,7 +103,7 @@ function simple<Schema>(build: () => zod.ZodType, isRight: IsRight, more?: objec
 }
 
 /** What zod alone judges. */
-function judgedByZod<Schema>(build: () => zod.ZodType): Schema {
+function checkedByZod<Schema>(build: () => zod.ZodType): Schema {
   const schema: Deferred = simple(build, (value) => schema.built.safeParse(value).success);
   return schema as Schema;
 }
@@ -223,12 +223,12 @@ export const lazy = ((schema: () => zod.ZodType) =>
     (value) => take(schema(), value),
   )) as typeof zod.lazy;
 
-export const ipv4 = ((words?: Words) => judgedByZod(() => zod.ipv4(words))) as typeof zod.ipv4;
-export const ipv6 = ((words?: Words) => judgedByZod(() => zod.ipv6(words))) as typeof zod.ipv6;
-export const uuid = ((words?: Words) => judgedByZod(() => zod.uuid(words))) as typeof zod.uuid;
+export const ipv4 = ((words?: Words) => checkedByZod(() => zod.ipv4(words))) as typeof zod.ipv4;
+export const ipv6 = ((words?: Words) => checkedByZod(() => zod.ipv6(words))) as typeof zod.ipv6;
+export const uuid = ((words?: Words) => checkedByZod(() => zod.uuid(words))) as typeof zod.uuid;
 export const iso = {
   datetime: ((words?: Readonly<Record<string, unknown>>) =>
-    judgedByZod(() => zod.iso.datetime(words))) as typeof zod.iso.datetime,
+    checkedByZod(() => zod.iso.datetime(words))) as typeof zod.iso.datetime,
 };
 
 export const strictObject = ((shape: Shape) =>

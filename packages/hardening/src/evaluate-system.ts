@@ -20,9 +20,9 @@ type SystemCheck = Extract<
 export function evaluateSystem(check: SystemCheck, seen: Observed): Verdict {
   switch (check.kind) {
     case 'sysctl':
-      return judgeKernel(check, seen);
+      return evaluateKernel(check, seen);
     case 'module-denied':
-      return judgeDenied(check.module, seen);
+      return evaluateDenied(check.module, seen);
     case 'modules-loaded': {
       const absent = check.modules.filter((module) => !seen.modules.loaded.has(module));
       return {
@@ -36,15 +36,15 @@ export function evaluateSystem(check: SystemCheck, seen: Observed): Verdict {
     case 'impossible':
       return { state: 'fails', evidence: [{ source: 'Kubernetes', text: check.why }] };
     case 'kube-proxy-metrics':
-      return judgeProxy(seen);
+      return evaluateProxy(seen);
     case 'services':
-      return judgeServices(check, seen);
+      return evaluateServices(check, seen);
     case 'not-on-the-node':
       return { state: 'not-applicable', why: `a node cannot show ${check.what}` };
   }
 }
 
-function judgeKernel({ values, optional }: Extract<Check, { kind: 'sysctl' }>, seen: Observed): Verdict {
+function evaluateKernel({ values, optional }: Extract<Check, { kind: 'sysctl' }>, seen: Observed): Verdict {
   const judged = Object.entries(values).flatMap(([key, wanted]) => {
     const now = seen.kernel.get(key);
     if (now === undefined && optional.includes(key)) return [];
@@ -61,7 +61,7 @@ function judgeKernel({ values, optional }: Extract<Check, { kind: 'sysctl' }>, s
   };
 }
 
-function judgeDenied(module: string, { modules }: Observed): Verdict {
+function evaluateDenied(module: string, { modules }: Observed): Verdict {
   const isLoaded = modules.loaded.has(module);
   const isDenied = modules.denied.has(module);
   const text = isLoaded
@@ -70,7 +70,7 @@ function judgeDenied(module: string, { modules }: Observed): Verdict {
   return { state: isDenied && !isLoaded ? 'holds' : 'fails', evidence: [{ source: 'modprobe -c', text }] };
 }
 
-function judgeProxy({ proxyMetrics }: Observed): Verdict {
+function evaluateProxy({ proxyMetrics }: Observed): Verdict {
   if (proxyMetrics.length === 0) return { state: 'not-applicable', why: 'no kube-proxy of kubeadm runs here' };
   // Unset, it is 127.0.0.1:10249 (k/k pkg/proxy/apis/config/v1alpha1/defaults.go).
   const wrong = proxyMetrics.filter(
@@ -85,7 +85,7 @@ function judgeProxy({ proxyMetrics }: Observed): Verdict {
   };
 }
 
-function judgeServices({ services, must }: Extract<Check, { kind: 'services' }>, seen: Observed): Verdict {
+function evaluateServices({ services, must }: Extract<Check, { kind: 'services' }>, seen: Observed): Verdict {
   const does = (service: string): boolean => {
     const state = seen.services.get(service);
     return (must === 'not run' ? state?.active : state?.enabled) === true;

@@ -38,13 +38,13 @@ export function versionExclusion(
 function evaluateCheck(check: Check, seen: Observed): Verdict {
   switch (check.kind) {
     case 'argument':
-      return judgeArgument(check, seen);
+      return evaluateArgument(check, seen);
     case 'admission-plugin':
-      return judgePlugin(check, seen);
+      return evaluatePlugin(check, seen);
     case 'feature-gate':
-      return judgeGate(check, seen);
+      return evaluateGate(check, seen);
     case 'kubelet':
-      return judgeKubelet(check, seen);
+      return evaluateKubelet(check, seen);
     case 'kubelet-serving-certificate':
       return evaluateServing(seen);
     case 'kubelet-flag-absent': {
@@ -57,11 +57,11 @@ function evaluateCheck(check: Check, seen: Observed): Verdict {
       );
     }
     case 'audit-policy':
-      return judgePolicy(check, seen);
+      return evaluatePolicy(check, seen);
     case 'encryption':
-      return judgeEncryption(seen);
+      return evaluateEncryption(seen);
     case 'admission-configuration':
-      return judgeAdmission(check, seen);
+      return evaluateAdmission(check, seen);
     case 'mode':
     case 'owner':
       return evaluateFiles(
@@ -90,7 +90,7 @@ function noManifest(component: Component): Verdict {
 }
 
 /** The manifest represents the process it starts: a process is reported only where it differs. */
-function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argument' }>, seen: Observed): Verdict {
+function evaluateArgument({ component, values, rule }: Extract<Check, { kind: 'argument' }>, seen: Observed): Verdict {
   const places = argumentPlaces(component, seen);
   if (places === undefined) return noManifest(component);
   const judged = places.flatMap(({ source, args }) =>
@@ -142,7 +142,7 @@ export function listOf(value: string | undefined): readonly string[] {
   return (value ?? '').split(',').map((item) => item.trim());
 }
 
-function judgePlugin({ plugin, must }: Extract<Check, { kind: 'admission-plugin' }>, seen: Observed): Verdict {
+function evaluatePlugin({ plugin, must }: Extract<Check, { kind: 'admission-plugin' }>, seen: Observed): Verdict {
   const places = argumentPlaces('kube-apiserver', seen);
   if (places === undefined) return noManifest('kube-apiserver');
   const argument = must === 'stay on by default' ? 'disable-admission-plugins' : 'enable-admission-plugins';
@@ -158,7 +158,7 @@ function judgePlugin({ plugin, must }: Extract<Check, { kind: 'admission-plugin'
   );
 }
 
-function judgeGate({ gate, never, at }: Extract<Check, { kind: 'feature-gate' }>, seen: Observed): Verdict {
+function evaluateGate({ gate, never, at }: Extract<Check, { kind: 'feature-gate' }>, seen: Observed): Verdict {
   const wrong: Evidence[] = [];
   const lists: { source: string; value: string }[] = [];
   for (const place of at) {
@@ -195,7 +195,7 @@ export function fieldText(object: unknown, field: string): string | undefined {
   return Array.isArray(value) ? value.map((item) => scalar(item) ?? '').join(',') : (scalar(value) ?? '');
 }
 
-function judgeKubelet({ field, flag, rule }: Extract<Check, { kind: 'kubelet' }>, seen: Observed): Verdict {
+function evaluateKubelet({ field, flag, rule }: Extract<Check, { kind: 'kubelet' }>, seen: Observed): Verdict {
   if (seen.kubeletConfig === undefined) {
     return decided(false, [{ source: KUBELET_CONFIG, text: 'there is no readable kubelet configuration' }]);
   }
@@ -243,7 +243,7 @@ function unreadable({ path, content }: NamedFile): Verdict | undefined {
     : undefined;
 }
 
-function judgePolicy({ covers }: Extract<Check, { kind: 'audit-policy' }>, { auditPolicy }: Observed): Verdict {
+function evaluatePolicy({ covers }: Extract<Check, { kind: 'audit-policy' }>, { auditPolicy }: Observed): Verdict {
   if (auditPolicy === undefined) return unnamed('audit-policy-file');
   const gaps = findUncovered(auditPolicy.content, covers);
   const wrong = gaps.map((gap) => ({ source: auditPolicy.path, text: gap }));
@@ -251,7 +251,7 @@ function judgePolicy({ covers }: Extract<Check, { kind: 'audit-policy' }>, { aud
   return unreadable(auditPolicy) ?? decided(gaps.length === 0, gaps.length === 0 ? right : wrong);
 }
 
-function judgeEncryption({ encryption }: Observed): Verdict {
+function evaluateEncryption({ encryption }: Observed): Verdict {
   if (encryption === undefined) return unnamed('encryption-provider-config');
   const resources = member(encryption.content, 'resources');
   const namesOf = (entry: unknown): readonly unknown[] => {
@@ -270,7 +270,7 @@ function judgeEncryption({ encryption }: Observed): Verdict {
   );
 }
 
-function judgeAdmission({ plugin }: Extract<Check, { kind: 'admission-configuration' }>, seen: Observed): Verdict {
+function evaluateAdmission({ plugin }: Extract<Check, { kind: 'admission-configuration' }>, seen: Observed): Verdict {
   const off = argumentPlaces('kube-apiserver', seen)?.find(({ args }) =>
     listOf(args.get('disable-admission-plugins')).includes(plugin),
   );

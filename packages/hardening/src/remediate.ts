@@ -35,13 +35,13 @@ export interface Wanted {
 export function remediationsFor(controls: readonly Control[], seen: Observed, wanted: Wanted): Remediations {
   const draft = new Draft(seen, wanted);
   for (const control of controls) {
-    if (evaluateControl(control, seen).state === 'fails') draft.mend(control);
+    if (evaluateControl(control, seen).state === 'fails') draft.remediate(control);
   }
-  return draft.mends;
+  return draft.remediations;
 }
 
 class Draft {
-  readonly mends = {
+  readonly remediations = {
     manifests: new Map<Component, ManifestEdit[]>(),
     kubeletFields: new Map<string, unknown>(),
     kubeletFlags: new Map<string, string[]>(),
@@ -58,7 +58,7 @@ class Draft {
     this.#wanted = wanted;
   }
 
-  mend({ id, check }: Control): void {
+  remediate({ id, check }: Control): void {
     if (check.kind === 'argument') this.#argument(id, check);
     if (check.kind === 'admission-plugin') this.#plugin(id, check);
     if (check.kind === 'admission-configuration') this.#admissionConfiguration(id, check.plugin);
@@ -76,7 +76,7 @@ class Draft {
     for (const file of check.paths.flatMap((path) => this.#seen.files.get(path) ?? [])) {
       const allowed = allowedMode(check, file);
       if (allowed === undefined || (file.mode & ~allowed) === 0) continue;
-      this.mends.modes.set(file.path, (this.mends.modes.get(file.path) ?? file.mode) & allowed);
+      this.remediations.modes.set(file.path, (this.remediations.modes.get(file.path) ?? file.mode) & allowed);
       this.#for('modes', id);
     }
   }
@@ -86,7 +86,7 @@ class Draft {
     if (uid === undefined || gid === undefined) return;
     for (const file of paths.flatMap((path) => this.#seen.files.get(path) ?? [])) {
       if (file.uid === uid && file.gid === gid) continue;
-      this.mends.owners.set(file.path, { uid, gid });
+      this.remediations.owners.set(file.path, { uid, gid });
       this.#for('owners', id);
     }
   }
@@ -96,18 +96,18 @@ class Draft {
       const state = this.#seen.services.get(name);
       const does = must === 'not run' ? state?.active : state?.enabled;
       if (does !== true) continue;
-      this.mends.services.push({ name, act: must === 'not run' ? 'stop' : 'disable' });
+      this.remediations.services.push({ name, act: must === 'not run' ? 'stop' : 'disable' });
       this.#for('services', id);
     }
   }
 
   #for(place: keyof Omit<Remediations, 'controls'> | Component, id: string): void {
-    const ids = this.mends.controls.get(place) ?? [];
-    if (!ids.includes(id)) this.mends.controls.set(place, [...ids, id]);
+    const ids = this.remediations.controls.get(place) ?? [];
+    if (!ids.includes(id)) this.remediations.controls.set(place, [...ids, id]);
   }
 
   #edit(id: string, component: Component, ...edits: readonly ManifestEdit[]): void {
-    this.mends.manifests.set(component, [...(this.mends.manifests.get(component) ?? []), ...edits]);
+    this.remediations.manifests.set(component, [...(this.remediations.manifests.get(component) ?? []), ...edits]);
     this.#for(component, id);
   }
 
@@ -163,7 +163,7 @@ class Draft {
       return;
     }
     const name = 'enable-admission-plugins';
-    const earlier = this.mends.manifests
+    const earlier = this.remediations.manifests
       .get('kube-apiserver')
       ?.findLast((edit) => edit.kind === 'set' && edit.name === name);
     const present = earlier?.kind === 'set' ? listOf(earlier.value) : list(name);
@@ -217,15 +217,15 @@ class Draft {
 
   #field(id: string, field: string, value: unknown): void {
     if (this.#seen.kubeletConfig === undefined) return;
-    this.mends.kubeletFields.set(field, value);
+    this.remediations.kubeletFields.set(field, value);
     this.#for('kubeletFields', id);
   }
 
   #flag(id: string, flag: string, isWrong: (value: string) => boolean): void {
     for (const { name, value, source } of this.#seen.kubeletFlags) {
       if (name !== flag || !isWrong(value) || !source.startsWith('/')) continue;
-      const flags = this.mends.kubeletFlags.get(source) ?? [];
-      if (!flags.includes(flag)) this.mends.kubeletFlags.set(source, [...flags, flag]);
+      const flags = this.remediations.kubeletFlags.get(source) ?? [];
+      if (!flags.includes(flag)) this.remediations.kubeletFlags.set(source, [...flags, flag]);
       this.#for('kubeletFlags', id);
     }
   }

@@ -39,11 +39,18 @@ export async function checkCertificates(host: QueryHost, now: number): Promise<r
   for (const [name, issuer] of CERTIFICATES) {
     const certificate = found.get(name);
     if (certificate === undefined) continue;
-    checks.push(judge(`${DIRECTORY}/${name}`, certificate, issuer === undefined ? undefined : found.get(issuer), now));
+    checks.push(
+      evaluateCertificate(
+        `${DIRECTORY}/${name}`,
+        certificate,
+        issuer === undefined ? undefined : found.get(issuer),
+        now,
+      ),
+    );
   }
   const client = await readCertificate(host, KUBELET_CLIENT);
   if (client !== undefined && client !== 'unreadable') {
-    checks.push(judge(KUBELET_CLIENT, client, found.get('ca.crt'), now));
+    checks.push(evaluateCertificate(KUBELET_CLIENT, client, found.get('ca.crt'), now));
   }
   return checks;
 }
@@ -60,7 +67,12 @@ async function readCertificate(host: QueryHost, path: string): Promise<X509Certi
   }
 }
 
-function judge(path: string, certificate: X509Certificate, issuer: X509Certificate | undefined, now: number): Finding {
+function evaluateCertificate(
+  path: string,
+  certificate: X509Certificate,
+  issuer: X509Certificate | undefined,
+  now: number,
+): Finding {
   const base = { id: `certificate${path}`, title: 'certificates' } as const;
   const { validFromDate, validToDate } = certificate;
   if (now < validFromDate.getTime()) {

@@ -18,9 +18,12 @@ export async function checkControlPlane(host: QueryHost): Promise<readonly Findi
   const manifests = (await host.list('/etc/kubernetes/manifests')) ?? [];
   const checks: Finding[] = [];
   const server = await ownApiServer(host);
-  if (server !== undefined) checks.push(judge('kube-apiserver', 'the API server', await askApiServer(server)));
+  if (server !== undefined) checks.push(evaluateHealth('kube-apiserver', 'the API server', await askApiServer(server)));
   if (manifests.includes('etcd.yaml')) {
-    checks.push(judge('etcd', 'etcd', await ask('http://127.0.0.1:2381/health')), ...(await etcdPortCheck(host)));
+    checks.push(
+      evaluateHealth('etcd', 'etcd', await ask('http://127.0.0.1:2381/health')),
+      ...(await etcdPortCheck(host)),
+    );
   }
   return checks;
 }
@@ -58,7 +61,7 @@ export function askApiServer(endpoint: Endpoint): Promise<string> {
   return ask(`https://${hostAndPort(endpoint)}/livez`);
 }
 
-function judge(id: string, name: string, answer: string): Finding {
+function evaluateHealth(id: string, name: string, answer: string): Finding {
   const base = { id: `control-plane/${id}`, title: 'control plane' } as const;
   return answer === 'healthy'
     ? { ...base, severity: 'passed', text: `${name} on this machine is healthy` }

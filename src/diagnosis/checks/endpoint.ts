@@ -64,7 +64,7 @@ export async function checkEndpoint(
   };
   const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port, STEP_MS);
   if (refusal !== undefined) return [named, unreachable(shown, refusal)];
-  return [named, ...(await greet(host, endpoint, shown, now))];
+  return [named, ...(await probeTls(host, endpoint, shown, now))];
 }
 
 function unreachable(shown: string, code: string): Finding {
@@ -92,7 +92,7 @@ const LONGEST_BODY = 64 * 1024;
  * Makes a TLS connection and one request. Without a CA on the disk the certificate is not verified: a machine that
  * joins cannot do so yet.
  */
-async function greet(
+async function probeTls(
   host: QueryHost,
   endpoint: Endpoint,
   shown: string,

@@ -29,12 +29,15 @@ export interface Finding {
 }
 
 /** One group of checks. Problems of the machine are findings; they are never thrown. */
-export type Look = () => Promise<readonly Finding[]>;
+export type CheckGroup = () => Promise<readonly Finding[]>;
 
 /** Runs all groups of checks at the same time. A group that throws or exceeds the limit is reported as skipped. */
-export async function lookAround(looks: Readonly<Record<string, Look>>, limitMs: number): Promise<readonly Finding[]> {
+export async function runCheckGroups(
+  groups: Readonly<Record<string, CheckGroup>>,
+  limitMs: number,
+): Promise<readonly Finding[]> {
   const skipped = (id: string, error: unknown): Finding => {
     return { id, title: 'machine', severity: 'skipped', text: `${id}: ${errorMessage(error)}` };
   };
-  return await runChecks(Object.entries(looks), skipped, limitMs);
+  return await runChecks(Object.entries(groups), skipped, limitMs);
 }

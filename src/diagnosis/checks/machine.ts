@@ -57,7 +57,7 @@ export async function checkDisks(host: QueryHost, use: MachineUse = 'controlPlan
       },
     });
   }
-  return [...found.values()].map(({ space, limits }) => judgeSpace(limits, space));
+  return [...found.values()].map(({ space, limits }) => evaluateSpace(limits, space));
 }
 
 interface Space {
@@ -85,7 +85,7 @@ async function spaceOf(host: QueryHost, path: string): Promise<Space | undefined
   }
 }
 
-function judgeSpace(
+function evaluateSpace(
   { path, leastMiB, evictionPercent }: Growing,
   { target, sizeMiB, freeMiB, readOnly }: Space,
 ): Finding {

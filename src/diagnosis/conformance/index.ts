@@ -24,17 +24,17 @@ export function clausesOf(profile: Profile): readonly Clause[] {
 }
 
 /** The result of one clause, with its id and level. */
-export type Judgement = ClauseResult & { readonly id: string; readonly level: Level; readonly title: string };
+export type EvaluatedClause = ClauseResult & { readonly id: string; readonly level: Level; readonly title: string };
 
 /** `notProven`: no MUST is broken, and at least one that applies could not be decided. */
 export type Verdict = 'kept' | 'broken' | 'notProven';
 
 /** Checks every clause. A check that throws is reported as not proven, so that nothing is hidden. */
-export async function judge(
+export async function evaluateClauses(
   subject: Subject,
   clauses: readonly Clause[] = clausesOf(subject.profile),
-): Promise<readonly Judgement[]> {
-  return await runChecks<Clause, Judgement>(
+): Promise<readonly EvaluatedClause[]> {
+  return await runChecks<Clause, EvaluatedClause>(
     clauses.map((clause) => {
       const { id, level, title, check } = clause;
       return [clause, () => [{ id, level, title, ...check(subject) }]];
@@ -46,7 +46,7 @@ export async function judge(
 }
 
 /** Only MUST clauses decide the verdict. */
-export function verdictOf(judgements: readonly Judgement[]): Verdict {
+export function verdictOf(judgements: readonly EvaluatedClause[]): Verdict {
   const states = judgements.filter(({ level }) => level === 'MUST').map(({ state }) => state);
   return states.includes('broken') ? 'broken' : states.includes('notProven') ? 'notProven' : 'kept';
 }

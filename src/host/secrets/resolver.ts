@@ -44,7 +44,7 @@ export function secretResolver(effects: SecretEffects): ResolveSecret {
     }
     const known = found.get(value);
     if (known !== undefined) return await known;
-    const asked = findOut(value, effects, metadata, resolve);
+    const asked = resolveFrom(value, effects, metadata, resolve);
     found.set(value, asked);
     try {
       return await asked;
@@ -57,7 +57,7 @@ export function secretResolver(effects: SecretEffects): ResolveSecret {
   return resolve;
 }
 
-async function findOut(
+async function resolveFrom(
   value: SecretValue,
   effects: SecretEffects,
   metadata: MetadataService,

@@ -12,7 +12,7 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { type AskedNames, reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
+import { type RequestedNames, reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { requireReadable } from '@machineadm/kubeadm/api-server/encryption-change.ts';
 import {
   API_SERVER_MANIFEST,
@@ -28,7 +28,7 @@ import type { Host, NewFile } from '../../host/seam/host.ts';
 import { requireKmsSockets } from './kms-sockets.ts';
 import { processesOf } from './processes.ts';
 import { findPatches, recordInCluster, renderManifest } from './render-manifest.ts';
-import { lastWords, type ServingDemand, waitUntilServing } from './serving.ts';
+import { lastLogLines, type ServingDemand, waitUntilServing } from './serving.ts';
 import {
   beginTransaction,
   contentBefore,
@@ -48,7 +48,7 @@ export interface Reconfiguration {
   /** Files that an earlier document required and this one does not. */
   readonly leftover: readonly string[];
   /** The settings that an earlier document requested. */
-  readonly before: AskedNames;
+  readonly before: RequestedNames;
   /**
    * True where the journal shows that a run of this machine was killed during a reconfiguration: the saved files are
    * then this machine's.
@@ -198,7 +198,7 @@ async function change(
     if (serving.serves) return;
     why = serving.why;
     // Before the kubelet clears the failed pod away.
-    words = await lastWords(host, demand);
+    words = await lastLogLines(host, demand);
   } catch (error) {
     await putBack(host, kept);
     throw error;

@@ -113,7 +113,7 @@ function firstFailed(body: string): string {
 }
 
 /** The last output of this API server's containers, newest first; for evidence. */
-export async function lastWords(host: QueryHost, demand: ServingDemand): Promise<readonly string[]> {
+export async function lastLogLines(host: QueryHost, demand: ServingDemand): Promise<readonly string[]> {
   const [newest] = await endedContainers(host, demand);
   if (newest === undefined) return [];
   const lines = await logTail(host, newest.logPath, LOG_BYTES);

@@ -3,7 +3,7 @@ import type { ExecModel } from '@machineadm/document/model.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
 import type { CommandResult, Host } from '../../host/seam/host.ts';
-import { inSurroundings, type Surroundings } from '../surroundings.ts';
+import { inShellEnvironment, type ShellEnvironment } from '../shell-environment.ts';
 import { explain } from './failure-patterns.ts';
 
 /** Callbacks and limits of a running program. */
@@ -32,14 +32,14 @@ export async function runProgram(
   exec: ExecModel,
   order: string,
   watch: ExecWatch,
-  surroundings?: Surroundings,
+  shellEnvironment?: ShellEnvironment,
 ): Promise<void> {
   const lines: string[] = [];
   const result = await whereKilled(exec.command, lines, () =>
     host.run({
-      ...inSurroundings(exec.command, exec.args, surroundings),
+      ...inShellEnvironment(exec.command, exec.args, shellEnvironment),
       input: order,
-      env: { ...surroundings?.env, ...Object.fromEntries(exec.env.map(({ name, value }) => [name, value])) },
+      env: { ...shellEnvironment?.env, ...Object.fromEntries(exec.env.map(({ name, value }) => [name, value])) },
       timeoutMs: exec.timeoutMs,
       signal: watch.signal,
       supervised: true,

@@ -11,7 +11,7 @@ import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '.
 import type { CommandResult, Host } from '../../host/seam/host.ts';
 import { untilEtcdStaysDown } from '../control-plane-exits.ts';
 import { untilKubeletStaysDown } from '../kubelet-unit.ts';
-import { inSurroundings, type Surroundings } from '../surroundings.ts';
+import { inShellEnvironment, type ShellEnvironment } from '../shell-environment.ts';
 
 /** Callbacks and limits of a running kubeadm. */
 export interface KubeadmWatch {
@@ -30,7 +30,7 @@ export interface KubeadmInvocation {
   readonly expectsSuccessText: boolean;
   readonly criSocket: string;
   /** Those of the script that it is a part of (`host.hooks.singleScript`). */
-  readonly surroundings?: Surroundings | undefined;
+  readonly shellEnvironment?: ShellEnvironment | undefined;
 }
 
 /** k/k cmd/kubeadm/app/cmd/phases/init/kubelet.go and join/kubelet.go: printed right before it starts the kubelet. */
@@ -70,7 +70,7 @@ export async function runKubeadm(host: Host, invocation: KubeadmInvocation, watc
 
 async function supervised(
   host: Host,
-  { command, criSocket, surroundings }: KubeadmInvocation,
+  { command, criSocket, shellEnvironment }: KubeadmInvocation,
   args: readonly string[],
   progress: KubeadmProgress,
   watch: KubeadmWatch,
@@ -86,7 +86,7 @@ async function supervised(
   };
   try {
     return await host.run({
-      ...inSurroundings('kubeadm', args, surroundings),
+      ...inShellEnvironment('kubeadm', args, shellEnvironment),
       signal: AbortSignal.any([watch.signal, down.signal]),
       supervised: true,
       changes: ['service:kubelet'],

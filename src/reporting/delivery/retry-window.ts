@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** When the next attempt of each sink with pending events is due, in milliseconds from now, by the name of the sink. */
 export type Due = ReadonlyMap<string, number>;
 
-export interface Lingering {
+export interface RetryWindow {
   /** How long the first round lasts. */
   readonly withinMs: number;
   /** How long after that to wait for due attempts and make them. 0: not at all. */
@@ -28,7 +28,7 @@ const ONE_TRY_MS = 10_000;
  */
 export async function untilTaken(
   deliver: (withinMs: number, only: ReadonlySet<string> | undefined) => Promise<Due | undefined>,
-  { withinMs, lingerMs, signal }: Lingering,
+  { withinMs, lingerMs, signal }: RetryWindow,
 ): Promise<void> {
   const untilMs = performance.now() + withinMs + lingerMs;
   const dueMs = new Map<string, number>();

@@ -22,7 +22,7 @@ import { refuseContradictions } from './conflicts.ts';
 import { checkConfiguration } from './effective.ts';
 import { parseOthers, parseToml, withDropIns } from './found.ts';
 import { findHealthProblem } from './health.ts';
-import { mistakesIn } from './invalid-values.ts';
+import { invalidValuesIn } from './invalid-values.ts';
 import { type ForgottenRegistry, inspectRegistries, type RegistryActual } from './registries.ts';
 import { sandboxImageOf } from './sandbox-image.ts';
 import { placesOf } from './toml-text.ts';
@@ -146,7 +146,7 @@ async function findReplaced(version: Version, text: string | undefined, others: 
   if ('tree' in now) {
     const places = await placesOf(CONFIGURATION_PATH, others);
     const found = { files: [{ tree: now.tree, places }], places };
-    return { tree, others: found, mistakes: mistakesIn(now.tree, version), folded: [] };
+    return { tree, others: found, mistakes: invalidValuesIn(now.tree, version), folded: [] };
   }
   const { row, column } = now.problem;
   const mistakes = [`it was not TOML at row ${row}, column ${column}, so that containerd does not start`];
@@ -166,7 +166,7 @@ async function findMerged(
   const all = version.major >= 2 ? { ...file, files: [file], folded: [] } : await withDropIns(host, file);
   const base = { tree: all.tree, folded: all.folded };
   if (others === undefined) return { ...base, mistakes: [] };
-  return { ...base, others: all, current: { text, tree: file.tree }, mistakes: mistakesIn(file.tree, version) };
+  return { ...base, others: all, current: { text, tree: file.tree }, mistakes: invalidValuesIn(file.tree, version) };
 }
 
 /** Why a running daemon does not match this file: it is unhealthy, or it read another file when it started. */

@@ -1,7 +1,7 @@
 import type { TomlTable } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { takesOneDirectory } from './configuration.ts';
-import { hasVersion2Words } from './migrate.ts';
+import { usesVersion2Keys } from './migrate.ts';
 import { CRI, IMAGES, isCriPlugin, RUNC_SHIM, RUNTIME } from './plugin-ids.ts';
 import { isTable, stringAt, stringsAt, tableAt, valueAt } from './toml-tree.ts';
 
@@ -9,7 +9,7 @@ import { isTable, stringAt, stringsAt, tableAt, valueAt } from './toml-tree.ts';
  * Problems of an existing configuration for the containerd that read it, which containerd does not report and our own
  * file corrects. One sentence each, for messages.
  */
-export function mistakesIn(found: TomlTable, version: Version): readonly string[] {
+export function invalidValuesIn(found: TomlTable, version: Version): readonly string[] {
   const plugins = tableAt(found, ['plugins']);
   return [
     ...switchedOff(found),
@@ -29,7 +29,7 @@ function switchedOff(found: TomlTable): readonly string[] {
 function wrongHeader(found: TomlTable, plugins: TomlTable, version: Version): readonly string[] {
   const header = typeof found.version === 'number' ? found.version : 1;
   const newest = version.major === 1 ? 2 : version.minor >= 3 ? 4 : 3;
-  const words = IMAGES in plugins || RUNTIME in plugins ? 3 : hasVersion2Words(plugins) ? 2 : undefined;
+  const words = IMAGES in plugins || RUNTIME in plugins ? 3 : usesVersion2Keys(plugins) ? 2 : undefined;
   if (header > newest)
     return [`its version ${header} is too new for containerd ${version.text}, which reads ${newest}`];
   if (words === undefined || words === header || (header === 4 && words === 3)) return [];

@@ -48,7 +48,7 @@ function withFullIds(found: TomlTable): TomlTable {
 }
 
 /** Certainly not version 2: version 3 left only the server there. */
-export function hasVersion2Words(plugins: TomlTable): boolean {
+export function usesVersion2Keys(plugins: TomlTable): boolean {
   return Object.keys(tableAt(plugins, [CRI])).some((key) => !OF_SERVER.includes(key));
 }
 

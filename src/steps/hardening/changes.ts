@@ -14,12 +14,12 @@ export type HardeningPlace =
   | ({ readonly kind: 'services' } & Pick<Remediations, 'services'>);
 
 /** One change for each place that has drifted, with its controls. */
-export function changesFor(mends: Remediations): readonly Change<HardeningPlace>[] {
+export function changesFor(remediations: Remediations): readonly Change<HardeningPlace>[] {
   const ids = (...places: readonly Parameters<Remediations['controls']['get']>[0][]): string =>
-    [...new Set(places.flatMap((place) => mends.controls.get(place) ?? []))].join(', ');
+    [...new Set(places.flatMap((place) => remediations.controls.get(place) ?? []))].join(', ');
   const common = { scope: 'node', ineffective: 'HardeningNotEffective' } as const;
   const changes: Change<HardeningPlace>[] = [];
-  const { kubeletFields, kubeletFlags, modes, owners, services } = mends;
+  const { kubeletFields, kubeletFlags, modes, owners, services } = remediations;
   if (modes.size + owners.size > 0) {
     const files = [
       ...[...modes].map(([path, mode]) => `${path} ${formatMode(mode)}`),
@@ -43,7 +43,7 @@ export function changesFor(mends: Remediations): readonly Change<HardeningPlace>
       payload: { kind: 'kubelet', kubeletFields, kubeletFlags },
     });
   }
-  for (const [component, edits] of mends.manifests) {
+  for (const [component, edits] of remediations.manifests) {
     const summary =
       edits.length === 0
         ? `wait until ${component} runs with what its manifest says: ${ids(component)}`

@@ -25,7 +25,7 @@ export interface HardeningDesired {
 }
 
 export interface HardeningActual {
-  readonly mends: Remediations;
+  readonly remediations: Remediations;
   readonly record: string | undefined;
   /** These profiles were applied on this instance before. */
   readonly done: boolean;
@@ -63,14 +63,14 @@ export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActua
     async inspect(host, desired, record) {
       const seen = await observe(host, desired.controls, desired.minor);
       return {
-        mends: remediationsFor(desired.controls, seen, desired),
+        remediations: remediationsFor(desired.controls, seen, desired),
         record: await host.readText(HARDENING_RECORD),
         done: record.done.has(firstChangeId(desired)),
         interrupted: record.interrupted.has(firstChangeId(desired)),
       };
     },
 
-    plan(desired, { mends, record, done, interrupted }) {
+    plan(desired, { remediations: mends, record, done, interrupted }) {
       const changes: Change<HardeningPayload>[] = [];
       if (done) changes.push(...changesFor(mends));
       else {

@@ -7,9 +7,9 @@ import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from '.
 import { type DiskState, decisionOf, inspectDisk, mebibytes } from './disk-state.ts';
 import { describeGrowth, growthFailed } from './growth.ts';
 import { growPartition, growthOf, NOT_LAST } from './partition-growth.ts';
-import { layOut, sfdiskScript, spaceFor } from './partition-layout.ts';
+import { placePartitions, sfdiskScript, spaceFor } from './partition-layout.ts';
 import { missingTools } from './tools.ts';
-import { deviceBusy, saysBusy } from './usage.ts';
+import { deviceBusy, isBusyError } from './usage.ts';
 import { settleDevices, waitForDevice } from './wait.ts';
 
 export interface DisksDesired {
@@ -54,7 +54,7 @@ export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
       const device = await findDevice(host, disk.device);
       if (device === undefined) continue; // it may be attached while this runs
       const [state, field] = [await inspectDisk(host, disk, device), placeOf(index)];
-      const fits = decisionOf(disk, state) !== 'create' || layOut(disk, device.sizeBytes) !== undefined;
+      const fits = decisionOf(disk, state) !== 'create' || placePartitions(disk, device.sizeBytes) !== undefined;
       const refusal = refusalOf(disk, state, field) ?? (fits ? undefined : tooSmall(disk, device, field));
       if (refusal === undefined) continue;
       const { reason, message: what, remedy, evidence } = refusal;
@@ -159,7 +159,7 @@ async function partition(
   place: string,
   execution: Execution,
 ): Promise<void> {
-  const laid = layOut(disk, device.sizeBytes);
+  const laid = placePartitions(disk, device.sizeBytes);
   if (laid === undefined) throw tooSmall(disk, device, place);
   const wipe = disk.wipe ? 'always' : 'never';
   const result = await host.run({
@@ -171,7 +171,7 @@ async function partition(
     supervised: true,
   });
   if (result.status === 0) return;
-  if (saysBusy(result.stderr)) throw deviceBusy(device.path, place, [lastLine(result.stderr)]);
+  if (isBusyError(result.stderr)) throw deviceBusy(device.path, place, [lastLine(result.stderr)]);
   throw partitioningFailed(device, place, 'The partition table could not be written', lastLine(result.stderr));
 }
 

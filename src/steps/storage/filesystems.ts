@@ -20,7 +20,7 @@ import { mkfsArguments, mkfsProgram, newFilesystemId, relabelCommand } from './m
 import { growsBefore, willBePartitioned } from './pending.ts';
 import { type Contents, describeContents, readContents } from './signatures.ts';
 import { missingTools } from './tools.ts';
-import { deviceBusy, saysBusy, usersOf } from './usage.ts';
+import { deviceBusy, isBusyError, usersOf } from './usage.ts';
 import { settleDevices, waitForDevice } from './wait.ts';
 
 export interface FilesystemsDesired {
@@ -294,7 +294,7 @@ async function write(
     .trim()
     .split('\n')
     .filter((line) => line.trim() !== '');
-  if (saysBusy(said.join('\n'))) throw deviceBusy(device.path, place, [said[0]?.trim() ?? program]);
+  if (isBusyError(said.join('\n'))) throw deviceBusy(device.path, place, [said[0]?.trim() ?? program]);
   throw new MachineadmError({
     reason: 'FilesystemNotMade',
     summary: `${program} failed on ${device.path} (${place}) with status ${result.status}.`,

@@ -10,7 +10,7 @@ import { byDepth } from './mount-options.ts';
 import { fstabKey, inspectMount, type MountState, obstacle, runningOn } from './mount-state.ts';
 import { willBePartitioned } from './pending.ts';
 import { missingTools } from './tools.ts';
-import { deviceBusy, saysBusy } from './usage.ts';
+import { deviceBusy, isBusyError } from './usage.ts';
 import { waitForDevice } from './wait.ts';
 
 /** A mount with its place in the document. */
@@ -224,7 +224,7 @@ async function run(
   const result = await host.run({ program, args, signal: execution.signal, changes });
   if (result.status === 0) return;
   const text = result.stderr.trim().split('\n')[0] ?? '';
-  if (saysBusy(text)) throw deviceBusy(state.device.path, place, [text]);
+  if (isBusyError(text)) throw deviceBusy(state.device.path, place, [text]);
   throw mountFailed(mount, state, place, text);
 }
 

@@ -6,7 +6,7 @@ const MIB = 2 ** 20;
 const MBR_LIMIT_MIB = 2 ** 21;
 
 /** A partition with numbers. */
-export interface LaidPartition {
+export interface PlacedPartition {
   readonly startMib: number;
   readonly sizeMib: number;
   /** GUID in upper case, or MBR id in lower-case hex without leading zero, as `sfdisk --json` writes them. */
@@ -46,7 +46,7 @@ const TYPES: Readonly<Record<Extract<PartitionType, string>, { readonly gpt: str
  * partitions can take; `Rest` is what the others leave, wherever it stands. undefined when they do not fit, or
  * one would be smaller than 1 MiB.
  */
-export function layOut(disk: DiskModel, sizeBytes: number): readonly LaidPartition[] | undefined {
+export function placePartitions(disk: DiskModel, sizeBytes: number): readonly PlacedPartition[] | undefined {
   const spaceMib = spaceFor(disk.table, sizeBytes);
   const sizes = disk.partitions.map(({ size }) => {
     if (size.kind === 'bytes') return Math.max(1, Math.floor(size.bytes / MIB));
@@ -101,7 +101,7 @@ export function tableDifference(disk: DiskModel, sizeBytes: number, found: Parti
   if (found.partitions.length !== disk.partitions.length) {
     return `${count(found.partitions.length)} where ${disk.partitions.length} are asked for`;
   }
-  const laid = layOut(disk, Math.min(sizeBytes, found.usableEndBytes ?? sizeBytes));
+  const laid = placePartitions(disk, Math.min(sizeBytes, found.usableEndBytes ?? sizeBytes));
   if (laid === undefined) return 'a table too small for the partitions that are asked for';
   for (const [index, wanted] of laid.entries()) {
     const there = found.partitions[index];
@@ -121,7 +121,7 @@ export function tableDifference(disk: DiskModel, sizeBytes: number, found: Parti
 }
 
 /** The script that sfdisk(8) reads from standard input. */
-export function sfdiskScript(disk: DiskModel, laid: readonly LaidPartition[]): string {
+export function sfdiskScript(disk: DiskModel, laid: readonly PlacedPartition[]): string {
   const lines = laid.map(({ startMib, sizeMib, type, label }) => {
     const named = label === undefined ? '' : `, name="${label}"`;
     return `start=${startMib}MiB, size=${sizeMib}MiB, type=${type}${named}`;

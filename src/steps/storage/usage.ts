@@ -29,6 +29,6 @@ export function deviceBusy(path: string, place: string, users: readonly string[]
 }
 
 /** True for what the tools of util-linux, e2fsprogs, xfsprogs, btrfs-progs and dosfstools say of a device in use. */
-export function saysBusy(text: string): boolean {
+export function isBusyError(text: string): boolean {
   return /\b(?:in use|busy|is mounted|contains a mounted)\b/i.test(text);
 }

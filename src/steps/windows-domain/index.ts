@@ -44,7 +44,7 @@ export type WindowsDomainPayload =
 type WindowsDomainStep = Step<WindowsMembership, WindowsDomainActual, WindowsDomainPayload>;
 
 /** What the step asks the network, and how long it waits for that and for Netlogon; others in tests. */
-export interface WindowsDomainSurroundings {
+export interface WindowsDomainOptions {
   readonly network: () => Promise<Pick<DirectoryNetwork, 'addressOf' | 'closedPorts'>>;
   readonly networkPatience: ChannelPatience;
   readonly channelPatience: ChannelPatience;
@@ -54,7 +54,7 @@ export interface WindowsDomainSurroundings {
  * Membership of a Windows machine in an Active Directory domain: joined by CIM, with a one-time password or an account, or
  * by djoin with an offline blob; one reboot; then Netlogon's proof that the domain accepts it. One that works is left alone.
  */
-export function windowsDomainStep(surroundings: WindowsDomainSurroundings): WindowsDomainStep {
+export function windowsDomainStep(options: WindowsDomainOptions): WindowsDomainStep {
   return {
     id: 'active-directory',
     desired: windowsMembershipOf,
@@ -67,9 +67,9 @@ export function windowsDomainStep(surroundings: WindowsDomainSurroundings): Wind
         case 'wipe':
           return await host.removeFile(BLOB_FILE);
         case 'verify':
-          return await verifyMembership(host, payload.desired, execution, surroundings.channelPatience);
+          return await verifyMembership(host, payload.desired, execution, options.channelPatience);
         case 'join':
-          return await joinDomain(host, payload, surroundings, execution);
+          return await joinDomain(host, payload, options, execution);
       }
     },
 
@@ -143,7 +143,7 @@ function plan(desired: WindowsMembership, actual: WindowsDomainActual): readonly
 async function joinDomain(
   host: Host,
   { desired, mayReuse }: Extract<WindowsDomainPayload, { kind: 'join' }>,
-  surroundings: WindowsDomainSurroundings,
+  options: WindowsDomainOptions,
   execution: Execution,
 ): Promise<void> {
   const { credentials, machineName, domain } = desired;
@@ -156,7 +156,7 @@ async function joinDomain(
     begin();
     return await joinWithBlob(host, desired, (await host.secret(credentials.blob)).reveal(), signal);
   }
-  const { network, networkPatience } = surroundings;
+  const { network, networkPatience } = options;
   const asked = await network();
   const reach = () => reachWindowsController(host, asked, desired, execution);
   const controller = await awaitWindowsController(reach, networkPatience, signal);

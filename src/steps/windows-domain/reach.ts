@@ -35,7 +35,7 @@ export async function reachWindowsController(
   if (closed.length > 0) throw unreachable(controller, closed);
   const offset = readClockOffset(await host.query(compareClocks(controller.name)));
   if (offset === undefined) warn(`${controller.name} does not report its time, so the clocks were not compared`);
-  else judgeClock(controller.name, offset, warn);
+  else checkClock(controller.name, offset, warn);
   return controller;
 }
 
@@ -75,7 +75,7 @@ async function locate(host: QueryHost, { domain, credentials }: WindowsMembershi
   throw windowsJoinFailure('nltest.exe', found, credentials.kind, evidence);
 }
 
-function judgeClock(controller: string, offsetS: number, warn: (message: string) => void): void {
+function checkClock(controller: string, offsetS: number, warn: (message: string) => void): void {
   const seconds = Math.round(Math.abs(offsetS));
   const text = `this machine is ${seconds} s ${offsetS > 0 ? 'behind' : 'ahead of'} ${controller}`;
   if (seconds <= CLOCK_LIMIT_S) {

@@ -3,11 +3,11 @@ import type { HookGroup } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
+import { requireDirectory } from '../hook-account.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from '../hook-inputs.ts';
 import { digests, hookRemarks, isDone, whyAgain } from '../hook-record.ts';
 import type { HookPhase } from '../hook-single-script.ts';
-import { requireDirectory } from '../hook-surroundings.ts';
 import type { Execution, Step } from '../step.ts';
 import {
   parseWindowsMarker,

@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HooksModel } from '@machineadm/document/host-parts/hooks.ts';
 import { openHost } from '../../../src/host/index.ts';
-import { inSurroundings } from '../../../src/kubernetes/surroundings.ts';
-import { scriptSurroundings, wipeScript } from '../../../src/steps/hook-single-script.ts';
+import { inShellEnvironment } from '../../../src/kubernetes/shell-environment.ts';
+import { scriptEnvironment, wipeScript } from '../../../src/steps/hook-single-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks } from '../../../src/steps/hooks.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
@@ -94,7 +94,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       // What the commands exported may be a secret.
       const { mode } = statSync('/var/lib/machineadm/hooks/hooks-before-bootstrap.environment');
       assert.equal(mode & 0o777, 0o600);
-      const program = inSurroundings('/opt/site/program', ['init', 'a b'], await scriptSurroundings(host));
+      const program = inShellEnvironment('/opt/site/program', ['init', 'a b'], await scriptEnvironment(host));
       assert.equal((await host.run({ ...program, supervised: true })).status, 0);
       if (model.host.hooks.afterBootstrap !== undefined) await runStep(afterBootstrapHooks, host, model);
       return true;

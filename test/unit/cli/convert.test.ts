@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
-import { EXAMPLES, goldenUserData, withSurroundings } from '../../support/capi.ts';
+import { EXAMPLES, goldenUserData, withRelatedObjects } from '../../support/capi.ts';
 import { commandLine } from '../../support/command-line.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../fixtures/capi');
@@ -43,7 +43,7 @@ describe('machineadm convert', () => {
 
   test('writes nothing while a decision is open, says which, and writes 0600 once it is accepted', async () => {
     const example = EXAMPLES[2];
-    const sources = withSurroundings(example).flatMap(({ name, text }) => ['-f', lay(name, text)]);
+    const sources = withRelatedObjects(example).flatMap(({ name, text }) => ['-f', lay(name, text)]);
     const to = join(directory, 'documents');
     const open = await convert(...sources, '--to', to);
     assert.deepEqual([open.status, open.stdout], [3, '']);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failureOf } from '@machineadm/failures/verdict.ts';
 import { verdictOnMachine } from '../../../src/commands/diagnose-machine.ts';
-import { looksAtNode, nodeChecks } from '../../../src/commands/doctor.ts';
-import { lookAround } from '../../../src/diagnosis/checks/finding.ts';
+import { nodeCheckGroups, nodeChecks } from '../../../src/commands/doctor.ts';
+import { runCheckGroups } from '../../../src/diagnosis/checks/finding.ts';
 import { checkKubelet } from '../../../src/diagnosis/checks/kubelet.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import {
@@ -146,7 +146,7 @@ describe('doctor on a node', () => {
       },
       services: { kubelet: { active: true, enabled: true } },
     });
-    const checks = await lookAround(looksAtNode(host, SELF), 10_000);
+    const checks = await runCheckGroups(nodeCheckGroups(host, SELF), 10_000);
     return checks.map(({ id, severity, reason }) => [id, severity, reason]);
   };
 
@@ -162,6 +162,6 @@ describe('doctor on a node', () => {
   });
 
   test('is not checked where the machine is no node', async () => {
-    assert.deepEqual(await lookAround(looksAtNode(memoryHost(), SELF), 10_000), []);
+    assert.deepEqual(await runCheckGroups(nodeCheckGroups(memoryHost(), SELF), 10_000), []);
   });
 });

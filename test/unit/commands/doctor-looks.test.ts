@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
-import { checkOf, looksAt, nodeChecks } from '../../../src/commands/doctor.ts';
+import { checkOf, machineCheckGroups, nodeChecks } from '../../../src/commands/doctor.ts';
 import type { Finding } from '../../../src/diagnosis/checks/finding.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
@@ -113,7 +113,7 @@ describe('doctor checks a machine', () => {
     },
   };
   const looks = async (body?: string) =>
-    looksAt(
+    machineCheckGroups(
       memoryHost(MACHINE),
       facts({ hostname: 'machine-1' }),
       body === undefined ? undefined : await loaded(body),
@@ -226,7 +226,7 @@ describe('doctor checks a machine', () => {
 
   test('and reports in one finding that all requirements of the document are met', async () => {
     const host = memoryHost();
-    const { document } = looksAt(host, facts(), await loaded('host: {sysctl: {}}\n'));
+    const { document } = machineCheckGroups(host, facts(), await loaded('host: {sysctl: {}}\n'));
     assert.deepEqual(await document?.(), [
       { id: 'document', title: 'document', severity: 'passed', text: 'all requirements of the steps are met' },
     ]);

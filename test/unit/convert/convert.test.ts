@@ -6,7 +6,7 @@ import type { Code, ConvertOptions } from '@machineadm/convert/index.ts';
 import { CODES, convert } from '@machineadm/convert/index.ts';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { codesOf, converting, EXAMPLES, example, goldenUserData, withSurroundings } from '../../support/capi.ts';
+import { codesOf, converting, EXAMPLES, example, goldenUserData, withRelatedObjects } from '../../support/capi.ts';
 
 const VERSION = { kubernetesVersion: 'v1.35.2' };
 
@@ -495,7 +495,7 @@ describe('objects find each other', () => {
   });
 
   test('a control plane becomes two documents, or the one that is asked for', async () => {
-    const texts = withSurroundings(EXAMPLES[0]);
+    const texts = withRelatedObjects(EXAMPLES[0]);
     const roles = (options: ConvertOptions) =>
       convert(texts, options).then(({ documents }) => documents.map(({ role }) => role));
     assert.deepEqual(await roles({}), ['InitControlPlane', 'JoinControlPlane']);

@@ -13,7 +13,7 @@ import {
   example,
   goldenUserData,
   loaded,
-  withSurroundings,
+  withRelatedObjects,
   withVariableValues,
 } from '../../support/capi.ts';
 import { byKind, setAt, type Tree } from '../../support/kubeadm-documents.ts';
@@ -70,7 +70,7 @@ describe('an example with its Cluster and Secrets, converted and rendered for ku
   const tokens: Readonly<Record<string, string>> = { 'secrets.join-token': '9vr73a.a8uxyaju799qwdjv' };
   for (const one of EXAMPLES) {
     test(one.name, async () => {
-      const conversion = await convert(withSurroundings(one), { inlineSecrets: true });
+      const conversion = await convert(withRelatedObjects(one), { inlineSecrets: true });
       assert.deepEqual(codesOf(conversion, 'error'), []);
       assert.equal(conversion.documents.length, one.golden.length);
       for (const [index, kind] of one.golden.entries()) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ConvertOptions, Surroundings } from '@machineadm/convert/conversion.ts';
+import type { ConvertOptions, RelatedFacts } from '@machineadm/convert/conversion.ts';
 import type { InputObject } from '@machineadm/convert/inputs.ts';
 import { relatedObjectsOf } from '@machineadm/convert/related-objects.ts';
 
@@ -17,13 +17,13 @@ function around(
   of: InputObject | undefined,
   beside: readonly InputObject[],
   options: ConvertOptions = {},
-): Surroundings {
+): RelatedFacts {
   const objects = of === undefined ? beside : [of, ...beside];
   return relatedObjectsOf(of, { objects, userData: [], secrets: [] }, options);
 }
 
 const CONFIG = object('KubeadmConfig', 'c-1');
-const NOTHING: Surroundings = {
+const NOTHING: RelatedFacts = {
   machine: { name: 'c-1', namespace: 'clusters', uid: undefined, isMachine: true },
   hasCluster: false,
   clusterName: undefined,

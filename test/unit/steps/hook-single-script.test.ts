@@ -6,7 +6,7 @@ import {
   inScript,
   requireShared,
   scriptBefore,
-  scriptSurroundings,
+  scriptEnvironment,
   wipeScript,
 } from '../../../src/steps/hook-single-script.ts';
 import type { Execution } from '../../../src/steps/step.ts';
@@ -15,15 +15,15 @@ import { memoryHost } from '../../support/memory-host.ts';
 
 const BEFORE = hookScript('hooks-before-bootstrap');
 const AFTER = hookScript('hooks-after-bootstrap');
-const SURROUNDINGS = `${BEFORE.state}.environment`;
+const ENVIRONMENT = `${BEFORE.state}.environment`;
 
 function groupOf(onError: HookGroup['onError'], ...commands: string[]): HookGroup {
   return { shell: 'sh', onError, timeoutMs: 1_000, commands, frequency: 'Once' };
 }
 
-describe('the surroundings that beforeBootstrap leaves', () => {
+describe('the environment that beforeBootstrap leaves', () => {
   const left = async (content: string | undefined) =>
-    await scriptSurroundings(memoryHost({ files: content === undefined ? {} : { [SURROUNDINGS]: content } }));
+    await scriptEnvironment(memoryHost({ files: content === undefined ? {} : { [ENVIRONMENT]: content } }));
 
   test('are its directory, its umask and its variables, also those whose values have "=" in them', async () => {
     const content = ['/srv', '0027', 'A=1', 'OPTIONS=--x=y --z=', 'EMPTY=', 'LINES=a\nb', ''].join('\0');
@@ -47,9 +47,9 @@ describe('the surroundings that beforeBootstrap leaves', () => {
   });
 
   test('are removed together with the state of the shell, since both may hold secrets', async () => {
-    const host = memoryHost({ files: { [BEFORE.state]: 'a', [SURROUNDINGS]: 'b' } });
+    const host = memoryHost({ files: { [BEFORE.state]: 'a', [ENVIRONMENT]: 'b' } });
     await wipeScript(host);
-    assert.deepEqual(host.log, [`remove ${BEFORE.state}`, `remove ${SURROUNDINGS}`]);
+    assert.deepEqual(host.log, [`remove ${BEFORE.state}`, `remove ${ENVIRONMENT}`]);
   });
 });
 

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { hookReasonLine } from '@machineadm/document/hook-reasons.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { LineSplitter } from '../../../src/host/processes/output.ts';
-import { DRIVER_FILES, laterWords } from '../../../src/steps/hook-driver.ts';
+import { DRIVER_FILES, possibleFunctionNames } from '../../../src/steps/hook-driver.ts';
 import { hookFailed } from '../../../src/steps/hook-errors.ts';
 import { hookScript, parseMarker, savedState } from '../../../src/steps/hook-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
@@ -64,7 +64,7 @@ async function drive(
       writeFileSync(join(directory, name), content, { mode });
     for (const [name, content] of Object.entries(DRIVER_FILES)) put(name, content);
     for (const [index, command] of commands.entries()) put(`entry-${index + 1}`, `${command}\n`);
-    put('words', laterWords(commands));
+    put('words', possibleFunctionNames(commands));
     put('ran', '');
     // The driver looks up its programs once; each prints that it ran.
     for (const name of ['mv', 'sync', 'cat', 'readlink', 'ls']) {
@@ -200,11 +200,11 @@ describe('the driver of a group', { skip: process.platform === 'linux' ? false :
 
 describe('the words of a group that may be functions', () => {
   test('are each there once, with the last entry that has them, the last first', () => {
-    assert.equal(laterWords(['f a', 'g', 'f b-c']), '3 f\n3 b-c\n2 g\n1 a\n');
+    assert.equal(possibleFunctionNames(['f a', 'g', 'f b-c']), '3 f\n3 b-c\n2 g\n1 a\n');
   });
   test('are as many for a hundred entries with the same words as for two', () => {
     const lines = (count: number) =>
-      laterWords(Array.from({ length: count }, () => 'f a >> /b.log')).split('\n').length;
+      possibleFunctionNames(Array.from({ length: count }, () => 'f a >> /b.log')).split('\n').length;
     assert.equal(lines(100), lines(2));
   });
 });

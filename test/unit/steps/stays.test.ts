@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { HostModel, Model } from '@machineadm/document/model.ts';
 import type { Resource } from '../../../src/host/seam/resource.ts';
 import type { BeforeRecord, Memory } from '../../../src/steps/prior-state/memory.ts';
-import { staysOf, untold } from '../../../src/steps/stays.ts';
+import { notReported, staysOf } from '../../../src/steps/stays.ts';
 import type { StepRecord } from '../../../src/steps/step.ts';
 import { hostModel } from '../../support/host-model.ts';
 
@@ -184,9 +184,9 @@ test('what stays is reported once, and again when its message changes', () => {
   const dropped = { id: 'removals/stays/hostname', summary: 'it stays' };
   const record = (...notes: readonly (readonly [string, string])[]): StepRecord =>
     ({ notes: new Map(notes) }) as unknown as StepRecord;
-  assert.deepEqual(untold([dropped], record()), [dropped]);
-  assert.deepEqual(untold([dropped], record([dropped.id, dropped.summary])), []);
-  assert.deepEqual(untold([dropped], record([dropped.id, 'otherwise'])), [dropped]);
+  assert.deepEqual(notReported([dropped], record()), [dropped]);
+  assert.deepEqual(notReported([dropped], record([dropped.id, dropped.summary])), []);
+  assert.deepEqual(notReported([dropped], record([dropped.id, 'otherwise'])), [dropped]);
   const performed = { ...dropped, perform: () => Promise.resolve() };
-  assert.deepEqual(untold([performed], record([dropped.id, dropped.summary])), [performed]);
+  assert.deepEqual(notReported([performed], record([dropped.id, dropped.summary])), [performed]);
 });

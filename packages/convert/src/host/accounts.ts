@@ -61,11 +61,11 @@ function groupsOf({ groups, at }: UserSpec, spec: Spec, { report }: Conversion):
   return names.length === 0 ? undefined : names;
 }
 
-function passwordOf(user: UserSpec, { report, secrets, surroundings }: Conversion): SecretName | undefined {
+function passwordOf(user: UserSpec, { report, secrets, related }: Conversion): SecretName | undefined {
   const wanted = `password-${user.name}`;
   if (user.passwordSecret !== undefined) {
     const { name, key } = user.passwordSecret;
-    const bytes = secrets.inlineBytes(surroundings.namespace, name, key);
+    const bytes = secrets.inlineBytes(related.namespace, name, key);
     if (bytes === undefined) return secrets.reference(`${name}-${key}`, user.at, `key ${key} of the Secret ${name}`);
     return hashOf(utf8Text(bytes)?.trim(), wanted);
   }

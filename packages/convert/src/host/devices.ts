@@ -55,8 +55,8 @@ export function convertDevice(
 }
 
 /** Azure: cloudinit/sources/DataSourceAzure.py, BUILTIN_DS_CONFIG (disk_aliases); EC2: the block device mapping. */
-function ephemeral(number: number, mentionsAzure: boolean, { surroundings }: Conversion): DeviceSection | undefined {
-  const { infrastructure } = surroundings;
+function ephemeral(number: number, mentionsAzure: boolean, { related }: Conversion): DeviceSection | undefined {
+  const { infrastructure } = related;
   if (infrastructure?.startsWith('Azure') === true || (infrastructure === undefined && mentionsAzure)) {
     return number === 0 ? { azureResource: true } : undefined;
   }

@@ -62,10 +62,10 @@ function contentOf(file: FileSpec, mode: string, conversion: Conversion): Conten
 
 /** From a Secret: by name where it stays outside, decoded where it is inlined. */
 function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: Conversion): Content {
-  const { report, secrets, surroundings } = conversion;
+  const { report, secrets, related } = conversion;
   const encoding = encodingOf(file, conversion);
   const wanted = `${name}-${key}`;
-  const bytes = secrets.inlineBytes(surroundings.namespace, name, key);
+  const bytes = secrets.inlineBytes(related.namespace, name, key);
   if (bytes === undefined) {
     if (encoding !== undefined) {
       report.add(
@@ -91,8 +91,8 @@ function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: C
 type SecretKeyOf = NonNullable<FileSpec['secret']>;
 
 /** contentFormat Template also applies to content from a Secret. */
-function rendered({ at, path }: FileSpec, template: string, { report, surroundings }: Conversion): string {
-  const text = renderTemplate(template, surroundings.controlPlaneVersion);
+function rendered({ at, path }: FileSpec, template: string, { report, related }: Conversion): string {
+  const text = renderTemplate(template, related.controlPlaneVersion);
   if (text === undefined) report.add('TemplateUnsupported', at, TEMPLATE_HINT);
   else report.add('TemplateRendered', at, path);
   return text ?? '';

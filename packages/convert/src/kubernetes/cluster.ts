@@ -22,7 +22,7 @@ export function convertCluster(
   conversion: Conversion,
   variable: Variable,
 ): Cluster | undefined {
-  const { surroundings, report } = conversion;
+  const { related, report } = conversion;
   reportUnknownCluster(cluster, conversion);
   const wrong = (at: Source): void => {
     report.add('InputInvalid', at, 'expected a duration, such as "10m0s"');
@@ -36,11 +36,11 @@ export function convertCluster(
   return omitEmpty({
     ...clusterIdentity(cluster, conversion),
     controlPlaneEndpoint: endpointOf(cluster.get('controlPlaneEndpoint'), conversion, variable),
-    podSubnets: subnets(networking.get('podSubnet'), surroundings.podSubnets, conversion),
-    serviceSubnets: subnets(networking.get('serviceSubnet'), surroundings.serviceSubnets, conversion),
+    podSubnets: subnets(networking.get('podSubnet'), related.podSubnets, conversion),
+    serviceSubnets: subnets(networking.get('serviceSubnet'), related.serviceSubnets, conversion),
     dnsDomain: filled(
       nonEmpty(networking.get('dnsDomain')),
-      surroundings.dnsDomain,
+      related.dnsDomain,
       networking.get('dnsDomain'),
       conversion,
     ),
@@ -55,8 +55,8 @@ export function convertCluster(
 }
 
 /** A Cluster without networks has none; without a Cluster nobody knows. The provider would not have started. */
-function reportUnknownCluster(cluster: Source, { surroundings, resolved, report, object }: Conversion): void {
-  if (surroundings.hasCluster || resolved) return;
+function reportUnknownCluster(cluster: Source, { related, resolved, report, object }: Conversion): void {
+  if (related.hasCluster || resolved) return;
   const networking = cluster.get('networking');
   const names = ['clusterName', 'controlPlaneEndpoint'].map((name) => cluster.get(name));
   const fields = [...names, ...['podSubnet', 'serviceSubnet'].map((name) => networking.get(name))];
@@ -71,7 +71,7 @@ export function clusterIdentity(
 ): Pick<Cluster, 'name' | 'certificatesDirectory'> {
   const name = cluster.get('clusterName');
   return {
-    name: filled(nonEmpty(name), conversion.surroundings.clusterName, name, conversion),
+    name: filled(nonEmpty(name), conversion.related.clusterName, name, conversion),
     certificatesDirectory: nonEmpty(cluster.get('certificatesDir')),
   };
 }
@@ -98,12 +98,12 @@ function subnets(source: Source, ofCluster: readonly string[], conversion: Conve
 }
 
 function endpointOf(source: Source, conversion: Conversion, variable: Variable): string | undefined {
-  const { options, surroundings, resolved } = conversion;
+  const { options, related, resolved } = conversion;
   // Here the configuration takes precedence.
-  const endpoint = nonEmpty(source) ?? filled(undefined, options.endpoint ?? surroundings.endpoint, source, conversion);
+  const endpoint = nonEmpty(source) ?? filled(undefined, options.endpoint ?? related.endpoint, source, conversion);
   if (endpoint !== undefined) return withPort(endpoint, source, conversion);
   // Its infrastructure provider fills it in. Without a Cluster the decision ClusterUnknown is about it, too.
-  return resolved || !surroundings.hasCluster ? undefined : variable('endpoint', 'the endpoint of the API server');
+  return resolved || !related.hasCluster ? undefined : variable('endpoint', 'the endpoint of the API server');
 }
 
 /** kubeadm uses the API server's port if the endpoint has none. */
@@ -121,7 +121,7 @@ const LOCAL_MODE = 'ControlPlaneKubeletLocalMode';
 function featureGates(source: Source, target: Target, conversion: Conversion): Record<string, boolean> | undefined {
   const gates: Record<string, boolean> = {};
   for (const [name, value] of source.members()) gates[name] = value.flag() ?? false;
-  const sets = conversion.surroundings.ofControlPlane && includes(KUBEADM_GATES[LOCAL_MODE], target.minor);
+  const sets = conversion.related.ofControlPlane && includes(KUBEADM_GATES[LOCAL_MODE], target.minor);
   if (sets && gates[LOCAL_MODE] === undefined) {
     gates[LOCAL_MODE] = true;
     conversion.report.add('KubeletLocalMode', source, LOCAL_MODE);

@@ -62,10 +62,10 @@ function listOf(hash: string | undefined): string[] | undefined {
 }
 
 function endpointOf(source: Source, conversion: Conversion, variable: Variable): string {
-  const { options, surroundings, report } = conversion;
+  const { options, related, report } = conversion;
   const own = nonEmpty(source);
   if (own !== undefined) return withPort(own, source, conversion);
-  const known = options.endpoint ?? surroundings.endpoint;
+  const known = options.endpoint ?? related.endpoint;
   if (known === undefined) return variable('endpoint', 'the endpoint of the API server');
   report.add('ClusterValue', source, known);
   return withPort(known, source, conversion);

@@ -93,8 +93,8 @@ export function pkiOfFiles(spec: Spec, conversion: Conversion): Pki | undefined 
  * them; one that joins its control plane needs them.
  */
 export function pkiOfSecrets(spec: Spec, joins: boolean, conversion: Conversion, variable: Variable): Pki | undefined {
-  const { report, surroundings, object } = conversion;
-  const { clusterName } = surroundings;
+  const { report, related, object } = conversion;
+  const { clusterName } = related;
   const found = (suffix: string): boolean => bytesOf(suffix, 'tls.crt', conversion) !== undefined;
   // All or none: kubeadm would create a second authority for a cluster that has one.
   if (!joins && !Object.values(SECRETS).some(found)) {
@@ -130,9 +130,9 @@ function publicPart(suffix: string, conversion: Conversion, variable: Variable):
 }
 
 function keyOf(name: string, suffix: string, conversion: Conversion): SecretName {
-  const { secrets, surroundings, object } = conversion;
+  const { secrets, related, object } = conversion;
   const secret = secretName(suffix, conversion);
-  const bytes = secrets.inlineBytes(surroundings.namespace, secret, 'tls.key');
+  const bytes = secrets.inlineBytes(related.namespace, secret, 'tls.key');
   const text = bytes === undefined ? undefined : utf8Text(bytes);
   return text === undefined
     ? secrets.reference(`${suffix}.key`, object, `tls.key of the Secret ${secret}`)
@@ -140,14 +140,14 @@ function keyOf(name: string, suffix: string, conversion: Conversion): SecretName
 }
 
 function bytesOf(suffix: string, key: string, conversion: Conversion): Uint8Array | undefined {
-  const { secrets, surroundings } = conversion;
-  return surroundings.clusterName === undefined
+  const { secrets, related } = conversion;
+  return related.clusterName === undefined
     ? undefined
-    : secrets.bytes(surroundings.namespace, secretName(suffix, conversion), key);
+    : secrets.bytes(related.namespace, secretName(suffix, conversion), key);
 }
 
-function secretName(suffix: string, { surroundings }: Conversion): string {
-  return `${surroundings.clusterName ?? '<cluster>'}-${suffix}`;
+function secretName(suffix: string, { related }: Conversion): string {
+  return `${related.clusterName ?? '<cluster>'}-${suffix}`;
 }
 
 /** The certificate of the cluster's authority, if it is in the input: for the hash that a joining machine pins. */

@@ -20,11 +20,11 @@ const EXACT = /^v?1\.(\d+)\.\d+/;
  * missing: the document needs an exact one.
  */
 export function readTarget(at: Source, conversion: Conversion): Target | undefined {
-  const { options, surroundings, report, object, resolved } = conversion;
+  const { options, related, report, object, resolved } = conversion;
   const inConfiguration = at.text() || undefined;
   const [first, second] = resolved
-    ? [inConfiguration, surroundings.kubernetesVersion]
-    : [surroundings.kubernetesVersion, inConfiguration];
+    ? [inConfiguration, related.kubernetesVersion]
+    : [related.kubernetesVersion, inConfiguration];
   const known = [first, second, options.kubernetesVersion].filter((one) => one !== undefined);
   const version = known.find((one) => EXACT.test(one)) ?? known[0];
   const minor = EXACT.exec(version ?? '')?.[1];

@@ -1,8 +1,8 @@
 import type { Report } from '../report.ts';
 import type { Source } from '../source.ts';
 import type { FileSpec, ServiceSpec, Spec, UserSpec } from '../spec.ts';
+import type { UnitDependencies } from './unit-dependencies.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
-import type { UnitSurroundings } from './unit-surroundings.ts';
 
 /**
  * Parts of a Container Linux Config (YAML, snake_case) or of an Ignition 2.3 config (JSON, camelCase) that the document
@@ -17,7 +17,7 @@ export interface ContainerLinuxParts {
   readonly disks: Spec['disks'];
   readonly filesystems: Spec['filesystems'];
   /** Of the drop-ins of kubeadm.service. */
-  readonly surroundings: readonly UnitSurroundings[];
+  readonly dependencies: readonly UnitDependencies[];
 }
 
 const KUBEADM_UNIT = 'kubeadm.service';
@@ -52,7 +52,7 @@ export function readContainerLinux(config: Source, report: Report): ContainerLin
       .get('storage', 'filesystems')
       .items()
       .flatMap((one) => readFilesystem(one, report)),
-    surroundings: ofKubeadm.flatMap((unit) => replaceUnit(unit, report)),
+    dependencies: ofKubeadm.flatMap((unit) => replaceUnit(unit, report)),
   };
 }
 
@@ -167,7 +167,7 @@ const ORDER = ['After', 'Before', 'Requires', 'Requisite', 'Wants', 'BindsTo'].m
 const OF_DROP_IN = new Set([...ORDER, '[Service] EnvironmentFile']);
 
 /** From kubeadm's own unit only what it runs after and with is used. */
-function replaceUnit(unit: Source, report: Report): readonly UnitSurroundings[] {
+function replaceUnit(unit: Source, report: Report): readonly UnitDependencies[] {
   unit.get('name').drop('UnitReplaced');
   for (const name of ['enabled', 'enable'] as const) {
     const part = unit.get(name);

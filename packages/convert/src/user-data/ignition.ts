@@ -6,8 +6,8 @@ import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './container-linux.ts';
 import { readKubeadmPart, SENTINEL, splitCommands } from './kubeadm-run.ts';
+import { dependenciesCommand } from './unit-dependencies.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
-import { surroundingsCommand } from './unit-surroundings.ts';
 
 /** cluster-api bootstrap/kubeadm/pkg/ignition/clc/clc.go: what the template writes beside the user's own. */
 const SCRIPT = '/etc/kubeadm.sh';
@@ -64,7 +64,7 @@ export async function readIgnition(value: unknown, object: string, report: Repor
     filesystems: parts.filesystems,
     mounts: lifted.flatMap((one) => one.mounts ?? []),
     bootCommands: [],
-    beforeCommands: [...surroundingsCommand(parts.surroundings), ...(split?.before ?? lines)],
+    beforeCommands: [...dependenciesCommand(parts.dependencies), ...(split?.before ?? lines)],
     afterCommands: after.commands,
     services: parts.services.filter((service) => !services.has(service)),
   };

@@ -7,7 +7,7 @@ import type { UnitSetting } from './unit-file.ts';
  * What the drop-ins of kubeadm.service say about what its script runs after and with. systemd would see to it; here the
  * first of the commands does, because by then all that machineadm itself needs has happened.
  */
-export interface UnitSurroundings {
+export interface UnitDependencies {
   readonly settings: readonly UnitSetting[];
   readonly at: Placed;
 }
@@ -16,7 +16,7 @@ export interface UnitSurroundings {
 const PATIENCE_SECONDS = 300;
 
 /** The command that waits for the units, and exports the variables of the files; none where there are neither. */
-export function surroundingsCommand(dropIns: readonly UnitSurroundings[]): readonly CommandSpec[] {
+export function dependenciesCommand(dropIns: readonly UnitDependencies[]): readonly CommandSpec[] {
   const [first] = dropIns;
   const values = (...keys: readonly string[]): string[] => [
     ...new Set(

@@ -11,7 +11,7 @@ import { writeYaml } from '../yaml.ts';
  * Settings of the API server, in kubeadm's names, that an earlier document requested: those not requested any more are
  * removed.
  */
-export interface AskedNames {
+export interface RequestedNames {
   readonly args: readonly string[];
   readonly env: readonly string[];
   readonly volumes: readonly string[];
@@ -23,7 +23,7 @@ export interface ReconfigurationInput {
   readonly kubeadm: Version;
   /** The cluster's ClusterConfiguration from its ConfigMap: other nodes and upgrades have changed it since. */
   readonly cluster: unknown;
-  readonly before: AskedNames;
+  readonly before: RequestedNames;
   readonly nodeName: string;
   /** Of this machine's API server: `10.0.0.3:6443`. */
   readonly endpoint: string | undefined;

@@ -10,14 +10,14 @@ export interface ServingCertificate {
   readonly authority: string;
 }
 
-export interface CertificateWish {
+export interface CertificateRequest {
   readonly dnsNames: readonly string[];
   readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
 /** Makes an authority, and a server certificate signed by it. ECDSA P-256 with SHA-256. */
-export function newServingCertificate({ dnsNames, notBefore, notAfter }: CertificateWish): ServingCertificate {
+export function newServingCertificate({ dnsNames, notBefore, notAfter }: CertificateRequest): ServingCertificate {
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const server = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   // Distinct names: two authorities of one name in one bundle are told apart by their key identifiers.

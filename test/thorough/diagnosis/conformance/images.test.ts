@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { Subject } from '../../../../src/diagnosis/conformance/clause.ts';
-import { CLAUSES, judge } from '../../../../src/diagnosis/conformance/index.ts';
+import { CLAUSES, evaluateClauses } from '../../../../src/diagnosis/conformance/index.ts';
 import { WINDOWS_CLAUSES } from '../../../../src/diagnosis/conformance/windows.ts';
 import { BROKEN_IMAGES } from '../../../support/conformance/broken-images.ts';
 import { BASES, type Base, type Files, withEachChange, withImage } from '../../../support/conformance/image.ts';
@@ -36,7 +36,7 @@ async function check({
   change: Files;
   profile?: 'host' | 'kubernetes';
 }): Promise<Found> {
-  const judgements = await withImage(base, change, profile, (subject) => judge(subject));
+  const judgements = await withImage(base, change, profile, (subject) => evaluateClauses(subject));
   const inState = (state: string): string[] => judgements.filter((one) => one.state === state).map(({ id }) => id);
   const texts = judgements
     .filter(({ state }) => /broken|notProven/.test(state))
@@ -91,7 +91,7 @@ test('there are at least 65 images of each kind, each with a title of its own', 
 test('how each varied image keeps each clause is as recorded: all of a base, and what differs from it in the others', async () => {
   const lines: string[] = [];
   const judged = async (subject: Subject): Promise<string[]> =>
-    (await judge(subject)).map(({ id, level, state, text }) => `  ${id} ${level} ${state}: ${text}`);
+    (await evaluateClauses(subject)).map(({ id, level, state, text }) => `  ${id} ${level} ${state}: ${text}`);
   for (const base of Object.keys(BASES) as Base[]) {
     const images = VARIED_IMAGES.filter((one) => one.base === base);
     const titles = new Map(images.map(({ what, change }) => [change, what]));

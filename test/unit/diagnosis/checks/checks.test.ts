@@ -7,7 +7,7 @@ import { parseVersion } from '@machineadm/document/program-version.ts';
 import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 import { checkCertificates } from '../../../../src/diagnosis/checks/certificates.ts';
 import { checkEndpoint, parseEndpoint } from '../../../../src/diagnosis/checks/endpoint.ts';
-import { type Finding, lookAround } from '../../../../src/diagnosis/checks/finding.ts';
+import { type Finding, runCheckGroups } from '../../../../src/diagnosis/checks/finding.ts';
 import { checkCapacity, checkCgroups, checkDisks, checkSwap } from '../../../../src/diagnosis/checks/machine.ts';
 import { checkHostname, checkRouting } from '../../../../src/diagnosis/checks/network.ts';
 import { checkPorts } from '../../../../src/diagnosis/checks/ports.ts';
@@ -167,7 +167,7 @@ describe('the checks of the machine', () => {
   });
 
   test('end in time: a check that hangs or throws is reported as skipped', async () => {
-    const checks = await lookAround(
+    const checks = await runCheckGroups(
       {
         hangs: () => new Promise(() => {}),
         throws: () => Promise.reject(new Error('EACCES')),

@@ -7,7 +7,7 @@ import { formatFindings, formatJunit } from '../../../../src/cli/findings.ts';
 import { type ConformanceReport, ofImage } from '../../../../src/commands/conformance.ts';
 import type { Finding } from '../../../../src/diagnosis/checks/finding.ts';
 import { CONTRACT_VERSION } from '../../../../src/diagnosis/conformance/clause.ts';
-import { CLAUSES, judge, verdictOf } from '../../../../src/diagnosis/conformance/index.ts';
+import { CLAUSES, evaluateClauses, verdictOf } from '../../../../src/diagnosis/conformance/index.ts';
 import { WINDOWS_CLAUSES } from '../../../../src/diagnosis/conformance/windows.ts';
 import { type Base, type Files, withImage } from '../../../support/conformance/image.ts';
 
@@ -16,7 +16,7 @@ const OS = { id: 'debian', version: '12' };
 
 async function report(base: Base, change: Files = {}): Promise<ConformanceReport> {
   return await withImage(base, change, undefined, async (subject) => {
-    const clauses = await judge(subject);
+    const clauses = await evaluateClauses(subject);
     const verdict = verdictOf(clauses);
     const { profile } = subject;
     return { contract: CONTRACT_VERSION, profile, verdict, conforms: verdict === 'kept', os: OS, clauses };
@@ -120,7 +120,7 @@ test('a check that throws is not proven', async () => {
     throw new Error('EIO');
   };
   const found = await withImage('host', {}, undefined, (subject) =>
-    judge(subject, [{ id: 'IMG-99', level: 'MUST', title: 't', check }]),
+    evaluateClauses(subject, [{ id: 'IMG-99', level: 'MUST', title: 't', check }]),
   );
   assert.deepEqual(found, [
     { id: 'IMG-99', level: 'MUST', title: 't', state: 'notProven', text: 'the check failed: EIO' },

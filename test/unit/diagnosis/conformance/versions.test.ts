@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { systemdVersion } from '../../../../src/diagnosis/conformance/image.ts';
-import { judge } from '../../../../src/diagnosis/conformance/index.ts';
+import { evaluateClauses } from '../../../../src/diagnosis/conformance/index.ts';
 import { kernelVersion } from '../../../../src/diagnosis/conformance/kernels.ts';
 import { parseOsRelease } from '../../../../src/host/linux/facts.ts';
 import { kernel, MODULES, withImage } from '../../../support/conformance/image.ts';
@@ -41,7 +41,7 @@ describe('versions as distributions print them', () => {
         [`${MODULES}/modules.builtin`]: undefined,
         ...kernel(text),
       };
-      const judged = await withImage('node', change, undefined, (subject) => judge(subject));
+      const judged = await withImage('node', change, undefined, (subject) => evaluateClauses(subject));
       const found = judged.filter(({ id }) => ['IMG-01', 'KUB-09'].includes(id));
       assert.deepEqual(
         found.map(({ state }) => state),

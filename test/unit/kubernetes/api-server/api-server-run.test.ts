@@ -5,7 +5,7 @@ import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { processesOf, stillRunning } from '../../../../src/kubernetes/api-server/processes.ts';
 import { findPatches, recordInCluster, renderManifest } from '../../../../src/kubernetes/api-server/render-manifest.ts';
-import { askReadyz, lastWords } from '../../../../src/kubernetes/api-server/serving.ts';
+import { askReadyz, lastLogLines } from '../../../../src/kubernetes/api-server/serving.ts';
 import {
   beginTransaction,
   contentBefore,
@@ -178,7 +178,7 @@ describe('the last words of an API server', () => {
         ],
       },
     });
-    return await lastWords(host, { manifest: MANIFEST, gone: [], criSocket: '/run/x.sock', sinceMs: 1_000 });
+    return await lastLogLines(host, { manifest: MANIFEST, gone: [], criSocket: '/run/x.sock', sinceMs: 1_000 });
   };
   const line = (text: string): string => `2026-11-20T10:00:00.0Z stderr F ${text}\n`;
 

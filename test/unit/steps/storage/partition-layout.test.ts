@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { DiskModel, PartitionModel } from '@machineadm/document/model.ts';
 import {
-  layOut,
   type PartitionTable,
+  placePartitions,
   sfdiskScript,
   spaceFor,
   tableDifference,
@@ -29,7 +29,7 @@ function disk(sizes: readonly PartitionModel['size'][], different: Partial<DiskM
 
 describe('a layout', () => {
   test('is aligned to 1 MiB and leaves room for both tables of GPT', () => {
-    const laid = layOut(disk([bytes(20 * GIB + 1), percent(50), rest]), 100 * GIB);
+    const laid = placePartitions(disk([bytes(20 * GIB + 1), percent(50), rest]), 100 * GIB);
     assert.deepEqual(
       laid?.map(({ startMib, sizeMib }) => [startMib, sizeMib]),
       [
@@ -42,7 +42,7 @@ describe('a layout', () => {
   });
 
   test('gives Rest what the others leave, wherever it stands', () => {
-    const laid = layOut(disk([rest, bytes(10 * MIB)]), 100 * MIB);
+    const laid = placePartitions(disk([rest, bytes(10 * MIB)]), 100 * MIB);
     assert.deepEqual(
       laid?.map(({ sizeMib }) => sizeMib),
       [88, 10],
@@ -50,7 +50,7 @@ describe('a layout', () => {
   });
 
   test('of an mbr table ends at 2 TiB', () => {
-    const laid = layOut(disk([rest], { table: 'mbr' }), 3 * 2 ** 40);
+    const laid = placePartitions(disk([rest], { table: 'mbr' }), 3 * 2 ** 40);
     assert.deepEqual(
       laid?.map(({ sizeMib }) => sizeMib),
       [2 ** 21 - 1],
@@ -58,10 +58,10 @@ describe('a layout', () => {
   });
 
   test('that does not fit is none', () => {
-    assert.equal(layOut(disk([bytes(99 * MIB)]), 100 * MIB), undefined);
-    assert.equal(layOut(disk([bytes(98 * MIB), rest]), 100 * MIB), undefined);
-    assert.equal(layOut(disk([percent(1)]), 50 * MIB), undefined, 'smaller than 1 MiB');
-    assert.equal(layOut(disk([bytes(MIB)]), 0), undefined);
+    assert.equal(placePartitions(disk([bytes(99 * MIB)]), 100 * MIB), undefined);
+    assert.equal(placePartitions(disk([bytes(98 * MIB), rest]), 100 * MIB), undefined);
+    assert.equal(placePartitions(disk([percent(1)]), 50 * MIB), undefined, 'smaller than 1 MiB');
+    assert.equal(placePartitions(disk([bytes(MIB)]), 0), undefined);
   });
 
   test('becomes the script of sfdisk, with the types of the table', () => {
@@ -72,13 +72,16 @@ describe('a layout', () => {
       ],
     });
     assert.equal(
-      sfdiskScript(wanted, layOut(wanted, 100 * MIB) ?? []),
+      sfdiskScript(wanted, placePartitions(wanted, 100 * MIB) ?? []),
       'label: gpt\n\n' +
         'start=1MiB, size=10MiB, type=0657FD6D-A4AB-43C4-84E5-0933C84B4F4F, name="a,b"\n' +
         'start=11MiB, size=88MiB, type=4D21B016-B534-45C2-A9FB-5C16E091FD2D\n',
     );
     const mbr = disk([], { table: 'mbr', partitions: [{ label: undefined, size: rest, type: 'ntfs' }] });
-    assert.equal(sfdiskScript(mbr, layOut(mbr, 100 * MIB) ?? []), 'label: dos\n\nstart=1MiB, size=99MiB, type=7\n');
+    assert.equal(
+      sfdiskScript(mbr, placePartitions(mbr, 100 * MIB) ?? []),
+      'label: dos\n\nstart=1MiB, size=99MiB, type=7\n',
+    );
   });
 });
 
