@@ -62,7 +62,6 @@ function formatValue(value: unknown): string {
 const STEP =
   /^(?:\.\.([\w-]+)|\.?\[\s*(?:'([^']*)'|"([^"]*)"|(-?\d+)|(\*)|\?\(\s*@([^=!<>\s]*)\s*(?:(==|!=)\s*(?:'([^']*)'|"([^"]*)"|([\w.-]+)))?\s*\))\s*\]|\.(\*)|\.?((?:[\w-]|\\.)+))/;
 
-/** The values at a path. */
 function select(path: string, root: unknown, here: unknown): readonly unknown[] {
   let values: readonly unknown[] = [path.startsWith('$') ? root : here];
   let rest = path.replace(/^[$@]/, '');

@@ -35,7 +35,6 @@ const RUN_LOCK_PATIENCE_MS = 3_000;
 const CONCLUDING_RUN_PATIENCE_MS = 12_000;
 
 export interface FlushRequest {
-  /** How long to retry. */
   readonly withinMs: number;
   /** How long to make retries that become due after that, while other deliverers may run in between. */
   readonly lingerMs: number;

@@ -123,7 +123,6 @@ export interface PlanOptions {
   readonly awaited?: Requirements['awaited'];
   /** Requirements that nothing provides: what depends on them is unknown. */
   readonly unmet?: Requirements['unmet'];
-  /** Where the document was read. */
   readonly sources?: readonly string[];
   /** Where the document asks for a change. */
   readonly source?: FindSource;

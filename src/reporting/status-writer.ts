@@ -66,7 +66,6 @@ export interface StatusWriterOptions {
   readonly onTrouble: (message: string) => void;
 }
 
-/** The phase, the outcome and the conditions of a run. */
 function provenBy({ phase, outcome, conditions }: RunStatus): string {
   return [phase, outcome, ...conditions.map(({ type, status }) => `${type}=${status}`)].join(' ');
 }

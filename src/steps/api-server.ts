@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { hasEffects } from '@machineadm/document/secret.ts';
@@ -176,7 +176,7 @@ async function prove(host: Host, { kubernetes }: ApiServerDesired, execution: Ex
 }
 
 function notServing(why: string, words: readonly string[]): MachineadmError {
-  const lines = words.map((line) => ({ source: 'log of container kube-apiserver', text: line }));
+  const lines = evidenceFrom('log of container kube-apiserver', words);
   return new MachineadmError({
     reason: 'ControlPlaneComponentNotHealthy',
     summary: `The API server does not serve with the settings of the document: ${why}.`,

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { APPARMOR_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { hostStepFailed } from './command-failed.ts';
 import type { ResetAction } from './prior-state/action.ts';
@@ -41,14 +42,10 @@ async function isAnyLoaded(host: Host, path: string): Promise<boolean> {
   const content = (await host.readText(path)) ?? '';
   const { stdout } = await host.query({ program: PARSER, args: ['--names'], input: content });
   const loaded = (await host.readText(LOADED)) ?? '';
-  return linesOf(stdout).some((name) => loaded.includes(`${name} (`));
+  return textLines(stdout).some((name) => loaded.includes(`${name} (`));
 }
 
 export async function runParser(host: Host, args: readonly string[], signal: AbortSignal): Promise<void> {
   const result = await host.run({ program: PARSER, args, timeoutMs: COMMAND_TIMEOUT_MS, signal });
   if (result.status !== 0) throw hostStepFailed([PARSER, ...args], result);
-}
-
-export function linesOf(text: string): readonly string[] {
-  return text.split('\n').filter((line) => line !== '');
 }

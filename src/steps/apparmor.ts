@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import type { ApparmorModel } from '@machineadm/document/model.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import { isApparmorEnabled, LOADED, linesOf, PARSER, runParser } from './apparmor-parser.ts';
+import { isApparmorEnabled, LOADED, PARSER, runParser } from './apparmor-parser.ts';
 import type { Change, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -49,7 +50,7 @@ export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
         remedy: 'Correct the profile; apparmor.d(5) has its syntax.',
         field: `host.apparmor.profiles[${index}].content`,
         certain: true,
-        evidence: linesOf(stderr)
+        evidence: textLines(stderr)
           .filter((line) => /error/i.test(line))
           .map((text) => ({ source: PARSER, text })),
       });
@@ -59,7 +60,7 @@ export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
 
   async inspect(host, { profiles }, { notes }) {
     const loaded = new Set(
-      linesOf((await host.readText(LOADED)) ?? '').map((line) => line.replace(/ \([a-z]+\)$/, '')),
+      textLines((await host.readText(LOADED)) ?? '').map((line) => line.replace(/ \([a-z]+\)$/, '')),
     );
     const files = new Map<string, { text: string | undefined; isRight: boolean; isLoaded: boolean }>();
     for (const { path, content } of profiles) {
@@ -68,7 +69,7 @@ export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
         text === content && stat?.type === 'file' && stat.mode === 0o644 && stat.uid === 0 && stat.gid === 0;
       const { stdout } = await host.query({ program: PARSER, args: ['--names'], input: content });
       const isKnown = member(notes.get(`apparmor/load${path}`), 'sha256') === hash('sha256', content);
-      files.set(path, { text, isRight, isLoaded: isKnown && linesOf(stdout).every((name) => loaded.has(name)) });
+      files.set(path, { text, isRight, isLoaded: isKnown && textLines(stdout).every((name) => loaded.has(name)) });
     }
     return { files };
   },

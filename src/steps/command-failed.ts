@@ -1,4 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { CommandResult } from '../host/seam/host.ts';
 
 const EVIDENCE_LINES = 5;
@@ -6,12 +7,12 @@ const EVIDENCE_LINES = 5;
 /** The error of a command that ended with a status above 0, where that has no reason of its own. */
 export function hostStepFailed(command: readonly string[], result: CommandResult): MachineadmError {
   const line = command.join(' ');
-  const said = `${result.stdout}\n${result.stderr}`.split('\n').filter((text) => text.trim() !== '');
+  const said = textLines(result.stdout, result.stderr);
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${line} ${result.timedOut ? 'did not end in time' : `ended with status ${result.status}`}`,
     remedy: `Run ${line} in a root shell, fix the reported problem, then run again.`,
-    evidence: said.slice(-EVIDENCE_LINES).map((text) => ({ source: command[0] ?? '', text })),
+    evidence: evidenceFrom(command[0] ?? '', said.slice(-EVIDENCE_LINES)),
     retryable: result.timedOut,
   });
 }

@@ -111,7 +111,6 @@ function namedPaths(model: Model): ReadonlySet<string> {
   return paths;
 }
 
-/** Whether a path is a directory or in it. */
 export function isAt(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExecModel } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
@@ -98,7 +98,7 @@ function notReady(exec: ExecModel, found: Extract<Probe, { ready: false }>): Mac
       ? `${exec.command} succeeded, but the success test (${exec.successTest?.[0] ?? ''}) does not pass.`
       : `${exec.command} ended well, but ${found.why}.`,
     remedy: 'Check what the bootstrapper started on this machine. kubernetes.ready.timeout sets how long to wait.',
-    evidence: found.words.map((text) => ({ source: byCommand ? 'success test' : 'kubelet', text })),
+    evidence: evidenceFrom(byCommand ? 'success test' : 'kubelet', found.words),
     retryable: true,
   });
 }

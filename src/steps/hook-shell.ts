@@ -33,7 +33,6 @@ const LINES_KEPT = 10;
 
 /** How a shell of a group ended. */
 export interface EndedShell {
-  /** Whether it began an entry. */
   readonly began: boolean;
   /** The entry that it was running, or completed last. */
   readonly entry: number;

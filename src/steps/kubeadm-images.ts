@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { lastLine, textLines } from '@machineadm/document/printable.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { isAirGapped, staticPodImages } from '@machineadm/kubeadm/images/needed.ts';
 import { CriError } from '../host/cri/client.ts';
@@ -143,9 +144,8 @@ async function kubeadmList(host: QueryHost): Promise<Wanted | undefined> {
   if ((await host.stat(path)) === undefined) return undefined;
   const args = ['config', 'images', 'list', `--config=${path}`];
   const { status, stdout, stderr } = await host.query({ program: 'kubeadm', args });
-  if (status !== 0) return { images: [], problem: stderr.trim().split('\n').at(-1) ?? `status ${status}` };
-  const images = stdout.split('\n').map((line) => line.trim());
-  return { images: images.filter((line) => line !== ''), problem: undefined };
+  if (status !== 0) return { images: [], problem: lastLine(stderr) || `status ${status}` };
+  return { images: textLines(stdout).map((line) => line.trim()), problem: undefined };
 }
 
 async function presentImages(host: QueryHost, socket: string): Promise<readonly CriImage[] | undefined> {

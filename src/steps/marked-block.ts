@@ -27,7 +27,6 @@ export function withBlock(text: string, name: string, lines: string, comment: Co
   return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${block}`;
 }
 
-/** The text without the block of this name. */
 export function withoutBlock(text: string, name: string, comment: Comment = '#'): string {
   const parts = split(text, name, comment);
   return parts === undefined ? text : parts.before + parts.after;

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { reportedIdentity } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
 import { requiredComponents } from '../kubernetes/control-plane-health.ts';
@@ -100,7 +100,7 @@ const WORDS = {
 async function withKubeletLogs(host: Host, error: MachineadmError): Promise<MachineadmError> {
   const { reason, message, remedy, retryable, exit, cause } = error;
   const logs = await kubeletLog(host);
-  const lines = logs.map((text) => ({ source: 'kubelet', text }));
+  const lines = evidenceFrom('kubelet', logs);
   return new MachineadmError({
     reason,
     summary: message,

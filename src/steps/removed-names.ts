@@ -65,7 +65,6 @@ export async function findNames(
   return { names, obstacles };
 }
 
-/** The change that removes one. */
 export function changeOf({ removed, what, owes }: FoundName): Omit<Change, 'payload'> {
   const scope = removed.kind === 'mount' ? 'node' : 'base';
   const id = `removals${pathOf(removed)}`;

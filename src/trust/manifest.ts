@@ -21,7 +21,6 @@ const Manifest = z.object({
   keyId: KeyId,
   /** The oldest release that may still be used. */
   minimumVersion: Version,
-  /** Revoked keys. */
   revokedKeys: z.array(KeyId),
   artefacts: z.array(
     z.object({

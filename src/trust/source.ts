@@ -22,7 +22,6 @@ export interface Source {
   open(file: string, limit: number, left: { readonly ms: number }): AsyncIterable<Uint8Array>;
 }
 
-/** An error of a source. */
 export function unavailable(what: string, why: string, retryable: boolean, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'ReleaseUnavailable',

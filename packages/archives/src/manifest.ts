@@ -4,7 +4,6 @@ import { membersOf } from './archive.ts';
 import type { Member } from './member.ts';
 import type { StoredBytes } from './stored-bytes.ts';
 
-/** What is taken of an archive. */
 export interface Selection {
   /** The one member that is taken, by its name in the archive; what it becomes has the path ''. */
   readonly member?: string | undefined;
@@ -35,7 +34,6 @@ type FileEntry = Extract<ManifestEntry, { readonly type: 'file' }>;
 export interface Limits {
   /** Of the archive. */
   readonly members: number;
-  /** Of what is taken of it. */
   readonly entries: number;
   /** Of all contents together, taken or not: what is left out must be decompressed, too. */
   readonly bytes: number;

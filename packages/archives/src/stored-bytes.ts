@@ -99,7 +99,6 @@ export async function* nextBytes(source: ByteSource, length: number): AsyncGener
   }
 }
 
-/** All pieces as one. */
 export async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);

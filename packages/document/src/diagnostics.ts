@@ -59,7 +59,6 @@ export interface Finding {
 /** Length limit for keys in a diagnostic's path. */
 const LONGEST_KEY = 80;
 
-/** The path of a finding in its diagnostic. */
 export function pathOf({ path, hidesKey }: Finding): string {
   const told = hidesKey === true ? path.slice(0, -1) : path;
   return formatPath(

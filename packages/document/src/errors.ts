@@ -10,11 +10,15 @@ export interface Evidence {
   readonly text: string;
 }
 
+/** Lines of one source as evidence. */
+export function evidenceFrom(source: string, lines: readonly string[]): readonly Evidence[] {
+  return lines.map((text) => ({ source, text }));
+}
+
 export interface ErrorDetails {
   readonly reason: Reason;
   /** What failed, in one generally understandable sentence. */
   readonly summary: string;
-  /** The remedy. */
   readonly remedy: string;
   readonly evidence?: readonly Evidence[];
   /** True where the same command may succeed later with the same input. */

@@ -58,7 +58,6 @@ export interface LoadedDocument {
   readonly tree: Tree;
   /** Parts of earlier sources that later ones replaced or removed. */
   readonly replaced: readonly ReplacedPart[];
-  /** Warnings. */
   readonly warnings: readonly Diagnostic[];
   /** Paths whose value depends on a variable that is unknown here; the model may lack them. */
   readonly unresolved: readonly string[];

@@ -14,6 +14,11 @@ export function oneLine(text: string): string {
   return printable(text.replace(CONTROL_SEQUENCES, '').replace(/\s+/g, ' '));
 }
 
+/** The lines of a program's output that are not blank. */
+export function textLines(...outputs: readonly string[]): readonly string[] {
+  return outputs.flatMap((output) => output.split(/\r?\n/)).filter((line) => line.trim() !== '');
+}
+
 /** The last line of a program's output, which usually says why it failed. */
 export function lastLine(text: string): string {
   return text.trim().split('\n').at(-1) ?? '';

@@ -20,7 +20,6 @@ export interface SchemaPart {
   readonly anyOf?: readonly SchemaPart[];
 }
 
-/** A field of the document. */
 export interface SchemaField {
   /** `kubernetes.join`; '' for the document. */
   readonly path: string;
@@ -182,7 +181,6 @@ function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** The last name of a path. */
 export function lastName(path: string): string {
   return path.slice(path.lastIndexOf('.') + 1);
 }

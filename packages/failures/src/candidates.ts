@@ -57,7 +57,6 @@ export function tellingKey(line: Uint8Array): string {
   return key;
 }
 
-/** The texts in a line. */
 export function tellingTexts(line: Uint8Array): ReadonlySet<string> {
   const { automaton, endings } = index();
   const found = new Set<string>();

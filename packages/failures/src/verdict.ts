@@ -190,7 +190,6 @@ function failureOfRun(
   };
 }
 
-/** The finding that may explain a failure. */
 function causeOf(failure: Failure, found: Classification): Finding | undefined {
   if (!isOfContainerd(failure)) return isExplainable(failure) ? found.best : undefined;
   return all(found).find(

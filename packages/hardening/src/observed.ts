@@ -66,7 +66,6 @@ export function usable(manifest: Manifest | 'unreadable' | undefined): Manifest 
   return manifest === 'unreadable' ? undefined : manifest;
 }
 
-/** The path of a component's manifest. */
 export function manifestPath(component: Component): string {
   return `${STATIC_PODS_DIRECTORY}/${component}.yaml`;
 }

@@ -64,7 +64,6 @@ export function entryText(event: RunEvent): string {
   return failure === undefined ? line : `${line}\n${formatFailure(failure)}`;
 }
 
-/** The kind of entry for an event. */
 export function messageId(event: RunEvent): MessageId {
   switch (event.kind) {
     case 'started':

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { tar } from '@machineadm/archives/write-tar.ts';
 
-/** One file of a bundle. */
 export interface BundleFile {
   /** Relative, with `/`: `logs/kubelet.log`. */
   readonly path: string;

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { lastLine } from '@machineadm/document/printable.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { cgroupRefusal, hasCgroupV2 } from '../../host/linux/cgroups.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -72,7 +73,7 @@ async function spaceOf(host: QueryHost, path: string): Promise<Space | undefined
     const args = ['-n', '-r', '-b', '-o', 'TARGET,SIZE,AVAIL,OPTIONS', '--target', at];
     const { status, stdout } = await host.query({ program: 'findmnt', args, timeoutMs: 5000 });
     // The last line is the file system that is mounted on top.
-    const [target, size, free, options] = stdout.trim().split('\n').at(-1)?.split(' ') ?? [];
+    const [target, size, free, options] = lastLine(stdout).split(' ');
     if (status === 0 && target !== undefined && Number(size) > 0) {
       return {
         target,

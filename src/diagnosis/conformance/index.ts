@@ -23,7 +23,6 @@ export function clausesOf(profile: Profile): readonly Clause[] {
   return profile === 'windows' ? WINDOWS_CLAUSES : CLAUSES;
 }
 
-/** The result of one clause, with its id and level. */
 export type EvaluatedClause = ClauseResult & { readonly id: string; readonly level: Level; readonly title: string };
 
 /** `notProven`: no MUST is broken, and at least one that applies could not be decided. */

@@ -9,7 +9,6 @@ import { retry } from '../http/retry.ts';
 export interface MetadataServiceOptions {
   /** The service's address; default: the link-local address that all four clouds use. */
   readonly address?: string;
-  readonly connectTimeoutMs?: number;
   /** Time limit of one query with all its requests and retries; default 10 s. */
   readonly totalMs?: number;
 }
@@ -48,7 +47,7 @@ export class MetadataService {
     this.#client = createHttpClient({
       proxy: undefined,
       certificateAuthorities: [],
-      connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
     });
   }
 

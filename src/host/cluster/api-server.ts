@@ -43,7 +43,6 @@ export interface ApiRequest {
 /** Time limit of one request, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** GETs one object of the API. */
 export async function getObject(
   credential: ApiCredential,
   path: string,

@@ -213,7 +213,6 @@ function endedOf(container: ProtobufMessage): (status: ProtobufMessage) => CriCo
   const known = {
     id: container.string(1),
     name: labels.get('io.kubernetes.container.name') ?? metadata?.string(1) ?? '',
-    podName: labels.get('io.kubernetes.pod.name') ?? '',
     namespace: labels.get('io.kubernetes.pod.namespace') ?? '',
     attempt: Number(metadata?.integer(2) ?? 0n),
   };

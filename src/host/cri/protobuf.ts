@@ -56,7 +56,6 @@ export class ProtobufMessage {
   }
 }
 
-/** A string field. */
 export function stringField(field: number, value: string): Uint8Array {
   return messageField(field, new TextEncoder().encode(value));
 }

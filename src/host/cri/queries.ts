@@ -38,7 +38,6 @@ export interface CriImage {
 export interface CriContainer {
   readonly id: string;
   readonly name: string;
-  readonly podName: string;
   readonly namespace: string;
   readonly exitCode: number;
   /** The index of this attempt in its pod, from 0: how often the container was restarted. */

@@ -14,7 +14,6 @@ import { isName, Walk, type WalkOptions } from './walk.ts';
 export interface Entry extends Disposable {
   /** The requested path, for messages. */
   readonly path: string;
-  readonly name: string;
   readonly directory: Directory;
   /** The path for system calls: `/proc/self/fd/N/name`. Valid until disposal. */
   readonly at: string;
@@ -109,7 +108,6 @@ function entryOf(path: string, directory: Directory, name: string): Entry {
   let isOpen = true;
   return {
     path,
-    name,
     directory,
     at: `${procPath(directory.descriptor)}/${name}`,
     [Symbol.dispose]() {

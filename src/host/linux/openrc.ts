@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
@@ -216,17 +217,14 @@ async function failed(
         ? `Run "rc-service ${service} start" in a root shell and read /var/log; repair the cause, then run again.`
         : `Install the package that provides ${service} with a script for OpenRC in ${SCRIPTS}.`,
     evidence: [
-      ...textLines(`${result.stdout}\n${result.stderr}`).map((text) => ({ source: command, text: redact(text) })),
+      ...evidenceFrom(
+        command,
+        textLines(result.stdout, result.stderr)
+          .slice(-EVIDENCE_LINES)
+          .map((line) => redact(line.trim())),
+      ),
       ...log.map((text) => ({ source: `log of ${service}`, text: redact(text) })),
     ],
     retryable: true,
   });
-}
-
-function textLines(text: string): readonly string[] {
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-    .slice(-EVIDENCE_LINES);
 }

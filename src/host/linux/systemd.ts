@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
@@ -249,8 +250,4 @@ function notBooted(whatFails: string): MachineadmError {
       },
     ],
   });
-}
-
-function textLines(text: string): readonly string[] {
-  return text.split('\n').filter((line) => line.trim() !== '');
 }

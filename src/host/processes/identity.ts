@@ -18,7 +18,6 @@ const IS_WINDOWS = process.platform === 'win32';
 /** In the same unit, since the epoch: on Windows the start time of another process can only be read with PowerShell. */
 const TICK_MS = 10;
 
-/** This process. */
 export function ownProcess(): ProcessIdentity {
   if (IS_WINDOWS) return { pid: process.pid, startTicks: Math.round(performance.timeOrigin / TICK_MS) };
   const own = parseProcessStat(readFileSync('/proc/self/stat', 'utf8'));

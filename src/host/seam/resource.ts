@@ -17,7 +17,6 @@ export type ResourceKind =
   | 'user'
   | 'group';
 
-/** The kind and the name of a resource. */
 export function partsOf(resource: Resource): { readonly kind: ResourceKind; readonly name: string } {
   const colon = resource.indexOf(':');
   return { kind: resource.slice(0, colon) as ResourceKind, name: resource.slice(colon + 1) };

@@ -19,7 +19,6 @@ export interface UnitFacts {
   /** Environment= as systemd prints it; may contain secrets: for checks only. */
   readonly environment: string;
   readonly environmentFiles: readonly string[];
-  readonly dropIns: readonly string[];
   /** MemoryMax in bytes; undefined: unlimited, or not supported by this systemd. */
   readonly memoryMax: number | undefined;
 }
@@ -36,7 +35,6 @@ export const UNIT_FACT_PROPERTIES = [
   'ExecStart',
   'Environment',
   'EnvironmentFiles',
-  'DropInPaths',
   'MemoryMax',
 ] as const;
 
@@ -62,9 +60,6 @@ export function parseUnitFacts(shown: string): UnitFacts {
     command: argumentsIn(all('ExecStart').at(-1) ?? ''),
     environment: one('Environment'),
     environmentFiles: all('EnvironmentFiles').map((text) => text.replace(/ \(ignore_errors=\w+\)$/, '')),
-    dropIns: one('DropInPaths')
-      .split(' ')
-      .filter((path) => path !== ''),
     memoryMax: /^\d+$/.test(memoryMax) && BigInt(memoryMax) < 2n ** 63n ? Number(memoryMax) : undefined,
   };
 }

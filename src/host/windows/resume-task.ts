@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { Command, CommandResult, Host } from '../seam/host.ts';
 import { OWN_DIRECTORY, SYSTEM32 } from './paths.ts';
 
@@ -133,7 +134,7 @@ function escapeXml(text: string): string {
 }
 
 function notArranged(result: CommandResult): MachineadmError {
-  const said = `${result.stdout}\n${result.stderr}`.split(/\r?\n/).filter((line) => line.trim() !== '');
+  const said = textLines(result.stdout, result.stderr);
   return new MachineadmError({
     reason: 'ResumptionNotArranged',
     summary: `The scheduled task ${RESUME_TASK}, which resumes a run after a reboot, could not be changed.`,

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
@@ -145,6 +145,6 @@ async function serviceFailed(machine: Machine, name: string, action: string, why
     reason: 'ServiceFailed',
     summary: `the service ${name} did not ${action}: ${why}`,
     remedy: `Look at "sc.exe queryex ${name}", the System log in the Event Viewer, and the logs below C:\\var\\log.`,
-    evidence: logs.slice(-20).map((line) => ({ source: name, text: line })),
+    evidence: evidenceFrom(name, logs.slice(-20)),
   });
 }

@@ -82,7 +82,6 @@ export function apiServerPaths(kubernetes: KubernetesModel): readonly string[] {
   return apiServerFiles(withoutKeys(kubernetes), () => '').map(({ path }) => path);
 }
 
-/** The secrets that the files contain. */
 export function apiServerSecrets(kubernetes: KubernetesModel): readonly SecretValue[] {
   const { encryptionAtRest } = kubernetes.controlPlane.apiServer;
   const wanted = (encryptionAtRest?.providers ?? []).flatMap((provider) =>

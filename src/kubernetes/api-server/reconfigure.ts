@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import {
@@ -224,10 +224,10 @@ async function change(
     summary: `The API server did not come up with its new configuration: ${why}. ${outcome}`,
     remedy: 'Read the log of its container in the evidence, correct the document, and run machineadm provision again.',
     evidence: [
-      ...words.map((line) => ({ source: 'log of container kube-apiserver', text: line })),
+      ...evidenceFrom('log of container kube-apiserver', words),
       { source: API_SERVER_MANIFEST, text: outcome },
     ],
-    transcript: words.map((line) => ({ source: 'log of container kube-apiserver', text: line })),
+    transcript: evidenceFrom('log of container kube-apiserver', words),
   });
 }
 

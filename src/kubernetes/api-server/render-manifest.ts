@@ -1,5 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { API_SERVER_MANIFEST, type ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { patches } from '@machineadm/kubeadm/patches.ts';
@@ -78,12 +79,12 @@ export async function renderManifest(
   const manifest = await host.readText(written);
   await host.removeFile(written);
   if (result.status === 0 && manifest !== undefined) return manifest;
-  const lines = `${result.stderr}\n${result.stdout}`.split('\n').filter((line) => line.trim() !== '');
+  const lines = textLines(result.stderr, result.stdout);
   throw new MachineadmError({
     reason: 'KubeadmConfigInvalid',
     summary: `kubeadm does not render the API server for this document: ${lines[0] ?? `exit status ${result.status}`}`,
     remedy: 'Correct what kubeadm names. Nothing was changed: the API server runs as before.',
-    evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
+    evidence: evidenceFrom('kubeadm', lines.slice(0, 10)),
   });
 }
 
@@ -98,12 +99,12 @@ export async function recordInCluster(host: Host, signal: AbortSignal): Promise<
   const result = await host.run({ program: 'kubeadm', args, timeoutMs: TIMEOUT_MS, signal, supervised: true });
   await host.removeFile(RECONFIGURATION);
   if (result.status === 0) return;
-  const lines = `${result.stderr}\n${result.stdout}`.split('\n').filter((line) => line.trim() !== '');
+  const lines = textLines(result.stderr, result.stdout);
   throw new MachineadmError({
     reason: 'APIServerNotReconfigured',
     summary: `The API server runs with its new configuration, but kubeadm could not record it in the cluster: ${lines[0] ?? `exit status ${result.status}`}`,
     remedy: 'Run machineadm provision again. Otherwise an upgrade of the cluster undoes the change.',
-    evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
+    evidence: evidenceFrom('kubeadm', lines.slice(0, 10)),
     retryable: true,
   });
 }

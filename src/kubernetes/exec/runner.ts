@@ -1,5 +1,6 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExecModel } from '@machineadm/document/model.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
 import type { CommandResult, Host } from '../../host/seam/host.ts';
@@ -152,10 +153,7 @@ function outcome({ status, timedOut, outOfMemory }: CommandResult, limitMs: numb
 }
 
 function endOfOutput({ stdout, stderr }: CommandResult): readonly string[] {
-  return `${stdout}\n${stderr}`
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .slice(-SHOWN_LINES);
+  return textLines(stdout, stderr).slice(-SHOWN_LINES);
 }
 
 function evidence(text: string): Evidence {

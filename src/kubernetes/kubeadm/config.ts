@@ -11,7 +11,6 @@ import type { KubeadmCommand } from '@machineadm/kubeadm/output.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';
 import { resolveSecrets } from '../secrets.ts';
 
-/** All inputs of kubeadm's configuration. */
 export interface KubeadmConfigInput {
   readonly kubernetes: KubernetesModel;
   readonly kubeadm: Version;
@@ -26,7 +25,6 @@ export interface KubeadmFile {
 
 const REDACTED = '[redacted]';
 
-/** The path of a command's configuration. */
 export function kubeadmConfigPath(command: KubeadmCommand): string {
   return command === 'init' ? KUBEADM_INIT_CONFIG : KUBEADM_JOIN_CONFIG;
 }

@@ -1,6 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { CANDIDATE_SUFFIX } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import type { Host, NewFile } from '../../host/seam/host.ts';
 
@@ -25,14 +26,14 @@ export async function validateConfig(host: Host, file: NewFile, signal: AbortSig
     const args = ['config', 'validate', `--config=${candidate}`];
     const result = await host.run({ program: 'kubeadm', args, timeoutMs: TIMEOUT_MS, signal, supervised: true });
     if (result.status === 0) return;
-    const lines = `${result.stderr}\n${result.stdout}`.split('\n').filter((line) => line.trim() !== '');
+    const lines = textLines(result.stderr, result.stdout);
     throw new MachineadmError({
       reason: 'KubeadmConfigInvalid',
       summary: `kubeadm refuses the generated configuration: ${lines[0] ?? `exit status ${result.status}`}`,
       remedy:
         'Correct the field that kubeadm names. If the document does not have this field, report a defect with the output of machineadm render.',
-      evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
-      transcript: lines.map((text) => ({ source: 'kubeadm', text })),
+      evidence: evidenceFrom('kubeadm', lines.slice(0, 10)),
+      transcript: evidenceFrom('kubeadm', lines),
     });
   } finally {
     await host.removeFile(candidate);

@@ -1,3 +1,4 @@
+import { lastLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { eventLine, type ReportEvent } from '@machineadm/status/event.ts';
 import type { CommandResult } from '../../host/seam/host.ts';
@@ -47,7 +48,7 @@ async function setInfo(variable: string, value: string, context: DeliveryContext
   const command = `info-set ${variable} ${value}`;
   const { status, stdout, stderr } = await runTool(command, context);
   if (status === 0) return { kind: 'delivered' };
-  const said = redact(`${stderr}\n${stdout}`).trim().split('\n').at(-1) ?? '';
+  const said = redact(lastLine(`${stderr}\n${stdout}`));
   return { kind: 'retry', why: `status ${status}${said === '' ? '' : `: ${said.slice(0, 200)}`}` };
 }
 

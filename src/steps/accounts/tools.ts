@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Command, Host, QueryHost } from '../../host/seam/host.ts';
 import type { UnmetRequirement } from '../step.ts';
@@ -42,10 +43,7 @@ export async function changeAccount(host: Host, command: Command, whatFailed: st
     remedy:
       'Read its message below. "cannot lock" means that another program changes accounts at this moment, or that /etc ' +
       'is read-only.',
-    evidence: result.stderr
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map((line) => ({ source: command.program, text: redact(line) })),
+    evidence: textLines(result.stderr).map((line) => ({ source: command.program, text: redact(line) })),
     retryable: true,
   });
 }

@@ -1,5 +1,6 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { CommandResult } from '../../host/seam/host.ts';
 
@@ -156,7 +157,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
 
 /** The meaning of a join tool's failure. The last lines of its standard error are the evidence. */
 export function joinFailure(program: string, result: CommandResult): MachineadmError {
-  const lines = `${result.stdout}\n${result.stderr}`.split('\n').filter((line) => line.trim() !== '');
+  const lines = textLines(result.stdout, result.stderr);
   const known = JOIN_FAILURES.find(({ pattern }) => lines.some((line) => pattern.test(line)));
   const telling = known === undefined ? lines.slice(-3) : lines.filter((line) => known.pattern.test(line)).slice(-1);
   const evidence: Evidence[] = telling.map((text) => ({ source: program, text: text.trim() }));

@@ -2,6 +2,7 @@ import type { ManifestEntry } from '@machineadm/archives/manifest.ts';
 import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { isAt } from '../dropped.ts';
@@ -138,7 +139,7 @@ async function freeBytes(host: QueryHost, path: string): Promise<number | undefi
     const args = ['-n', '-r', '-b', '-o', 'AVAIL', '--target', `${at === '/' ? '' : at}/.`];
     const { status, stdout } = await host.query({ program: 'findmnt', args, timeoutMs: 5000 });
     // The last line is the file system on top.
-    const free = Number(stdout.trim().split('\n').at(-1) || Number.NaN);
+    const free = Number(lastLine(stdout) || Number.NaN);
     if (status === 0 && !Number.isNaN(free)) return free;
     if (at === '/') return undefined;
   }

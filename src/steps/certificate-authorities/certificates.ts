@@ -2,7 +2,6 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
 import { pemBlocks } from '@machineadm/document/pem.ts';
 
-/** One certificate of the document. */
 export interface Authority {
   /** Of the document's entry. */
   readonly name: string;

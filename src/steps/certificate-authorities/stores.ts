@@ -1,5 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { TRUST_STORES } from '@machineadm/document/ownership/paths.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Execution, UnmetRequirement } from '../step.ts';
 
@@ -7,8 +8,6 @@ const REBUILD_TIMEOUT_MS = 120_000;
 
 /** The directory of an operating system for added authorities, and the program that generates its bundle. */
 export interface TrustStore {
-  /** The display name. */
-  readonly kind: string;
   /** For one certificate per file. */
   readonly directory: string;
   /** The required file name suffix. */
@@ -20,7 +19,6 @@ export interface TrustStore {
 
 /** SUSE: update-ca-certificates(8) of openSUSE's ca-certificates, over p11-kit. */
 const SUSE: TrustStore = {
-  kind: 'SUSE',
   ...TRUST_STORES.suse,
   extension: '.pem',
   rebuild: { program: 'update-ca-certificates', args: [] },
@@ -28,7 +26,6 @@ const SUSE: TrustStore = {
 
 /** RHEL, Fedora, Amazon Linux and kin: update-ca-trust(8). */
 const RED_HAT: TrustStore = {
-  kind: 'Red Hat',
   ...TRUST_STORES.redHat,
   extension: '.pem',
   rebuild: { program: 'update-ca-trust', args: ['extract'] },
@@ -39,7 +36,6 @@ const RED_HAT: TrustStore = {
  * authorities).
  */
 const FLATCAR: TrustStore = {
-  kind: 'Flatcar',
   ...TRUST_STORES.flatcar,
   extension: '.pem',
   rebuild: { program: 'update-ca-certificates', args: [] },
@@ -50,7 +46,6 @@ const FLATCAR: TrustStore = {
  * option. Without --fresh, links to removed files stay until something is added.
  */
 const DEBIAN: TrustStore = {
-  kind: 'Debian',
   ...TRUST_STORES.debian,
   extension: '.crt',
   rebuild: { program: 'update-ca-certificates', args: ['--fresh'] },
@@ -98,16 +93,9 @@ export async function rebuildTrust(
       ? `${program} did not end within ${REBUILD_TIMEOUT_MS / 1000} s`
       : `${program} ended with status ${result.status}`,
     remedy: `Run ${[program, ...args].join(' ')} in a root shell, fix the reported problem, then run again.`,
-    evidence: lastLines(`${result.stdout}\n${result.stderr}`).map((text) => ({ source: program, text })),
+    evidence: evidenceFrom(program, textLines(result.stdout, result.stderr).slice(-5)),
     retryable: true,
   });
-}
-
-function lastLines(text: string): readonly string[] {
-  return text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .slice(-5);
 }
 
 export function noStore(): never {

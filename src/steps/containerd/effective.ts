@@ -1,5 +1,6 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import { Verbatim, wholeNumber } from '@machineadm/document/verbatim.ts';
 import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 import { CONFIGURATION_PATH, holdsCredentials } from './configuration.ts';
@@ -151,8 +152,8 @@ function field(line: string, name: string): string | undefined {
 }
 
 function evidenceOf(dump: CommandResult): readonly Evidence[] {
-  const lines = dump.stderr.split('\n').filter((line) => line.trim() !== '');
-  return lines.slice(-5).map((text) => ({ source: 'containerd config dump', text }));
+  const lines = textLines(dump.stderr);
+  return evidenceFrom('containerd config dump', lines.slice(-5));
 }
 
 /** The error formats of 1.x (go-toml 1) and 2.x: `(6, 2): …`, `at row 6 column 2: …`. */
@@ -171,7 +172,7 @@ function refused(dump: CommandResult, tree: TomlTable, text: string): Machineadm
     summary: `containerd refuses the generated configuration${where}`,
     remedy:
       'Correct containerRuntime.containerd.settings, or with mode: Merge the file that is there: the types and names must be those of the containerd installed (`containerd config default` shows them).',
-    evidence: [...evidenceOf(dump), ...quoted.map((text) => ({ source: CONFIGURATION_PATH, text }))],
+    evidence: [...evidenceOf(dump), ...evidenceFrom(CONFIGURATION_PATH, quoted)],
   });
 }
 
@@ -208,7 +209,7 @@ function notEffective(different: readonly Difference[], dropIns: readonly string
     reason: 'ContainerdConfigNotEffective',
     summary: `containerd would not use the configured value of ${first?.key ?? 'a key'}`,
     remedy: because,
-    evidence: told.map((text) => ({ source: 'containerd config dump', text })),
+    evidence: evidenceFrom('containerd config dump', told),
   });
 }
 

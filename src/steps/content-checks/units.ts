@@ -1,4 +1,5 @@
 import { basename } from 'node:path/posix';
+import { evidenceFrom } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { PRIVATE_FILES } from '../../host/seam/queries.ts';
@@ -71,7 +72,7 @@ function troubleOf(file: CheckedFile, lines: readonly string[]): UnmetRequiremen
     reason: 'UnitFileInvalid',
     what: `systemd ${refused ? 'would refuse' : 'ignores a part of'} ${path}: ${about[0]}`,
     remedy: `Correct ${path} in the document; "systemd-analyze verify FILE" checks it.`,
-    evidence: about.slice(0, 5).map((text) => ({ source: 'systemd-analyze verify', text })),
+    evidence: evidenceFrom('systemd-analyze verify', about.slice(0, 5)),
     change,
     scope,
     ...(refused ? { certain: true } : { severity: 'warning' }),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { membershipOf } from '../active-directory/membership.ts';
@@ -169,7 +169,7 @@ async function groupsUnknown(host: Host, groups: readonly string[]): Promise<Mac
       'Correct host.activeDirectory.logins.allowedGroups, or find out why sssd does not find them (journalctl -u sssd); NSS needs its module (Debian: libnss-sss).',
     evidence: [
       ...groups.map((group) => ({ source: `getent group ${group}`, text: 'not found' })),
-      ...log.map((text) => ({ source: 'journal of sssd', text })),
+      ...evidenceFrom('journal of sssd', log),
     ],
   });
 }

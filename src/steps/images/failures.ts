@@ -1,4 +1,5 @@
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 
@@ -30,7 +31,7 @@ export async function explaining<T>(
 
 /** The meaning of a failed `ctr images import`. */
 export function importFailed(path: string, { status, stderr }: CommandResult): MachineadmError {
-  const lines = stderr.split('\n').filter((line) => line.trim() !== '');
+  const lines = textLines(stderr);
   const evidence = lines.slice(-5).map((text) => ({ source: 'ctr images import', text: redact(text) }));
   if (/no space left on device/.test(stderr)) {
     return new MachineadmError({

@@ -1,5 +1,5 @@
 import { basename } from 'node:path/posix';
-import type { Evidence } from '@machineadm/document/errors.ts';
+import { type Evidence, evidenceFrom } from '@machineadm/document/errors.ts';
 import type { NetworkTool } from '@machineadm/document/model.ts';
 import { NETWORK_DIRECTORIES } from '@machineadm/document/ownership/paths.ts';
 import type { Command, CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
@@ -42,7 +42,7 @@ export const TOOLS: Readonly<Record<NetworkTool, Tool>> = {
       const ignored = lines.filter(
         (line) => /\bignoring\b/i.test(line) && changed.some(({ path }) => line.includes(`${path}:`)),
       );
-      return ignored.map((text) => ({ source: 'systemd-networkd', text }));
+      return evidenceFrom('systemd-networkd', ignored);
     },
   },
   netplan: {
@@ -134,5 +134,5 @@ async function runAll(host: Host, commands: readonly CommandLine[], signal?: Abo
 /** The lines that name an error. The lines of a file that netplan quotes below may hold a password. */
 function complaintsOf(source: string, stderr: string): Complaints {
   const lines = stderr.split('\n').filter((line) => /error|fail|invalid|unknown|not /i.test(line) && !/^\s/.test(line));
-  return lines.slice(-5).map((text) => ({ source, text }));
+  return evidenceFrom(source, lines.slice(-5));
 }

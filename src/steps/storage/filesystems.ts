@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change, Execution, Step, UnmetRequirement } from '../step.ts';
 import { decideFilesystem, type FilesystemDecision, type FilesystemFinding } from './decisions.ts';
@@ -290,16 +291,13 @@ async function write(
   const onLine = (_stream: string, line: string): void => execution.output(program, line);
   const result = await host.run({ ...command, onLine, signal: execution.signal, supervised: true });
   if (result.status === 0) return;
-  const said = `${result.stderr}\n${result.stdout}`
-    .trim()
-    .split('\n')
-    .filter((line) => line.trim() !== '');
+  const said = textLines(result.stderr, result.stdout);
   if (isBusyError(said.join('\n'))) throw deviceBusy(device.path, place, [said[0]?.trim() ?? program]);
   throw new MachineadmError({
     reason: 'FilesystemNotMade',
     summary: `${program} failed on ${device.path} (${place}) with status ${result.status}.`,
     remedy: 'Read its message below; check the options of the file system, the size of the device, and the kernel log.',
-    evidence: said.slice(0, 5).map((text) => ({ source: program, text })),
+    evidence: evidenceFrom(program, said.slice(0, 5)),
     retryable: true,
   });
 }

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { FilesystemModel } from '@machineadm/document/model.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
@@ -53,8 +53,6 @@ export interface FilesystemGrowth {
   readonly finding: GrowthFinding;
   readonly fromBytes: number;
   readonly toBytes: number;
-  /** True where an earlier run was killed while it grew. */
-  readonly isUnfinished: boolean;
 }
 
 /** Programs that growing needs. */
@@ -78,7 +76,7 @@ export async function inspectGrowth(
   const isUnfinished = (await mountPointOf(host, device.path)) === GROWING;
   const hasRoom = isUnfinished || toBytes - fromBytes >= FILESYSTEM_TAIL;
   const finding = fromBytes > toBytes ? 'larger than its device' : hasRoom ? 'room behind it' : 'no room';
-  return { finding, fromBytes, toBytes, isUnfinished };
+  return { finding, fromBytes, toBytes };
 }
 
 /**
@@ -133,7 +131,7 @@ export function growthFailed(
     reason: 'GrowthFailed',
     summary: `${path} (${place}) was not enlarged: ${why}. Its data was not changed.`,
     remedy: `Read its message below and the kernel log ("journalctl -k"), or remove ${place}.grow.`,
-    evidence: evidence.map((text) => ({ source, text })),
+    evidence: evidenceFrom(source, evidence),
   });
 }
 

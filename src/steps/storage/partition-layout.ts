@@ -5,7 +5,6 @@ const MIB = 2 ** 20;
 /** MBR counts sectors in 32 bits: 2 TiB of 512-byte sectors. */
 const MBR_LIMIT_MIB = 2 ** 21;
 
-/** A partition with numbers. */
 export interface PlacedPartition {
   readonly startMib: number;
   readonly sizeMib: number;

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { jsonRows } from './json-rows.ts';
 
@@ -24,7 +24,7 @@ export function deviceBusy(path: string, place: string, users: readonly string[]
     reason: 'DeviceBusy',
     summary: `${path} (${place}) is in use and is not written to: ${users.join('; ')}.`,
     remedy: 'Unmount it, stop the processes that use it, or use another device in the document.',
-    evidence: users.map((text) => ({ source: path, text })),
+    evidence: evidenceFrom(path, users),
   });
 }
 

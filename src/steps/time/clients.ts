@@ -10,7 +10,6 @@ import { type ClockReading, chronyReading, ntpReading, timesyncdReading } from '
 
 /** A program that keeps the clock right. */
 export interface TimeClient {
-  readonly name: string;
   /** What its service is called, by distribution; the first that is there counts, others are aliases of it. */
   readonly services: readonly string[];
   /** Its files with these servers; none = as the distribution had them. */
@@ -21,15 +20,14 @@ export interface TimeClient {
 /** In the order of preference where none of them runs. */
 export const TIME_CLIENTS: readonly TimeClient[] = [
   // Debian and Ubuntu; RHEL, SUSE, Amazon.
-  { name: 'chrony', services: TIME_SERVICES.chrony, configuration: chronyConfiguration, reading: chronyReading },
+  { services: TIME_SERVICES.chrony, configuration: chronyConfiguration, reading: chronyReading },
   {
-    name: 'systemd-timesyncd',
     services: TIME_SERVICES.timesyncd,
     configuration: timesyncdConfiguration,
     reading: timesyncdReading,
   },
   // Debian 12 and later; Debian 11 and Ubuntu; RHEL 7, SUSE, Flatcar.
-  { name: 'ntpd', services: TIME_SERVICES.ntpd, configuration: ntpConfiguration, reading: ntpReading },
+  { services: TIME_SERVICES.ntpd, configuration: ntpConfiguration, reading: ntpReading },
 ];
 
 /** A client that is installed and can run, with its service. */

@@ -22,7 +22,6 @@ const BLOCK = 'time servers of the bootstrap document';
 /** Before a line of the distribution that gives way to the document's servers, so that it can be put back. */
 const REPLACED = '#machineadm# ';
 
-/** What differs from what is wanted. */
 export function differing(files: readonly ConfigurationFile[]): readonly ConfigurationFile[] {
   return files.filter(({ present: text, attributes, wanted }) => !isAsWritten({ text, attributes }, wanted));
 }

@@ -1,4 +1,5 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
 /** What a time service says of the clock. */
@@ -29,7 +30,7 @@ const STEPPED_ABOVE_MS = 400;
 export async function chronyReading(host: QueryHost): Promise<ClockReading> {
   const tracking = await host.query({ program: 'chronyc', args: ['-c', '-n', 'tracking'] });
   const listed = await host.query({ program: 'chronyc', args: ['-c', '-n', 'sources'] });
-  const sources = lines(listed.stdout).map((line) => {
+  const sources = textLines(listed.stdout).map((line) => {
     const [, state = '', name = '', stratum = '', , reach = '', , , measured = ''] = line.split(',');
     const what = CHRONY_STATES[state] ?? state;
     return {
@@ -69,7 +70,7 @@ export async function ntpReading(host: QueryHost): Promise<ClockReading> {
   const answer = await host.query({ program: 'ntpq', args: ['-n', '-c', asked] });
   const peers = await host.query({ program: 'ntpq', args: ['-n', '-p'] });
   // Behind two lines of heading.
-  const sources = lines(peers.stdout)
+  const sources = textLines(peers.stdout)
     .slice(2)
     .map((line) => ({ source: 'ntpq -n -p', text: line.replace(/\s+/g, ' ') }));
   const values = new Map(
@@ -139,14 +140,10 @@ export function timespanMs(text: string): number {
   return text.trim().startsWith('-') ? -sum : sum;
 }
 
-function lines(text: string): readonly string[] {
-  return text.split('\n').filter((line) => line.trim() !== '');
-}
-
 function complaint(
   source: string,
   { stdout, stderr }: { readonly stdout: string; readonly stderr: string },
 ): readonly Evidence[] {
-  const text = lines(stderr)[0] ?? lines(stdout)[0] ?? 'no answer';
+  const text = textLines(stderr)[0] ?? textLines(stdout)[0] ?? 'no answer';
   return [{ source, text }];
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import { member, number, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { logTail } from '../../host/services/log.ts';
@@ -116,7 +117,7 @@ export async function joinWithBlob(
     await host.writeFile({ path: BLOB_FILE, content: blob.file, mode: 0o600 });
     const result = await host.run({ ...offlineJoin(BLOB_FILE, timeoutMs), signal });
     if (result.timedOut) throw windowsJoinTimedOut('djoin.exe');
-    const said = `${result.stdout}\n${result.stderr}`.split(/\r?\n/).filter((line) => line.trim() !== '');
+    const said = textLines(result.stdout, result.stderr);
     // One that says nothing at all is none: djoin tells how it went in every case.
     if (result.status === 0 && said.length > 0) return;
     const evidence = said.slice(-2).map((line) => ({ source: 'djoin.exe', text: line.trim() }));
@@ -157,7 +158,7 @@ export async function verifyMembership(
         );
         continue;
       }
-      const said = result.stdout.split(/\r?\n/).filter((line) => line.trim() !== '');
+      const said = textLines(result.stdout);
       const evidence = said.slice(-3).map((line) => ({ source: `nltest /sc_verify:${domain}`, text: line.trim() }));
       // The secure channel exists, but its test failed.
       throw windowsJoinFailure('nltest.exe', code === 0 ? 1789 : code, 'channel', evidence);

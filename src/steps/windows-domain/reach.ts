@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { textLines } from '@machineadm/document/printable.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -70,7 +71,7 @@ async function locate(host: QueryHost, { domain, credentials }: WindowsMembershi
   const result = await host.query(findController(domain));
   const found = readController(result);
   if (typeof found === 'object') return found;
-  const lines = `${result.stdout}\n${result.stderr}`.split(/\r?\n/).filter((line) => line.trim() !== '');
+  const lines = textLines(result.stdout, result.stderr);
   const evidence = lines.slice(-2).map((text) => ({ source: `nltest /dsgetdc:${domain}`, text: text.trim() }));
   throw windowsJoinFailure('nltest.exe', found, credentials.kind, evidence);
 }

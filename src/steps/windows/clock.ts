@@ -1,4 +1,5 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
+import { lastLine } from '@machineadm/document/printable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Step } from '../step.ts';
 import { clockNotProven, untilClockIsRight, waitForClock } from '../time/clock-wait.ts';
@@ -57,7 +58,7 @@ async function measure(host: QueryHost, given: readonly string[]): Promise<Readi
     const args = ['/stripchart', `/computer:${server}`, '/samples:1', '/dataonly'];
     const { stdout } = await host.query({ program: 'w32tm.exe', args });
     const offset = offsetIn(stdout);
-    const last = stdout.trim().split(/\r?\n/).at(-1) ?? '';
+    const last = lastLine(stdout);
     answers.push({ source: `w32tm.exe /stripchart, ${server}`, text: last === '' ? 'no answer' : last });
     if (offset !== undefined) return { offsetMs: offset, answers };
   }

@@ -65,7 +65,6 @@ describe('a failure of kubeadm is explained', () => {
     const etcd: CriContainer = {
       id: '1',
       name: 'etcd',
-      podName: 'etcd-cp-1',
       namespace: 'kube-system',
       attempt: 0,
       reason: 'Error',
@@ -94,7 +93,6 @@ describe('a failure of kubeadm is explained', () => {
     const etcd: CriContainer = {
       id: '1',
       name: 'etcd',
-      podName: 'etcd-cp-1',
       namespace: 'kube-system',
       attempt: 0,
       reason: 'Error',

@@ -155,7 +155,6 @@ describe('the container runtime names the component that ends again and again', 
   const end = (name: string, different: Partial<CriContainer> = {}): CriContainer => ({
     id: name,
     name,
-    podName: `${name}-cp1`,
     namespace: 'kube-system',
     exitCode: 1,
     attempt: 4,

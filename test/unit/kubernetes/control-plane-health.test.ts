@@ -295,7 +295,7 @@ describe('readiness of a control plane', () => {
   });
 
   test('is not proven between two kills of a component', async () => {
-    const end = { id: '1', podName: 'etcd-cp2', namespace: 'kube-system', attempt: 0, reason: 'Error', logPath: '/x' };
+    const end = { id: '1', namespace: 'kube-system', attempt: 0, reason: 'Error', logPath: '/x' };
     const cri = {
       exitedContainers: async () => [
         { ...end, name: 'kube-apiserver', exitCode: 1, finishedAtMs: Date.now() },
@@ -314,7 +314,6 @@ describe('readiness of a control plane', () => {
   test('is proven once the ends are long ago, or were asked for', async () => {
     const end = {
       id: '1',
-      podName: 'etcd-cp2',
       namespace: 'kube-system',
       attempt: 0,
       reason: 'Error',

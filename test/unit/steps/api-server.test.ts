@@ -115,7 +115,6 @@ async function controlPlane(asked: Asked, refusals = 0): Promise<ControlPlane> {
         ...{
           id,
           name: 'kube-apiserver',
-          podName: 'kube-apiserver-cp1',
           namespace: 'kube-system',
           attempt: 0,
           reason: 'Error',

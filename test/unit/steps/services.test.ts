@@ -82,7 +82,6 @@ describe('services', () => {
       command: ['/usr/bin/app'],
       environment: '',
       environmentFiles: [],
-      dropIns: [],
       memoryMax: undefined,
       ...different,
     });

@@ -51,7 +51,6 @@ export function splitCommands(
   return undefined;
 }
 
-/** The kubeadm part of a specification. */
 export type KubeadmPart = Pick<
   Spec,
   'cluster' | 'init' | 'join' | 'verbosity' | 'extraDocuments' | 'discoveryKubeconfig' | 'certificates' | 'files'

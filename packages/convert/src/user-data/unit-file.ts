@@ -1,4 +1,3 @@
-/** A setting of a unit file. */
 export interface UnitSetting {
   readonly section: string;
   readonly key: string;

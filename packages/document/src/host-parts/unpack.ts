@@ -2,7 +2,6 @@ import type { Finding } from '../diagnostics.ts';
 import * as z from '../schema.ts';
 import { exclusive, type JsonSchema } from '../sections/conditions.ts';
 
-/** What is taken of an archive. */
 export interface SelectionModel {
   /** The one member that is taken, by its name in the archive: it becomes the file. */
   readonly member: string | undefined;

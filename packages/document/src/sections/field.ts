@@ -45,7 +45,6 @@ export type ShapeOf<Of extends Fields> = { -readonly [Name in keyof Of]: Of[Name
 
 /** What the generated files say of a schema beside what zod knows of it. */
 interface Notes {
-  /** Of an object. */
   readonly fields?: Fields;
   /** What an object demands across its fields, as far as a JSON Schema can judge it. None refuses more than the checks do. */
   readonly conditions?: () => readonly JsonSchema[];

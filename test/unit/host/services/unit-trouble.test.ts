@@ -79,7 +79,6 @@ test('the facts of a unit are read from properties that stand on several lines, 
   );
   assert.deepEqual(state.unit?.command, ['/usr/bin/kubelet', '$KUBELET_KUBECONFIG_ARGS', '--v=2']);
   assert.deepEqual(state.unit?.environmentFiles, ['/etc/default/kubelet', '/run/x']);
-  assert.deepEqual(state.unit?.dropIns, ['/a.conf', '/b.conf']);
   assert.equal(state.unit?.memoryMax, undefined);
   assert.equal(parseServiceState('LoadState=loaded\nActiveState=failed\n', 0).unit?.restarts, 0);
 });

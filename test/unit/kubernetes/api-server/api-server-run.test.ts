@@ -166,7 +166,7 @@ describe('the processes of an API server', () => {
 
 describe('the last words of an API server', () => {
   const words = async (log: string, containers: MemoryMachine['cri'] = undefined) => {
-    const pod = { podName: 'kube-apiserver-a', namespace: 'kube-system', attempt: 0, reason: 'Error' };
+    const pod = { namespace: 'kube-system', attempt: 0, reason: 'Error' };
     const ended = { ...pod, id: 'a', name: 'kube-apiserver', exitCode: 1, finishedAtMs: 1_000, logPath: '/log/0' };
     const host = memoryHost({
       files: { '/log/0': log, '/log/1': 'F another one' },

@@ -93,7 +93,6 @@ describe('running kubeadm', () => {
     const containerOf = (part: Partial<CriContainer>): CriContainer => ({
       id: 'c',
       name: 'etcd',
-      podName: 'etcd-node-1',
       namespace: 'kube-system',
       exitCode: 1,
       attempt: 2,
