@@ -1,7 +1,15 @@
 import { posix } from 'node:path';
 import { HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { selfCommand } from '../host/processes/identity.ts';
-import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
+import type { BootCommand } from '../host/services/boot-command.ts';
+import {
+  applyBootUnit,
+  type BootUnit,
+  type BootUnitPayload,
+  inspectBootUnit,
+  planBootUnit,
+  planBootUnitRemoval,
+} from './boot-unit.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import { HOOKS_LEFT } from './hook-record.ts';
 import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, keptText } from './kept-hooks.ts';
@@ -15,22 +23,10 @@ export interface BootHooksDesired {
 
 export interface BootHooksActual {
   readonly file: OwnFile;
-  /** undefined: no service manager would run it. */
-  readonly boot:
-    | {
-        readonly wanted: BootFile;
-        readonly exists: boolean;
-        readonly isRight: boolean;
-        readonly isEnabled: boolean;
-      }
-    | undefined;
+  readonly boot: BootUnit | undefined;
 }
 
-export type BootHooksPayload =
-  | { readonly kind: 'keep'; readonly content: string }
-  | { readonly kind: 'unit'; readonly file: BootFile }
-  | { readonly kind: 'enable' | 'disable'; readonly service: string }
-  | { readonly kind: 'remove'; readonly path: string };
+export type BootHooksPayload = { readonly kind: 'keep'; readonly content: string } | BootUnitPayload;
 
 /**
  * Writes early hooks of `frequency: Always` to a file for later boots, and removes those of an earlier document. The
@@ -47,38 +43,28 @@ export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload
     return { kept: always ? keptText(early, facts) : undefined, boot: bootHooksCommand(selfCommand()) };
   },
 
-  async inspect(host, { kept, boot }) {
-    const file = await readOwnFile(host, BOOT_HOOKS_FILE, 0o600);
-    const wanted = host.bootFile(boot);
-    if (wanted === undefined) return { file, boot: undefined };
-    const unit = await readOwnFile(host, wanted.path, wanted.mode);
-    const exists = unit.text !== undefined;
-    // The service manager is asked only where there is a file, or is to be one.
-    if (kept === undefined && !exists) return { file, boot: undefined };
-    const isRight = isAsWritten(unit, wanted.content);
-    return { file, boot: { wanted, exists, isRight, isEnabled: (await host.service(wanted.service)).enabled } };
+  async inspect(host, { boot }) {
+    return { file: await readOwnFile(host, BOOT_HOOKS_FILE, 0o600), boot: await inspectBootUnit(host, boot) };
   },
 
-  plan({ kept }, { file, boot }) {
-    return kept === undefined ? planRemoval(file, boot) : planKeeping(kept, file, boot);
+  plan({ kept: content }, { file, boot }): readonly Change<BootHooksPayload>[] {
+    const id = `${BOOT_HOOKS_ID}/commands`;
+    if (content === undefined) {
+      const changes = planBootUnitRemoval(BOOT_HOOKS_ID, 'the document runs nothing at every boot', boot);
+      if (file.text === undefined) return changes;
+      const payload = { kind: 'remove', path: BOOT_HOOKS_FILE } as const;
+      return [...changes, { id, summary: `remove ${BOOT_HOOKS_FILE}`, action: 'remove', scope: 'node', payload }];
+    }
+    const changes = planBootUnit(BOOT_HOOKS_ID, 'run the early hooks at every boot', boot);
+    if (isAsWritten(file, content)) return changes;
+    const summary = 'keep the early hooks for every boot, readable for root only';
+    return [{ id, summary, scope: 'node', payload: { kind: 'keep', content } }, ...changes];
   },
 
   async apply(host, { payload }) {
-    switch (payload.kind) {
-      case 'keep':
-        await host.makeDirectory(posix.dirname(BOOT_HOOKS_FILE), 0o700);
-        return await host.writeFile({ path: BOOT_HOOKS_FILE, content: payload.content, mode: 0o600 });
-      case 'unit': {
-        const { path, content, mode } = payload.file;
-        return await host.writeFile({ path, content, mode });
-      }
-      case 'enable':
-        return await host.services.enable(payload.service);
-      case 'disable':
-        return await host.services.disable(payload.service);
-      case 'remove':
-        return await host.removeFile(payload.path);
-    }
+    if (payload.kind !== 'keep') return await applyBootUnit(host, payload);
+    await host.makeDirectory(posix.dirname(BOOT_HOOKS_FILE), 0o700);
+    await host.writeFile({ path: BOOT_HOOKS_FILE, content: payload.content, mode: 0o600 });
   },
 
   async settled(host, { kept }, execution) {
@@ -87,68 +73,6 @@ export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload
       execution.warn('there is no service manager that could run the early hooks at every boot');
   },
 };
-
-function planKeeping(
-  content: string,
-  file: BootHooksActual['file'],
-  boot: BootHooksActual['boot'],
-): readonly Change<BootHooksPayload>[] {
-  const changes: Change<BootHooksPayload>[] = [];
-  if (!isAsWritten(file, content)) {
-    const summary = 'keep the early hooks for every boot, readable for root only';
-    changes.push({ id: `${BOOT_HOOKS_ID}/commands`, summary, scope: 'node', payload: { kind: 'keep', content } });
-  }
-  if (boot?.isRight === false) {
-    const { path } = boot.wanted;
-    const payload: BootHooksPayload = { kind: 'unit', file: boot.wanted };
-    const summary = `${path}: run the early hooks at every boot`;
-    changes.push({
-      id: `${BOOT_HOOKS_ID}/unit`,
-      summary,
-      action: 'add',
-      scope: 'node',
-      owes: ['daemon-reload'],
-      payload,
-    });
-  }
-  if (boot?.isEnabled === false) {
-    const { service } = boot.wanted;
-    const payload: BootHooksPayload = { kind: 'enable', service };
-    changes.push({ id: `${BOOT_HOOKS_ID}/enable`, summary: `enable ${service}`, scope: 'node', payload });
-  }
-  return changes;
-}
-
-function planRemoval(
-  file: BootHooksActual['file'],
-  boot: BootHooksActual['boot'],
-): readonly Change<BootHooksPayload>[] {
-  const changes: Change<BootHooksPayload>[] = [];
-  if (boot?.isEnabled === true) {
-    const { service } = boot.wanted;
-    const payload: BootHooksPayload = { kind: 'disable', service };
-    changes.push({ id: `${BOOT_HOOKS_ID}/disable`, summary: `disable ${service}`, scope: 'node', payload });
-  }
-  if (boot?.exists === true) {
-    const { path } = boot.wanted;
-    const payload: BootHooksPayload = { kind: 'remove', path };
-    const summary = `remove ${path}: the document runs nothing at every boot`;
-    changes.push({
-      id: `${BOOT_HOOKS_ID}/unit`,
-      summary,
-      action: 'remove',
-      scope: 'node',
-      owes: ['daemon-reload'],
-      payload,
-    });
-  }
-  if (file.text !== undefined) {
-    const payload: BootHooksPayload = { kind: 'remove', path: BOOT_HOOKS_FILE };
-    const summary = `remove ${BOOT_HOOKS_FILE}`;
-    changes.push({ id: `${BOOT_HOOKS_ID}/commands`, summary, action: 'remove', scope: 'node', payload });
-  }
-  return changes;
-}
 
 /**
  * Runs the kept hooks once a boot, before the container runtime and the kubelet are started: what they prepare is there

@@ -2,7 +2,8 @@ import { dirname } from 'node:path/posix';
 import { SENTINEL_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { selfCommand } from '../host/processes/identity.ts';
-import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
+import type { BootCommand } from '../host/services/boot-command.ts';
+import { applyBootUnit, type BootUnit, type BootUnitPayload, inspectBootUnit, planBootUnit } from './boot-unit.ts';
 import { inspectSentinel, mayBeRead, writeSentinel } from './sentinel-file.ts';
 import type { Change, Step } from './step.ts';
 
@@ -10,8 +11,6 @@ export interface SentinelDesired {
   readonly path: string;
   /** The command that restores it after a reboot. */
   readonly boot: BootCommand;
-  /** True where the program for that is on storage that a reboot empties. */
-  readonly programIsVolatile: boolean;
 }
 
 export interface SentinelActual {
@@ -19,14 +18,10 @@ export interface SentinelActual {
   readonly remembered: boolean;
   readonly file: 'right' | 'wrong' | 'absent';
   readonly directoryMode: number | undefined;
-  /** Undefined without a service manager that would run it. */
-  readonly boot: { readonly wanted: BootFile; readonly isRight: boolean; readonly isEnabled: boolean } | undefined;
+  readonly boot: BootUnit | undefined;
 }
 
-export type SentinelPayload =
-  | { readonly kind: 'file'; readonly path: string }
-  | { readonly kind: 'unit'; readonly file: BootFile; readonly programIsVolatile: boolean }
-  | { readonly kind: 'enable'; readonly service: string };
+export type SentinelPayload = { readonly kind: 'file'; readonly path: string } | BootUnitPayload;
 const FILE_CHANGE = 'sentinel/file';
 
 /**
@@ -41,52 +36,22 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
   desired(model) {
     // It means that a Kubernetes node was bootstrapped: a document that only prepares a host has none.
     if (model.kubernetes === undefined) return undefined;
-    const command = selfCommand();
-    return {
-      path: model.reporting.sentinelPath,
-      boot: restoringCommand(command),
-      programIsVolatile: command.some((word) => /^\/(run|tmp|dev\/shm)\//.test(word)),
-    };
+    return { path: model.reporting.sentinelPath, boot: restoringCommand(selfCommand()) };
   },
 
   async inspect(host, { path, boot }, record) {
-    const wanted = host.bootFile(boot);
     return {
       remembered: member(record.notes.get(FILE_CHANGE), 'path') === path,
       file: await inspectSentinel(host, path),
       directoryMode: (await host.stat(dirname(path)))?.mode,
-      boot:
-        wanted === undefined
-          ? undefined
-          : {
-              wanted,
-              isRight:
-                (await host.readText(wanted.path)) === wanted.content &&
-                (await host.stat(wanted.path))?.mode === wanted.mode,
-              isEnabled: (await host.service(wanted.service)).enabled,
-            },
+      boot: await inspectBootUnit(host, boot),
     };
   },
 
-  plan(desired, actual) {
-    const changes: Change<SentinelPayload>[] = [];
-    const { path, programIsVolatile } = desired;
-    if (actual.boot?.isRight === false) {
-      const file = actual.boot.wanted;
-      changes.push({
-        id: 'sentinel/unit',
-        summary: `${file.path}: restore the sentinel after a reboot`,
-        action: 'add',
-        scope: 'node',
-        owes: ['daemon-reload'],
-        payload: { kind: 'unit', file, programIsVolatile },
-      });
-    }
-    if (actual.boot?.isEnabled === false) {
-      const { service } = actual.boot.wanted;
-      const payload: SentinelPayload = { kind: 'enable', service };
-      changes.push({ id: 'sentinel/enable', summary: `enable ${service}`, scope: 'node', payload });
-    }
+  plan({ path }, actual) {
+    const changes: Change<SentinelPayload>[] = [
+      ...planBootUnit('sentinel', 'restore the sentinel after a reboot', actual.boot),
+    ];
     if (!actual.remembered || actual.file !== 'right' || !mayBeRead(actual.directoryMode)) {
       changes.push({
         id: FILE_CHANGE,
@@ -100,25 +65,15 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
   },
 
   async apply(host, { payload }, execution) {
-    switch (payload.kind) {
-      case 'unit':
-        if (payload.programIsVolatile) {
-          execution.warn(
-            'machineadm itself is in a directory that a reboot deletes: the sentinel cannot start again after one',
-          );
-        }
-        return await host.writeFile({
-          path: payload.file.path,
-          content: payload.file.content,
-          mode: payload.file.mode,
-        });
-      case 'enable':
-        return await host.services.enable(payload.service);
-      case 'file':
-        // `sentinel restore` runs without the document: this note permits it, and has the path.
-        execution.remember({ path: payload.path });
-        return await writeSentinel(host, payload.path);
+    if (payload.kind === 'unit' && selfCommand().some((word) => /^\/(run|tmp|dev\/shm)\//.test(word))) {
+      execution.warn(
+        'machineadm itself is in a directory that a reboot deletes: the sentinel cannot start again after one',
+      );
     }
+    if (payload.kind !== 'file') return await applyBootUnit(host, payload);
+    // `sentinel restore` runs without the document: this note permits it, and has the path.
+    execution.remember({ path: payload.path });
+    await writeSentinel(host, payload.path);
   },
 };
 
