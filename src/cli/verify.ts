@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { loadTrust } from '../trust/store.ts';
 import { type Proof, verifyFiles } from '../trust/verify.ts';
@@ -19,11 +20,7 @@ export interface VerifyOptions {
 export async function verifyCommand(paths: readonly string[], options: VerifyOptions): Promise<number> {
   const { sha256, signature, bundle, list, release } = options;
   const proof: Proof = {
-    ...(sha256 === undefined ? {} : { sha256 }),
-    ...(signature === undefined ? {} : { signature }),
-    ...(bundle === undefined ? {} : { bundle }),
-    ...(list === undefined ? {} : { list }),
-    ...(release === undefined ? {} : { version: release }),
+    ...omitUndefined({ sha256, signature, bundle, list, version: release }),
   };
   const trust = await loadTrust(options.key ?? [], options.trustDirectory);
   const files = await verifyFiles(paths, proof, trust, new Date());

@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
@@ -242,7 +243,6 @@ export function checkOf({ id, title: group, severity, text, reason, remedy }: Fi
     group,
     state,
     text,
-    ...(reason === undefined ? {} : { reason }),
-    ...(remedy === undefined ? {} : { remedy }),
+    ...omitUndefined({ reason, remedy }),
   };
 }

@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import type { Place } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
@@ -205,10 +206,12 @@ function plannedChange(step: string, change: Change): PlannedChange {
     summary: change.summary,
     action: change.action ?? shownAction(change),
     scope: change.scope,
-    ...(change.diff === undefined ? {} : { diff: change.diff }),
-    ...(change.commands === undefined ? {} : { commands: change.commands }),
-    ...(change.needsReboot === undefined ? {} : { reboots: change.needsReboot }),
-    ...(change.knownAfter === undefined ? {} : { knownAfter: change.knownAfter }),
+    ...omitUndefined({
+      diff: change.diff,
+      commands: change.commands,
+      reboots: change.needsReboot,
+      knownAfter: change.knownAfter,
+    }),
   };
 }
 

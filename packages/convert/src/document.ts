@@ -3,7 +3,7 @@ import { loadDocument } from '@machineadm/document/load.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import { type HostSection, host } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from './conversion.ts';
-import { emitDocument, omitUndefined } from './emit.ts';
+import { emitDocument, omitUndefinedDeep } from './emit.ts';
 import { convertGroups, convertUsers } from './host/accounts.ts';
 import { convertFiles } from './host/files.ts';
 import { convertHooks } from './host/hooks.ts';
@@ -67,8 +67,8 @@ export async function convertSpec(
     kubernetes: node,
     reporting: spec.sentinel === undefined ? undefined : { sentinel: { path: spec.sentinel } },
   };
-  const placed = variables.place(omitUndefined(sections), report, object) as typeof sections;
-  const document = omitUndefined({
+  const placed = variables.place(omitUndefinedDeep(sections), report, object) as typeof sections;
+  const document = omitUndefinedDeep({
     apiVersion: 'machineadm.dev/v1alpha1',
     kind: 'MachineBootstrap',
     metadata: placed.metadata,

@@ -24,12 +24,12 @@ function isBlockText(text: string): boolean {
 }
 
 /** Without what is undefined, at every depth. */
-export function omitUndefined(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(omitUndefined);
+export function omitUndefinedDeep(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(omitUndefinedDeep);
   if (typeof value !== 'object' || value === null || value instanceof Verbatim) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]): [string, unknown][] =>
-      item === undefined ? [] : [[key, omitUndefined(item)]],
+      item === undefined ? [] : [[key, omitUndefinedDeep(item)]],
     ),
   );
 }

@@ -1,6 +1,7 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import type { BootstrapToken } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import { type Fields, goDuration, listOrNothing, omitUndefined } from './fields.ts';
+import { type Fields, goDuration, listOrNothing } from './fields.ts';
 import type { Problems } from './problems.ts';
 
 /**

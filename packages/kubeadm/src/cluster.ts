@@ -1,3 +1,4 @@
+import { omitEmpty, omitUndefined } from '@machineadm/document/defined.ts';
 import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type {
   ApiServerModel,
@@ -10,7 +11,7 @@ import { DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/k
 import { apiServerComponent } from './api-server-component.ts';
 import { renderArguments, renderEnvironment } from './arguments.ts';
 import { featureGates } from './feature-gates.ts';
-import { type Fields, goDuration, listOrNothing, omitEmpty, omitUndefined, sortedByKey } from './fields.ts';
+import { type Fields, goDuration, listOrNothing, sortedByKey } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
 import { type KubeadmTarget, kubeadmWith } from './version.ts';
 

@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type {
   DiscoveryKubeconfig,
@@ -7,7 +8,7 @@ import type {
   TokenDiscovery,
 } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import { type Fields, listOrNothing, omitUndefined } from './fields.ts';
+import { type Fields, listOrNothing } from './fields.ts';
 import type { RenderedFile } from './patches.ts';
 import type { Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';

@@ -1,17 +1,6 @@
 /** A mapping of a kubeadm document; keys are emitted in the order in which they were put in. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Leaves out what was not asked for, so that kubeadm's own default holds. */
-export function omitUndefined(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-/** The same, and nothing at all when nothing was asked for: `{}` would be noise in the file. */
-export function omitEmpty(fields: Fields): Fields | undefined {
-  const some = omitUndefined(fields);
-  return Object.keys(some).length === 0 ? undefined : some;
-}
-
 /** A list, or nothing when it is empty. */
 export function listOrNothing<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length === 0 ? undefined : list;

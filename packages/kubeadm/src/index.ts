@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { DEFAULT_CA_CERTIFICATE } from '@machineadm/document/ownership/kubernetes-paths.ts';
@@ -6,7 +7,7 @@ import type { SecretValue } from '@machineadm/document/secret.ts';
 import { bootstrapTokens } from './bootstrap-tokens.ts';
 import { clusterConfiguration } from './cluster.ts';
 import { discoveryFields, discoveryFiles } from './discovery.ts';
-import { type Fields, goDuration, listOrNothing, omitUndefined } from './fields.ts';
+import { type Fields, goDuration, listOrNothing } from './fields.ts';
 import { kubeletConfiguration, kubeProxyConfiguration } from './kubelet.ts';
 import { localAPIEndpoint, nodeRegistration, timeouts } from './node.ts';
 import { type Patches, patches, type RenderedFile } from './patches.ts';

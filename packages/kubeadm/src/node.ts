@@ -1,7 +1,8 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { kubeletArguments, renderArguments } from './arguments.ts';
-import { type Fields, goDuration, listOrNothing, omitUndefined } from './fields.ts';
+import { type Fields, goDuration, listOrNothing } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
 import { type KubeadmTarget, kubeadmWith } from './version.ts';
 

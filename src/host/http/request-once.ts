@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { trustedRoots } from './trusted-roots.ts';
@@ -53,9 +54,7 @@ export async function requestOnce(target: URL, request: SingleRequest): Promise<
     minVersion: 'TLSv1.2',
     allowH2: false,
     timeout: 0,
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    ...(servername === undefined ? {} : { servername }),
+    ...omitUndefined({ cert, key, servername }),
   });
   let socket: Socket | undefined;
   const agent = new Agent({

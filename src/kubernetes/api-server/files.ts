@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { keyProblem } from '@machineadm/document/encryption-key.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { typeMeta } from '@machineadm/document/kubernetes-releases/configurations.ts';
@@ -25,7 +26,7 @@ import {
   ENCRYPTION_CONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import { type Fields, goDuration, omitUndefined } from '@machineadm/kubeadm/fields.ts';
+import { type Fields, goDuration } from '@machineadm/kubeadm/fields.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import type { NewFile } from '../../host/seam/host.ts';
 import type { SecretLookup } from '../secrets.ts';

@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { MembershipFacts } from './membership.ts';
 
@@ -28,8 +29,7 @@ export function attemptOf(notes: readonly unknown[]): Attempt {
     succeeded: has('succeeded'),
     interrupted: notes.some((note) => member(note, 'ended') === undefined && member(note, 'succeeded') !== true),
     wroteNothing: notes.length > 0 && notes.every((note) => wroteNothing(member(note, 'ended'))),
-    ...(peerUrl === undefined ? {} : { etcdPeerUrl: peerUrl }),
-    ...(memberId === undefined ? {} : { etcdMemberId: memberId }),
+    ...omitUndefined({ etcdPeerUrl: peerUrl, etcdMemberId: memberId }),
     ...(Array.isArray(heldBefore) ? { etcdHeldBefore: heldBefore.filter((id) => typeof id === 'string') } : {}),
   };
 }

@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 
 /**
@@ -9,8 +10,7 @@ export function attributesOf(event: ReportEvent): Readonly<Record<string, string
     id: event.id,
     type: event.type,
     machine: event.machine.name,
-    ...(event.machine.cluster === undefined ? {} : { cluster: event.machine.cluster }),
-    ...(event.outcome === undefined ? {} : { outcome: event.outcome }),
+    ...omitUndefined({ cluster: event.machine.cluster, outcome: event.outcome }),
     ...(event.failure === undefined ? {} : { reason: event.failure.reason }),
   };
 }

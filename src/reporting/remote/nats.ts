@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
 import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
@@ -59,8 +60,7 @@ async function connectToAny(model: NATSSinkModel, context: DeliveryContext): Pro
         ignoreClusterUpdates: true,
         noAsyncTraces: true,
         ...(secure || model.tls.clientCertificate !== undefined ? { tls } : {}),
-        ...(authenticator === undefined ? {} : { authenticator }),
-        ...(model.inboxPrefix === undefined ? {} : { inboxPrefix: model.inboxPrefix }),
+        ...omitUndefined({ authenticator, inboxPrefix: model.inboxPrefix }),
       });
     } catch (error) {
       failures.push(`${host}:${port}: ${errorMessage(error)}`);

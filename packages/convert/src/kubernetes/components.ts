@@ -1,3 +1,4 @@
+import { omitEmpty } from '@machineadm/document/defined.ts';
 import type { ComponentSection } from '@machineadm/document/sections/kubernetes/component.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
@@ -152,9 +153,4 @@ export function nonEmpty(source: Source): string | undefined {
 export function someTexts(source: Source): string[] | undefined {
   const texts = [...source.texts()];
   return texts.length === 0 ? undefined : texts;
-}
-
-/** Nothing where nothing is said. */
-export function omitEmpty<T extends object>(fields: T): T | undefined {
-  return Object.values(fields).every((value) => value === undefined) ? undefined : fields;
 }

@@ -1,9 +1,10 @@
+import { omitEmpty } from '@machineadm/document/defined.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Spec } from '../spec.ts';
 import { clusterIdentity, convertCluster } from './cluster.ts';
-import { convertComponents, convertExternalEtcd, nonEmpty, omitEmpty, someTexts } from './components.ts';
+import { convertComponents, convertExternalEtcd, nonEmpty, someTexts } from './components.ts';
 import { convertJoin } from './discovery.ts';
 import { convertNode } from './node.ts';
 import { pkiOfFiles, pkiOfSecrets, type Variable } from './pki.ts';

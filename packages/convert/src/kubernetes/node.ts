@@ -1,8 +1,9 @@
+import { omitEmpty } from '@machineadm/document/defined.ts';
 import { refusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
-import { convertArguments, nonEmpty, omitEmpty } from './components.ts';
+import { convertArguments, nonEmpty } from './components.ts';
 import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 
 type Node = NonNullable<KubernetesSection['node']>;

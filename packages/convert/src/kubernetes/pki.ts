@@ -1,10 +1,11 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
+import { omitEmpty } from '@machineadm/document/defined.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { SecretName } from '../secrets.ts';
 import type { Source } from '../source.ts';
 import type { FileSpec, Spec } from '../spec.ts';
-import { nonEmpty, omitEmpty } from './components.ts';
+import { nonEmpty } from './components.ts';
 
 type Pki = NonNullable<KubernetesSection['pki']>;
 type Pair = NonNullable<Pki['ca']>;

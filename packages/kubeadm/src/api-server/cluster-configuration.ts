@@ -1,8 +1,9 @@
+import { omitEmpty, omitUndefined } from '@machineadm/document/defined.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import { apiServerFields } from '../cluster.ts';
-import { type Fields, omitEmpty, omitUndefined } from '../fields.ts';
+import type { Fields } from '../fields.ts';
 import { Problems } from '../problems.ts';
 import { type KubeadmConfigVersion, kubeadmTarget } from '../version.ts';
 import { writeYaml } from '../yaml.ts';
