@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { RunStatus, SinkReport } from '@machineadm/status/status.ts';
 import { acquireLock, type Lock } from '../host/files/lock.ts';
 import { LOCK_PATH } from '../host/files/paths.ts';
@@ -20,7 +21,7 @@ import { readStatus } from '../reporting/status-file.ts';
 import { STATUS_PATHS, writeStatus } from '../reporting/status-writer.ts';
 
 /** The lock of the delivering process: there is only one at a time. */
-const DELIVERER_LOCK = '/run/machineadm/report.lock';
+const DELIVERER_LOCK = `${RUN_DIRECTORY}/report.lock`;
 /**
  * Additional time for reporting problems of a sink: a run's second deliverer waits for the first, and must not give up
  * just before that one ends.

@@ -1,5 +1,6 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
@@ -92,16 +93,16 @@ export async function instanceResidue(host: QueryHost, sentinelPath: string): Pr
     findings.push(...paths.map((one) => problem(one, what, remedy)));
   }
   const remove = 'Remove it at the end of the bake.';
-  for (const name of (await host.list('/var/lib/machineadm')) ?? []) {
+  for (const name of (await host.list(STATE_DIRECTORY)) ?? []) {
     if (!name.startsWith('journal.')) continue;
-    findings.push(problem(`/var/lib/machineadm/${name}`, 'the journal of another machine', remove));
+    findings.push(problem(`${STATE_DIRECTORY}/${name}`, 'the journal of another machine', remove));
   }
   for (const name of ((await host.list(SSH_DIRECTORY)) ?? []).filter((name) => SSH_HOST_KEY.test(name))) {
     const why = 'all machines booted from the image would have one SSH host key';
     const remedy = 'Remove the host keys at the end of the bake, and make sure that the first boot creates new ones.';
     findings.push(problem(`${SSH_DIRECTORY}/${name}`, why, remedy));
   }
-  for (const path of [sentinelPath, '/run/machineadm']) {
+  for (const path of [sentinelPath, RUN_DIRECTORY]) {
     if ((await host.stat(path)) === undefined || (await isInMemory(host, path))) continue;
     findings.push(problem(path, 'the state of a run, on a disk', remove));
   }

@@ -1,3 +1,4 @@
+import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 /** A place where a tool that runs before or beside machineadm keeps the data it was given. */
 export interface ResiduePlace {
   /** A file, or a directory with everything below it. Symbolic links are not followed. */
@@ -39,8 +40,8 @@ export const RESIDUE_PLACES: readonly ResiduePlace[] = [
   { path: '/var/log/anaconda', tool: 'the installer' },
   { path: '/root/anaconda-ks.cfg', tool: 'the installer' },
   { path: '/run/kubeadm', tool: 'machineadm', keep: WIPED_BY_US },
-  { path: '/run/machineadm', tool: 'machineadm', keep: 'report it: machineadm must leave no secret here' },
-  { path: '/var/lib/machineadm', tool: 'machineadm', keep: 'report it: machineadm must leave no secret here' },
+  { path: RUN_DIRECTORY, tool: 'machineadm', keep: 'report it: machineadm must leave no secret here' },
+  { path: STATE_DIRECTORY, tool: 'machineadm', keep: 'report it: machineadm must leave no secret here' },
   { path: '/etc/machineadm', tool: 'machineadm', keep: 'a later run reads it; remove it when none is wanted' },
   { path: '/var/log/syslog', tool: 'the system log' },
   { path: '/var/log/messages', tool: 'the system log' },

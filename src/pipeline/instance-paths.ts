@@ -1,4 +1,7 @@
-import { HOOKS_DIRECTORY, PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { HOOKS_DIRECTORY, MACHINE_DOCUMENT, PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { summaryPath } from '@machineadm/status/summary.ts';
+import { STATUS_PATHS } from '../reporting/status-writer.ts';
+import { JOURNAL_PATH } from './run-journal.ts';
 
 /**
  * Files that identify a machine or were left by its use. None of them may be in an image: every machine booted from it
@@ -16,12 +19,12 @@ const REMOVE = 'Remove it at the end of the bake.';
 
 export const INSTANCE_PATHS: readonly InstancePath[] = [
   // Files of machineadm.
-  { path: '/var/lib/machineadm/journal', what: 'the journal of a run', remedy: REMOVE },
-  { path: '/var/lib/machineadm/status.json', what: 'the status of a run', remedy: REMOVE },
-  { path: '/var/lib/machineadm/summary.json', what: 'the summary of a run', remedy: REMOVE },
+  { path: JOURNAL_PATH, what: 'the journal of a run', remedy: REMOVE },
+  { path: STATUS_PATHS.copy, what: 'the status of a run', remedy: REMOVE },
+  { path: summaryPath(STATUS_PATHS.copy), what: 'the summary of a run', remedy: REMOVE },
   { path: HOOKS_DIRECTORY, below: true, what: 'hooks of a machine', remedy: REMOVE },
   { path: PRIOR_STATE_DIRECTORY, below: true, what: 'what was there before the first run', remedy: REMOVE },
-  { path: '/etc/machineadm/bootstrap.yaml', what: "a machine's document", remedy: REMOVE },
+  { path: MACHINE_DOCUMENT, what: "a machine's document", remedy: REMOVE },
   // Files of the bootstrap (k/k cmd/kubeadm/app/constants/constants.go).
   ...['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map((name) => ({
     path: `/etc/kubernetes/${name}.conf`,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
@@ -15,7 +16,7 @@ import { pipelineFor } from './pipeline.ts';
 import { JOURNAL_PATH } from './run-journal.ts';
 
 /** The path of the manifest of `prepare`. */
-export const PREPARED_PATH = '/var/lib/machineadm/prepared.json';
+export const PREPARED_PATH = `${STATE_DIRECTORY}/prepared.json`;
 
 /**
  * The manifest of a prepared image. It is the same on every machine booted from the image, so it contains nothing of

@@ -2,6 +2,7 @@ import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { STATUS_GROUP } from '@machineadm/document/ownership/paths.ts';
 import { concludingCondition, setCondition } from '@machineadm/status/conditions.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { type Reported, type RunSummary, summaryPath } from '@machineadm/status/summary.ts';
@@ -11,7 +12,7 @@ import { DirectoryWatcher, statNow } from '../host/files/watch.ts';
 import { readText } from '../host/linux/read.ts';
 import { bootId, isProcessAlive } from '../host/processes/identity.ts';
 import { parseStatus, parseSummary, unreadable } from './parse-status.ts';
-import { STATUS_GROUP, STATUS_PATHS, type StatusPaths } from './status-writer.ts';
+import { STATUS_PATHS, type StatusPaths } from './status-writer.ts';
 
 /** Queries that tell an active run from a killed one. */
 export interface Liveness {

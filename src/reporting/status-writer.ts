@@ -1,4 +1,5 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
+import { RUN_DIRECTORY, STATE_DIRECTORY, STATUS_GROUP } from '@machineadm/document/ownership/paths.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { summaryOf, summaryPath } from '@machineadm/status/summary.ts';
 import { withChecksum } from '../host/files/checksum.ts';
@@ -14,12 +15,9 @@ export interface StatusPaths {
 }
 
 export const STATUS_PATHS: StatusPaths = {
-  current: '/run/machineadm/status.json',
-  copy: '/var/lib/machineadm/status.json',
+  current: `${RUN_DIRECTORY}/status.json`,
+  copy: `${STATE_DIRECTORY}/status.json`,
 };
-
-/** Its members may read the status. Packages create the group; machineadm only looks it up. */
-export const STATUS_GROUP = 'machineadm';
 
 type Writing = Pick<Host, 'writeFile' | 'readText'>;
 

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { HookGroup } from '@machineadm/document/model.ts';
-import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { HOOKS_DIRECTORY, RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { PasswdEntry } from './accounts/databases.ts';
 import { DRIVER_FILES, possibleFunctionNames, type StateKind } from './hook-driver.ts';
@@ -31,7 +31,7 @@ export function hookScript(stepId: string, user?: string): HookScript {
   return { directory: `${DIRECTORY}/${name}`, state: `${HOOKS_DIRECTORY}/${stepId}` };
 }
 
-const DIRECTORY = '/run/machineadm';
+const DIRECTORY = RUN_DIRECTORY;
 const AS_USER = '-as-';
 
 /**

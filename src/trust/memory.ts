@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import * as z from 'zod';
 import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';
 import { localPath } from '../host/files/paths.ts';
@@ -38,7 +39,7 @@ const LIMIT = 1024 * 1024;
 
 /** One record for the machine; users other than root have their own. */
 export function defaultMemoryPath(): string {
-  if (process.platform === 'win32' || process.geteuid?.() === 0) return localPath('/var/lib/machineadm/trust.json');
+  if (process.platform === 'win32' || process.geteuid?.() === 0) return localPath(`${STATE_DIRECTORY}/trust.json`);
   return join(process.env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'machineadm', 'trust.json');
 }
 

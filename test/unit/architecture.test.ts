@@ -394,6 +394,15 @@ describe('the files of src/', () => {
     );
   });
 
+  test('write the names of the own directories once', () => {
+    const naming = [...texts]
+      .filter(
+        ([file, text]) => file.startsWith('src/') && /^[^*\n]*['`]\/(?:run|var\/lib)\/machineadm['`/]/m.test(text),
+      )
+      .map(([file]) => file);
+    assert.deepEqual(naming, ['src/pipeline/run-journal.ts']);
+  });
+
   test('never end the process by force', () => {
     // process.exit loses what is still on its way to a pipe: 65536 of 2000001 bytes arrive. `exitCode` does not. One file
     // waits until the pipes have taken everything.

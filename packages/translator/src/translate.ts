@@ -1,11 +1,11 @@
 import { CODES, convert, type Decision } from '@machineadm/convert/index.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type DocumentSource, loadDocument } from '@machineadm/document/load.ts';
+import { MACHINE_DOCUMENT } from '@machineadm/document/ownership/paths.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
 import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 import { type CarrierName, wrapDocument } from '@machineadm/user-data/index.ts';
-import { DOCUMENT } from '@machineadm/user-data/linux.ts';
 import { stringify } from 'yaml';
 import type { KubernetesObject, SecretObject } from './cluster/objects.ts';
 import { Kept } from './kept.ts';
@@ -41,7 +41,7 @@ export function formatOf({ data }: SecretObject): SecretFormat {
 /** Whether the user data runs machineadm already: a second Secret of a user, or one that was moved between clusters. */
 export function runsMachineadm({ data }: SecretObject): boolean {
   const text = decoded(data?.value) ?? '';
-  return text.includes(DOCUMENT) || /\bmachineadm(?:\.exe)?\\?"? provision\b/.test(text);
+  return text.includes(MACHINE_DOCUMENT) || /\bmachineadm(?:\.exe)?\\?"? provision\b/.test(text);
 }
 
 /**

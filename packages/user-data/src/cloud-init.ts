@@ -1,6 +1,7 @@
+import { MACHINE_DOCUMENT } from '@machineadm/document/ownership/paths.ts';
 import type { Carrier, Load } from './carrier.ts';
 import { base64, gzipBase64 } from './encoding.ts';
-import { DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionCommand, refusesWindows, resumeUnit } from './linux.ts';
+import { DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionCommand, refusesWindows, resumeUnit } from './linux.ts';
 
 const RESUME = 'machineadm-resume.service';
 
@@ -19,7 +20,7 @@ export const cloudInit: Carrier = {
   secretFormat: 'cloud-config',
   refuses: refusesWindows,
   async wrap(load) {
-    const files = [await file(DOCUMENT, '0600', load.document, load)];
+    const files = [await file(MACHINE_DOCUMENT, '0600', load.document, load)];
     if (load.downloadScript === undefined) return cloudConfig(files, provisionCommand(load));
     files.push(
       await file(DOWNLOAD_SCRIPT_PATH, '0700', load.downloadScript, load),

@@ -1,6 +1,7 @@
+import { MACHINE_DOCUMENT } from '@machineadm/document/ownership/paths.ts';
 import type { Carrier } from './carrier.ts';
 import { gzipBase64, sha512 } from './encoding.ts';
-import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionUnit, refusesWindows } from './linux.ts';
+import { DIRECTORY, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionUnit, refusesWindows } from './linux.ts';
 
 /**
  * Writes the document and the unit that runs machineadm. Ignition runs once, before the system starts; the unit runs at
@@ -15,7 +16,7 @@ export const ignition: Carrier = {
   secretFormat: 'ignition',
   refuses: refusesWindows,
   async wrap(load) {
-    const files = [await file(DOCUMENT, 0o600, load.document)];
+    const files = [await file(MACHINE_DOCUMENT, 0o600, load.document)];
     if (load.downloadScript !== undefined) files.push(await file(DOWNLOAD_SCRIPT_PATH, 0o700, load.downloadScript));
     const unit = { name: 'machineadm-provision.service', enabled: true, contents: provisionUnit(load) };
     const config = {

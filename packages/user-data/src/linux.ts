@@ -1,9 +1,9 @@
 import type { Model } from '@machineadm/document/model.ts';
+import { MACHINE_DOCUMENT } from '@machineadm/document/ownership/paths.ts';
 import type { Load } from './carrier.ts';
 
 /** Where carriers write their files on Linux: on a disk instead of /run, because a run resumes after a reboot. */
 export const DIRECTORY = '/etc/machineadm';
-export const DOCUMENT = `${DIRECTORY}/bootstrap.yaml`;
 export const DOWNLOAD_SCRIPT_PATH = `${DIRECTORY}/download.sh`;
 
 /** Where releases are unpacked in an image. `installedProgram` recognises the different path of a package. */
@@ -35,7 +35,7 @@ function programOf({ program, downloadScript }: Load): string {
 
 /** One command line, for a shell and for systemd alike. */
 export function provisionCommand(load: Load): string {
-  return `${programOf(load)} provision -d ${DOCUMENT}`;
+  return `${programOf(load)} provision -d ${MACHINE_DOCUMENT}`;
 }
 
 /** machineadm-provision.service of packaging/systemd with another command. */
@@ -77,11 +77,11 @@ Wants=network-online.target
 After=network-online.target local-fs.target containerd.service machineadm-hooks.service machineadm-sentinel.service
 After=cloud-init.service cloud-init-network.service
 ${before}RequiresMountsFor=/var/lib/machineadm
-ConditionPathExists=${DOCUMENT}
+ConditionPathExists=${MACHINE_DOCUMENT}
 
 [Service]
 Type=oneshot
-${service}ExecStart=${command} -d ${DOCUMENT}
+${service}ExecStart=${command} -d ${MACHINE_DOCUMENT}
 TimeoutStartSec=infinity
 TimeoutStopSec=60s
 KillMode=mixed

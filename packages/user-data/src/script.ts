@@ -1,6 +1,7 @@
+import { MACHINE_DOCUMENT } from '@machineadm/document/ownership/paths.ts';
 import type { Carrier } from './carrier.ts';
 import { gzipBase64 } from './encoding.ts';
-import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionCommand, refusesWindows } from './linux.ts';
+import { DIRECTORY, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionCommand, refusesWindows } from './linux.ts';
 
 /**
  * A script for every system that can only run one: AWS user data and cloud-init's `#!`, a remote shell, the last step
@@ -14,7 +15,7 @@ export const script: Carrier = {
   secretFormat: undefined,
   refuses: refusesWindows,
   async wrap(load) {
-    const laid = [await writeCommand(DOCUMENT, load.document)];
+    const laid = [await writeCommand(MACHINE_DOCUMENT, load.document)];
     if (load.downloadScript !== undefined) laid.push(await writeCommand(DOWNLOAD_SCRIPT_PATH, load.downloadScript));
     return `#!/bin/sh
 set -eu

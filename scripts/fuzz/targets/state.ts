@@ -1,3 +1,4 @@
+import { HARDENING_RECORD } from '@machineadm/document/ownership/paths.ts';
 import { formatChecklist } from '@machineadm/status/checklist.ts';
 import { eventLine, SIZE_CLASSES, truncateEvent } from '@machineadm/status/event.ts';
 import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
@@ -6,7 +7,7 @@ import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import { linesOf } from '../../../src/host/files/append-log.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { readTransaction, TRANSACTION } from '../../../src/kubernetes/api-server/transaction.ts';
-import { HARDENING_RECORD, readRecord } from '../../../src/kubernetes/hardening/record.ts';
+import { readRecord } from '../../../src/kubernetes/hardening/record.ts';
 import { type JournalState, readJournal, stepRecord, withNotes } from '../../../src/pipeline/journal.ts';
 import { parsePrepared, usableNotes } from '../../../src/pipeline/prepared.ts';
 import { journalForInstance } from '../../../src/pipeline/run-journal.ts';

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path/posix';
+import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
 import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven } from './clause.ts';
 import { kernelsOf, kernelVersion } from './kernels.ts';
@@ -120,7 +121,7 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
     level: 'MUST',
     title: '/var/lib/machineadm is on a disk, because a run resumes after a reboot from the journal there',
     check: (subject) =>
-      durable(durabilityOf(subject, '/var/lib/machineadm'), 'Mount a disk at /var or at /var/lib/machineadm.'),
+      durable(durabilityOf(subject, STATE_DIRECTORY), 'Mount a disk at /var or at /var/lib/machineadm.'),
   },
   {
     id: 'IMG-07',

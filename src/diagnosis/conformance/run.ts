@@ -1,3 +1,11 @@
+import {
+  DEFAULT_SENTINEL,
+  HARDENING_RECORD,
+  MACHINE_DOCUMENT,
+  RUN_DIRECTORY,
+  STATE_DIRECTORY,
+  STATUS_GROUP,
+} from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { checksummedJson } from '../../host/files/checksum.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
@@ -5,15 +13,10 @@ import { GROUP_FILES, idIn } from '../../host/linux/accounts.ts';
 import type { FileStat } from '../../host/seam/host.ts';
 import { broken, type Clause, kept, notApplicable, notProven, type Subject } from './clause.ts';
 
-const STATUS = '/run/machineadm/status.json';
-const SUMMARY = '/run/machineadm/summary.json';
-const STATE = '/var/lib/machineadm';
-/** May read the status, where the machine has it. */
-const GROUP = 'machineadm';
+const STATUS = `${RUN_DIRECTORY}/status.json`;
+const SUMMARY = `${RUN_DIRECTORY}/summary.json`;
 /** Read by others on purpose: the summary of the status, and the names of hardening profiles. */
-const PUBLIC = [`${STATE}/summary.json`, `${STATE}/hardening.json`];
-const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
-const DOCUMENT = '/etc/machineadm/bootstrap.yaml';
+const PUBLIC = [`${STATE_DIRECTORY}/summary.json`, HARDENING_RECORD];
 const NO_RUN = 'no run was made here';
 
 /** Clauses about what a run leaves. They hold machineadm to its word, on this image, and whoever else writes there. */
@@ -21,7 +24,7 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-01',
     level: 'MUST',
-    title: `${STATUS} is 0640 of root and the group ${GROUP}, or of root where there is no such group, and has what every version 1 of it has`,
+    title: `${STATUS} is 0640 of root and the group ${STATUS_GROUP}, or of root where there is no such group, and has what every version 1 of it has`,
     check(subject) {
       const stat = subject.tree.lstat(STATUS);
       const status = statusOf(subject);
@@ -42,10 +45,10 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-02',
     level: 'MUST',
-    title: `${SENTINEL} exists only after a run that succeeded, contains "success", and is readable for all users`,
+    title: `${DEFAULT_SENTINEL} exists only after a run that succeeded, contains "success", and is readable for all users`,
     check(subject) {
       const { tree } = subject;
-      const stat = tree.lstat(SENTINEL);
+      const stat = tree.lstat(DEFAULT_SENTINEL);
       const succeeded = isBootstrapped(statusOf(subject));
       if (stat === undefined) return succeeded ? notApplicable('not at its usual place') : kept('no run, no sentinel');
       if (!succeeded) {
@@ -53,10 +56,10 @@ export const RUN_CLAUSES: readonly Clause[] = [
       }
       const directory = tree.lstat('/run/cluster-api');
       const wrong =
-        wrongMode(SENTINEL, stat, 0o644) ??
+        wrongMode(DEFAULT_SENTINEL, stat, 0o644) ??
         (directory === undefined ? undefined : wrongMode('/run/cluster-api', directory, 0o755));
       if (wrong !== undefined) return broken(wrong, 'Let nothing in the image change it: it is read by other users.');
-      return tree.readText(SENTINEL) === 'success\n'
+      return tree.readText(DEFAULT_SENTINEL) === 'success\n'
         ? kept('success')
         : broken('its content is not "success" and a line feed', 'Let nothing in the image write it.');
     },
@@ -64,40 +67,43 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-03',
     level: 'MUST',
-    title: `${STATE} belongs to root, and only root can read what is below it, except the status (also its group), its summary and the names of hardening profiles (all users)`,
+    title: `${STATE_DIRECTORY} belongs to root, and only root can read what is below it, except the status (also its group), its summary and the names of hardening profiles (all users)`,
     check({ tree }) {
-      const directory = tree.lstat(STATE);
+      const directory = tree.lstat(STATE_DIRECTORY);
       if (directory === undefined) return notApplicable('there is nothing yet');
-      const wrong = directory.type === 'directory' ? [] : [`${STATE} is a ${directory.type}`];
-      if (directory.uid !== 0 || (directory.mode & 0o022) !== 0) wrong.push(described(STATE, directory));
-      wrong.push(...openBelow(tree, STATE));
+      const wrong = directory.type === 'directory' ? [] : [`${STATE_DIRECTORY} is a ${directory.type}`];
+      if (directory.uid !== 0 || (directory.mode & 0o022) !== 0) wrong.push(described(STATE_DIRECTORY, directory));
+      wrong.push(...openBelow(tree, STATE_DIRECTORY));
       return wrong.length === 0
         ? kept('closed')
         : broken(
             wrong.join(', '),
-            `Give it to root alone: chown -R root:root ${STATE}, and chmod go= what is below it.`,
+            `Give it to root alone: chown -R root:root ${STATE_DIRECTORY}, and chmod go= what is below it.`,
           );
     },
   },
   {
     id: 'RUN-04',
     level: 'MUST',
-    title: `only root can read ${DOCUMENT}, and root owns its directory: it may contain secrets`,
+    title: `only root can read ${MACHINE_DOCUMENT}, and root owns its directory: it may contain secrets`,
     check({ tree }) {
       const directory = tree.stat('/etc/machineadm');
       const wrong: string[] = [];
       if (directory !== undefined && (directory.uid !== 0 || (directory.mode & 0o022) !== 0)) {
         wrong.push(described('/etc/machineadm', directory));
       }
-      const document = tree.stat(DOCUMENT);
-      const link = tree.lstat(DOCUMENT);
+      const document = tree.stat(MACHINE_DOCUMENT);
+      const link = tree.lstat(MACHINE_DOCUMENT);
       if (document === undefined && wrong.length === 0) return notApplicable('there is no document');
       if (document !== undefined && (document.uid !== 0 || link?.uid !== 0 || (document.mode & 0o077) !== 0)) {
         wrong.push(described(document.path, document));
       }
       return wrong.length === 0
         ? kept('closed')
-        : broken(wrong.join(', '), `chown root:root /etc/machineadm ${DOCUMENT}; chmod 0600 ${DOCUMENT}`);
+        : broken(
+            wrong.join(', '),
+            `chown root:root /etc/machineadm ${MACHINE_DOCUMENT}; chmod 0600 ${MACHINE_DOCUMENT}`,
+          );
     },
   },
   {
@@ -124,10 +130,10 @@ export const RUN_CLAUSES: readonly Clause[] = [
       if (stat === undefined) {
         return broken('it does not exist', 'An earlier version wrote the status: run provision again.');
       }
-      const directory = tree.lstat('/run/machineadm');
+      const directory = tree.lstat(RUN_DIRECTORY);
       const wrong =
         wrongMode(SUMMARY, stat, 0o644) ??
-        (directory === undefined ? undefined : wrongMode('/run/machineadm', directory, 0o755));
+        (directory === undefined ? undefined : wrongMode(RUN_DIRECTORY, directory, 0o755));
       if (wrong !== undefined) return broken(wrong, 'Let only root change it: other users read it.');
       const summary = checksummedJson(tree.readText(SUMMARY));
       if (summary === undefined) return broken('it is damaged', 'Let only root write it. Run provision again.');
@@ -169,7 +175,7 @@ const REMEDY_FOR_MODES = 'The next run of machineadm writes it with the right mo
 
 /** A status is the group's where the machine has it. A group made since the last run takes effect with the next. */
 function wrongGroup(tree: RootTree, path: string, { gid }: FileStat): string | undefined {
-  const ids = GROUP_FILES.map((file) => idIn(tree.readText(file) ?? '', GROUP));
+  const ids = GROUP_FILES.map((file) => idIn(tree.readText(file) ?? '', STATUS_GROUP));
   const group = ids.find((id) => id !== undefined) ?? 0;
   return gid === 0 || gid === group ? undefined : `${path} belongs to group ${gid}`;
 }
@@ -180,7 +186,7 @@ function openBelow(tree: RootTree, directory: string): readonly string[] {
     const path = `${directory}/${name}`;
     const stat = tree.lstat(path);
     if (stat === undefined) return [];
-    const most = PUBLIC.includes(path) ? 0o044 : path === `${STATE}/status.json` ? 0o040 : 0;
+    const most = PUBLIC.includes(path) ? 0o044 : path === `${STATE_DIRECTORY}/status.json` ? 0o040 : 0;
     if (stat.uid !== 0 || stat.type === 'symlink') return [described(path, stat)];
     if (stat.type !== 'directory') return (stat.mode & 0o077 & ~most) === 0 ? [] : [described(path, stat)];
     // What is in a directory that others cannot enter is out of their reach.

@@ -1,10 +1,11 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { windowsPath } from '../windows/paths.ts';
 import { errnoOf } from './file-error.ts';
 
 /** Held while a process changes this machine or records the end of a run in its status file. */
-export const LOCK_PATH = '/run/machineadm/lock';
+export const LOCK_PATH = `${RUN_DIRECTORY}/lock`;
 
 /**
  * The path of one of our files (`/run/machineadm/…`) on the running machine, for code that opens files without a host:

@@ -10,12 +10,13 @@ import {
   readlinkSync,
   type Stats,
 } from 'node:fs';
+import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { errnoOf, UnsafePath } from '../files/file-error.ts';
 import { COMPONENT_FLAGS, closestKept, type Directory, keep, openRoot, procPath, release, use } from './directories.ts';
 import { isClosed, isFixed, isTrusted, whyNotInto, whyNotThrough } from './directory-step.ts';
 
 /** World-readable whichever file creates them first: all users pass through them to reach public files. */
-const FOR_ALL: ReadonlySet<string> = new Set(['/run/machineadm', '/var/lib/machineadm']);
+const FOR_ALL: ReadonlySet<string> = new Set([RUN_DIRECTORY, STATE_DIRECTORY]);
 
 /** As the kernel: MAXSYMLINKS. */
 const MOST_LINKS = 40;

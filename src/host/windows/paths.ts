@@ -1,3 +1,4 @@
+import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 /**
  * Paths on Windows. Kubernetes' image-builder lays out its Windows nodes below C: like a Linux node
  * (images/capi/ansible/windows: C:\etc\kubernetes, C:\var\lib\kubelet, C:\run), and the contract of Cluster API names
@@ -27,8 +28,8 @@ export const PATH_OF_SYSTEM: readonly string[] = [
 
 /** Directories with a different location on Windows: our state, and our files of a run. */
 const OWN: readonly (readonly [string, string])[] = [
-  ['/var/lib/machineadm', OWN_DIRECTORY],
-  ['/run/machineadm', `${OWN_DIRECTORY}\\run`],
+  [STATE_DIRECTORY, OWN_DIRECTORY],
+  [RUN_DIRECTORY, `${OWN_DIRECTORY}\\run`],
 ];
 
 /**

@@ -1,5 +1,6 @@
 import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { API_SERVER_MANIFEST, type ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
@@ -9,7 +10,7 @@ import { kubeadmTarget } from '@machineadm/kubeadm/version.ts';
 import type { Host } from '../../host/seam/host.ts';
 
 /** A private root directory for kubeadm, in memory: its output is read, and the real files stay untouched. */
-const ROOT = '/run/machineadm/api-server';
+const ROOT = `${RUN_DIRECTORY}/api-server`;
 /** The path inside. */
 const CONFIG = '/kubeadm.yaml';
 const PATCHES = '/patches';

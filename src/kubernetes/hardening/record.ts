@@ -1,11 +1,9 @@
 import { CONTROL_IDS, HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
+import { HARDENING_RECORD } from '@machineadm/document/ownership/paths.ts';
 import { member, strings, text } from '@machineadm/document/untyped.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-
-/** The hardening that was applied to this machine, so that an audit needs no document. Contains no secret. */
-export const HARDENING_RECORD = '/var/lib/machineadm/hardening.json';
 
 export function recordText(hardening: HardeningModel): string {
   const { profiles, include, exceptions } = hardening;

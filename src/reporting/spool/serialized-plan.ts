@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { HostModel, LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import { isSecretValue } from '@machineadm/document/secret-values.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
@@ -24,7 +25,7 @@ export interface SerializedPlan {
 }
 
 /** The directory for values that only the run has: in memory, for root, lost at the next boot. */
-export const STAGED_SECRETS = '/run/machineadm/reporting';
+export const STAGED_SECRETS = `${RUN_DIRECTORY}/reporting`;
 
 /**
  * Sources that only this process can read: inline in the document, its environment, its unit's credentials. The

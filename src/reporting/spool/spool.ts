@@ -1,3 +1,4 @@
+import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { type ReportEvent, truncateEvent } from '@machineadm/status/event.ts';
 import { isEvent } from '@machineadm/status/shapes.ts';
@@ -5,7 +6,7 @@ import { checksummedJson, withChecksum, withoutChecksum } from '../../host/files
 import type { Host } from '../../host/seam/host.ts';
 
 /** Where events wait: on disk or, if that cannot be written, in memory. */
-const SPOOL_ROOTS: readonly string[] = ['/var/lib/machineadm/spool', '/run/machineadm/spool'];
+const SPOOL_ROOTS: readonly string[] = [`${STATE_DIRECTORY}/spool`, `${RUN_DIRECTORY}/spool`];
 
 /** The limits of a sink's pending events. */
 export const SPOOL_LIMITS = {

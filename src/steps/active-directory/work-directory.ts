@@ -1,7 +1,8 @@
+import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
 
 /** Temporary directory for the tools; in memory, and accessible to root only. */
-export const WORK_DIRECTORY = '/run/machineadm/active-directory';
+export const WORK_DIRECTORY = `${RUN_DIRECTORY}/active-directory`;
 
 /** Messages are matched in English only; tickets and temporary files are removed afterwards. */
 export const TOOL_ENVIRONMENT: Readonly<Record<string, string>> = {

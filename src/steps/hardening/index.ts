@@ -1,6 +1,7 @@
 import { dirname } from 'node:path/posix';
 import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { HARDENING_RECORD } from '@machineadm/document/ownership/paths.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { type Remediations, remediationsFor } from '@machineadm/hardening/remediate.ts';
@@ -8,7 +9,7 @@ import { applied, select } from '@machineadm/hardening/select.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type Pace, USUAL_PACE } from '../../kubernetes/hardening/component-restart.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
-import { HARDENING_RECORD, recordText } from '../../kubernetes/hardening/record.ts';
+import { recordText } from '../../kubernetes/hardening/record.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { applyPlace } from './apply.ts';
 import { changesFor, type HardeningPlace } from './changes.ts';

@@ -2,6 +2,7 @@ import { basename } from 'node:path/posix';
 import { type ArchiveImage, archiveImages } from '@machineadm/archives/images.ts';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { ImageArchive } from '@machineadm/document/model.ts';
+import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { redactedRequest } from '../../host/http/client.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
 import { download } from '../file-download.ts';
@@ -11,7 +12,7 @@ import { archivesAbsent, checkDigest, explaining, importFailed, unreadable } fro
 import { ctrArguments, isPresent, untilPresent } from './presence.ts';
 
 /** The directory of downloads until they are imported, by digest. */
-export const DOWNLOADS_DIRECTORY = '/var/lib/machineadm/images';
+export const DOWNLOADS_DIRECTORY = `${STATE_DIRECTORY}/images`;
 /** Larger files are not image archives: the largest known ones (machine learning frameworks) have about 20 GiB. */
 const DOWNLOAD_LIMITS = { bytes: 64 * 1024 * 1024 * 1024, retryBudgetMs: 5 * 60_000 };
 

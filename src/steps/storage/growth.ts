@@ -1,5 +1,6 @@
 import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { FilesystemModel } from '@machineadm/document/model.ts';
+import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import { decideGrowth, type GrowthFinding } from './decisions.ts';
@@ -12,7 +13,7 @@ const FILESYSTEM_TAIL = 16 * MIB;
 /** growpart's fudge: a partition does not grow by less (cloud-utils, bin/growpart). */
 const PARTITION_TAIL = MIB;
 /** Where a file system is mounted while it grows, if it is not mounted. */
-const GROWING = '/run/machineadm/growing';
+const GROWING = `${RUN_DIRECTORY}/growing`;
 
 type GrowingType = 'ext4' | 'xfs' | 'btrfs';
 

@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
@@ -73,7 +74,7 @@ export function windowsDomainStep(options: WindowsDomainOptions): WindowsDomainS
       }
     },
 
-    settled: async (host) => await host.sync('/var/lib/machineadm'),
+    settled: async (host) => await host.sync(STATE_DIRECTORY),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { HookGroup } from '@machineadm/document/model.ts';
+import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Command, Host } from '../../host/seam/host.ts';
 import { windowsPath } from '../../host/windows/paths.ts';
 
@@ -66,7 +67,7 @@ const BOM = '\uFEFF';
 
 /** Where the script of a group lies. */
 export function windowsHookScript(stepId: string): WindowsHookScript {
-  return { directory: windowsPath(`/run/machineadm/${stepId}`) };
+  return { directory: windowsPath(`${RUN_DIRECTORY}/${stepId}`) };
 }
 
 /** Writes the driver and the entries, closed to everybody but the system and administrators. */

@@ -1,11 +1,12 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
+import { DEFAULT_SENTINEL } from '@machineadm/document/ownership/paths.ts';
 import type { Dropped } from '../dropped.ts';
 import type { Report } from '../report.ts';
 import { fromBase64 } from '../secrets.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './container-linux.ts';
-import { readKubeadmPart, SENTINEL, splitCommands } from './kubeadm-run.ts';
+import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
 import { dependenciesCommand } from './unit-dependencies.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
 
@@ -106,7 +107,7 @@ function afterCommands(commands: readonly CommandSpec[]): {
     commands: commands.filter(
       ({ command }) => !writes.test(command) && !/^\s*mv \/etc\/kubeadm\.yml \/tmp\/\s*$/.test(command),
     ),
-    sentinel: sentinel === SENTINEL ? undefined : sentinel,
+    sentinel: sentinel === DEFAULT_SENTINEL ? undefined : sentinel,
   };
 }
 

@@ -1,5 +1,6 @@
 import { decodeSource } from '@machineadm/document/decode.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { DEFAULT_SENTINEL } from '@machineadm/document/ownership/paths.ts';
 import type { Dropped } from '../dropped.ts';
 import { certificatesAmong } from '../kubernetes/pki.ts';
 import type { Report } from '../report.ts';
@@ -21,9 +22,6 @@ export interface KubeadmRun {
 const RUN =
   /^\s*kubeadm (init|join) --config (\S+)\s*(?:--v[ =](\d+))?\s*(?:&&\s*(?:mkdir -p (\S+) && )?echo success > (\S+))?\s*$/;
 
-/** cluster-api docs, bootstrap-config contract. */
-export const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
-
 /** The details of a command, if it runs kubeadm. */
 export function kubeadmRun(command: string): KubeadmRun | undefined {
   const [, verb, path, verbosity, directory, sentinel] = RUN.exec(command) ?? [];
@@ -34,7 +32,7 @@ export function kubeadmRun(command: string): KubeadmRun | undefined {
     command: verb,
     path,
     verbosity: verbosity === undefined ? undefined : Number(verbosity),
-    sentinel: sentinel === SENTINEL ? undefined : sentinel,
+    sentinel: sentinel === DEFAULT_SENTINEL ? undefined : sentinel,
   };
 }
 

@@ -140,6 +140,14 @@ export const STATE_DIRECTORY = '/var/lib/machineadm';
 /** The network files from before a change that is not confirmed yet. */
 export const NETWORK_TRIAL = `${STATE_DIRECTORY}/network-trial.json`;
 export const RUN_DIRECTORY = '/run/machineadm';
+/** The document of a machine, where its user data or its image provide one. */
+export const MACHINE_DOCUMENT = '/etc/machineadm/bootstrap.yaml';
+/** Its members may read the status. Packages create the group; machineadm only looks it up. */
+export const STATUS_GROUP = 'machineadm';
+/** The controls of the last hardening, for `audit` without a document. */
+export const HARDENING_RECORD = `${STATE_DIRECTORY}/hardening.json`;
+/** The file that tells providers of Cluster API of the success (contract of bootstrap providers). */
+export const DEFAULT_SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 /** Where hooks leave what they did; the next node starts without it. */
 export const HOOKS_DIRECTORY = `${STATE_DIRECTORY}/hooks`;
 /** Archives while they are unpacked. */

@@ -1,5 +1,6 @@
 import type { Finding } from '../diagnostics.ts';
 import type { Platform } from '../host-parts/part.ts';
+import { DEFAULT_SENTINEL } from '../ownership/paths.ts';
 import * as z from '../schema.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
@@ -8,8 +9,6 @@ import type { SecretsSection } from './secrets.ts';
 import { checkSinks, type SinkModel, type SinkSection, sinkSection, toSink } from './sinks/index.ts';
 
 const DEFAULT_DEADLINE_MS = 30_000;
-/** Read by Cluster API providers: bootstrap provider contract, `bootstrap-success.complete`. */
-const DEFAULT_SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 
 export interface ReportingModel {
   readonly sentinelPath: string;
@@ -22,11 +21,11 @@ export const reporting = object({
   sentinel: field(
     object({
       path: field(absolutePath, 'The path of the sentinel. Its content is "success" and a line break.', {
-        example: '/run/cluster-api/bootstrap-success.complete',
+        example: DEFAULT_SENTINEL,
       }),
     }),
     "The file whose existence means that the node works. Cluster API's bootstrap contract asks for it.",
-    { absent: 'the path of Cluster API', example: { path: '/run/cluster-api/bootstrap-success.complete' } },
+    { absent: 'the path of Cluster API', example: { path: DEFAULT_SENTINEL } },
   ),
   deadline: field(
     duration,
