@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import yauzl from 'yauzl';
 import type { Member } from './member.ts';
 import { joined, piecesOf, type StoredBytes } from './stored-bytes.ts';
@@ -61,5 +62,5 @@ async function understood<Result>(work: Promise<Result>): Promise<Result> {
 }
 
 function damaged(error: unknown): RangeError {
-  return new RangeError(`not a zip archive, or a damaged one: ${error instanceof Error ? error.message : error}`);
+  return new RangeError(`not a zip archive, or a damaged one: ${errorMessage(error)}`);
 }

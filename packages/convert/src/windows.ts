@@ -1,3 +1,4 @@
+import { parseMode } from '@machineadm/document/units.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Report } from './report.ts';
 import type { FileSpec, Spec } from './spec.ts';
@@ -28,7 +29,7 @@ export function withoutLinuxOnly(spec: Spec, report: Report): Spec {
  * userdataplugins/cloudconfigplugins/write_files.py, os.chmod), so all users can read files that were meant for root.
  */
 export function windowsMode(mode: string, { path, owner, permissions, at }: FileSpec, report: Report): string {
-  const bits = Number.parseInt(mode, 8);
+  const bits = parseMode(mode);
   const owned = (bits & 0o100) === 0 ? '0600' : '0700';
   const shared = (bits & 0o001) === 0 ? '0644' : '0755';
   if (owner !== undefined || permissions !== undefined) report.add('WindowsPermissions', at, path);

@@ -1,5 +1,6 @@
 import { formatPath, type PathSegment } from './diagnostics.ts';
 import { fields } from './redaction/field-detector.ts';
+import { parseMode } from './units.ts';
 
 /** A string of a document that may contain a secret although its field is not of the type "secret". */
 export interface SensitiveText {
@@ -77,7 +78,7 @@ function hasSecretName(path: readonly PathSegment[], owner: unknown, text: strin
 
 function isOwnerOnly(file: unknown): boolean {
   const mode = isRecord(file) ? file.mode : undefined;
-  return typeof mode === 'string' && /^[0-7]{3,4}$/.test(mode) && (Number.parseInt(mode, 8) & 0o077) === 0;
+  return typeof mode === 'string' && /^[0-7]{3,4}$/.test(mode) && (parseMode(mode) & 0o077) === 0;
 }
 
 /** A mapping; not a scalar with a class of its own. */

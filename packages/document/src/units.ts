@@ -43,6 +43,11 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
 }
 
+/** A file mode, from its octal digits. */
+export function parseMode(digits: string): number {
+  return Number.parseInt(digits, 8);
+}
+
 /** The permission bits of a mode as in ls(1) and chmod(1): `0644`. */
 export function formatMode(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, '0');

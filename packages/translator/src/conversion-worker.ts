@@ -1,4 +1,5 @@
 import { parentPort, Worker } from 'node:worker_threads';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { Kept, type KeptReason } from './kept.ts';
 import { convertSecret, wrapConverted } from './translate.ts';
 
@@ -45,7 +46,7 @@ async function run(task: keyof Tasks, args: readonly unknown[]): Promise<Result>
     return { kind: 'done', value: await Reflect.apply(work, undefined, args) };
   } catch (error) {
     if (error instanceof Kept) return { kind: 'kept', reason: error.reason, message: error.message };
-    return { kind: 'failed', message: error instanceof Error ? error.message : String(error) };
+    return { kind: 'failed', message: errorMessage(error) };
   }
 }
 
@@ -80,7 +81,7 @@ export function conversionsIn(program: string): Conversions {
       };
       // Only this file posts messages there.
       on('message', (answer) => resolve(answer as Result));
-      on('error', (error) => failed(error instanceof Error ? error.message : String(error)));
+      on('error', (error) => failed(errorMessage(error)));
       on('exit', () => failed('the conversion was ended'));
       const end = (): void => {
         if (worker === current) worker = undefined;

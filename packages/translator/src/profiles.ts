@@ -1,4 +1,5 @@
 import { CODES } from '@machineadm/convert/index.ts';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { IGNITION_VERSIONS, profileNames } from '@machineadm/user-data/index.ts';
 import { parse } from 'yaml';
 import * as z from 'zod';
@@ -69,7 +70,7 @@ export function parseProfiles(text: string): ReadonlyMap<string, Profile> {
   try {
     value = parse(text);
   } catch (error) {
-    throw new Kept('OptionsInvalid', `the profiles are not YAML: ${error instanceof Error ? error.message : error}`);
+    throw new Kept('OptionsInvalid', `the profiles are not YAML: ${errorMessage(error)}`);
   }
   const { success, data, error } = ProfilesFile.safeParse(value ?? { profiles: {} });
   if (!success) throw new Kept('OptionsInvalid', `the profiles are invalid: ${problems(error)}`);

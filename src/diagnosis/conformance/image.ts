@@ -1,5 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { formatMode } from '@machineadm/document/units.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
 import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven } from './clause.ts';
 import { kernelsOf, kernelVersion } from './kernels.ts';
@@ -104,7 +105,7 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
           if (stat === undefined) return notProven(`${path} cannot be read`);
           // The sticky bit protects the files of others, but such a directory is still no place for a program of root.
           if (stat.uid !== 0 || (stat.type !== 'symlink' && (stat.mode & 0o022) !== 0)) {
-            const mode = (stat.mode & 0o7777).toString(8).padStart(4, '0');
+            const mode = formatMode(stat.mode);
             return broken(`${path} has the mode ${mode} and belongs to user ${stat.uid}`, remedy);
           }
           if (path === '/') break;

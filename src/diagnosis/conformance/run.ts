@@ -6,6 +6,7 @@ import {
   STATE_DIRECTORY,
   STATUS_GROUP,
 } from '@machineadm/document/ownership/paths.ts';
+import { formatMode } from '@machineadm/document/units.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { checksummedJson } from '../../host/files/checksum.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
@@ -202,5 +203,5 @@ function wrongMode(path: string, stat: FileStat, mode: number): string | undefin
 
 function described(path: string, { type, mode, uid }: FileStat): string {
   if (type === 'symlink') return `${path} is a symbolic link`;
-  return `${path} has the mode ${(mode & 0o7777).toString(8).padStart(4, '0')} and belongs to user ${uid}`;
+  return `${path} has the mode ${formatMode(mode)} and belongs to user ${uid}`;
 }

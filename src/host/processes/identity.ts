@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { resolve } from 'node:path';
 import { isSea } from 'node:sea';
+import { stringAt } from '@machineadm/document/untyped.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { LOCK_PATH } from '../files/paths.ts';
 import { isRunning, parseProcessStat, readProcess } from '../linux/processes.ts';
@@ -103,10 +104,7 @@ function performanceMs(): number {
 
 function instanceIdIn(json: string | undefined): string | undefined {
   try {
-    const data: unknown = JSON.parse(json ?? '');
-    const v1 = isObject(data) ? data.v1 : undefined;
-    const id = isObject(v1) ? v1.instance_id : undefined;
-    return typeof id === 'string' && id !== '' ? id : undefined;
+    return stringAt(JSON.parse(json ?? ''), 'v1', 'instance_id') || undefined;
   } catch {
     return undefined;
   }
@@ -119,10 +117,6 @@ function windowsIdentity(): Promise<{ readonly machineId: string; readonly bootI
 }
 
 let identityOfWindows: ReturnType<typeof windowsIdentity> | undefined;
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
-}
 
 async function textOf(path: string): Promise<string | undefined> {
   try {

@@ -1,5 +1,6 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
+import { parseMode } from '@machineadm/document/units.ts';
 import type { Conversion } from '../conversion.ts';
 import { renderTemplate, TEMPLATE_HINT } from '../go-template.ts';
 import { hasMark } from '../jinja.ts';
@@ -29,7 +30,7 @@ function convertFile(file: FileSpec, spec: Spec, conversion: Conversion): FileSe
   const { report, platform } = conversion;
   const isWindows = platform === 'Windows';
   const mode = isWindows ? windowsMode(modeOf(file, conversion), file, report) : modeOf(file, conversion);
-  if (Number.parseInt(mode, 8) % 8 >= 4 && PRIVATE_NAME.test(basename(file.path))) {
+  if (parseMode(mode) % 8 >= 4 && PRIVATE_NAME.test(basename(file.path))) {
     report.add('PrivateFileReadable', file.at, `${file.path} has the mode ${mode}`);
   }
   if (file.append && spec.flavour === 'ignition' && !spec.resolved) {

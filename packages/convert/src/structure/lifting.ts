@@ -2,6 +2,7 @@ import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import type { HookGroupSection } from '@machineadm/document/host-parts/hooks.ts';
 import type { ContainerRuntimeSection } from '@machineadm/document/sections/containerd/index.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
+import { parseMode } from '@machineadm/document/units.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';
@@ -49,7 +50,7 @@ export class Lifting {
   textOf(file: FileSection, { isPrivate = false } = {}): string | undefined {
     const { contentFrom, owner, mode = '' } = file;
     if (file.append === true || file.encoding !== undefined || owner !== 'root:root') return undefined;
-    if (!isPrivate && Number.parseInt(mode, 8) % 0o10 < 4) return undefined;
+    if (!isPrivate && parseMode(mode) % 0o10 < 4) return undefined;
     const text =
       contentFrom === undefined
         ? file.content

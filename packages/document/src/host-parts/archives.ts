@@ -1,4 +1,5 @@
 import type { Claim } from '../ownership/claim.ts';
+import { parseMode } from '../units.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { contentOf, type FileContent } from './file-content.ts';
 import type { FileSection } from './files.ts';
@@ -32,9 +33,9 @@ export async function archivesOf(section: readonly FileSection[], resolve: Resol
         path: plainPath(file.path),
         content,
         select: selectionOf(file.unpack),
-        mode: file.mode === undefined ? undefined : parseInt(file.mode, 8),
+        mode: file.mode === undefined ? undefined : parseMode(file.mode),
         ...ownerOf(file.owner ?? 'root:root'),
-        directoryMode: parseInt(file.directoryMode ?? '0755', 8),
+        directoryMode: parseMode(file.directoryMode ?? '0755'),
         at,
         ...owedBy(file),
       },

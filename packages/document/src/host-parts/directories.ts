@@ -2,6 +2,7 @@ import type { Finding } from '../diagnostics.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
 import * as z from '../schema.ts';
 import { all, is, must, when, without } from '../sections/conditions.ts';
+import { parseMode } from '../units.ts';
 import { absolutePath, fileMode } from '../versions/v1alpha1/fields.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {
@@ -154,7 +155,7 @@ export const directories = hostPart({
 });
 
 function modeOf(mode: string | undefined): number | undefined {
-  return mode === undefined ? undefined : parseInt(mode, 8);
+  return mode === undefined ? undefined : parseMode(mode);
 }
 
 function ownedBy(owner: string | undefined): { readonly user: string | undefined; readonly group: string | undefined } {

@@ -3,6 +3,7 @@ import { MachineadmError } from '../errors.ts';
 import * as z from '../schema.ts';
 import { all, credentialsOverTls, exactlyOne, has, is, must, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
+import { parseMode } from '../units.ts';
 import { decodeContent } from '../versions/v1alpha1/content.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { fileMode, machinePath } from '../versions/v1alpha1/fields.ts';
@@ -221,7 +222,7 @@ async function toFile(file: FileSection, platform: Platform, resolve: ResolveSec
     // On Windows only what others may is kept of it.
     mode: platform === 'windows' && mode === 0o700 ? 0o600 : mode,
     ...ownerOf(file.owner ?? 'root:root'),
-    directoryMode: parseInt(file.directoryMode ?? '0755', 8),
+    directoryMode: parseMode(file.directoryMode ?? '0755'),
     append: adds,
     ...(file.block === undefined ? {} : { block: { name: file.block.name, comment: file.block.comment ?? '#' } }),
     // A secret makes the file it is added to as private as one of its own.

@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import * as z from 'zod';
 import { type Api, isStatus } from '../cluster/api.ts';
 import { KubernetesObject } from '../cluster/objects.ts';
@@ -73,7 +74,7 @@ export async function mintReportCredential(
     return { server: report.server, certificateAuthority, token, namespace, name };
   } catch (error) {
     if (error instanceof Kept) throw error;
-    throw new Kept('CredentialFailed', error instanceof Error ? error.message : String(error));
+    throw new Kept('CredentialFailed', errorMessage(error));
   }
 }
 

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import * as z from 'zod';
 import { DEFAULT_LIFETIME_MS } from '../certificates/self-managed.ts';
 
@@ -102,7 +103,7 @@ export function readCommandLine(
     const flags = { version: { type: 'boolean' }, help: { type: 'boolean' } } as const;
     ({ values } = parseArgs({ args: [...args], options: { ...options, ...flags }, allowPositionals: false }));
   } catch (error) {
-    return { kind: 'usage', message: error instanceof Error ? error.message : String(error) };
+    return { kind: 'usage', message: errorMessage(error) };
   }
   if (values.help === true) return { kind: 'print', text: HELP };
   if (values.version === true) return { kind: 'print', text: `machineadm-translator ${version}\n` };

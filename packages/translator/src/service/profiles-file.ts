@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { Kept } from '../kept.ts';
 import { type Profile, parseProfiles } from '../profiles.ts';
 
@@ -14,10 +15,7 @@ export function profilesFrom(path: string | undefined): () => Promise<ReadonlyMa
     try {
       text = await readFile(path, 'utf8');
     } catch (error) {
-      throw new Kept(
-        'OptionsInvalid',
-        `the profiles cannot be read: ${error instanceof Error ? error.message : error}`,
-      );
+      throw new Kept('OptionsInvalid', `the profiles cannot be read: ${errorMessage(error)}`);
     }
     if (known?.text !== text) known = { text, profiles: parseProfiles(text) };
     return known.profiles;

@@ -1,4 +1,5 @@
 import type { Finding } from '../../diagnostics.ts';
+import { parseMode } from '../../units.ts';
 import type { Sections } from './sections.ts';
 
 /** Files that their owner could not reach: the directories above belong to root where machineadm makes them. */
@@ -6,7 +7,7 @@ export function lintFiles({ host }: Sections): Finding[] {
   const named = new Set((host?.directories ?? []).map(({ path }) => path.replace(/(.)\/+$/, '$1')));
   return (host?.files ?? []).flatMap(({ path, owner = 'root', directoryMode = '0755' }, index) => {
     const user = owner.split(':')[0] ?? owner;
-    const isClosed = (parseInt(directoryMode, 8) & 0o001) === 0;
+    const isClosed = (parseMode(directoryMode) & 0o001) === 0;
     const directory = path.slice(0, path.lastIndexOf('/'));
     if (!isClosed || user === 'root' || user === '0' || named.has(directory)) return [];
     const message = `if ${directory} is created, it belongs to root, and ${user} cannot enter it with this mode`;
