@@ -78,7 +78,7 @@ export async function candidatesOf(kind: ValueKind, { typed, documents }: Typed)
 }
 
 /**
- * The fields below the last dot of what was typed. A field with fields of its own is also offered with a dot behind it.
+ * The fields below the last dot of what was typed. A field with fields of its own is also offered with a dot at its end.
  */
 async function fields(typed: string): Promise<readonly Candidate[]> {
   const [{ jsonSchema }, { SchemaFields, isUnknownField }] = await Promise.all([

@@ -4,7 +4,7 @@ import type { CheckFormat } from './findings.ts';
 import { type OutputFormat, parseOutputFormat } from './output-format.ts';
 import { COLOR_MODES, type ColorMode, setTerminal } from './terminal.ts';
 
-/** Options of `audit`: a benchmark, or secrets left behind. */
+/** Options of `audit`: a benchmark, or secrets that other tools left. */
 export interface AuditOptions {
   readonly document?: readonly string[];
   readonly output: CheckFormat;

@@ -215,7 +215,7 @@ async function documentChecks(host: QueryHost, facts: Facts, document: ReadDocum
 }
 
 function report(found: readonly Finding[], verdict: Verdict | undefined): DoctorReport {
-  // What the document asks for and is not there is told with its place; the look at the machine says nothing new then.
+  // A missing requirement of the document is reported with its place: the same finding about the machine is left out.
   const missing = found.flatMap(({ title, severity, reason }) =>
     title === 'document' && severity === 'failed' && reason !== undefined ? [reason] : [],
   );

@@ -24,7 +24,7 @@ export interface Search {
   readonly left: readonly string[];
 }
 
-/** The values to search for: all in one expression, and each alone to name what was found, to whom it is told. */
+/** The values to search for: all in one expression, and each alone to name what was found, and the function that gets the findings. */
 interface Sought {
   readonly all: KnownValues;
   readonly each: readonly { readonly name: string; readonly known: KnownValues }[];
@@ -38,7 +38,7 @@ const UNPACKED_LIMIT = 64 * 1024 * 1024;
 /** Checksum and length. */
 const GZIP_TRAILER_BYTES = 8;
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b, 0x08]);
-/** Only letters: a value that stood unquoted in YAML or JSON stays a string, and base64 stays base64. */
+/** Only letters: an unquoted value in YAML or JSON stays a string, and base64 stays base64. */
 const FILLER = 'redacted';
 
 /** Whether a value is long enough to be searched for. */
@@ -161,7 +161,7 @@ function unpack(bytes: Buffer): { readonly content: Buffer; readonly length: num
   }
 }
 
-/** Where the compressed data begins behind the header and its optional fields (RFC 1952, 2.3). */
+/** Where the compressed data begins, after the header and its optional fields (RFC 1952, 2.3). */
 function deflateStart(bytes: Buffer): number | undefined {
   const flags = bytes[3] ?? 0;
   let at = 10;

@@ -39,7 +39,7 @@ function describeState(state: ServiceState, now: number): string {
 
 /**
  * Services whose main process was killed again and again, by what systemd wrote into the journal: between two kills the
- * unit itself looks well. systemd logs the end of a service that was told to stop elsewhere, and in other words.
+ * unit itself looks well. systemd logs the end of a service that it stopped with another message.
  */
 export function killedRepeatedly(lines: readonly ObservedLine[]): readonly ObservedLine[] {
   const kills = new Map<string, { count: number; signal: number }>();

@@ -72,9 +72,9 @@ export async function probeReadiness(
 }
 
 /**
- * Waits until the demand is met, or a kubelet that somebody must correct makes waiting futile.
+ * Waits until the demand is met, or until waiting is futile because an operator must correct the kubelet.
  *
- * @param options.waitingFor told what is being waited for, whenever that changes
+ * @param options.waitingFor called with what is being waited for, whenever that changes
  * @throws MachineadmError with the last finding's reason after `timeoutMs`, ending with exit code NotReady
  */
 export async function waitUntilReady(

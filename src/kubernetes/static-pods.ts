@@ -15,7 +15,7 @@ const MANIFEST_MODE = 0o600;
 /** As kubeadm makes it (k/k cmd/kubeadm/app/util/staticpod). */
 const DIRECTORY_MODE = 0o700;
 
-/** Where the document's static pods lie. */
+/** The paths of the document's static pods. */
 export function staticPodPaths({ controlPlane }: KubernetesModel): readonly string[] {
   return controlPlane.staticPods.map(({ name }) => staticPodPath(name));
 }

@@ -18,7 +18,7 @@ export async function noteHookEdits(
     const desired = step.hookEdits === undefined ? undefined : step.desired(model, facts);
     if (desired === undefined) continue;
     for (const [path, note] of (await step.hookEdits?.(host, desired, journal.record(step.id))) ?? []) {
-      // A hook belongs to the document: what it makes of a file is no change by somebody else.
+      // A hook belongs to the document: its edit of a file is not drift.
       await priorStates(host, hooks.id, journal).around([`path:${path}`], () =>
         journal.append({ is: 'note', step: hooks.id, change: `${HOOK_EDIT}${path}`, note }),
       );

@@ -11,7 +11,7 @@ export type GroupsActual = readonly GroupModel[];
 
 /**
  * The groups of the document and of its users' memberships. A group is created where neither the machine nor a
- * directory knows it. An existing group keeps its id: changing it would give its files to somebody else.
+ * directory knows it. An existing group keeps its id: changing it would give its files to another group.
  */
 export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
   id: 'groups',

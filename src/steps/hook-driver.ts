@@ -259,8 +259,8 @@ machineadm_dump() {
 };
 
 /**
- * Words of entries that may be the names of functions or aliases, each in a line behind the number of the last entry that has
- * it. The last entries come first: the driver reads as far as there is an entry to come.
+ * Words of entries that may be the names of functions or aliases: lines of `ENTRY WORD`, with the last entry that contains the
+ * word. The last entries come first, so the driver stops reading at the entries that it has run.
  */
 export function possibleFunctionNames(commands: readonly string[]): string {
   const last = new Map<string, number>();

@@ -24,10 +24,10 @@ interface Group extends RunningGroup {
 }
 
 /**
- * Runs a group from its first entry to its last, whatever became of it before, and leaves nothing behind. Throws
+ * Runs a group from its first entry to its last, whatever an earlier run did, and removes its files. Throws
  * `HookFailed` or `HookTimedOut`.
  *
- * @param id under which its commands and its state are kept meanwhile
+ * @param id the name of the files with its commands and its state
  */
 export async function runHookGroup(
   host: Host,

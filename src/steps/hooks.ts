@@ -33,7 +33,7 @@ export interface HooksPayload extends HooksDesired {
 
 /** Runs before any other change. */
 export const earlyHooks = hooksStep('hooks-early', 'early');
-/** After the files under /run/kubeadm are laid; may edit them. */
+/** After the files in /run/kubeadm are written; may edit them. */
 export const beforeBootstrapHooks = hooksStep('hooks-before-bootstrap', 'beforeBootstrap');
 /** Runs only after proven success: after a failure the pipeline never reaches it. */
 export const afterBootstrapHooks = hooksStep('hooks-after-bootstrap', 'afterBootstrap');
@@ -54,7 +54,7 @@ async function syntaxObstacles(host: QueryHost, { phase, group }: HooksDesired):
       remedy: `Correct it; "${shell} -n FILE" checks a script without executing it.`,
       field,
       scope: 'node',
-      // With onError Continue the run goes on behind it, and a shell may end before it comes there.
+      // With onError Continue the run continues after it, and a shell may end before it reads the entry.
       ...(trouble.isBehindEnd || onError !== 'Fail' ? { severity: 'warning' } : { certain: true }),
     });
   }

@@ -7,7 +7,7 @@ import { owing, type Step } from './step.ts';
 export interface LinkActual {
   /** The target of the present link; undefined: there is no link. */
   readonly target: string | undefined;
-  /** The type of object at the path that is not a link. */
+  /** The type of what is at the path, if that is not a link. */
   readonly other: string | undefined;
   readonly obstacle: Obstacle | undefined;
 }

@@ -52,8 +52,8 @@ export interface RemovalPayload {
 
 /**
  * Removes what the document wants removed, and what earlier runs of it created and it no longer lists; what they changed
- * becomes again what it was. Both only as far as the journal proves that nobody changed it since; the rest is
- * told once. No link is followed, and nothing that is mounted is entered.
+ * is restored. Both only as far as the journal proves that nothing else changed it since; the rest is
+ * reported once. No link is followed, and nothing that is mounted is entered.
  */
 export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
   id: 'removals',
@@ -186,7 +186,7 @@ function droppedFrom(model: Model, owned: StepRecord['owned']): readonly (readon
   return left.toSorted(([a], [b]) => depth(b, left) - depth(a, left));
 }
 
-/** Files and links in any order, and directories behind what is in them. */
+/** Files and links in any order, and directories after their contents. */
 function depth(path: string, places: readonly (readonly [string, OwnedPlace])[]): number {
   return places.find(([other]) => other === path)?.[1].type === 'directory' ? path.split('/').length : Infinity;
 }

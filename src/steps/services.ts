@@ -183,7 +183,7 @@ async function withStates(host: QueryHost, services: readonly ServiceModel[]) {
   return await Promise.all(services.map(async (service) => ({ service, state: await host.service(service.name) })));
 }
 
-/** `plan` looks at the machine before `files` ran, and must name what a run will do after it. */
+/** `plan` inspects the machine before the step `files` has run, and must show what a run does after that step. */
 async function fileWillChange(host: QueryHost, service: ServiceModel, files: readonly FileModel[]): Promise<boolean> {
   for (const { path, content } of files) {
     if (content.kind !== 'inline' || !belongsTo(path, service.name)) continue;

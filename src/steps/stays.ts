@@ -9,19 +9,19 @@ import type { FollowUp, StepRecord } from './step.ts';
 export interface Dropped {
   readonly id: string;
   readonly summary: string;
-  /** undefined: it stays, which is told once. */
+  /** undefined: it stays, which is reported once. */
   readonly perform?: ResetAction['perform'];
   /** What is as it was before the first run once this is done. */
   readonly restores?: Resource | undefined;
   readonly owes?: readonly FollowUp[];
 }
 
-/** What stays is told once. */
+/** Without those that stay and were reported before. */
 export function notReported(dropped: readonly Dropped[], { notes }: StepRecord): readonly Dropped[] {
   return dropped.filter(({ id, summary, perform }) => perform !== undefined || notes.get(id) !== summary);
 }
 
-/** Those that the document names, also as what is not to be there. */
+/** The names in the document, including those with `absent: true`. */
 export function namedIn(
   { absentNames }: Model['host'],
   kind: string,

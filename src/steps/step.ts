@@ -14,26 +14,26 @@ export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 export type { FollowUp } from './follow-up.ts';
 
 /**
- * What a step is. `desired` and `plan` are pure, `inspect` only reads, `apply` makes one change. The runner verifies a
+ * The contract of a step. `desired` and `plan` are pure, `inspect` only reads, `apply` makes one change. The runner verifies a
  * step by inspecting and planning again: the second plan must be empty. docs/adding-a-step.md walks through one.
  */
 export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
-  /** The same word in plan, journal, status, timeline and docs. */
+  /** The name in plan, journal, status, timeline and docs. */
   readonly id: StepId;
   /**
-   * True for a step that turns the machine into a node, and not just prepares it: the journal knows the bootstrap by it,
-   * and its failure may be worth another attempt (`pipeline/attempts.ts`). One of them at most has something to do.
+   * True for a step that turns the machine into a node, and does not just prepare it. The journal recognises the bootstrap by
+   * it, and its failure may be retried (`pipeline/attempts.ts`). In a run, at most one such step has changes.
    */
   readonly bootstraps?: true;
-  /** Follow-ups that are performed right after this step's changes, once, however many changes owe them. */
+  /** Follow-ups that are performed once, right after this step's changes. */
   readonly settles?: readonly FollowUp[];
-  /** The same, where the document decides which they are: the services that it names. Added to `settles`. */
+  /** More follow-ups of this kind, for services that the document names. */
   settlesFor?(desired: Desired, owed: ReadonlySet<FollowUp>): readonly FollowUp[];
-  /** True for a step that runs commands of the document: what they change in files of earlier steps is intended. */
+  /** True for a step that runs commands of the document: their edits of files of earlier steps are intended. */
   readonly runsHooks?: true;
   /**
-   * What hooks that just ran made of this step's files, by path, as notes: the next `inspect` finds them in the record
-   * (`StepRecord.hookEdits`) and leaves such a file as it is. Absent: a hook may not change what this step manages.
+   * Notes about this step's files that hooks have just edited, by path. The next `inspect` finds them in the record
+   * (`StepRecord.hookEdits`) and keeps such a file. Absent: hooks must not edit the files of this step.
    */
   hookEdits?(host: QueryHost, desired: Desired, record: StepRecord): Promise<ReadonlyMap<string, unknown>>;
   /**
@@ -42,58 +42,57 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    */
   readonly needs?: readonly NodeProgram[];
   /**
-   * The programs that its changes may put where programs are looked for. Where one of them is missing, its version is
-   * read after the step, and what needs it is checked again.
+   * The programs that its changes may install. If one of them was missing, its version is read after the step, and the steps
+   * that need it are checked again.
    */
   brings?(desired: Desired): readonly NodeProgram[];
   /**
-   * Brings what this step wrote in line with the programs that hooks after it have installed, and gives the notes of its
-   * changes that are true now. Called when `desired` is not what it was before the hooks.
+   * Updates the files of this step for programs that later hooks have installed, and returns the new notes of its changes.
+   * Called if `desired` differs from the value before the hooks.
    */
   renew?(host: Host, desired: Desired, record: StepRecord, execution: Execution): Promise<ReadonlyMap<string, unknown>>;
-  /** What a reset leaves of what this step did, and why: `images in the container runtime: …`. Absent: nothing. */
+  /** The effects of this step that a reset does not undo, and why: `images in the container runtime: …`. Absent: none. */
   readonly leaves?: string | ((did: Did) => readonly string[]);
   /** How long the step may take, from the document; undefined = only the overall deadline. In milliseconds. */
   deadlineMs?(desired: Desired): number | undefined;
-  /** What the document asks of this step; undefined = nothing. */
+  /** The desired state from the document; undefined = the step has nothing to do. */
   desired(model: Model, facts: Facts): Desired | undefined;
   /**
-   * Paths that the step manages and that only the machine decides: the distribution's, or a user's home. What follows from
-   * the document alone is in `document/ownership`, where it is checked without the machine. Absent: nothing more.
+   * Paths that the step manages and that depend on the machine, such as those of the distribution or a home directory. Paths
+   * that follow from the document alone are in `document/ownership`, which checks them without the machine. Absent: none.
    */
   owns?(host: QueryHost, desired: Desired): Promise<readonly OwnedPath[]>;
   /**
-   * What would make `apply` fail: tools, devices and names that it will need, and contents that their readers would refuse.
-   * All steps are asked at once, and everything is reported together before any change, by `plan`, `doctor` and a run alike.
-   * What is thrown counts as found, too. `record` says what was done before, where that decides.
+   * The reasons for which `apply` would fail: missing tools, devices and names, and contents that their readers would refuse.
+   * `plan`, `doctor` and a run check all steps at once and report everything before any change. A thrown error is reported,
+   * too. `record` has the earlier changes of the step.
    */
   preflight?(host: QueryHost, desired: Desired, record?: RanRecord): Promise<readonly UnmetRequirement[]>;
   /**
    * Reads the present state. `record` is what the journal knows about this step's earlier, perhaps interrupted, work.
    */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
-  /** What an operator should know of work that an earlier run did and that is not done again, though the document says more. */
+  /** Remarks for the operator, for work of an earlier run that is not repeated although the document changed. */
   remarks?(desired: Desired, record: StepRecord, actual: Actual): readonly string[];
   /** The changes that are needed; none where the machine is as desired. */
   plan(desired: Desired, actual: Actual): readonly Change<Payload>[];
   /**
-   * What is on the machine before the first change of this step that must not be repeated: the journal records it durably
-   * before the change begins, and a reset keeps it. undefined: an earlier attempt may have written there, so that the
-   * earlier record stays the one that counts.
+   * The existing files before the first non-repeatable change of this step: the journal records them durably before the change
+   * begins, and a reset keeps them. undefined: an earlier attempt may have written there, so the earlier record stays valid.
    */
   inventory?(host: QueryHost, desired: Desired, record: StepRecord): Promise<Inventory | undefined>;
-  /** Makes one change: atomic, or safe to meet half-done by the next `inspect`. */
+  /** Makes one change: atomically, or so that the next `inspect` recognises a half-done change. */
   apply(host: Host, change: Change<Payload>, execution: Execution): Promise<void>;
   /**
-   * Performs a follow-up that this step settles, where reloading or restarting is not all there is to it (putting back
-   * what made a restart fail). Absent: the runner asks the service manager. It throws when the follow-up failed.
+   * Performs a follow-up of `settles` that takes more than a reload or a restart, such as restoring a configuration with which
+   * the restart failed. Absent: the service manager performs it. Throws if the follow-up failed.
    */
   followUp?(host: Host, desired: Desired, followUp: FollowUp, execution: Execution): Promise<void>;
-  /** Why changes that were made do not hold, as far as the machine tells. undefined: it does not. */
+  /** The cause, if changes that were made have no effect. undefined: unknown. */
   whyNotEffective?(host: Host, desired: Desired, left: readonly Change<Payload>[]): Promise<Explanation | undefined>;
-  /** True where there is nothing to do, as far as the journal tells: then it is no step of this run. Default false. */
+  /** True if the journal shows that the step has nothing to do: then it is left out of the run. Default false. */
   idle?(desired: Desired, record: StepRecord): boolean;
-  /** Files, links and directories that it makes are removed once the document does not ask for them any more. */
+  /** Files, links and directories that it creates are removed when they are no longer in the document. */
   readonly owned?: true;
   /**
    * Called once after the step's changes and their follow-ups, before verification: to flush to disk or to wait for
@@ -106,13 +105,13 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
 export const NODE_PROGRAMS = ['containerd', 'kubeadm', 'kubelet'] as const;
 export type NodeProgram = (typeof NODE_PROGRAMS)[number];
 
-/** What a step ever did on this instance: the ids of its changes and their last notes. */
+/** All that a step did on this instance: the ids of its changes and their last notes. */
 export interface Did {
   readonly changes: ReadonlySet<string>;
   readonly notes: ReadonlyMap<string, unknown>;
 }
 
-/** Why a change does not hold. */
+/** Why a change has no effect. */
 export interface Explanation {
   /** One sentence. */
   readonly summary: string;
@@ -133,8 +132,7 @@ export interface Change<Payload = unknown> {
   /** One line, no secret. */
   readonly summary: string;
   /**
-   * What it does to the machine. Default: as its diff shows, `remove` where it `removes`, `run` for what must not be
-   * repeated blindly, else `change`.
+   * The kind of the change. Default: from its diff; `remove` if it `removes`; `run` if it is not repeatable; else `change`.
    */
   readonly action?: ChangeAction;
   /** Commands of the document that it runs, for an operator who asks for details. */
@@ -150,52 +148,52 @@ export interface Change<Payload = unknown> {
    * are made at the same time. Default: alone.
    */
   readonly concurrently?: number;
-  /** Steps whose remembered work this change destroys: what they did before counts no more. */
+  /** Steps whose earlier work this change destroys: their records are forgotten. */
   readonly undoes?: readonly StepId[];
-  /** Paths, with all below them, that this change deletes: a plan counts on it for the steps that follow. */
+  /** Paths that this change deletes with their contents: in a plan, the later steps do not see them. */
   readonly removes?: readonly string[];
-  /** Paths that it writes, where a step has many: what is there is recorded for all its changes with one flush. */
+  /** Paths that it writes: the prior states of all changes of a step are recorded with one flush. */
   readonly writes?: readonly string[];
-  /** What must follow this change; journalled as owed before the change is made. */
+  /** Follow-ups of this change; the journal records them as pending before the change is made. */
   readonly owes?: readonly FollowUp[];
   /**
-   * True where the change holds only once the machine was rebooted. The run ends after the step that makes it, and goes on
-   * behind the reboot with the same step, which then must not need another.
+   * True if the change takes effect only after a reboot. The run ends after this step, and resumes after the reboot with the
+   * same step, which then must not need another reboot.
    */
   readonly needsReboot?: true;
-  /** Set where the real content is known only after this earlier step ran, or once the secrets were read. */
+  /** The earlier step after which the content is known, or `secrets` if it depends on their values. */
   readonly knownAfter?: StepId | 'secrets';
-  /** The reason reported when the change was made but does not hold when read back. */
+  /** The reason that is reported if the change was made but has no effect when the machine is inspected again. */
   readonly ineffective?: Reason;
   readonly payload: Payload;
 }
 
-/** What a step works with that keeps a list of its own of what it made, for the document that does not ask for it any more. */
+/** The desired state of a step that itself removes what is no longer in the document. */
 export type Prunable<Section> = Section & { readonly prune?: Model['host']['prune'] };
 
-/** Something that `apply` needs and that is not there, or that it would fail over. */
+/** Something that is missing for `apply`, or would make it fail. */
 export interface UnmetRequirement {
   readonly reason: Reason;
   readonly what: string;
   readonly remedy: string;
   /** `node` where only changes of that scope need it: an image bake does not. Default `base`. */
   readonly scope?: 'base' | 'node';
-  /** `failed` (default) refuses the run; `warning` is told, and the run begins; `skipped`: see `notChecked`. */
+  /** `failed` (default) refuses the run; `warning` is only reported; `skipped`: see `notChecked`. */
   readonly severity?: 'failed' | 'warning' | 'skipped';
-  /** The id of the change that would fail: its place in the document is told. */
+  /** The id of the change that would fail: the report names its place in the document. */
   readonly change?: string;
   /** The field of the document, where no change says it: `host.hooks.early.commands[2]`. */
   readonly field?: string;
   /** What proves it, such as what a tool printed. */
   readonly evidence?: readonly Evidence[];
   /**
-   * True where no hook of the document can help: it refuses the run even while hooks are still to run. Default: what they may
-   * bring is looked for again after them. With `change` the rest of the step is planned all the same.
+   * True if no hook of the document can help: it refuses the run even if hooks are still to run. Default: it is checked again
+   * after them. With `change`, the rest of the step is still planned.
    */
   readonly certain?: true;
 }
 
-/** Says that something could not be judged, and why: `no visudo`. Plan and doctor tell it, and it is never in the way. */
+/** Reports that something could not be checked, and why: `no visudo`. Shown by plan and doctor; never refuses a run. */
 export function notChecked(
   what: string,
   why: string,
@@ -204,9 +202,9 @@ export function notChecked(
   return { reason: 'PreflightFailed', what: `${what}: not checked: ${why}`, remedy: '', severity: 'skipped', ...at };
 }
 
-/** What the journal remembers of one step on this instance. */
+/** The records of one step in the journal of this instance. */
 export interface StepRecord {
-  /** Changes started and not ended: the run was killed in them. */
+  /** Changes that were started and not completed: the run was killed. */
   readonly interrupted: ReadonlySet<string>;
   /** Non-repeatable changes that were done, ever, on this instance. */
   readonly done: ReadonlySet<string>;
@@ -214,32 +212,32 @@ export interface StepRecord {
   readonly doneInRun: ReadonlySet<string>;
   /** The last note each change left for itself (`Execution.remember`). */
   readonly notes: ReadonlyMap<string, unknown>;
-  /** Files that hooks of this document changed after this step had put them in place: by path, what the step noted then. */
+  /** Files of this step that hooks of this document edited: the notes of the step, by path. */
   readonly hookEdits: ReadonlyMap<string, unknown>;
-  /** True when the journal on this disk belongs to another instance: what lies around is not this machine's. */
+  /** True if the journal on this disk belongs to another instance: existing files are not of this machine. */
   readonly foreignLeftovers: boolean;
-  /** How far this instance's bootstrapper ever came: never started, started and not proven finished, or done. */
+  /** The progress of this instance's bootstrapper: never started, started but not proven complete, or done. */
   readonly bootstrap: 'none' | 'attempted' | 'done';
-  /** The last notes of the bootstrapper's changes that were started and not done, or else of those that were done. */
+  /** The last notes of the bootstrapper's changes that were started and not completed, otherwise of the completed ones. */
   readonly attempts: readonly unknown[];
-  /** What was there before the first attempt; undefined where none is on record, as in journals of older versions. */
+  /** The files before the first attempt; undefined if none are recorded, as in journals of older versions. */
   readonly inventory: Inventory | undefined;
-  /** Whether nothing was at this path before a step wrote there. */
+  /** Whether a step created this path. */
   created(path: string): boolean;
-  /** What runs of this document made on this machine, whichever step, and nobody took away since: by path. */
+  /** Paths that steps of this document created on this machine and that were not released since. */
   readonly owned: ReadonlyMap<string, OwnedPlace>;
-  /** What they changed, whichever step, and how it was before. */
+  /** The resources that all steps changed, with their prior states. */
   memory(): Memory;
   /** Follow-ups owed by an earlier, killed run. */
   readonly owed: ReadonlySet<FollowUp>;
   /**
-   * `owed`: a change of this step was begun, and perhaps made, that holds only behind a reboot, which has not come yet.
-   * `done`: the machine was rebooted for this step, and the step was not found in order since.
+   * `owed`: a change that needs a reboot was started, and the machine was not rebooted since. `done`: the machine was rebooted
+   * for this step, and the step was not found in order since.
    */
   readonly reboot: 'none' | 'owed' | 'done';
 }
 
-/** The part of the record that a preflight may use: which hooks are still to run, and what was created. */
+/** The part of the record that a preflight may use: hooks that are still to run, and created paths. */
 export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes'> &
   Partial<Pick<StepRecord, 'owned'>>;
 
@@ -267,17 +265,17 @@ export const EMPTY_RECORD: StepRecord = {
   reboot: 'none',
 };
 
-/** What the document says must follow a change, as a part of that change. */
+/** The follow-ups from the document, as a part of a change. */
 export function owing({ owes }: { readonly owes?: readonly FollowUp[] }): Pick<Change, 'owes'> {
   return owes === undefined ? {} : { owes };
 }
 
-/** Something that a run created, and how it is recognised. */
+/** A path that a run created, and how it is recognised. */
 export interface OwnedPlace {
   /** The step that created it. */
   readonly step: string;
   readonly type: 'file' | 'link' | 'directory' | 'block';
-  /** For a block in a file of somebody else. */
+  /** For a block in a file of another program. */
   readonly block?: { readonly name: string; readonly comment: string };
   /** For a file: its `stampOf`. Absent while it is being written. */
   readonly stamp?: string;
@@ -287,16 +285,16 @@ export interface OwnedPlace {
   readonly owes?: readonly FollowUp[];
 }
 
-/** What changes with the content of a file, and with no reboot: its inode and the time of its last change. */
+/** A value that changes with the content of a file, but not with a reboot: its size, inode and modification time. */
 export function stampOf({ fingerprint, size }: FileStat): string | undefined {
   return fingerprint === undefined ? undefined : `${size}:${fingerprint.slice(fingerprint.indexOf(':') + 1)}`;
 }
 
-/** What a running change may use of the run around it. */
+/** The functions of the run that a change may use. */
 export interface Execution {
   /** Aborted at a deadline or by a signal; pass it to every command and wait. */
   readonly signal: AbortSignal;
-  /** Says what is being waited for; shown in status as `waitingFor`. */
+  /** Reports what is being waited for; shown in the status as `waitingFor`. */
   waitingFor(what: string | undefined): void;
   /** A line of a child's output, streamed to the operator. */
   output(source: string, line: string): void;

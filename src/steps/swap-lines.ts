@@ -2,7 +2,7 @@ import { unescapeOctal } from '../host/files/paths.ts';
 
 export const FSTAB_MARKER = '# machineadm disabled swap: ';
 
-/** The first column of /proc/swaps, behind its heading; blanks are written as `\040` (Linux mm/swapfile.c). */
+/** The first column of /proc/swaps, without its heading; blanks are written as `\040` (Linux mm/swapfile.c). */
 export function activeSwaps(text: string | undefined): readonly string[] {
   const lines = (text ?? '').split('\n').slice(1);
   return lines.flatMap((line) => {

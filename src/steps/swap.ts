@@ -57,7 +57,7 @@ export type SwapPayload =
 /**
  * No swap, now and after a reboot: a kubelet with its default `failSwapOn: true` refuses to start with swap on (k/k
  * pkg/kubelet/cm/container_manager_linux.go). What would bring it back goes first, so that nothing turns it on again
- * behind the swapoff.
+ * after the swapoff.
  */
 export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
   id: 'swap',

@@ -190,7 +190,7 @@ function isSpared(actual: SysctlActual, { key, optional }: SysctlSetting): boole
 }
 
 function sysctlFile(settings: readonly SysctlSetting[]): string {
-  // The slash form: with dots, an interface such as eth0.100 cannot be named. No comment behind a value: it would
+  // The slash form: with dots, an interface such as eth0.100 cannot be named. No comment after a value: it would
   // become part of it.
   return `# Written by machineadm.\n${settings.map(({ key, value }) => `${key} = ${value}\n`).join('')}`;
 }

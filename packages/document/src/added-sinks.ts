@@ -7,14 +7,13 @@ import type { ListTree, MapTree, Tree } from './tree.ts';
 export const SINK_OPTION = '--sink';
 
 /**
- * The document with sinks of the command line behind its own. A document that names none keeps the one it has by
- * default. Each added one is a map as in `reporting.sinks`, or the bare type of one that needs nothing else.
+ * The document with sinks of the command line after its own. A document that names none keeps its default sink. Each added one is a map as in `reporting.sinks`, or the bare type of one that needs nothing else.
  */
 export function withSinks(document: MapTree, added: readonly Tree[]): MapTree {
   if (added.length === 0) return document;
   const { at } = document;
   const reporting = document.entries.get('reporting')?.value ?? emptyMap(at);
-  // What is no map is a mistake, and is told as the one it is.
+  // A value that is no map is reported as such by the validation.
   if (reporting.kind !== 'map') return document;
   const own = reporting.entries.get('sinks')?.value ?? { kind: 'list', at, items: [ofType('Journal', at)] };
   if (own.kind !== 'list') return document;

@@ -26,6 +26,6 @@ export type { UserModel } from './host-parts/users.ts';
 export interface HostModel extends HostPartModels {
   /** What the machine runs. */
   readonly platform: Platform;
-  /** What is done where a change holds only behind a reboot. */
+  /** What to do if a change takes effect only after a reboot. */
   readonly rebootPolicy: 'Never' | 'IfRequired';
 }

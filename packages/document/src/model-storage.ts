@@ -41,7 +41,7 @@ export interface PartitionModel {
     | { readonly kind: 'percent'; readonly percent: number }
     | { readonly kind: 'rest' };
   readonly type: PartitionType;
-  /** True: it takes what its disk has behind it. */
+  /** True: it grows to the end of its disk. */
   readonly grow?: true;
 }
 

@@ -102,7 +102,7 @@ function simple<Schema>(build: () => zod.ZodType, isRight: IsRight, more?: objec
   return deferred(build, (value) => (isRight(value) ? value : REFUSED), more);
 }
 
-/** What zod alone judges. */
+/** A schema that only zod checks. */
 function checkedByZod<Schema>(build: () => zod.ZodType): Schema {
   const schema: Deferred = simple(build, (value) => schema.built.safeParse(value).success);
   return schema as Schema;
@@ -179,7 +179,7 @@ export const array = ((element: zod.ZodType, words?: Words) =>
     },
   )) as typeof zod.array;
 
-/** `key` judges texts. */
+/** `key` is the schema of the keys. */
 export const record = ((key: zod.ZodType & zod.core.$ZodRecordKey, of: zod.ZodType) =>
   deferred(
     () => zod.record(builtSchema(key), builtSchema(of)),

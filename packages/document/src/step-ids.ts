@@ -1,6 +1,7 @@
 /**
- * The steps: by id, the one line that people are told. The ids stand in plan, journal, status, events and documents. They are
- * published: older journals and readers of a status use them. None is ever renamed or removed; `test/fixtures/step-ids.txt` records them all.
+ * The steps by id, with the title that users see. Plans, journals, statuses, events and documents contain the ids. They are
+ * published: older journals and readers of a status use them. None is ever renamed or removed; `test/fixtures/step-ids.txt`
+ * records them all.
  */
 export const STEP_TITLES = {
   'active-directory': 'Active Directory',
@@ -59,7 +60,7 @@ export type StepId = keyof typeof STEP_TITLES;
 
 export const STEP_IDS: readonly string[] = Object.keys(STEP_TITLES);
 
-/** What people are told of a step; the id itself for one that this version does not have. */
+/** The title of a step; its id if this version does not have the step. */
 export function stepTitle(id: string): string {
   return new Map<string, string>(Object.entries(STEP_TITLES)).get(id) ?? id;
 }

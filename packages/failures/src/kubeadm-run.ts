@@ -35,7 +35,7 @@ const REACHED_KUBELET = /^\[(kubelet-start|kubelet-check|wait-control-plane|kube
 /** It stops the kubelet first, and starts it once its files are written (k/k cmd/kubeadm/app/phases/kubelet). */
 const KUBELET_STOPPED = /^\[kubelet-start\]/;
 const KUBELET_STARTED = /^\[kubelet-start\] Starting the kubelet/;
-/** Phases that fail for what is under the kubelet. */
+/** Phases that fail if a component that the kubelet starts fails. */
 const KUBELET_PHASES =
   /^(kubelet-start|wait-control-plane|kubelet-wait-bootstrap|control-plane-join|etcd-join|upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addon)/;
 const LEFT_TRACES = /^\[(control-plane|etcd)\] Creating static Pod manifest|^\[kubelet-start\] (Writing|Starting)/;

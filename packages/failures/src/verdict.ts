@@ -33,7 +33,7 @@ export interface Verdict {
   readonly confidence: number;
 }
 
-/** What is known of the run itself, beside the lines that were observed. */
+/** Facts about the run itself, in addition to the observed lines. */
 export type RunFacts =
   /** It met this error. A reason that only says what was seen is replaced by its cause, where the lines prove one. */
   | { readonly state: 'ended'; readonly failure: Failure }
@@ -59,7 +59,7 @@ const MOST_BESIDE_PROOF = 2;
 const MOST_OTHERS = 4;
 const MOST_OF_CONTAINER = 3;
 
-/** Priorities from here on name a cause or its area; what lies below is a symptom (`catalogue/entry.ts`). */
+/** Priorities from here on name a cause or its area; lower priorities are symptoms (`catalogue/entry.ts`). */
 const LOWEST_NAMING = 50;
 
 /** Reasons that say what was seen, not why: a cause replaces them. */
@@ -279,7 +279,7 @@ function all({ best, others }: Classification): readonly Finding[] {
   return best === undefined ? others : [best, ...others];
 }
 
-/** A cleanup that the entry asks for, or a stronger one where kubeadm had already left more behind. */
+/** A cleanup that the entry asks for, or a stronger one where kubeadm had already written more. */
 function cleanupAfter(run: KubeadmRun, asked: Cleanup): Cleanup {
   const left: Cleanup = run.traces === 'member' ? 'reset+member' : run.traces === 'node' ? 'reset' : 'none';
   const order: readonly Cleanup[] = ['none', 'reset', 'reset+member'];

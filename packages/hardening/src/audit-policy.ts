@@ -46,7 +46,7 @@ const EVERYTHING: AuditPolicy = { rules: [{ level: 'RequestResponse' }] };
 
 export type AuditCoverage = 'key-concerns' | 'everything';
 
-/** The stricter of the required ones. */
+/** The policy that satisfies a required coverage. */
 export function auditPolicyFor(coverage: AuditCoverage): AuditPolicy {
   return coverage === 'everything' ? EVERYTHING : KEY_CONCERNS;
 }

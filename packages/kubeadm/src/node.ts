@@ -40,7 +40,7 @@ function ignoredErrors({ kubeadm, controlPlane, role }: KubernetesModel): readon
   return covered ? given : [...given, MANIFESTS_CHECK];
 }
 
-/** Pulling one after the other, when missing, is what every version does unless told otherwise. */
+/** By default, every version pulls missing images one after the other. */
 function imagePull(kubernetes: KubernetesModel, target: KubeadmTarget, problems: Problems): Fields {
   const { imagePullPolicy, imagePullSerial } = kubernetes.node;
   if (target.configVersion === 'v1beta2' && imagePullPolicy !== undefined && imagePullPolicy !== 'IfNotPresent') {

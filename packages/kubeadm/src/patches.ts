@@ -76,7 +76,7 @@ function kubeletPatch(
   return [{ name: KUBELET_PATCH, content: { ...KUBELET_CONFIGURATION, ...config } }];
 }
 
-/** Named so that kubeadm applies them in the document's order: it sorts by the part behind the target. */
+/** Named so that kubeadm applies them in the document's order: it sorts by the part after the target. */
 function documentPatches(
   { kubeadm }: KubernetesModel,
   target: KubeadmTarget,

@@ -11,7 +11,7 @@ export interface Problem {
   readonly remedy: string;
 }
 
-/** Gathers problems while the whole configuration is rendered, so that all of them are told at once. */
+/** Gathers problems while the whole configuration is rendered, so that all of them are reported at once. */
 export class Problems {
   readonly #found: Problem[] = [];
 

@@ -150,7 +150,7 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
     lines.push(`  ${titleOf(step.id, style).padEnd(width)}  ${step.state.padEnd(9)}${took}${changes}`.trimEnd());
   }
   for (const condition of status.conditions) {
-    // The reason of the failure is told once, with all that belongs to it.
+    // The reason of the failure is printed once, with its details.
     const why = condition.reason === status.failure?.reason ? '' : ` (${condition.reason})`;
     lines.push(`  ${condition.type}: ${condition.status}${why} since ${condition.lastTransitionTime}`);
   }

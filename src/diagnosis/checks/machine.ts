@@ -192,7 +192,7 @@ export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promi
   ];
 }
 
-/** The cgroup version, judged for the kubelet that is installed. */
+/** Whether the installed kubelet supports the cgroup version. */
 export async function checkCgroups(host: QueryHost, kubelet: Version | undefined): Promise<readonly Finding[]> {
   const base = { id: 'cgroup', title: 'machine' } as const;
   const { what, ...refused } = (kubelet && (await cgroupRefusal(host, kubelet))) ?? { what: undefined };

@@ -85,7 +85,7 @@ export async function missingArgumentFiles(
   return missing;
 }
 
-/** Where a path of a component's container lies on the machine; undefined where no volume has it. */
+/** The path on the machine of a path in a component's container; undefined if no volume contains it. */
 function pathOnMachine(path: string, volumes: readonly HostPathVolume[]): string | undefined {
   const within = volumes.filter(
     ({ mountPath }) => path === mountPath || path.startsWith(`${mountPath.replace(/\/$/, '')}/`),

@@ -25,7 +25,7 @@ export interface Different {
   readonly isContent: boolean;
 }
 
-/** Where an entry of an archive comes to lie. */
+/** The path to which an entry of an archive is unpacked. */
 export function placeOf({ path }: ArchiveModel, entry: Pick<ManifestEntry, 'path'>): string {
   return entry.path === '' ? path : `${path === '/' ? '' : path}/${entry.path}`;
 }

@@ -66,7 +66,7 @@ export type ArchivesPayload =
   | { readonly inspected: Inspected; readonly actual: ArchivesActual; readonly model: Model };
 
 /**
- * Archives of the document, unpacked. What they hold is judged as a whole before anything of it is written; the journal keeps
+ * Archives of the document, unpacked. All of their contents are checked before anything is written; the journal keeps
  * it with the digests of all files, so that the machine is compared with it when the archive is long gone.
  */
 export const archives: Step<Model, ArchivesActual, ArchivesPayload> = {

@@ -53,7 +53,7 @@ export function importFailed(path: string, { status, stderr }: CommandResult): M
   });
 }
 
-/** An archive that cannot be used, and why. */
+/** The error for an archive that cannot be used. */
 export function unreadable(path: string, why: string, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'ImageArchiveUnreadable',

@@ -5,7 +5,7 @@ import type { ResetAction } from './action.ts';
 import { type Memory, marksOf } from './memory.ts';
 import { type ServiceBefore, UNKNOWN } from './state.ts';
 
-/** Where units lie that a reset may remove (systemd.unit(5), and OpenRC's scripts). */
+/** The directories of units that a reset may remove (systemd.unit(5), and OpenRC's scripts). */
 const UNIT = /^\/(?:(?:etc|usr\/lib|usr\/local\/lib|lib)\/systemd\/system|etc\/init\.d)\/([^/]+)$/;
 
 /** The attribute of a service that each verb sets, its new value, and the verb that undoes it. */

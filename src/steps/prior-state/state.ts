@@ -117,7 +117,7 @@ export const UNKNOWN = '?';
 /** What our changes made of a resource, in their order; undefined: an earlier version did not record it. */
 export type Marks = readonly string[] | undefined;
 
-/** What a change made of a resource, to notice later that somebody else changed it since. That of a service is the verb. */
+/** The state after a change, by which a later change of another program is noticed. For a service it is the verb. */
 export function markOf(state: PriorState): string {
   if (state === null) return 'absent';
   switch (state.is) {

@@ -3,7 +3,7 @@
  * compare with these functions row by row. Nothing else decides whether data is destroyed.
  */
 
-/** What lies on a disk, seen from what the document asks for. */
+/** The contents of a disk, compared with the document. */
 export type DiskFinding =
   /** No signature of any kind. */
   | 'blank'
@@ -23,7 +23,7 @@ export function decideDisk(finding: DiskFinding, wipe: boolean, inUse: boolean):
   return inUse ? 'refuse DeviceBusy' : 'create';
 }
 
-/** What lies on a device, seen from the file system that the document asks for. */
+/** The contents of a device, compared with the file system of the document. */
 export type FilesystemFinding =
   | 'blank'
   /** Type and label (where one is asked for) as asked. */

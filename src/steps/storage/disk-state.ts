@@ -32,7 +32,7 @@ export async function inspectDisk(host: QueryHost, disk: DiskModel, device: Bloc
   const difference = tableDifference(disk, device.sizeBytes, table);
   if (difference === undefined) {
     const kernel = await partitionsKnown(host, device.name);
-    // After a partition has grown, the kernel keeps its old size until it is told.
+    // After a partition has grown, the kernel keeps its old size until partx updates it.
     const grows = disk.partitions.at(-1)?.grow === true;
     const known =
       kernel.size >= disk.partitions.length &&

@@ -164,7 +164,7 @@ async function partition(
   const wipe = disk.wipe ? 'always' : 'never';
   const result = await host.run({
     program: 'sfdisk',
-    // What lies where a partition comes to lie stays without `wipe`: the filesystems step will find and judge it.
+    // Without `wipe`, signatures at the start of the new partitions are kept: the filesystems step finds them and decides.
     args: ['--quiet', '--wipe', 'always', '--wipe-partitions', wipe, device.path],
     input: sfdiskScript(disk, laid),
     signal: execution.signal,

@@ -69,7 +69,7 @@ export interface FilesystemPayload {
  * File systems and swap areas. A device with any signature is never formatted unless the document says `overwrite` or
  * names its type in `replace` (`decisions.ts`). `apply` looks again right before it formats.
  *
- * What a killed mkfs left is told from somebody's data by its UUID, which is chosen and journalled before mkfs starts.
+ * The remains of a killed mkfs are distinguished from user data by their UUID, which is chosen and journalled before mkfs starts.
  */
 export const filesystems: Step<FilesystemsDesired, FilesystemsActual, FilesystemPayload> = {
   id: 'filesystems',
@@ -189,7 +189,7 @@ async function inspectDevice(host: QueryHost, device: BlockDevice): Promise<File
   };
 }
 
-/** What lies on a device, seen from what is asked for. */
+/** The contents of a device, compared with the document. */
 function findingOf(filesystem: FilesystemModel, contents: Contents, note: FormatNote | undefined): FilesystemFinding {
   const { signatures, type, label, uuid } = contents;
   if (signatures.length === 0) return 'blank';

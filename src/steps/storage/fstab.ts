@@ -40,7 +40,7 @@ export function withEntry(text: string, key: string, entry: FstabEntry): string 
   const line = entryLine(entry);
   const lines = text.split('\n');
   const at = lines.indexOf(markerOf(key));
-  // If somebody removed the entry, the line after its marker belongs to somebody else, or the file ends there.
+  // If somebody removed the entry, the line after its marker belongs to another program, or the file ends there.
   if (at >= 0) return lines.toSpliced(at + 1, isEntryOf(lines[at + 1] ?? '', key) ? 1 : 0, line).join('\n');
   const separator = text === '' || text.endsWith('\n') ? '' : '\n';
   return `${text}${separator}${markerOf(key)}\n${line}\n`;

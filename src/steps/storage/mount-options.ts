@@ -8,7 +8,7 @@ const LATER_BOOTS_SECONDS = 90;
 
 /**
  * Options of the fstab entry: the document's, and what later boots need. `nofail`, so that a lost disk does not leave
- * the machine in emergency mode, out of reach; with it systemd orders nothing behind the mount (systemd.mount(5)), so
+ * the machine in emergency mode, out of reach; with it systemd orders nothing after the mount (systemd.mount(5)), so
  * the order before those who would write below the mount point is asked for by name.
  */
 export function fstabOptions(options: readonly string[], swap: boolean): readonly string[] {

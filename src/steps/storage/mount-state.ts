@@ -14,12 +14,12 @@ const KEEPERS = [
   { service: 'containerd.service', directory: '/var/lib/containerd' },
 ] as const;
 
-/** How a mount of the document stands. */
+/** The state of a mount of the document. */
 export interface MountState {
   readonly device: BlockDevice;
-  /** What fstab shall have. */
+  /** The wanted line of fstab. */
   readonly entry: FstabEntry;
-  /** True where fstab has this entry, or somebody else's for the same device and path. */
+  /** True if fstab has this entry, or another entry for the same device and path. */
   readonly inFstab: boolean;
   readonly mounted: 'no' | 'yes' | 'with other options';
   /** Why it cannot be mounted, in words: something else is there. */

@@ -41,7 +41,7 @@ const TYPES: Readonly<Record<Extract<PartitionType, string>, { readonly gpt: str
 };
 
 /**
- * Where each partition of the document comes to lie on a disk of this size. Percentages are of the space that
+ * The place of each partition of the document on a disk of this size. Percentages are of the space that
  * partitions can take; `Rest` is what the others leave, wherever it stands. undefined when they do not fit, or
  * one would be smaller than 1 MiB.
  */

@@ -3,7 +3,7 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import { printedJson } from './json-rows.ts';
 import type { PartitionTable } from './partition-layout.ts';
 
-/** The partition table on a disk; undefined when there is none, or none that sfdisk(8) can judge. */
+/** The partition table on a disk; undefined when there is none, or none that sfdisk(8) can read. */
 export async function readPartitionTable(host: QueryHost, path: string): Promise<PartitionTable | undefined> {
   const { status, stdout } = await host.query({ program: 'sfdisk', args: ['--json', path] });
   return status === 0 ? parsePartitionTable(stdout) : undefined;
@@ -22,7 +22,7 @@ export function parsePartitionTable(stdout: string): PartitionTable | undefined 
   return {
     kind,
     sectorBytes,
-    // Behind the last usable sector lie the 33 of the second table.
+    // The 33 sectors of the second table follow the last usable sector.
     usableEndBytes: last === undefined ? undefined : (last + 1 + 33) * sectorBytes,
     partitions: partitions.map((row) => {
       const type = text(member(row, 'type')) ?? '';

@@ -13,7 +13,7 @@ export interface Superblock {
   readonly partitionLabel: string | undefined;
 }
 
-/** All that lies on a device. */
+/** All contents of a device. */
 export interface Contents extends Superblock {
   /** Names of every signature, tables of partitions included, each once; [] = the device holds nothing known. */
   readonly signatures: readonly string[];

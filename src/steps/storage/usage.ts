@@ -18,7 +18,7 @@ export async function usersOf(host: QueryHost, path: string): Promise<readonly s
   });
 }
 
-/** The error for a device that must be written while somebody uses it. */
+/** The error for a device that must be written and is in use. */
 export function deviceBusy(path: string, place: string, users: readonly string[]): MachineadmError {
   return new MachineadmError({
     reason: 'DeviceBusy',

@@ -185,7 +185,7 @@ export function loginFailureCode(code: number, detail: string): number {
   return data === undefined || data === '0' ? code : Number.parseInt(data, 16);
 }
 
-/** A join that did not end in its time. */
+/** A join that timed out. */
 export function windowsJoinTimedOut(program: string): MachineadmError {
   return new MachineadmError({
     reason: 'DomainJoinTimedOut',

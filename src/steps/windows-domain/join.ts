@@ -27,7 +27,7 @@ import {
 import { type JoinContext, loginFailureCode, windowsJoinFailure, windowsJoinTimedOut } from './failures.ts';
 import type { WindowsMembership } from './membership.ts';
 
-/** Where a blob lies while djoin reads it; closed like all of the directory. */
+/** The path of a blob while djoin reads it; closed like all of the directory. */
 export const BLOB_FILE = `${OWN_DIRECTORY}\\domain-join-blob`;
 /** What Windows itself writes about joins: no secret, but what failed and with which number. */
 const NETSETUP_LOG = `${SYSTEM_ROOT}\\debug\\NetSetup.LOG`;
@@ -118,7 +118,7 @@ export async function joinWithBlob(
     const result = await host.run({ ...offlineJoin(BLOB_FILE, timeoutMs), signal });
     if (result.timedOut) throw windowsJoinTimedOut('djoin.exe');
     const said = textLines(result.stdout, result.stderr);
-    // One that says nothing at all is none: djoin tells how it went in every case.
+    // No output means that it did not run: djoin reports every result.
     if (result.status === 0 && said.length > 0) return;
     const evidence = said.slice(-2).map((line) => ({ source: 'djoin.exe', text: line.trim() }));
     throw windowsJoinFailure('djoin.exe', codeOf(said, result.status), 'offlineBlob', [

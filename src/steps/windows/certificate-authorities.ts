@@ -26,7 +26,7 @@ export type WindowsAuthoritiesPayload =
  * Certificate authorities in the store Root of the machine, where Windows, containerd and the kubelet look (Go's crypto/x509
  * asks Windows each time, so nothing needs a restart). What the document no longer names is known by its friendly name.
  *
- * @param now milliseconds since the epoch, to judge what is expired
+ * @param now milliseconds since the epoch, to find expired certificates
  */
 function windowsCertificateAuthoritiesStep(
   now: () => number = Date.now,

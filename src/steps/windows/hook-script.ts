@@ -65,7 +65,7 @@ goto next
 
 const BOM = '\uFEFF';
 
-/** Where the script of a group lies. */
+/** The directory of the script of a group. */
 export function windowsHookScript(stepId: string): WindowsHookScript {
   return { directory: windowsPath(`${RUN_DIRECTORY}/${stepId}`) };
 }

@@ -25,7 +25,7 @@ const TIMEOUT_MS = 60_000;
 export interface WindowsProxyDesired {
   readonly proxy: ProxyModel;
   readonly bypass: readonly string[];
-  /** An early hook may still lay what a secret is read from. */
+  /** An early hook may still write the file of a secret. */
   readonly afterHooks: boolean;
 }
 

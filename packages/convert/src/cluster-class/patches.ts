@@ -15,7 +15,7 @@ import { type Variables, variableAt, variablesOf } from './variables.ts';
 export interface TemplateUse {
   readonly object: InputObject;
   readonly use?: TopologyUse;
-  /** Of its machines, where several uses of one template are to be told apart. */
+  /** Of its machines, if several uses of one template must be distinguished. */
   readonly name?: string;
 }
 

@@ -36,7 +36,7 @@ export interface DirectoryModel {
   readonly group: string | undefined;
   /** Of all that is in it. */
   readonly recursive: RecursiveModel | undefined;
-  /** Its place in the document; absent: that in this list. */
+  /** Its index in the document; absent: its index in this list. */
   readonly at?: number;
   /** What must follow a change of it. */
   readonly owes?: readonly OwedByDocument[];

@@ -33,7 +33,7 @@ export interface FileModel {
   readonly group: string;
   /** Mode of directories created above the file. */
   readonly directoryMode: number;
-  /** Added behind what the file has, once; a marker by content makes it idempotent. */
+  /** Appended to the file, once; a marker by content makes it idempotent. */
   readonly append: boolean;
   /** What is added is a block between two comments that name it: a later content takes the place of this one. */
   readonly block?: FileBlock;
@@ -248,7 +248,7 @@ function checkFile(file: FileSection, index: number): Finding[] {
   if (file.encoding !== undefined && file.content === undefined) {
     return [{ path: [index, 'encoding'], message: 'encoding describes content, which is not given' }];
   }
-  // Whether it has been added already is told by the content itself, which is not known before it is downloaded.
+  // The content itself shows whether it was appended already, and it is known only after the download.
   if (file.append === true && file.block !== undefined) {
     return [{ path: [index, 'block'], message: 'append and block exclude each other', hint: 'keep one of them' }];
   }

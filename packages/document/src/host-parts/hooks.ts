@@ -25,7 +25,7 @@ export interface HookGroup {
   readonly secrets?: Readonly<Record<string, SecretValue>>;
   /** When a later run runs it again; absent: never. */
   readonly rerun?: 'OnChange' | 'Always';
-  /** Whom the commands run as; absent: root. */
+  /** The user that runs the commands; absent: root. */
   readonly user?: string;
   /** Where they start; absent: the root directory. */
   readonly workingDirectory?: string;

@@ -45,7 +45,7 @@ export interface Limit {
 export interface LimitsModel {
   /** Of services whose units say nothing of their own. */
   readonly services: readonly Limit[];
-  /** Of logins: whom they are for, as limits.conf(5) writes it, and the limits in its units. */
+  /** Of logins: the domain of limits.conf(5), and the limits in its units. */
   readonly sessions: readonly { readonly who: string; readonly limits: readonly Limit[] }[];
 }
 

@@ -148,7 +148,7 @@ async function problemOfYaml(content: string): Promise<string | undefined> {
 }
 
 /**
- * The syntax of systemd.syntax(7) and of key files: networkd only logs a line that it cannot read, and goes on without it.
+ * The syntax of systemd.syntax(7) and of key files: networkd logs a line that it cannot read, and ignores it.
  * Lines are not quoted, as they may hold a key.
  */
 function problemOfSections(content: string, name: string): string | undefined {

@@ -53,7 +53,7 @@ function checkDisk(disk: Disk, index: number): Finding[] {
   return disk.table === 'mbr' ? [...findings, ...checkMbr(disk, place)] : findings;
 }
 
-/** Nothing is moved: only the last partition has room behind it. */
+/** Nothing is moved: only the last partition can have room after it. */
 function checkGrowth({ partitions }: Disk, place: readonly PathSegment[]): Finding[] {
   const percentage = partitions.findIndex(({ size }) => size.endsWith('%'));
   return partitions.flatMap(({ grow, size }, index): Finding[] => {

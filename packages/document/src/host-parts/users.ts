@@ -23,7 +23,7 @@ export interface UserModel {
   readonly locked: boolean;
   /** True: the account is expired and cannot be used at all. */
   readonly inactive: boolean;
-  /** The part of a sudoers line behind the user's name. */
+  /** The part of a sudoers line after the user's name. */
   readonly sudo: readonly string[];
   /** undefined leaves the keys alone. */
   readonly sshAuthorizedKeys: readonly string[] | undefined;

@@ -1,7 +1,7 @@
 import { includes, type MinorWindow } from './minor.ts';
 
 export interface KubeadmGate extends MinorWindow {
-  /** What kubeadm does once the gate is gone, where it has one. */
+  /** The fixed value of the gate after its removal; absent: none is known. */
   readonly afterwards?: boolean;
 }
 

@@ -7,7 +7,7 @@ interface TableSource {
   readonly file: string;
   readonly facts: string;
   readonly from: readonly string[];
-  /** The day on which somebody last compared the table with its source. */
+  /** The day on which the table was last compared with its source. */
   readonly read: string;
   /** What it is not certain of. */
   readonly open?: string;

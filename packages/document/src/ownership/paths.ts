@@ -23,7 +23,7 @@ export const LOCALTIME = '/etc/localtime';
 /** The name of the zone, where the distribution keeps it: Debian and Gentoo. */
 export const TIMEZONE_FILE = '/etc/timezone';
 export const MODULES_FILE = '/etc/modules-load.d/90-machineadm.conf';
-/** `zz` sorts behind the usual 99-*.conf, `/etc/sysctl.d/99-sysctl.conf` among them. */
+/** `zz` sorts after the usual 99-*.conf, `/etc/sysctl.d/99-sysctl.conf` among them. */
 export const SYSCTL_FILE = '/etc/sysctl.d/99-zz-machineadm.conf';
 /** systemd-system.conf(5). */
 export const SERVICE_LIMITS_FILE = '/etc/systemd/system.conf.d/90-machineadm-limits.conf';
@@ -183,7 +183,7 @@ const CRITICAL_FILES: ReadonlySet<string> = new Set([
   ...['/etc/os-release', '/etc/passwd-', '/etc/profile', '/etc/shells', '/etc/ssh/sshd_config', '/etc/sudoers'],
 ]);
 
-/** Whether a machine could hardly go on without what is at this path: it is never removed. */
+/** Whether a machine needs what is at this path: it is never removed. */
 export function isCriticalPath(path: string): boolean {
   const plain = `/${path
     .split('/')

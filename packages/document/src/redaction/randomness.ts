@@ -18,7 +18,7 @@ const LEAST_BETWEEN_SIGNS = 9;
 export function looksRandom(word: string): boolean {
   if (word.length < SHORTEST) return false;
   const parts = word.split(/[^A-Za-z0-9]+/);
-  // Names and paths consist of parts; base64 has one sign in 32 characters.
+  // Names and paths consist of short parts; in base64, one character in 32 is a sign.
   if (parts.length - 1 > word.length / LEAST_BETWEEN_SIGNS) return parts.some(isRandom);
   return isRandom(word);
 }

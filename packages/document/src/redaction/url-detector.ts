@@ -1,4 +1,4 @@
-/** Longer user information does not count. */
+/** Longer user information in a URL is not searched for. */
 const LONGEST_USER = 1024;
 
 /** Ends the part of a URL with user and server (RFC 3986, 3.2), or the URL. */

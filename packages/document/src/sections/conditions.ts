@@ -56,7 +56,7 @@ export const text = (pattern: RegExp): JsonSchema => ({ type: 'string', ...porta
 /** A text that does not have it anywhere. */
 export const textWithout = (pattern: RegExp): JsonSchema => ({ type: 'string', not: portablePattern(pattern) });
 
-/** A text with a variable in it: what it will be is not known. */
+/** A text with a variable: its value is not known yet. */
 export const VARIABLE: JsonSchema = { $ref: '#/$defs/VariableText' };
 
 /** A secret that is written down has a form; of a reference nothing is known. */
@@ -78,7 +78,7 @@ export function secretOverTls(field: string): JsonSchema {
   return when(given(field, all(text(/^http:\/\//), not(VARIABLE), not(text(LOOPBACK)))), is('allowInsecure', true));
 }
 
-/** The same for a request that shows credentials: in its headers or its URL. */
+/** The same for a request with credentials in its headers or its URL. */
 export function credentialsOverTls(field: string): JsonSchema {
   const credentials = any(
     given('headers', { type: 'object', minProperties: 1 }),

@@ -17,7 +17,7 @@ import { WINDOWS_PATH } from './platform.ts';
 
 const HOOKS = ['early', 'beforeBootstrap', 'afterBootstrap'].map((phase) => `host.hooks.${phase}`);
 
-/** What no name on NTFS may hold; `:` only behind the letter of a drive. */
+/** Characters that names on NTFS must not contain; `:` is allowed only after the letter of a drive. */
 const IMPOSSIBLE_PATH =
   /[<>"|?*]|[. ](?:[\\/]|$)|^\/[^:]*:|^[A-Za-z]:[^:]*:|[\\/](?:[Cc][Oo][Nn]|[Pp][Rr][Nn]|[Aa][Uu][Xx]|[Nn][Uu][Ll]|[Cc][Oo][Mm]\d|[Ll][Pp][Tt]\d)(?:\.[^\\/]*)?(?:[\\/]|$)/;
 

@@ -11,7 +11,7 @@ export interface ImagesModel {
   readonly required: readonly string[];
 }
 
-/** An archive of images; digests are lower-case hex SHA-256 of the file as it lies there. */
+/** An archive of images; digests are the lower-case hex SHA-256 of the file as it is stored. */
 export type ImageArchive =
   | { readonly kind: 'file'; readonly path: string; readonly sha256: string | undefined }
   | {

@@ -167,7 +167,7 @@ function checkWindowsFiles(host: HostSection | undefined): Finding[] {
     }
     const first = known.get(same);
     if (first === undefined) known.set(same, index);
-    // The very same text is told by the checks of all platforms.
+    // The checks of all platforms report the same text.
     else if (host.files?.[first]?.path !== file.path) {
       const other = ['host', 'files', first];
       findings.push({

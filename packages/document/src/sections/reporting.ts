@@ -12,7 +12,7 @@ const DEFAULT_DEADLINE_MS = 30_000;
 
 export interface ReportingModel {
   readonly sentinelPath: string;
-  /** How long the deliverer goes on trying after a run ended, before it leaves the rest to `report flush`. */
+  /** How long the deliverer retries after the end of a run; `report flush` sends the rest. */
   readonly deadlineMs: number;
   readonly sinks: readonly SinkModel[];
 }

@@ -37,7 +37,7 @@ export function checkSecretNames(sections: Sections): Finding[] {
   return [...findings, ...circularSecrets(secrets)];
 }
 
-/** A reference is told only where it is nearly a known name: somebody may have written the secret itself there. */
+/** The reference is shown only if it is similar to a known name: it may be the secret itself, written into the wrong field. */
 function unknownSecret(path: readonly PathSegment[], name: string, known: readonly string[]): Finding {
   const near = nearestName(name, known);
   const about = ['secrets', name];

@@ -16,7 +16,7 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
   /** The section that defines variables, and the strings in which `${name}` is replaced. */
   readonly variables?: {
     readonly section: string;
-    /** Of the section, which has no mistake; undefined where the document does not have it. */
+    /** The variables of this section, which is valid or undefined, by name. */
     sources(section: unknown): ReadonlyMap<string, VariableSource>;
     isExpandable(path: readonly PathSegment[], document: unknown): boolean;
     /** Of those the ones that a shell reads. */
@@ -26,7 +26,7 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
   entryKeys?(path: readonly PathSegment[]): readonly string[] | undefined;
   /** Whether the number at a path is handed on as it is written. */
   keepsNumber?(path: readonly PathSegment[]): boolean;
-  /** What is allowed but will hurt: told as warnings. */
+  /** Settings that are allowed but harmful: reported as warnings. */
   lint?(sections: Sections): readonly Finding[];
   /** Mistakes across fields; gets the sections without the parts that are wrong in themselves. */
   check(sections: Sections): Promise<readonly Finding[]>;

@@ -66,7 +66,7 @@ export const NODE: readonly CatalogueEntry[] = [
     source: 'kubelet',
     kind: 'cause',
     reason: 'AdmissionWebhookFailed',
-    // What a line says behind the webhook's name is about the webhook, whatever else it looks like.
+    // The text after the webhook's name is about the webhook, whatever else it looks like.
     priority: 131,
     pattern:
       /^(error execution phase .{1,400}|.{0,100}Unable to register node .{1,200})(failed (calling|to call) webhook|admission webhook \\*"[^"\\]{1,200}\\*" denied the request)/,

@@ -20,7 +20,7 @@ export interface CertificateRequest {
 export function newServingCertificate({ dnsNames, notBefore, notAfter }: CertificateRequest): ServingCertificate {
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const server = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  // Distinct names: two authorities of one name in one bundle are told apart by their key identifiers.
+  // Distinct names: only the key identifiers distinguish two authorities of one name in one bundle.
   const issuer = `machineadm-translator-ca-${randomBytes(4).toString('hex')}`;
   const validity = sequence(time(notBefore), time(notAfter));
   const authorityKeyId = keyId(authority.publicKey);

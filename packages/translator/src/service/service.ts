@@ -111,7 +111,7 @@ interface Loaded {
 
 interface CertificateSource {
   readonly load: () => Promise<Loaded>;
-  /** For the leader; undefined = somebody else renews it. */
+  /** For the leader; undefined = another program renews it. */
   readonly maintain: ((pause: (milliseconds: number) => Promise<void>) => Promise<boolean>) | undefined;
 }
 
@@ -143,7 +143,7 @@ async function untilLoaded(load: () => Promise<Loaded>, signal: AbortSignal, log
   return undefined;
 }
 
-/** Serves with the new certificate once there is one; connections that exist go on. */
+/** Serves with the new certificate once there is one; existing connections continue. */
 async function rotate(
   server: TlsServer,
   first: Loaded,
@@ -187,7 +187,7 @@ async function lead(
       copyConditions(api, versions, copying, leading, log, metrics),
       maintain === undefined ? undefined : keepCertificate(maintain, leading, log),
     ]);
-    // With nothing to copy, and a certificate that somebody else renews, it leads nevertheless.
+    // It leads even if it has nothing to copy and another program renews the certificate.
     while (!leading.aborted) await pause(RESYNC_MS, leading);
     metrics.isLeader.set(0);
   };

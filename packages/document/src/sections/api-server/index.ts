@@ -57,7 +57,7 @@ export function checkApiServer(section: ApiServerSection, version: string, secre
   ];
 }
 
-/** Another program than kubeadm is told of the API server in its own words. */
+/** Bootstrappers other than kubeadm have their own configuration of the API server. */
 export function checkApiServerOfExec(section: ApiServerSection): Finding[] {
   return filesOf(section).map((name) => ({
     path: [...API_SERVER, name],

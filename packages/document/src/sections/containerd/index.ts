@@ -238,7 +238,7 @@ function checkDirectories({ root, state }: ContainerdSection): Finding[] {
 }
 
 function checkDefaultRuntime({ defaultRuntime, runtimes, mode }: ContainerdSection): Finding[] {
-  // What is merged into may define it: that is judged on the machine.
+  // The configuration that it is merged into may define it: the step checks that on the machine.
   if (defaultRuntime === undefined || mode === 'Merge') return [];
   const known = ['runc', ...Object.keys(runtimes ?? {})];
   if (known.includes(defaultRuntime)) return [];

@@ -159,7 +159,7 @@ export function lintRegistries(registries: RegistriesSection, proxy: ProxySectio
   return registries.flatMap(({ mirrors = [] }, index) =>
     mirrors.flatMap(({ url }, at): Finding[] => {
       const name = URL.canParse(url) ? new URL(url).hostname : '';
-      // Addresses may be in a subnet; only names are judged.
+      // Addresses may be in a subnet; only names are checked.
       if (name === '' || /^[\d.]+$|:/.test(name) || direct.some((entry) => covers(entry, name))) return [];
       const message = 'containerd asks this mirror through the proxy';
       const hint = `add ${name} to host.proxy.no if it is reached directly`;

@@ -175,7 +175,7 @@ export function checkBootstrapTokens(cluster: ClusterSection | undefined): Findi
   const findings: Finding[] = [];
   cluster?.bootstrapTokens?.forEach((token, index) => {
     const path = ['kubernetes', 'cluster', 'bootstrapTokens', index];
-    // With a ttl beside it, that is told already.
+    // Together with a ttl, another check reports it.
     if (token.expires !== undefined && token.ttl === undefined) {
       const message = 'kubeadm takes only a time to live in its configuration';
       findings.push({ path: [...path, 'expires'], message, hint: 'write ttl, such as "24h"' });

@@ -174,7 +174,7 @@ export interface FileDiscovery {
   readonly endpoint: string | undefined;
 }
 
-/** What leads a joining machine to its cluster, and how it proves who it is. */
+/** How a joining machine finds its cluster, and its credentials. */
 export interface DiscoveryKubeconfig {
   /** `https://api.example:6443` */
   readonly server: string;

@@ -6,7 +6,7 @@ import { field, object } from '../field.ts';
 const DEFAULT_ATTEMPTS = 3;
 const DEFAULT_BACKOFF_MS = 10_000;
 
-/** How often the bootstrapper may be run in one run of ours, and what lies between. */
+/** How often one run may start the bootstrapper, and the pause in between. */
 export interface RetryModel {
   /** 1 to 3, the first included. */
   readonly attempts: number;

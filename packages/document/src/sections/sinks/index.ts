@@ -49,7 +49,7 @@ export type SinkSection = z.infer<typeof sinkSection>;
 
 export type SinkModel = ReturnType<Kinds[number]['toModel']>;
 
-/** A sink that is told by the deliverer, a process of its own. What is not a `SecretValue` of it is written to disk as it is. */
+/** A sink that the deliverer, a separate process, sends to. What is not a `SecretValue` of it is written to disk as it is. */
 export type RemoteSinkModel = Exclude<SinkModel, LocalSinkModel>;
 
 /** A kind of sink as it is handed its own sections only, which no type can say of a list. */

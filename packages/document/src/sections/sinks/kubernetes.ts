@@ -177,7 +177,7 @@ function toAccess(section: z.infer<typeof kubernetesSchema>, name: string, resol
   return { ...reached, credential: { certificate: client.certificate, key } };
 }
 
-/** The Node exists only once the machine has joined: by itself the sink is told nothing before the end of a run. */
+/** The Node exists only once the machine has joined, so by default the sink gets only the end of a run. */
 function toNodeSink(section: z.infer<typeof nodeSchema>, name: string): NodeSinkModel {
   return {
     kind: 'Node',

@@ -4,7 +4,7 @@ import { sinkSchema } from './sink.ts';
 
 const DEVICE = /^(?:(?:\/(?:[^\s/.][^\s/]*|\.[^\s/.][^\s/]*|\.\.[^\s/]+))+|COM[1-9])$/;
 
-/** A sink of this machine: told by the run itself, as it happens. */
+/** A sink of this machine: the run itself sends to it, at once. */
 export type LocalSinkModel =
   | { readonly kind: 'Journal' | 'SystemdNotify' | 'WindowsEventLog' }
   | { readonly kind: 'Console'; readonly device: string };

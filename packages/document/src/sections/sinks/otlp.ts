@@ -7,7 +7,7 @@ import { field } from '../field.ts';
 import type { RemoteOptions, SinkTlsModel } from './sink.ts';
 import { remoteFields, sinkSchema, tlsFields, toRemoteOptions, toSinkTls } from './sink.ts';
 
-/** A collector of OpenTelemetry, told of the run as a trace. */
+/** A collector of OpenTelemetry, which gets the run as a trace. */
 export interface OTLPSinkModel extends RemoteOptions {
   readonly kind: 'OTLP';
   /** The whole of it, `…/v1/traces`. */
@@ -18,7 +18,7 @@ export interface OTLPSinkModel extends RemoteOptions {
   readonly tls: SinkTlsModel;
 }
 
-// A trace is told when it is complete: there is nothing to choose.
+// A trace is sent when it is complete, so there are no events to choose from.
 const { events: _events, ...fields } = remoteFields;
 
 const NOT_A_TRACEPARENT = 'not a traceparent (W3C Trace Context), such as 00-<32 hex digits>-<16 hex digits>-01';

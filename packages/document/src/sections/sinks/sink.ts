@@ -9,15 +9,15 @@ import { choice, define, type Field, type Fields, field, object, type ShapeOf } 
 
 /** What every sink has that is reached over a network or through a program. */
 export interface RemoteOptions {
-  /** As it is called in messages and tables; unique. Default: its type, with a number behind it from the second on. */
+  /** Its unique name in messages and tables. Default: its type, with a number from the second sink of a type on. */
   readonly name: string;
-  /** What it is told. */
+  /** The events that it gets. */
   readonly events: readonly EventType[];
   /** How long one delivery may take. */
   readonly timeoutMs: number;
 }
 
-/** How a sink that speaks TLS proves who it is, and whom it trusts beside the system and the document. */
+/** The client certificate of a TLS sink, and the authorities that it trusts in addition to those of the system and the document. */
 export interface SinkTlsModel {
   /** PEM; undefined = only the system's and the document's. */
   readonly certificateAuthority: string | undefined;
@@ -110,7 +110,7 @@ export function sinkSchema<Type extends string, Of extends Fields>(
   return define(`${type}Sink`, object(all, conditions), description, { type, ...example });
 }
 
-/** Exactly one of some fields must be there. Not told where the section has a mistake: it may be in one of them. */
+/** Exactly one of some fields must be there. Not reported if the section has another problem: that may be in one of them. */
 export function exactlyOneOf<Name extends string>(
   section: { readonly [Key in Name]?: unknown },
   names: readonly [Name, Name, ...Name[]],

@@ -21,7 +21,7 @@ export function lintStorage({ host, kubernetes }: Sections): Finding[] {
   ];
 }
 
-/** A fresh ext4 holds lost+found, which kubeadm's preflight check DirAvailable takes for somebody's data. */
+/** A fresh ext4 holds lost+found, which kubeadm's preflight check DirAvailable takes for user data. */
 function etcdOnMountPoint({ mounts = [] }: StorageSection, kubernetes: KubernetesSection | undefined): Finding[] {
   if (kubernetes === undefined || kubernetes.role === 'Worker') return [];
   const data = kubernetes.controlPlane?.etcd?.local?.dataDirectory ?? ETCD_DATA;

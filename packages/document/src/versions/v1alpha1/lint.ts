@@ -5,7 +5,7 @@ import { lintFiles } from './lint-files.ts';
 import { lintStorage } from './lint-storage.ts';
 import type { Sections } from './sections.ts';
 
-/** What a document may ask for and will hurt: told as warnings, section by section. */
+/** Settings that are allowed but harmful: reported as warnings, section by section. */
 export function lint(sections: Sections): readonly Finding[] {
   return [
     ...lintFiles(sections),
