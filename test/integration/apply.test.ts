@@ -49,7 +49,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('the unit that starts machineadm at every boot', () => {
-    test('applies a document once: what an administrator edited stays, and status tells what was applied', async () => {
+    test('applies a document once: what an administrator edited stays, and status shows what was applied', async () => {
       lay({}, files('of the document\n'));
       assert.equal((await boot()).status, 0);
       assert.equal(content(), 'of the document\n');

@@ -461,7 +461,7 @@ describe('the archive for Windows', () => {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-zip-'));
   after(() => rmSync(directory, { recursive: true, force: true }));
 
-  test('is read by an unzip of somebody else, and says of each file that it is right', {
+  test('is read by an unzip of another program, and says of each file that it is right', {
     skip: lacks('python3'),
   }, async () => {
     const files = {

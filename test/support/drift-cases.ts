@@ -343,11 +343,11 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
   'host.activeDirectory.registerAddress': {
     elsewhere: [
       'test/unit/steps/directory-address.test.ts',
-      'is told to the primary server of the zone with a ticket, whatever nsupdate makes of the answer',
+      'is sent to the primary server of the zone with a ticket, whatever nsupdate makes of the answer',
     ],
   },
-  'host.activeDirectory.logins.allowedGroups[]': { elsewhere: [LOGINS, 'are repaired where somebody changed'] },
-  'host.activeDirectory.logins.homeDirectories': { elsewhere: [LOGINS, 'are repaired where somebody changed'] },
+  'host.activeDirectory.logins.allowedGroups[]': { elsewhere: [LOGINS, 'are repaired where a user changed'] },
+  'host.activeDirectory.logins.homeDirectories': { elsewhere: [LOGINS, 'are repaired where a user changed'] },
   'host.activeDirectory.computerName': { none: 'the account of the computer: another one is another join' },
   'host.activeDirectory.computerOU': { none: 'where a new account is made; a directory moves it as it likes' },
   'host.activeDirectory.credentials.**': { none: 'are used once, for the join' },

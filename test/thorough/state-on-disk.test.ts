@@ -206,7 +206,7 @@ function parsedOrNothing(text: string): unknown {
   }
 }
 
-test('a damaged status is told from its good copy', async () => {
+test('a damaged status is distinguished from its good copy', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-status-'));
   try {
     const paths = { current: join(directory, 'current.json'), copy: join(directory, 'copy.json') };

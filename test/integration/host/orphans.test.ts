@@ -45,7 +45,7 @@ function isolated(directory: string, script: string): string {
   return result.stdout;
 }
 
-describe('what a killed run left behind', { skip: process.geteuid?.() !== 0 && 'needs root' }, () => {
+describe('what a killed run left', { skip: process.geteuid?.() !== 0 && 'needs root' }, () => {
   let directory: string;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'machineadm-orphans-'));

@@ -626,7 +626,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
     });
 
     test(
-      'cannot run the program, is told so and keeps nothing of it',
+      'cannot run the program reports it and keeps nothing of it',
       attack('Download script', 'a program that cannot run', async () => {
         const unfit = await releaseOf('unfit', '#!/bin/sh\necho "GLIBC_2.28 not found" >&2\nexit 1\n');
         const url = `file://${join(scratch, 'unfit', 'release')}`;
@@ -670,7 +670,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
     }
 
     test(
-      'has a clock of 1970, is told so where a certificate needs it',
+      'has a clock of 1970 is refused, where a certificate needs the clock',
       attack('Download script', 'a clock of 1970, where a certificate needs the time', async (context) => {
         const faketime = where('faketime');
         if (faketime === undefined) {
@@ -717,7 +717,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       }),
     );
 
-    test('is told to stop, leaves nothing behind', async () => {
+    test('is stopped, and leaves nothing', async () => {
       await using server = await startServer(() => 'silence');
       const shell = ['timeout', '--signal=TERM', '0.5', 'dash'];
       const result = await run({ digests: digests(), locations: [server], deadlineSeconds: 3 }, { shell });

@@ -254,7 +254,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         );
       });
 
-      test('merged again after somebody changed the file: their change stays, ours is put back', async () => {
+      test('merged again after a user changed the file: their change stays, ours is put back', async () => {
         const text = readFileSync(PATH, 'utf8');
         writeFileSync(PATH, text.replace('oom_score = -500', 'oom_score = -400').replaceAll('32768', '16384'));
         const run = await apply({

@@ -91,7 +91,7 @@ describe('the members of an archive', () => {
     }
   });
 
-  test('that are no plain files are told apart', async () => {
+  test('that are no plain files are listed separately', async () => {
     const types = ['1', '3', '4', '6', 'S'].map((type) => ({ name: type, type, target: type === '1' ? 'x' : '' }));
     const found = await read(tarOf(types));
     assert.deepEqual(

@@ -48,7 +48,7 @@ const SWAP: ObservedLine = {
 describe('the service manager names the cause', () => {
   test('nothing of units that run', async () => assert.equal(await named({}), 'KubeletNotHealthy'));
 
-  test('a kubelet that somebody stopped', async () => {
+  test('a kubelet that a user stopped', async () => {
     const kubelet = service(`ActiveState=inactive\nSubState=dead\nResult=success\n${DROP_IN}`);
     assert.equal(await named({ services: { kubelet } }), 'KubeletStopped');
   });
@@ -192,7 +192,7 @@ describe('the container runtime names the component that ends again and again', 
     assert.match(summary, /etcd ended 5 times, last with exit status 2\./);
   });
 
-  test('not for one end, one that was asked for, one of long ago, or one of somebody else', async () => {
+  test('not for one end, one that was asked for, one of long ago, or one of another program', async () => {
     for (const container of [
       end('etcd', { attempt: 0 }),
       end('etcd', { exitCode: 0 }),

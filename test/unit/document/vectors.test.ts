@@ -71,7 +71,7 @@ describe('the published vectors', () => {
     );
   });
 
-  test('are judged alike by ajv in its strict mode', () => {
+  test('are checked alike by ajv in its strict mode', () => {
     const judge = new Ajv2020({ strict: true }).compile(jsonSchema() ?? {});
     for (const { name, document, schema } of judged) {
       const verdict = judge(parsed(document)) ? 'valid' : 'invalid';
@@ -86,7 +86,7 @@ describe('the published vectors', () => {
   });
 
   const python = spawnSync('python3', ['-c', 'import jsonschema'], { encoding: 'utf8' });
-  test('are judged alike by jsonschema of Python', {
+  test('are checked alike by jsonschema of Python', {
     skip: python.status !== 0 && 'jsonschema of Python is not installed',
   }, () => {
     const script = `

@@ -163,7 +163,7 @@ describe('the member of another machine stays', () => {
 });
 
 describe("this machine's member", () => {
-  test('is told by any spelling of its address', async () => {
+  test('is recognised by any spelling of its address', async () => {
     await using server = await startEtcd([FIRST, { ...ANNOUNCED, peerURLs: ['https://[2001:db8:0:0::2]:2380'] }]);
     const peers = { ...peersOf(server), ownPeerUrl: 'https://[2001:DB8::2]:2380' };
     assert.equal(await removeOwnMember(peers, KILLED), 'removed');

@@ -22,7 +22,7 @@ function machine(commandLine: string) {
 }
 
 describe('processes of machines that are containers of this one', () => {
-  test('are told by their PID namespaces', async () => {
+  test('are distinguished by their PID namespaces', async () => {
     const host = machine('x');
     assert.deepEqual(await Promise.all(['41', '42', '43', '44'].map((pid) => pidNamespaceDepth(host, pid))), [
       0,

@@ -90,7 +90,7 @@ describe('the kubelet', () => {
     assert.deepEqual(one.requests, []);
   });
 
-  test('with its health endpoint switched off is judged by its service', async () => {
+  test('with its health endpoint switched off is checked by its service', async () => {
     const files = { '/var/lib/kubelet/config.yaml': 'healthzPort: 0' };
     const demand = { ...DEMAND, require: 'KubeletHealthy' } as const;
     const running = memoryHost({ files, services: { kubelet: { active: true } } });

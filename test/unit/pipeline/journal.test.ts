@@ -186,7 +186,7 @@ describe('the bootstrap', () => {
   });
 });
 
-describe('whether the world was told of a success', () => {
+describe('whether a success was published', () => {
   const KUBERNETES = { lastingDigest: 'sha-of-kubernetes' };
   const HOST_ONLY = { lastingDigest: undefined };
   const cases: readonly (readonly [string, readonly JournalRecord[], typeof KUBERNETES | typeof HOST_ONLY, boolean])[] =

@@ -129,7 +129,7 @@ describe('a step whose change needs a reboot', () => {
     assert.equal(machine.joins, 1);
   });
 
-  test('may need another one when somebody runs it again by hand, or asks for something else later', async () => {
+  test('may need another one when a user runs it again by hand, or asks for something else later', async () => {
     const machine = new Machine();
     await machine.run();
     machine.boot = 2;

@@ -42,7 +42,7 @@ describe('the machine of a status', () => {
 });
 
 describe('the condition BootstrapSucceeded', () => {
-  test('is Unknown while the run goes on', () => {
+  test('is Unknown while the run continues', () => {
     const { status, reason } = condition(statusAfter({ kind: 'phase', phase: 'Host' })) ?? {};
     assert.deepEqual({ status, reason }, { status: 'Unknown', reason: 'Running' });
   });

@@ -374,7 +374,7 @@ describe('waiting for a conclusion', () => {
     assert.equal(status?.kind === 'BootstrapStatus' && status.step, 'kubeadm');
   });
 
-  test('stops when it is told to', async () => {
+  test('stops on request', async () => {
     using clock = fakeClock({ deadlines: true });
     const controller = new AbortController();
     const waiting = waitForStatus({ timeoutMs: 10_000, paths: paths(), liveness: alive, signal: controller.signal });

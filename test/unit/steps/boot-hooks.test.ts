@@ -85,7 +85,7 @@ describe('hooks of every boot', () => {
     assert.deepEqual(host.queries, []);
   });
 
-  test('are kept where nothing runs them at boot, which is told', async () => {
+  test('are kept where nothing runs them at boot, which is reported', async () => {
     const run = await runStep(bootHooks, memoryHost({ serviceManager: 'none' }), early({}));
     assert.deepEqual(ids(run.changes), ['hooks-boot/commands']);
     assert.equal(run.warnings.length, 1);

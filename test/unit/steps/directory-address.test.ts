@@ -37,7 +37,7 @@ function machine({ registered = [] as string[], takes = true, reached = true } =
 }
 
 describe('the address of the machine in the DNS of its domain', () => {
-  test('is told to the primary server of the zone with a ticket, whatever nsupdate makes of the answer', async () => {
+  test('is sent to the primary server of the zone with a ticket, whatever nsupdate makes of the answer', async () => {
     const { step, updates } = machine({ registered: ['10.0.0.7'] });
     assert.deepEqual(
       (await step.plan()).map(({ id, summary }) => [id, summary]),

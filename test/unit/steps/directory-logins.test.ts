@@ -108,7 +108,7 @@ describe('logins of the domain', () => {
     ['PAM', (host) => host.put('/etc/pam.d/common-auth', 'auth required pam_unix.so\n'), 'pam'],
     ['the service at boot', (host) => host.setService('sssd', { enabled: false }), 'enable'],
   ] as readonly (readonly [string, (host: MemoryHost) => void, string])[]) {
-    test(`are repaired where somebody changed ${what}, and no copy of our own is kept`, async () => {
+    test(`are repaired where a user changed ${what}, and no copy of our own is kept`, async () => {
       const host = debian();
       const step = on(host);
       await step.apply();

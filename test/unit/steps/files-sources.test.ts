@@ -185,7 +185,7 @@ describe('an owner that the document itself makes', () => {
     });
   });
 
-  test('that is still missing when the file is written is told: FileOwnerUnknown', async () => {
+  test('that is still missing when the file is written is reported: FileOwnerUnknown', async () => {
     await assert.rejects(runStep(files, memoryHost(), hostModel({ users: [app], files: [owned] })), {
       reason: 'FileOwnerUnknown',
     });

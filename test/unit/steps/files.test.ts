@@ -121,7 +121,7 @@ describe('files', () => {
     assert.deepEqual(await files.preflight?.(memoryHost(), { files: list, afterHooks: true, made: NO_ACCOUNTS }), []);
   });
 
-  test('all that stands in the way is told before the first file is written', async () => {
+  test('all that stands in the way is reported before the first file is written', async () => {
     const host = memoryHost({
       files: {
         '/etc/link': { type: 'symlink' },

@@ -147,7 +147,7 @@ describe('hosts', () => {
     }
   });
 
-  test('another address for a name is told by plan and run, and its line stays', async () => {
+  test('another address for a name is reported by plan and run, and its line stays', async () => {
     const host = machine('10.0.0.9 api # old\nfd00::9 api\n');
     const run = await runStep(
       hosts,

@@ -184,7 +184,7 @@ describe('images', () => {
     assert.deepEqual(host.log, []);
   });
 
-  test('a SHA-256 that differs is told before anything is imported, with path, want and got', async () => {
+  test('a SHA-256 that differs is reported before anything is imported, with path, want and got', async () => {
     const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes });
     const want = 'f'.repeat(64);
     await assert.rejects(

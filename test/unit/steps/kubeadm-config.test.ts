@@ -32,7 +32,7 @@ function worker(token = TOKEN): Model {
 const ACCEPTS: MemoryProgram = () => ({ stdout: 'ok\n' });
 
 describe('the configuration of kubeadm', () => {
-  test('is judged by kubeadm before it takes its place, and belongs to root alone', async () => {
+  test('is checked by kubeadm before it takes its place, and belongs to root alone', async () => {
     const judged: string[] = [];
     const kubeadm: MemoryProgram = ({ args }, machine) => {
       const candidate = args.at(-1)?.slice('--config='.length) ?? '';
@@ -73,7 +73,7 @@ describe('the configuration of kubeadm', () => {
     assert.deepEqual(await host.list('/run/kubeadm'), []);
   });
 
-  test('is not judged by a kubeadm that cannot', async () => {
+  test('is not checked by a kubeadm that cannot', async () => {
     const host = memoryHost({ programs: { kubeadm: () => ({ status: 1 }) } });
     await bench(kubeadmConfig, host, worker(), { kubeadm: parseVersion('v1.25.16') }).apply();
     assert.match(host.text(CONFIG) ?? '', /kubeadm\.k8s\.io\/v1beta3/);

@@ -48,7 +48,7 @@ describe('images that kubeadm needs', () => {
     assert.deepEqual(host.log, [], 'nothing is changed');
   });
 
-  test('that are missing are told all at once, with what is there instead', async () => {
+  test('that are missing are reported all at once, with what is there instead', async () => {
     const host = machine(tagged('m.example/kube-apiserver:v1.35.2', 'registry.k8s.io/etcd:3.6.6-0'));
     await assert.rejects(runStep(kubeadmImages, host, model(), options), (error: unknown) => {
       assert.ok(error instanceof MachineadmError);
@@ -100,7 +100,7 @@ describe('images that kubeadm needs', () => {
     );
   });
 
-  test('that kubeadm does not tell are not checked, and the operator hears of it: it judges its configuration itself', async () => {
+  test('that kubeadm does not list are not checked, which is reported: kubeadm checks its configuration itself', async () => {
     const host = machine([], { status: 1, stderr: 'W1\nerror: no default route' });
     const run = await runStep(kubeadmImages, host, model(), options);
     assert.match(run.warnings.join(), /not checked: error: no default route/);

@@ -31,7 +31,7 @@ describe('cleaning up before kubeadm', () => {
     assert.equal(bench(kubeadmReset, machine(), hostModel()).desired, undefined);
   });
 
-  test('is nothing on a fresh machine, on a finished one, and where nobody knows whose files these are', async () => {
+  test('is nothing on a fresh machine, on a finished one, and where the owner of the files is unknown', async () => {
     assert.deepEqual(await bench(kubeadmReset, machine({}), NODE).plan(), []);
     assert.deepEqual(await bench(kubeadmReset, machine(), NODE).plan({ bootstrap: 'done' }), []);
     assert.deepEqual(await bench(kubeadmReset, machine(), NODE).plan({ bootstrap: 'none' }), []);

@@ -55,7 +55,7 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(node(), {}), []);
   });
 
-  test('kubeadm and the kubelet must be installed; both are told', async () => {
+  test('kubeadm and the kubelet must be installed; both are reported', async () => {
     const host = memoryHost({ services: { kubelet: { enabled: true } } });
     assert.deepEqual(await missing(node(), { kubeadm: undefined, kubelet: undefined }, host), [
       'KubeletNotInstalled',
@@ -117,7 +117,7 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(WORKER, tooOld), ['KubeletVersionTooOld']);
   });
 
-  test('a kubelet from 1.35 on wants cgroup v2, or to be told otherwise', async () => {
+  test('a kubelet from 1.35 on wants cgroup v2, or another setting', async () => {
     const v1 = () => machine(undefined, { files: { '/sys/fs/cgroup/memory/cgroup.procs': '' } });
     const v2 = () => machine(undefined, { files: { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' } });
     const systemVerification = { ignorePreflightErrors: ['SystemVerification'] };
@@ -132,7 +132,7 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(node({ kubeadm: systemVerification, ...told }), {}, v1()), []);
   });
 
-  test('a kubelet up to 1.22 cannot speak with containerd 2, which is told where containerd is the runtime', async () => {
+  test('a kubelet up to 1.22 cannot speak with containerd 2, which is reported where containerd is the runtime', async () => {
     const programs = (containerd: string, kubelet = 'v1.22.17') => ({
       kubeadm: parseVersion(kubelet),
       kubelet: parseVersion(kubelet),
@@ -158,7 +158,7 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(model, programs), ['NotExpressible']);
   });
 
-  test('a masked kubelet is told', async () => {
+  test('a masked kubelet is reported', async () => {
     const host = machine(undefined, { services: { kubelet: { masked: true } } });
     assert.deepEqual(await missing(node(), {}, host), ['KubeletServiceMissing']);
   });

@@ -5,7 +5,7 @@ import { blockIn, withBlock, withoutBlock } from '../../../src/steps/marked-bloc
 const BLOCK = '# BEGIN machineadm: proxy\nA=1\n# END machineadm: proxy\n';
 
 describe('a block of ours in a file of others', () => {
-  test('comes to the end of what is there, and goes without a trace', () => {
+  test('is appended, and removed without a trace', () => {
     for (const text of ['', 'PATH=/bin\n', 'PATH=/bin\n\n# a comment\n']) {
       const changed = withBlock(text, 'proxy', 'A=1\n');
       assert.equal(changed, text + BLOCK);
@@ -30,7 +30,7 @@ describe('a block of ours in a file of others', () => {
     assert.equal(withoutBlock(BLOCK, 'other'), BLOCK);
   });
 
-  test('that has lost its end is not cut: nobody knows where it was to end', () => {
+  test('that has lost its end is not cut: its end is unknown', () => {
     const torn = '# BEGIN machineadm: proxy\nA=1\nPATH=/bin\n';
     assert.equal(withoutBlock(torn, 'proxy'), torn);
     assert.equal(withBlock(torn, 'proxy', 'A=1\n'), torn + BLOCK);

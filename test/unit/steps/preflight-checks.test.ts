@@ -173,7 +173,7 @@ describe('hooks', () => {
         ? {}
         : { status: 2, stderr: 'sh: 2: Syntax error: "pa55word" unexpected (expecting "fi")\n' };
 
-  test('that their shell does not understand refuse the run, and no word of them is told', async () => {
+  test('that their shell does not understand refuse the run, and no word of them is shown', async () => {
     const found = await preflightOf(yaml, { programs: { sh } });
     assert.deepEqual(refused(found), ['hooks-early HookSyntaxInvalid host.hooks.early.commands[1] doc.yaml:9']);
     const [{ missing } = { missing: undefined }] = found.unmet;
@@ -195,7 +195,7 @@ describe('hooks', () => {
     );
   });
 
-  test('are told in the words of each shell', async () => {
+  test('are reported with the message of each shell', async () => {
     const words: Readonly<Record<string, string>> = {
       'sh: 3: Syntax error: end of file unexpected (expecting "fi")\n':
         ' in its line 3: syntax error: end of file unexpected (expecting "fi")',

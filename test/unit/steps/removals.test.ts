@@ -55,7 +55,7 @@ describe('what the document does not ask for any more', () => {
     assert.equal(host.text('/etc/b.conf'), undefined);
   });
 
-  test('stays where somebody changed it since, which is told once', async () => {
+  test('stays where a user changed it since, which is reported once', async () => {
     const host = memoryHost();
     const machine = lifetime(host);
     await machine.run(EVERYTHING);
@@ -417,7 +417,7 @@ describe('a block in a file of others', () => {
     assert.equal(host.text('/etc/app.conf'), 'of others\n');
   });
 
-  test('has the comments of the file, and is not taken for gone where somebody cut it', async () => {
+  test('has the comments of the file, and is not taken for gone where a user cut it', async () => {
     const host = memoryHost({ files: { '/etc/app.conf': '<a/>\n' } });
     const machine = lifetime(host);
     await machine.run(block('<b/>\\n', '<!--'));

@@ -96,7 +96,7 @@ describe('services', () => {
       assert.ok(desired !== undefined);
       return { left, why: await services.whyNotEffective?.(failing, desired, await planned(services, failing, model)) };
     };
-    test('are told with how they ended and their journal', async () => {
+    test('are reported with how they ended and their journal', async () => {
       const { left, why } = await ending({});
       assert.deepEqual(
         left.map(({ ineffective }) => ineffective),
@@ -113,7 +113,7 @@ describe('services', () => {
       ]);
     });
 
-    test('by a signal, for want of memory, or because their program cannot be executed are told so', async () => {
+    test('by a signal, for lack of memory, or because their program cannot be executed are reported so', async () => {
       const summaryOf = async (ended: Partial<UnitFacts>) => (await ending(ended)).why?.summary ?? '';
       assert.match(await summaryOf({ result: 'signal', ended: { by: 'signal', status: 9 } }), /killed by SIGKILL/);
       assert.match(

@@ -40,7 +40,7 @@ const WAS = {} as NonNullable<BeforeRecord['was']>;
 describe('a group that an earlier run made', () => {
   const told = (host: Partial<HostModel>) => staysOf(hostModel(host), MEMORY).map(({ id }) => id);
 
-  test('stays, which is told, where the document does not name it any more', () => {
+  test('stays, which is reported, where the document does not name it any more', () => {
     assert.deepEqual(told({}), ['removals/stays/group:operators']);
   });
 

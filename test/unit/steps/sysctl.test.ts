@@ -55,7 +55,7 @@ describe('sysctl', () => {
     ]);
   });
 
-  test('keys that a write of ip_forward resets are written again behind it, though they are right before', async () => {
+  test('keys that a write of ip_forward resets are written again after it, though they are right before', async () => {
     const redirects = '/proc/sys/net/ipv4/conf/all/accept_redirects';
     const host = memoryHost({ kernelFiles: { [FORWARD]: '0\n', [redirects]: '0\n' } });
     const model = hostModel({

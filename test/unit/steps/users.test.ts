@@ -257,7 +257,7 @@ describe('users', () => {
       assert.deepEqual(reasonsOf(found), ['AccountConflict']);
     });
 
-    test('what an early hook may bring is judged after it', async () => {
+    test('what an early hook may bring is checked after it', async () => {
       const early = { shell: 'sh', onError: 'Fail', timeoutMs: 1, commands: ['true'], frequency: 'Once' } as const;
       const hooks = { early, beforeBootstrap: undefined, afterBootstrap: undefined };
       const desired = users.desired(hostModel({ users: [user()], hooks }), facts());
@@ -279,7 +279,7 @@ describe('users', () => {
         /is a symlink, not a directory/,
       ],
     ] as const) {
-      test(`${what} in the way is told by the plan and is AuthorizedKeysNotWritten`, async () => {
+      test(`${what} in the way is reported by the plan and is AuthorizedKeysNotWritten`, async () => {
         const machine = ssh(files);
         const [change] = await planOf(machine, user({ sshAuthorizedKeys: [KEY] }));
         assert.match(change?.summary ?? '', summary);

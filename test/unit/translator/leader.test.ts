@@ -124,7 +124,7 @@ describe('the election of a leader', () => {
     await election.done;
   });
 
-  test('goes on with its own lease after a restart', async () => {
+  test('continues with its own lease after a restart', async () => {
     const { api, state } = apiServer({ holderIdentity: 'me', leaseTransitions: 3, acquireTime: 'before' });
     const election = elected(api);
     await waitUntil(() => election.state.leads, 'to lead');

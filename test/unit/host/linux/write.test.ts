@@ -88,7 +88,7 @@ describe('writing files', () => {
     assert.deepEqual(await readdir(directory), ['file']);
   });
 
-  test('what a killed run left behind is removed when the path is written again, and never trusted', async () => {
+  test('what a killed run left is removed when the path is written again, and never trusted', async () => {
     const path = join(directory, 'file');
     const victim = join(directory, 'victim');
     await put(victim, 'untouched');

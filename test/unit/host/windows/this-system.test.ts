@@ -37,7 +37,7 @@ describe('a program on Windows', { skip: process.platform !== 'linux' && 'the sh
     assert.equal(thisSystem().native('C:\\x'), 'C:\\x');
   });
 
-  test('runs at the top of the drive, or where it was told to', async () => {
+  test('runs at the top of the drive, or in the given directory', async () => {
     assert.equal((await sh('pwd')).stdout, `${directory}/C:\\\n`);
     assert.equal((await sh('pwd', { cwd: '/data' })).stdout, `${directory}/C:\\data\n`);
   });

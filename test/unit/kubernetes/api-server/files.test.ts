@@ -80,7 +80,7 @@ describe("the API server's files", () => {
     });
   });
 
-  test('a key that is found out late is judged then, and not shown', () => {
+  test('a key that is found out late is checked then, and not shown', () => {
     const short = Buffer.alloc(15, 'geheim').toString('base64');
     const encryptionAtRest = {
       resources: ['secrets'],

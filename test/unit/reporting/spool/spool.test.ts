@@ -24,7 +24,7 @@ describe('the spool', () => {
     assert.deepEqual(first && (await spool.read(first)), reported({ sequence: 1 }));
   });
 
-  test('goes on counting where another process left off', async () => {
+  test('continues counting where another process left off', async () => {
     const host = memoryHost();
     await new Spool(host).add('a', reported({ sequence: 9 }));
     await new Spool(host).add('a', reported({ runId: 'a-later-run', sequence: 1 }));

@@ -43,7 +43,7 @@ describe('leaving a domain', () => {
     ],
   ];
   for (const [name, programs, why] of refusals) {
-    test(`goes on and says what is left to do where ${name}`, async () => {
+    test(`continues and says what is left to do where ${name}`, async () => {
       const { lines } = await leaving(programs);
       assert.equal(lines.length, 2);
       assert.ok(

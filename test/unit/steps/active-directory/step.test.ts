@@ -114,7 +114,7 @@ describe('a machine outside of its domain', () => {
     });
   }
 
-  test('goes on, with a warning, where only SMB is closed, or the clock is 61 s off', async () => {
+  test('continues, with a warning, where only SMB is closed, or the clock is 61 s off', async () => {
     const reached = {
       closedPorts: async () => [{ port: 445, why: 'ETIMEDOUT' }],
       clock: async () => Date.now() - 61_000,

@@ -138,7 +138,7 @@ describe('an archive that is downloaded', () => {
     assertUnchanged(await machine.run(updated));
   });
 
-  test('keeps what somebody changed when it goes, and with prune: Never everything', async () => {
+  test('keeps what a user changed when it goes, and with prune: Never everything', async () => {
     const newer = gzipSync(tarOf([{ name: 'bridge', content: 'bridge 2' }]));
     const { host } = served({ 'cni.tgz': ARCHIVE, 'newer.tgz': newer });
     const machine = lifetime(host);
@@ -264,7 +264,7 @@ describe('an archive on this machine', () => {
     return (await archives.preflight?.(host, model))?.map(({ reason, what }) => `${reason} ${what}`);
   }
 
-  test('is judged before any change: missing, damaged, another format, an unknown owner', async () => {
+  test('is checked before any change: missing, damaged, another format, an unknown owner', async () => {
     assert.deepEqual(await found(ARCHIVE), []);
     assert.match((await found(undefined))?.[0] ?? '', /^FileNotWritten .*its source \/media\/cni.tgz does not exist/);
     assert.match((await found(ARCHIVE.subarray(0, 100)))?.[0] ?? '', /^ArchiveUnreadable .*unexpected end of file/);
@@ -278,7 +278,7 @@ describe('an archive on this machine', () => {
     assert.match((await found(refused))?.[0] ?? '', /^ArchiveRefused .*x is a device/);
   });
 
-  test('is judged before any change: what is in the way, and too little space', async () => {
+  test('is checked before any change: what is in the way, and too little space', async () => {
     const blocked = { files: { '/opt/cni/bin/bridge': { type: 'directory' as const } } };
     assert.match(
       (await found(ARCHIVE, blocked))?.[0] ?? '',
@@ -304,7 +304,7 @@ describe('an archive on this machine', () => {
     assert.deepEqual(await found(ARCHIVE, { programs: { findmnt: () => ({ stdout: '18\n' }) } }), []);
   });
 
-  test('is judged before any change: files that another part of the document manages', async () => {
+  test('is checked before any change: files that another part of the document manages', async () => {
     const document = `${offline}    - {path: /opt/cni/bin/sub/loopback, content: mine}\n`;
     assert.deepEqual(await found(ARCHIVE, {}, document), [
       'PathClaimedTwice /opt/cni/bin/sub/loopback is in an archive, and /opt/cni/bin/sub/loopback is managed by the step files (host)',

@@ -216,7 +216,7 @@ describe('what cannot be trusted', () => {
     });
   }
 
-  test('is judged by the clock', async () => {
+  test('is checked by the clock', async () => {
     const later = certificateAuthoritiesStep(() => Date.now() + 48 * HOUR);
     const desired = later.desired(documentOf(['corp', CORP]), facts());
     assert.ok(desired);

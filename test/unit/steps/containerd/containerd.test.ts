@@ -218,7 +218,7 @@ describe('containerd', () => {
     assert.equal(host.text(PATH), DEBIAN);
   });
 
-  test('an interrupted run does not take its configuration back: the next run goes on with it', async () => {
+  test('an interrupted run does not take its configuration back: the next run continues with it', async () => {
     const host = machine({ livesWith: () => false });
     const signal = AbortSignal.timeout(100);
     await assert.rejects(runStep(step, host, model(), { ...ON_1_6, signal }));

@@ -54,7 +54,7 @@ describe('a configuration compared with what containerd makes of it', () => {
     ['1.6', 'containerd: failed to load TOML: /dev/stdin: (2, 2): unexpected token unclosed table key'],
     ['2.1', 'containerd: failed to unmarshal TOML at row 2 column 2: toml: expected "]" to close table name'],
   ] as const) {
-    test(`${version}: a syntax error is told with row, column and the line`, async () => {
+    test(`${version}: a syntax error is reported with row, column and the line`, async () => {
       await assert.rejects(
         check({ a: 1 }, { status: 1, stderr }, 'a = 1\n[bad\n'),
         failsWith('ContainerdConfigSyntax', /row 2, column 2/, version === '1.6' ? /\n\[bad/ : /row 2 column 2/),
@@ -76,7 +76,7 @@ describe('a configuration compared with what containerd makes of it', () => {
     );
   });
 
-  test('a dump that hangs is told as that', async () => {
+  test('a dump that hangs is reported as that', async () => {
     await assert.rejects(
       check({ a: 1 }, { status: 143, timedOut: true }),
       failsWith('HostStepFailed', /did not end in time/),
@@ -99,7 +99,7 @@ describe('a configuration compared with what containerd makes of it', () => {
     );
   });
 
-  test('2.x: keys of somebody’s drop-in are not ours to judge', async () => {
+  test('2.x: keys of a user’s drop-in are not checked', async () => {
     const stderr = `${WARN}" column=1 file=/etc/containerd/conf.d/99-nvidia.toml key=bogus_top row=2`;
     const { dropIns } = await check({ oom_score: 1 }, { stderr, stdout: 'oom_score = 1' });
     assert.deepEqual(dropIns, []);

@@ -120,13 +120,13 @@ describe('contents of an image archive', () => {
         return true;
       });
 
-    test('is told by the configuration of its image', async () => {
+    test('is recognised by the configuration of its image', async () => {
       await isForeign(ociArchive('r.example/a:1', { architecture: 's390x' }).bytes, /holds r\.example\/a:1 for linux/);
       const { bytes } = ociArchive(undefined, { architecture: 's390x' });
       await isForeign(bytes, /holds sha256:[0-9a-f]{64}/);
     });
 
-    test('is told by an index that has only the content of another', async () => {
+    test('is recognised by an index that has only the content of another', async () => {
       const manifests = [
         { digest: `sha256:${'1'.repeat(64)}`, platform: { os: 'linux', architecture: 's390x' } },
         { digest: `sha256:${'2'.repeat(64)}`, platform: { os: 'linux', architecture: 'amd64' } },

@@ -319,7 +319,7 @@ describe('network', () => {
         },
       });
 
-    test('is given the new files, and told to apply them', async () => {
+    test('is given the new files, and applies them', async () => {
       const host = machineWith();
       const done = await run(host, await document());
       assert.deepEqual(done.left, []);
@@ -331,7 +331,7 @@ describe('network', () => {
       );
     });
 
-    test('judges the new files beside the others in plan; what it quotes of them is not told', async () => {
+    test('checks the new files beside the others in plan; what it quotes of them is not shown', async () => {
       assert.deepEqual(await preflight(machineWith(), await document()), []);
       const [finding, ...others] = await preflight(machineWith('/etc/netplan/60-a.yaml'), await document());
       assert.deepEqual([finding?.reason, finding?.field], ['NetworkInvalid', 'host.network.files[0].content']);
@@ -375,7 +375,7 @@ describe('network', () => {
       });
     }
 
-    test('judges profiles in plan, and an old nmcli is told of', async () => {
+    test('checks profiles in plan, and an old nmcli is reported', async () => {
       const answer = (stderr: string) => machine({}, { services, programs: { nmcli: () => ({ status: 2, stderr }) } });
       const [finding] = await preflight(
         answer('Error: Error writing connection: ipv4.method: property is invalid\n'),

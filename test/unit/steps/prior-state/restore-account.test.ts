@@ -51,7 +51,7 @@ async function restored(host: MemoryHost, was: PriorState, marks: Marks) {
   return { said: actions.map(({ summary }) => summary), log: host.log };
 }
 
-describe('a user of whom machineadm changed something', () => {
+describe('a user whom machineadm changed', () => {
   for (const [what, was, said, log] of [
     ['and who is as before needs nothing', {}, [], []],
     ['gets the shell back', { shell: '/bin/zsh' }, 'shell', ['usermod --shell /bin/zsh -- ada']],
@@ -100,7 +100,7 @@ describe('a user of whom machineadm changed something', () => {
     assert.equal(input, 'ada:$6$before\n');
   });
 
-  test('stays where somebody else changed more since', async () => {
+  test('stays where another program changed more since', async () => {
     const found = await restored(machine(), { ...WAS, shell: '/bin/zsh' }, ['another mark']);
     assert.deepEqual(found.said, ['leave the user ada: it was changed since machineadm changed it']);
     assert.deepEqual(found.log, []);
@@ -166,7 +166,7 @@ describe('a user that machineadm removed', () => {
     assert.deepEqual(host.log, ['run usermod --append --groups users -- ada', 'run chpasswd -e']);
   });
 
-  test('is not created again where somebody else removed it, or an earlier version recorded no id', async () => {
+  test('is not created again where another program removed it, or an earlier version recorded no id', async () => {
     const { uid: _uid, ...early } = WAS;
     assert.deepEqual((await restored(machine({ hasAda: false }), WAS, ['a mark'])).said, []);
     assert.deepEqual((await restored(machine({ hasAda: false }), early, ['absent'])).said, []);
@@ -201,7 +201,7 @@ describe('a group', () => {
     assert.deepEqual(log, ['run groupadd --gid 77 -- ops', 'run usermod --append --groups ops -- ada']);
   });
 
-  test('stays as it is where it is there, where somebody else removed it, and where nothing is known of it', async () => {
+  test('stays as it is where it is there, where another program removed it, and where nothing is known of it', async () => {
     const was = { is: 'group', gid: 77 } as const;
     for (const [name, before, marks] of [
       ['wheel', was, ['absent']],

@@ -173,14 +173,14 @@ describe('a disk', () => {
     assert.ok(host.log.includes('run sfdisk --quiet --wipe always --wipe-partitions always /dev/sdb'));
   });
 
-  test('whose table the kernel did not read is told by partition', async () => {
+  test('whose table the kernel did not read is announced by partition', async () => {
     const { host } = machineWithDisk({ kernelReads: false });
     const run = await runStep(disks, host, model(diskModel()));
     assert.deepEqual(host.log.filter((line) => line.startsWith('run')).slice(1), ['run partx --update /dev/sdb']);
     assert.deepEqual([run.left, run.output], [[], []]);
   });
 
-  test('that grew gets its last partition larger, and the kernel is told', async () => {
+  test('that grew gets its last partition larger, and the kernel is informed', async () => {
     const { host, inputs, disk } = machineWithDisk({ table: gpt(512, [1, 100], [101, 410]) });
     const wanted = diskModel({
       partitions: [
@@ -285,7 +285,7 @@ describe('before a run, a disk', () => {
       );
   });
 
-  test('that will not do is told with its field', async () => {
+  test('that will not do is reported with its field', async () => {
     const told = async (disk: DiskModel, found: Partial<MemoryDisk>) =>
       (await unmet(disk, found)).map(({ reason, field, scope }) => [reason, field, scope]);
     assert.deepEqual(await told(diskModel(), {}), []);

@@ -376,7 +376,7 @@ describe('before a run, a file system', () => {
     );
   });
 
-  test('that an early hook may make possible is not judged', async () => {
+  test('that an early hook may make possible is not checked', async () => {
     const bare = machineWithDisk({ missing: ['wipefs'] }).host;
     const desired = { filesystems: [filesystemModel()], disks: [], afterHooks: true };
     assert.deepEqual(await filesystems.preflight?.(bare, desired, EMPTY_RECORD), []);

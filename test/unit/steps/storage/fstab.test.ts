@@ -19,7 +19,7 @@ const entry: FstabEntry = {
 };
 
 describe('fstab', () => {
-  test('gets an entry at its end, behind a line that says whose it is', () => {
+  test('gets an entry at its end, after a line that names machineadm', () => {
     assert.equal(
       withEntry('/dev/sda / ext4 defaults 0 1', '/srv/a b', entry),
       '/dev/sda / ext4 defaults 0 1\n# Written by machineadm: /srv/a b\nUUID=1234 /srv/a\\040b ext4 noatime,nofail 0 2\n',

@@ -134,7 +134,7 @@ describe('mounts', () => {
   });
 
   for (const source of [`UUID=${UUID.toUpperCase()}`, 'LABEL="images"', '/dev/sdb']) {
-    test(`an entry of somebody else for the same device (${source}) is left alone`, async () => {
+    test(`an entry of another program for the same device (${source}) is left alone`, async () => {
       const fstab = `${source} /srv xfs ro 0 0\n`;
       const host = machineWith({ files: { '/etc/fstab': fstab } });
       await runStep(mounts, host, wants(mount('/srv')));
@@ -142,7 +142,7 @@ describe('mounts', () => {
     });
   }
 
-  test('an entry of somebody else for another device is MountConflict, and nothing is changed', async () => {
+  test('an entry of another program for another device is MountConflict, and nothing is changed', async () => {
     const host = machineWith({ files: { '/etc/fstab': '/dev/sdc /srv ext4 defaults 0 2\n' } });
     await assert.rejects(runStep(mounts, host, wants(mount('/srv'))), {
       reason: 'MountConflict',
@@ -167,7 +167,7 @@ describe('mounts', () => {
     assert.deepEqual(change?.owes, []);
   });
 
-  test('a mount point that is a file or link is told before anything is changed, like a missing program', async () => {
+  test('a mount point that is a file or link is reported before anything is changed, like a missing program', async () => {
     const desired = mounts.desired(wants(mount('/srv')), facts()) ?? assert.fail();
     const linked = machineWith({ files: { '/srv': { type: 'symlink' } } });
     const reasons = async (host: MemoryHost) => (await mounts.preflight?.(host, desired))?.map(({ reason }) => reason);

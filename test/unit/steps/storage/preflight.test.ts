@@ -61,7 +61,7 @@ async function missing(host: MemoryHost, part: Partial<StorageModel>, more: Part
 const reasonsOf = (found: readonly (readonly string[])[]) => found.map(([reason]) => reason);
 
 describe('before anything is changed', () => {
-  test('a mkfs that is not installed is told with its package', async () => {
+  test('a mkfs that is not installed is reported with its package', async () => {
     assert.deepEqual(await missing(machineWith(undefined, ['mkfs.xfs']), { filesystems: [filesystem] }), [
       ['StorageToolMissing', 'Install xfsprogs, preferably in the image.'],
     ]);
@@ -70,7 +70,7 @@ describe('before anything is changed', () => {
     ]);
   });
 
-  test('a disk or device that holds something else is told', async () => {
+  test('a disk or device that holds something else is reported', async () => {
     assert.deepEqual(reasonsOf(await missing(machineWith('crypto_LUKS'), { disks: [disk] })), ['DiskNotEmpty']);
     assert.deepEqual(reasonsOf(await missing(machineWith('ext4'), { filesystems: [filesystem] })), [
       'FilesystemDiffers',
@@ -78,7 +78,7 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(machineWith(undefined), { disks: [disk], filesystems: [filesystem] }), []);
   });
 
-  test('a disk that is too small for its partitions is told with its place, whatever is to be destroyed on it', async () => {
+  test('a disk that is too small for its partitions is reported with its place, whatever is to be destroyed on it', async () => {
     const size = (bytes: number) => ({ label: undefined, size: { kind: 'bytes', bytes }, type: 'linux' }) as const;
     const large = { ...disk, partitions: [size(2 ** 29), size(2 ** 29)] };
     const host = machineWith(undefined);
@@ -95,11 +95,11 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(machineWith(undefined), { disks: [fitting] }), []);
   });
 
-  test('of the same type it may be half made by this instance: that is judged with the journal', async () => {
+  test('of the same type it may be half made by this instance: that is checked with the journal', async () => {
     assert.deepEqual(await missing(machineWith('xfs'), { filesystems: [{ ...filesystem, label: 'x' }] }), []);
   });
 
-  test('a partition of a disk that is still to be partitioned is not judged', async () => {
+  test('a partition of a disk that is still to be partitioned is not checked', async () => {
     const part = {
       disks: [{ ...disk, wipe: true }],
       filesystems: [{ ...filesystem, device: { ...device, partition: 1 } }],
@@ -107,7 +107,7 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(machineWith('ext4'), part), []);
   });
 
-  test('nothing is judged that an early hook may still bring', async () => {
+  test('nothing is checked that an early hook may still bring', async () => {
     assert.deepEqual(await missing(machineWith('ext4', ['mkfs.xfs']), { filesystems: [filesystem] }, { hooks }), []);
   });
 });

@@ -134,7 +134,7 @@ describe('a Windows machine joins its domain', () => {
     assert.equal(machine.effects, 0);
   });
 
-  test('whose Netlogon is not up yet behind the reboot is waited for', async () => {
+  test('whose Netlogon is not up yet after the reboot is waited for', async () => {
     const down = verified(1311, 'ERROR_NO_LOGON_SERVERS');
     await using machine = windowsMachine({
       recordings: [
@@ -421,7 +421,7 @@ describe('a Windows machine that loses its power in the middle', () => {
     }
   });
 
-  test('just behind the join is not joined twice, and takes the account for its own', async () => {
+  test('just after the join is not joined twice, and takes the account for its own', async () => {
     await using machine = windowsMachine({ recordings: domainThatAccepts() });
     machine.killAt({ after: 'join-domain' });
     const runs = runsOf(machine);
@@ -432,7 +432,7 @@ describe('a Windows machine that loses its power in the middle', () => {
     assert.equal(machine.commands.filter((command) => command.includes('<join-domain>')).length, 1);
   });
 
-  test('just behind a join that had not reached its disk joins again, though there is an account by now', async () => {
+  test('just after a join that had not reached its disk joins again, though there is an account by now', async () => {
     await using machine = windowsMachine({ recordings: domainThatAccepts() });
     machine.killAt({ after: 'join-domain' });
     const runs = runsOf(machine);

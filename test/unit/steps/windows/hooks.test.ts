@@ -114,7 +114,7 @@ describe('hooks on Windows', () => {
     );
   });
 
-  test('onError Continue goes on and warns', async () => {
+  test('with onError Continue, the run continues and warns', async () => {
     await using machine = windowsMachine();
     const host = withShell(machine, { 1: { status: 3 }, 2: { exits: 4 } });
     const { warnings } = await runStep(windowsEarlyHooks, host, modelOf(group({ onError: 'Continue' })));
@@ -122,7 +122,7 @@ describe('hooks on Windows', () => {
     assert.match(warnings.join(), /exit status 3.*exit status 4.*entry 2 ended its shell by exit/);
   });
 
-  test('one that takes too long is told with the entry it was in', async () => {
+  test('one that takes too long is reported with the entry it was in', async () => {
     await using machine = windowsMachine();
     await assert.rejects(runStep(windowsEarlyHooks, withShell(machine, { 2: 'hangs' }), modelOf(group())), (error) => {
       assert.ok(error instanceof MachineadmError);

@@ -29,7 +29,7 @@ function authority(commonName: string): string {
 describe('hostname on Windows', () => {
   const model = hostModel({ platform: 'windows', hostname: 'node-7' });
 
-  test('is set once, needs a reboot, and holds behind it', async () => {
+  test('is set once, needs a reboot, and takes effect after it', async () => {
     await using machine = windowsMachine();
     const [change, ...others] = await planned(windowsHostname, machine.queryHost(), model);
     assert.deepEqual([change?.id, change?.needsReboot, others], ['hostname/computer', true, []]);
