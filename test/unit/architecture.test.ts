@@ -199,7 +199,10 @@ describe('the imports of src/', () => {
         .filter((target) => roomOf(target) !== roomOf(file))
         .map((target) => `${file} exports from ${target}`),
     );
-    assert.deepEqual(wrong, []);
+    const renamed = [...graph.keys()].filter((file) =>
+      /^export \{[^}]*\};$/m.test(readFileSync(join(root, file), 'utf8')),
+    );
+    assert.deepEqual([...wrong, ...renamed], ['packages/document/src/schema.ts']);
   });
 
   test('of a step are in the order of the pipeline only: deleting its file and its line leaves a project that compiles', () => {

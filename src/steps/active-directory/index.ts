@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { KERBEROS_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
@@ -6,7 +7,7 @@ import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from '../file-d
 import type { Change, Execution, Step, StepRecord, UnmetRequirement } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { DomainJoin } from './join.ts';
-import { KERBEROS_CONFIGURATION, kerberosConfiguration } from './kerberos-configuration.ts';
+import { kerberosConfiguration } from './kerberos-configuration.ts';
 import { readKeytab } from './keytab.ts';
 import { computerPrincipal, type DomainMembership, membershipOf, servicePrincipals } from './membership.ts';
 import { reachController } from './reach.ts';

@@ -1,7 +1,3 @@
-import { KERBEROS_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
-
-export { KERBEROS_CONFIGURATION };
-
 /**
  * krb5.conf(5) for one domain. Only AES is enabled before the join: adcli writes a key of every permitted type into the
  * keytab and msDS-SupportedEncryptionTypes, including arcfour-hmac by default. Controllers are found by DNS. TCP is

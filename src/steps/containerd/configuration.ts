@@ -25,7 +25,6 @@ import {
   without,
 } from './toml-tree.ts';
 
-export { REGISTRIES_DIRECTORY };
 export const CONFIGURATION_PATH = CONTAINERD_CONFIGURATION;
 /** The file before the first run; kept once, never changed again. */
 export const ORIGINAL_PATH = `${CONFIGURATION_PATH}${ORIGINAL_SUFFIX}`;

@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model.ts';
+import { REGISTRIES_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import type { CriConfiguration } from '../../host/cri/queries.ts';
 import type { Facts } from '../../host/seam/facts.ts';
@@ -13,7 +14,6 @@ import {
   configurationTree,
   holdsCredentials,
   ORIGINAL_PATH,
-  REGISTRIES_DIRECTORY,
   registryTable,
   runningValues,
   writerOf,

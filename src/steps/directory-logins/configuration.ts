@@ -1,5 +1,5 @@
 import type { DirectoryLoginsModel } from '@machineadm/document/model.ts';
-import { NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '@machineadm/document/ownership/paths.ts';
+import { SSSD_CONFIGURATION_PATH } from '@machineadm/document/ownership/paths.ts';
 import type { DomainMembership } from '../active-directory/membership.ts';
 
 /** sssd exits with status 4 if its configuration is readable by other users. */
@@ -7,8 +7,6 @@ export const SSSD_CONFIGURATION = { path: SSSD_CONFIGURATION_PATH, mode: 0o600 }
 
 /** The first line of our file. */
 export const SSSD_HEADING = '# Written by machineadm: its document names who may log in.';
-
-export { NAME_SERVICE_SWITCH };
 
 /** The databases that sssd answers for. */
 const DATABASES = ['passwd', 'group', 'shadow'];

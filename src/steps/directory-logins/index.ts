@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { NAME_SERVICE_SWITCH } from '@machineadm/document/ownership/paths.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { membershipOf } from '../active-directory/membership.ts';
@@ -8,7 +9,6 @@ import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import {
   type LoginsDesired,
-  NAME_SERVICE_SWITCH,
   qualifiedGroups,
   SSSD_CONFIGURATION,
   SSSD_HEADING,
