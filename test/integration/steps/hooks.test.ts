@@ -455,6 +455,22 @@ two lines"; declare -r B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' ''
       assert.doesNotMatch(seen.join('\n'), /hunter/);
       assert.ok(seen.some((line) => line.startsWith('+')));
     });
+
+    test('shows of itself neither a trace nor commands where entries ask for their own', async () => {
+      for (const shell of ['sh', 'bash'] as const) {
+        const seen: string[] = [];
+        const traced = openHost({ runId: 'test' });
+        const heard = {
+          ...traced,
+          run: (command: Command) => traced.run({ ...command, onLine: (_, line) => seen.push(line) }),
+        };
+        await runStep(earlyHooks, heard, modelOf(['set -vx', 'echo of-an-entry >/dev/null', 'true'], { shell }));
+        // The trace of the entry, and its command, for the options are in force again after each entry.
+        assert.equal(seen.filter((line) => line.includes('of-an-entry')).length, 2, `${shell}: ${seen.join('\n')}`);
+        assert.doesNotMatch(seen.join('\n'), /machineadm_(?:text|had|umask)|mnt_id|set \+o/, shell);
+        rmSync('/var/lib/machineadm', { recursive: true });
+      }
+    });
   });
 
   test('a program that is killed is named by its signal, and the command is not blamed', async () => {
