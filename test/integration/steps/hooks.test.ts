@@ -241,10 +241,10 @@ inThrowAwayMachine(import.meta.filename, () => {
 
   test('a group that does not end in time is HookTimedOut, and its process group is gone', async () => {
     const commands = ['true', `sh -c 'echo $$ >${OUT}; exec sleep 1000' & wait`];
-    await assert.rejects(run(commands, { timeoutMs: 700 }), (error) => {
+    await assert.rejects(run(commands, { timeoutMs: 3_000 }), (error) => {
       assert.ok(error instanceof MachineadmError);
       assert.equal(error.reason, 'HookTimedOut');
-      assert.match(error.message, /within 0\.7 s; it was killed in entry 2 of 2/);
+      assert.match(error.message, /within 3 s; it was killed in entry 2 of 2/);
       return true;
     });
     // Killed, if not yet reaped: that is for the first process of the machine to do.
