@@ -72,6 +72,8 @@ const SHELLS: Readonly<Record<string, ShellSetup>> = {
     skip: missing('fish'),
     files: {
       '.config/fish/completions/machineadm.fish': SCRIPT,
+      // Without this directory fish reads all manual pages when it starts.
+      '.local/share/fish/generated_completions/none.fish': '',
       '.config/fish/config.fish': `set -g fish_greeting; set -g fish_autosuggestion_enabled 0; function fish_prompt; echo -n '${PROMPT}'; end\n`,
     },
     args: ['-i'],
