@@ -51,7 +51,7 @@ const CONCURRENCY = availableParallelism() + 1;
 
 const ARCHITECTURE_TEST = 'test/unit/architecture.test.ts';
 
-/** The longest files (see `--slowest`). They start first, so that no processor is idle at the end. */
+/** The longest files (see `--slowest`), also those that mostly wait. They start first, so that no processor is idle at the end. */
 const LONG = [
   'test/slow/convert-effects.test.ts',
   'test/integration/cases.test.ts',
@@ -61,16 +61,21 @@ const LONG = [
   'test/slow/steps/storage-growth.test.ts',
   'test/slow/translator-image.test.ts',
   'test/slow/steps/containerd-found.test.ts',
-  'test/attacks/canaries.test.ts',
-  'test/integration/run.test.ts',
+  'test/integration/reporting/delivery.test.ts',
   'test/integration/trust/download-script.test.ts',
+  'test/integration/trust/fetch.test.ts',
   'test/integration/steps/images.test.ts',
+  'test/integration/steps/hooks.test.ts',
+  'test/integration/run.test.ts',
+  'test/integration/steps/files-sources.test.ts',
+  'test/integration/steps/storage.test.ts',
   'test/integration/steps/storage-killed.test.ts',
   'test/integration/reporting/cloud-sinks.test.ts',
-  'test/integration/steps/hooks.test.ts',
-  'test/integration/completion.test.ts',
+  'test/attacks/canaries.test.ts',
   'test/slow/library.test.ts',
+  'test/integration/completion.test.ts',
   'test/integration/build.test.ts',
+  'test/integration/fuzz.test.ts',
 ];
 
 /** Test files that share a process. */

@@ -2,7 +2,8 @@
  * Compiles the parts of a bundled program and saves their V8 code caches: `node [V8 FLAGS] code-cache.ts LOADER PARTS
  * DOCUMENTS`. It compiles each part, and the functions that the commands below use. These commands only read their
  * documents, so the result does not depend on the build machine. The agent of the tests also plans a document. V8 accepts
- * a cache only with the flags that it was made with.
+ * a cache only with the flags that it was made with. The names of the
+ * parts that these commands used, in the order of their first use, are saved beside the directory of the parts (`.order`).
  */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +19,9 @@ const COMMANDS = [
 ];
 
 const [loaderFile = '', parts = '', documents = ''] = process.argv.slice(2).map((path) => resolve(path));
-const loader: { compiled(name: string): Script; run(): void } = createRequire(import.meta.url)(loaderFile);
+const loader: { compiled(name: string): Script; run(): void; used(): string[] } = createRequire(import.meta.url)(
+  loaderFile,
+);
 process.chdir(documents);
 
 /** Runs one command in this process and waits until it has no pending work. */
@@ -37,6 +40,7 @@ for (const command of [...COMMANDS, ...plans]) {
   if (process.exitCode === 3) throw new Error(`a document is not valid: ${command.join(' ')}`);
 }
 setFlagsFromString('--flush-bytecode');
+writeFileSync(`${parts}.order`, loader.used().join('\n'));
 for (const name of readdirSync(parts)
   .filter((file) => file.endsWith('.js'))
   .sort())

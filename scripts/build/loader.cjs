@@ -1,7 +1,7 @@
 /**
  * The first lines of the program. It is bundled in parts, so that a command reads and compiles only what it uses: the parts
- * are assets of the executable, or files of a directory beside this one, each with what V8 compiled of it at build time where
- * that fits the machine. See bundle.ts.
+ * are in an asset of the executable, or files of a directory beside this one, each with what V8 compiled of it at build time
+ * where that fits the machine. See bundle.ts and packed-parts.ts.
  */
 'use strict';
 const { getRawAsset, isSea } = process.getBuiltinModule('node:sea');
@@ -39,8 +39,20 @@ function builtin(id) {
   return lazy;
 }
 
+let packed;
+
+/** A part of the asset, without a copy: what no command uses is never read from the disk. */
+function unpack(name) {
+  if (packed === undefined) {
+    const asset = Buffer.from(getRawAsset('parts'));
+    const begin = 4 + asset.readUInt32LE(0);
+    packed = { index: JSON.parse(asset.latin1Slice(4, begin)), files: asset.subarray(begin) };
+  }
+  return packed.files.subarray(...packed.index[name]);
+}
+
 function read(name) {
-  return isSea() ? Buffer.from(getRawAsset(name)) : load('node:fs').readFileSync(`${__dirname}/${PARTS}/${name}`);
+  return isSea() ? unpack(name) : load('node:fs').readFileSync(`${__dirname}/${PARTS}/${name}`);
 }
 
 function readIfThere(name) {
@@ -78,4 +90,4 @@ function run() {
 }
 
 if (isSea() || require.main === module) run();
-else module.exports = { compiled, run };
+else module.exports = { compiled, run, used: () => [...scripts.keys()] };

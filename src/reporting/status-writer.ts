@@ -25,13 +25,16 @@ type Writing = Pick<Host, 'writeFile' | 'readText'>;
  * Writes a status and then its summary, each by rename: a summary is never newer than its status. Throws `FileError`.
  */
 export async function writeStatus(host: Writing, path: string, status: RunStatus): Promise<void> {
-  await writeWhole(host, path, contentOf(status));
+  await writeWhole(host, path, contentOf(status), await statusGroup(host));
   await writeSummary(host, path, contentOf(summaryOf(status)));
 }
 
-/** Readable by root and the members of `STATUS_GROUP`. */
-async function writeWhole(host: Writing, path: string, content: string): Promise<void> {
-  const gid = (await localGroupId(host, STATUS_GROUP).catch(() => undefined)) ?? 0;
+async function statusGroup(host: Writing): Promise<number> {
+  return (await localGroupId(host, STATUS_GROUP).catch(() => undefined)) ?? 0;
+}
+
+/** Readable by root and the members of a group. */
+async function writeWhole(host: Writing, path: string, content: string, gid: number): Promise<void> {
   const file = { path, content, mode: 0o640, directoryMode: 0o755 };
   try {
     await host.writeFile({ ...file, gid });
@@ -124,8 +127,9 @@ export class StatusWriter {
     for (let status = this.#take(); status !== undefined; status = this.#take()) {
       const { host, paths } = this.#options;
       const [whole, summary] = [contentOf(status), contentOf(summaryOf(status))];
+      const gid = await statusGroup(host);
       for (const path of [paths.current, paths.copy]) {
-        await this.#put(path, () => writeWhole(host, path, whole));
+        await this.#put(path, () => writeWhole(host, path, whole, gid));
         if (!this.#broken.has(path)) await this.#put(summaryPath(path), () => writeSummary(host, path, summary));
       }
       await this.#pause();

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { posix } from 'node:path';
 import { utf8Text } from '@machineadm/document/decode.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
 import { formatMode } from '@machineadm/document/units.ts';
@@ -225,14 +226,17 @@ function knownAfter(desired: FilesDesired, file: FileModel, now: FileActual): Pi
   return (ownerUnknown || sha256 === undefined) && desired.afterHooks ? { knownAfter: 'hooks-early' } : {};
 }
 
-/** Looks at each path once: a thousand files share their directories. */
+/** Looks at each path once, and not below a directory that does not exist: a thousand files share their directories. */
 function statOnce(host: QueryHost): QueryHost['stat'] {
   const found = new Map<string, Promise<FileStat | undefined>>();
   return (path) => {
-    const known = found.get(path) ?? host.stat(path);
+    const known = found.get(path) ?? look(path, found.get(posix.dirname(path)));
     found.set(path, known);
     return known;
   };
+  async function look(path: string, above?: Promise<FileStat | undefined>): Promise<FileStat | undefined> {
+    return above !== undefined && (await above) === undefined ? undefined : await host.stat(path);
+  }
 }
 
 /** Numeric ids, each looked up once: 1,000 files have few owners. */

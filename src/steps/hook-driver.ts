@@ -31,23 +31,33 @@ machineadm_target() {
     case $machineadm_line in mnt_id:* | ino:*) machineadm_text="$machineadm_text $machineadm_line" ;; esac
   done <"/proc/$$/fdinfo/$1"
   case $machineadm_text in
-    *ino:*) printf '%s\n' "$machineadm_text" ;;
-    *) "$machineadm_readlink" "/proc/$$/fd/$1" ;;
+    *ino:*) ;;
+    *) machineadm_text=$("$machineadm_readlink" "/proc/$$/fd/$1") ;;
   esac
+  while :; do
+    case $machineadm_text in *\\'*) machineadm_text=\${machineadm_text%%\\'*}?\${machineadm_text#*\\'} ;; *) break ;; esac
+  done
+  printf '%s\\n' "$machineadm_text"
 }
-# Of the shell itself, asked in a subshell, which does not change its descriptors.
+# Of the shell itself, asked in a subshell, which does not change its descriptors. The file assigns them to a variable: dash
+# reads commands in large pieces, but the input of "read" byte by byte.
 machineadm_descriptors() (
   umask 077
   {
     unset GLOBIGNORE
     set +f
-    printf '%s\n' "/proc/$$/fd/"*
-    machineadm_target 1
-    machineadm_target 2
-    ulimit -Sa
-    ulimit -Ha
+    printf "machineadm_text='" && printf '%s\\n' "/proc/$$/fd/"* && machineadm_target 1 && machineadm_target 2 &&
+      ulimit -Sa && ulimit -Ha && printf "'\\n"
   } >| "$machineadm_directory/$1" 2>/dev/null
 )
+# Whether the descriptors and limits are those that the shell began with. Text in variables would be written down with them.
+machineadm_is_as_begun() {
+  [ "$machineadm_begun" = yes ] && machineadm_descriptors descriptors-now || return
+  . "$machineadm_directory/descriptors"
+  machineadm_had=$machineadm_text
+  . "$machineadm_directory/descriptors-now"
+  [ "$machineadm_text" = "$machineadm_had" ]
+}
 # The text of a file, without a program.
 machineadm_load() {
   machineadm_text=
@@ -63,16 +73,16 @@ machineadm_write() {
   shift
   machineadm_kind=whole machineadm_incomplete=no
   machineadm_find_lost
-  machineadm_descriptors descriptors-now || :
-  machineadm_load descriptors-now || machineadm_incomplete=yes
-  [ "$machineadm_text" = "$machineadm_had" ] || machineadm_kind=descriptors
-  machineadm_load traps || machineadm_incomplete=yes
-  machineadm_traps=$machineadm_text
-  machineadm_load options || machineadm_incomplete=yes
+  machineadm_is_as_begun || machineadm_kind=descriptors
+  machineadm_had= machineadm_text= machineadm_traps=
   {
     printf '# machineadm hook %s %s %s\\n' "$machineadm_token" "$machineadm_entry" "$machineadm_kind"
     printf 'umask %s\\n' "$machineadm_umask"
     machineadm_dump "$@"
+    machineadm_load traps || machineadm_incomplete=yes
+    machineadm_traps=$machineadm_text
+    machineadm_text=
+    if [ "$machineadm_has_options" = yes ]; then . "$machineadm_directory/options"; else machineadm_incomplete=yes; fi
     printf '%s' "$machineadm_traps$machineadm_text" && [ "$machineadm_incomplete" = no ]
   } >| "$machineadm_file"
 }
@@ -104,9 +114,8 @@ machineadm_is_restored() {
     [ "$("$machineadm_cat" "$machineadm_directory/restored")" = "$("$machineadm_cat" "$machineadm_state")" ]
 }
 if [ -n "$machineadm_state" ]; then
-  machineadm_descriptors descriptors || :
-  machineadm_load descriptors || :
-  machineadm_had=$machineadm_text
+  machineadm_begun=no
+  machineadm_descriptors descriptors && machineadm_begun=yes
 fi
 if [ "$machineadm_resuming" = yes ]; then
   machineadm_entry=$((machineadm_entry - 1)) machineadm_unmoved=no
@@ -124,12 +133,16 @@ while [ "$machineadm_entry" -le "$machineadm_last" ]; do
     machineadm_before=$machineadm_status
   fi
   if [ -n "$machineadm_state" ] && { [ "$machineadm_status" -eq 0 ] || [ "$machineadm_on_error" != Fail ]; }; then
-    machineadm_umask=$(umask)
-    umask 077
-    # Neither in a function nor in a subshell, where bash has other traps and options.
-    trap >| "$machineadm_directory/traps" || :
-    set +o >| "$machineadm_directory/options" || :
-    case $- in *x*) machineadm_tracing=yes; set +x ;; *) machineadm_tracing=no ;; esac
+    # Neither in a function nor in a subshell, where bash has other traps and options. A trace of it would be in the output.
+    {
+      machineadm_umask=$(umask) machineadm_tracing= machineadm_has_options=no
+      umask 077
+      trap >| "$machineadm_directory/traps" || :
+      { printf "machineadm_text='" && set +o && printf "'\\n"; } >| "$machineadm_directory/options" &&
+        machineadm_has_options=yes
+      case $- in *x*) machineadm_tracing=x; set +x ;; esac
+      case $- in *v*) machineadm_tracing=v$machineadm_tracing; set +v ;; esac
+    } 2>/dev/null
     if [ "$machineadm_resuming" = no ]; then
       # A write to an agent that is gone must not end the shell before that.
       trap '' PIPE
@@ -142,7 +155,7 @@ while [ "$machineadm_entry" -le "$machineadm_last" ]; do
       exit 0
     fi
     umask "$machineadm_umask"
-    [ "$machineadm_tracing" = no ] || set -x
+    [ -z "$machineadm_tracing" ] || set "-$machineadm_tracing"
   fi
   [ "$machineadm_resuming" = yes ] || printf 'end %s %s\\n' "$machineadm_entry" "$machineadm_status" >&3
   machineadm_resuming=no

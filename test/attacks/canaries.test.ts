@@ -31,7 +31,7 @@ import { type CanaryInput, CanaryInputs, mistyped } from '../support/canary-inpu
 import { ENCODINGS } from '../support/encodings.ts';
 import { startServer, type TestServer } from '../support/http-servers.ts';
 import { startJournald } from '../support/journald.ts';
-import { inThrowAwayMachine } from '../support/namespace.ts';
+import { inThrowAwayMachine, WRITTEN } from '../support/namespace.ts';
 import { fieldsForSecrets } from '../support/schema-fields.ts';
 import { freshMachine } from '../support/sink-faults.ts';
 
@@ -115,7 +115,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       for (const path of ['/run/kubeadm', '/etc/kubernetes', '/var/lib/kubelet', '/var/lib/etcd', '/run/stand-in'])
         rmSync(path, { recursive: true, force: true });
       for (const path of ['/tmp/canary-target', RECEIVED, BUNDLE]) rmSync(path, { recursive: true, force: true });
-      writeFileSync(STAMP, '');
+      begin();
     });
 
     const textOf = (name: DocumentName, last = 'true'): string =>
@@ -198,6 +198,19 @@ inThrowAwayMachine(import.meta.filename, () => {
       );
       for (const text of canaries.written('host.hooks.early.environment.*'))
         assert.notDeepEqual(canaries.leaksIn('', `x ${text} y`), [], text);
+    });
+
+    test('are found in a file that was written anywhere on the machine', () => {
+      const [secret = ''] = canaries.written('host.hooks.early.environment.*');
+      const paths = ['/etc/leaked', '/srv/new/leaked', '/root/.cache/leaked', '/run/leaked', '/tmp/leaked'];
+      for (const path of paths) put(path, secret);
+      for (const path of paths)
+        assert.ok(
+          leftBehind().some((leak) => leak.startsWith(`${path}: `)),
+          path,
+        );
+      for (const path of paths) rmSync(path);
+      assert.deepEqual(leftBehind(), []);
     });
 
     test('are not leaked by commands that change nothing', async () => {
@@ -406,14 +419,25 @@ function put(path: string, content: string, mode = 0o644): void {
   chmodSync(path, mode);
 }
 
+/** Writes the stamp, and waits for the next tick of the clock of file times: what is written from now on is newer than it. */
+function begin(): void {
+  writeFileSync(STAMP, '');
+  const { mtimeNs } = statSync(STAMP, { bigint: true });
+  const isSameTick = (): boolean => {
+    writeFileSync(`${STAMP}.next`, '');
+    return statSync(`${STAMP}.next`, { bigint: true }).mtimeNs === mtimeNs;
+  };
+  while (isSameTick());
+}
+
 /** What is found in files that were written since the test began and are no targets, whatever their mode. */
 function leftBehind(sought = canaries): string[] {
-  const places = ['/tmp', '/run', '/etc', '/var', '/root'];
-  // Caches belong to other programs, which may be at work on this machine.
-  const find = ['-xdev', '-name', '.cache', '-prune', '-o', '-type', 'f', '-newer', STAMP, '-print0'];
+  const places = ['/tmp', '/run', WRITTEN];
+  const find = ['-xdev', '-type', 'f', '-newer', STAMP, '-print0'];
   // The deliverer of a run may still be at work: a report that it removes meanwhile is none that is left.
   const written = spawnSync('find', [...places, ...find], { encoding: 'utf8' })
     .stdout.split('\0')
+    .map((path) => (path.startsWith(`${WRITTEN}/`) ? path.slice(WRITTEN.length) : path))
     .filter((path) => path !== '' && !path.startsWith('/run/log/journal'));
   const leaks = written.flatMap((path) => {
     try {

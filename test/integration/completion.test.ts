@@ -72,6 +72,8 @@ const SHELLS: Readonly<Record<string, ShellSetup>> = {
     skip: missing('fish'),
     files: {
       '.config/fish/completions/machineadm.fish': SCRIPT,
+      // Without this directory fish reads all manual pages when it starts.
+      '.local/share/fish/generated_completions/none.fish': '',
       '.config/fish/config.fish': `set -g fish_greeting; set -g fish_autosuggestion_enabled 0; function fish_prompt; echo -n '${PROMPT}'; end\n`,
     },
     args: ['-i'],
@@ -166,8 +168,8 @@ async function completes(
   isThere: (screen: string) => boolean,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
-    // bash may keep an interrupt for its next completion, which it then drops: every second attempt is without one.
-    for (const key of [attempt % 2 === 1 ? 'C-c' : 'C-e', 'C-u', 'C-l']) terminal.press(key);
+    // bash may keep an interrupt for its next completion, which it then drops: only every second attempt has one.
+    for (const key of [attempt % 2 === 1 ? 'C-e' : 'C-c', 'C-u', 'C-l']) terminal.press(key);
     try {
       await terminal.until((screen) => screen.trim() === PROMPT.trim(), attempt * 5_000);
       terminal.type(text);

@@ -16,6 +16,7 @@ import fs, {
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { reset } from '../../src/commands/reset.ts';
 import { openHost } from '../../src/host/index.ts';
 import type { Host } from '../../src/host/seam/host.ts';
@@ -162,6 +163,8 @@ inThrowAwayMachine(import.meta.filename, () => {
         shell(
           `rm -rf ${ROOT} ${STATE}; cp -a /tmp/provisioned/undo /srv/; cp -a /tmp/provisioned/machineadm /var/lib/`,
         );
+        // The agent keeps directories open until the end of a turn, and these are others now.
+        await setImmediate();
         using death = dyingAt(at);
         const isWhole = await again().then(
           () => true,

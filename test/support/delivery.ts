@@ -10,7 +10,7 @@ export function literal(value: string, name = 'test'): SecretValue {
 /** What a delivery of a test may use: secrets that are written down, and neither programs nor HTTP clients. */
 export function deliveryContext(over: Partial<DeliveryContext> = {}): DeliveryContext {
   return {
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
     certificateAuthorities: [],
     http: () => Promise.reject(new TypeError('no HTTP client in this test')),
     secret: async ({ name, source }) => {

@@ -14,6 +14,12 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const MARKER = '/.machineadm-throw-away-machine';
 
 /**
+ * Everything that was written in the throw-away machine, but in /run and /tmp: the upper layer of its overlay, at the same
+ * paths. A search in it takes milliseconds, in the whole machine a second.
+ */
+export const WRITTEN = '/.machineadm-written';
+
+/**
  * Namespaces for mounts, network, host name and processes; an overlay of this machine's root that is kept in memory
  * and gone afterwards; /proc, /sys and /run of its own. Swap, kernel modules and the clock are still the real ones.
  */
@@ -36,6 +42,9 @@ if [ ! -e "/mnt/root$1/package.json" ]; then
 fi
 shift
 rm -rf /mnt/root/var/lib/machineadm
+mkdir /mnt/root${WRITTEN}
+mount --bind /mnt/upper /mnt/root${WRITTEN}
+mount -o remount,bind,ro /mnt/root${WRITTEN}
 ip link set lo up 2>/dev/null || true
 touch /mnt/root${MARKER}
 umask 077

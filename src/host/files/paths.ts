@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { windowsPath } from '../windows/paths.ts';
@@ -26,7 +26,8 @@ export async function realPath(path: string): Promise<string> {
 
 async function realDirectory(directory: string): Promise<string> {
   try {
-    return await realpath(directory);
+    // Not through Node's thread pool, which takes eight times the CPU.
+    return realpathSync.native(directory);
   } catch (error) {
     const code = errnoOf(error);
     if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error;

@@ -5,6 +5,7 @@ import {
   constants,
   fstatSync,
   lstatSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -93,10 +94,11 @@ function whole<T>(
   large: (file: FileHandle) => Promise<T>,
 ): Promise<T | undefined> {
   return unlessAbsent(path, async () => {
-    if (!isOpenedByName(path)) {
-      const descriptor = openFollowed(path);
+    const never = neverBlocks(path);
+    if (never || !isOpenedByName(path)) {
+      const descriptor = never ? openSync(path, constants.O_RDONLY) : openFollowed(path);
       try {
-        if (isSmall(fstatSync(descriptor))) return small(descriptor);
+        if (never || isSmall(fstatSync(descriptor))) return small(descriptor);
       } finally {
         closeSync(descriptor);
       }
@@ -106,7 +108,12 @@ function whole<T>(
   });
 }
 
-/** A file without a size may be a FIFO or block otherwise: never read synchronously. */
+/** The kernel's settings and its tables of the network: their size is 0, and they are read many times in a run. */
+function neverBlocks(path: string): boolean {
+  return /^\/proc\/(?:sys|net)\//.test(path) && isOpenedByName(path);
+}
+
+/** Another file without a size may be a FIFO or block otherwise: never read synchronously. */
 function isSmall(found: Stats): boolean {
   return found.isFile() && found.size > 0 && found.size <= SMALL_BYTES;
 }

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { resolve } from 'node:path';
 import { isSea } from 'node:sea';
@@ -47,7 +46,7 @@ function isHidden(pid: number): boolean {
 /** The machine id of machine-id(5), 32 hex digits; empty where it is not set yet, as in an image. */
 export async function machineId(): Promise<string> {
   if (IS_WINDOWS) return (await windowsIdentity()).machineId;
-  const id = (await textOf('/etc/machine-id')) ?? '';
+  const id = textOf('/etc/machine-id') ?? '';
   // The file contains "uninitialized" until the first boot.
   return /^[0-9a-f]{32}$/.test(id) ? id : '';
 }
@@ -58,7 +57,7 @@ const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 /** The kernel's random id of this boot. */
 export async function bootId(file: string = BOOT_ID_FILE): Promise<string> {
   if (IS_WINDOWS) return (await windowsIdentity()).bootId;
-  return (await textOf(file)) ?? '';
+  return textOf(file) ?? '';
 }
 
 /** The path of cloud-init's instance id; a parameter for tests. */
@@ -77,7 +76,7 @@ const CLOUD_INIT: CloudInitFiles = {
  * stored on disk. Undefined without cloud-init, or where it has no id ("iid-datasource-none").
  */
 export async function cloudInstanceId(files: CloudInitFiles = CLOUD_INIT): Promise<string | undefined> {
-  const id = instanceIdIn(await textOf(files.instanceData)) ?? (await textOf(files.instanceId));
+  const id = instanceIdIn(textOf(files.instanceData)) ?? textOf(files.instanceId);
   return id === undefined || id === '' || id === 'iid-datasource-none' ? undefined : id;
 }
 
@@ -118,9 +117,9 @@ function windowsIdentity(): Promise<{ readonly machineId: string; readonly bootI
 
 let identityOfWindows: ReturnType<typeof windowsIdentity> | undefined;
 
-async function textOf(path: string): Promise<string | undefined> {
+function textOf(path: string): string | undefined {
   try {
-    return (await readFile(path, 'utf8')).trim();
+    return readFileSync(path, 'utf8').trim();
   } catch {
     return undefined;
   }

@@ -101,7 +101,8 @@ async function work(plan: SinkPlan, delivery: Delivery, untilMs: number): Promis
   const { spool, machine, signal } = delivery;
   const [first] = await spool.waiting(name);
   const example = first === undefined ? undefined : await spool.read(first);
-  const { context, close } = sinkContext(plan.network, delivery.hostFor(plan.network));
+  const { context: ofNetwork, close } = sinkContext(plan.network, delivery.hostFor(plan.network));
+  const context = { ...ofNetwork, clock: delivery.clock };
   let target: string = plan.model.kind;
   try {
     const sink = await remoteSinkOf(plan.model);

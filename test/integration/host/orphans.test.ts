@@ -21,7 +21,7 @@ function marked(start: string): string {
     touch /run/root/run/machineadm/lock; exec chroot /run/root "$@"\\n' > /run/in_chroot
     chmod 755 /run/in_other_run /run/in_chroot; PATH=$PATH:/run
     ${start} setsid env MACHINEADM_RUN=old sleep 31 &
-    for i in $(seq 200); do pgrep -x sleep > found && break; sleep 0.05; done
+    for i in $(seq 2400); do pgrep -x sleep > found && break; sleep 0.05; done
     [ "$(ps -o pgid= -p $(cat found) | tr -d ' ')" = "$(cat found)" ] || { echo "leads no group" >&2; exit 1; }
   `;
 }
@@ -40,7 +40,7 @@ function isolated(directory: string, script: string): string {
     cd "${directory}"; rm -f *
   `;
   const args = ['--pid', '--fork', '--mount-proc', '--kill-child', 'bash', '-ec', agent + script];
-  const result = spawnSync('unshare', args, { encoding: 'utf8', timeout: 60_000 });
+  const result = spawnSync('unshare', args, { encoding: 'utf8', timeout: 300_000 });
   assert.equal(result.status, 0, result.stderr);
   return result.stdout;
 }
@@ -171,7 +171,7 @@ describe('the service manager of a chroot', { skip: process.geteuid?.() !== 0 &&
       chroot /mnt/root "${process.execPath}" -e "${asks}"
     `;
     const args = ['--pid', '--mount', '--fork', '--mount-proc', '--kill-child', 'bash', '-ec', script];
-    const { status, stdout, stderr } = spawnSync('unshare', args, { encoding: 'utf8', timeout: 60_000 });
+    const { status, stdout, stderr } = spawnSync('unshare', args, { encoding: 'utf8', timeout: 300_000 });
     assert.equal(status, 0, stderr);
     assert.equal(stdout, 'systemd\nnone\n');
   });

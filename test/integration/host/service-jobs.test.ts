@@ -25,7 +25,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
   afterEach(() => rmSync('/usr/local/sbin/systemctl'));
 
-  test('a job that hangs is awaited until the run ends, and no longer', { timeout: 20_000 }, async () => {
+  test('a job that hangs is awaited until the run ends, and no longer', { timeout: 120_000 }, async () => {
     for (const verb of ['restart', 'start', 'stop'] as const) {
       const run = new AbortController();
       const job = systemdServices(run.signal)[verb]('containerd');
@@ -34,7 +34,9 @@ inThrowAwayMachine(import.meta.filename, () => {
     }
   });
 
-  test('a job that is begun after the end of the run is done: it puts back what was', { timeout: 20_000 }, async () => {
+  test('a job that is begun after the end of the run is done: it puts back what was', {
+    timeout: 120_000,
+  }, async () => {
     await systemdServices(AbortSignal.abort(interrupted())).enable('kubelet');
   });
 });

@@ -21,7 +21,7 @@ function withKubeadm(script: string): Host {
   return { ...host, run: (command) => host.run({ ...command, program }) };
 }
 
-async function run(script: string, signal = new AbortController().signal) {
+async function run(script: string, signal = new AbortController().signal, heard: () => void = () => {}) {
   const notes: KubeadmNote[] = [];
   const lines: string[] = [];
   let error: unknown;
@@ -34,7 +34,14 @@ async function run(script: string, signal = new AbortController().signal) {
         expectsSuccessText: true,
         criSocket: 'unix:///run/nowhere.sock',
       },
-      { signal, line: (line) => void lines.push(line), remember: (note) => void notes.push(note) },
+      {
+        signal,
+        line: (line) => {
+          lines.push(line);
+          heard();
+        },
+        remember: (note) => void notes.push(note),
+      },
     );
   } catch (thrown) {
     error = thrown;
@@ -109,10 +116,8 @@ exit 1`;
 
   test('that hangs is ended with the run, and its output is kept', async () => {
     const stop = new AbortController();
-    const { error } = await (async () => {
-      setTimeout(() => stop.abort(new Error('deadline')), 500);
-      return await run('echo "[kubelet-start] Starting the kubelet"; sleep 600', stop.signal);
-    })();
+    const script = 'echo "[kubelet-start] Starting the kubelet"; sleep 600';
+    const { error } = await run(script, stop.signal, () => stop.abort(new Error('deadline')));
     assert.ok(error instanceof MachineadmError);
     assert.deepEqual(error.transcript, [{ source: 'kubeadm', text: '[kubelet-start] Starting the kubelet' }]);
   });

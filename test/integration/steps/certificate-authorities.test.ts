@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { certificateAuthorities } from '../../../src/steps/certificate-authorities/index.ts';
 import { newAuthority } from '../../support/api-server.ts';
+import { keepFewAuthorities } from '../../support/few-authorities.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
@@ -13,6 +14,7 @@ const skip = existsSync('/usr/sbin/update-ca-certificates') ? false : 'needs upd
 
 inThrowAwayMachine(import.meta.filename, () => {
   describe("Debian's own update-ca-certificates", { skip }, () => {
+    before(keepFewAuthorities);
     const first = newAuthority('machineadm test 1');
     const second = newAuthority('machineadm test 2');
     const documentOf = (...pems: readonly string[]) =>

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { agent } from '../../support/agent.ts';
 import { newAuthority } from '../../support/api-server.ts';
+import { keepFewAuthorities } from '../../support/few-authorities.ts';
 import { startProxy, startServer } from '../../support/http-servers.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 
@@ -32,6 +33,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   mkdirSync('/srv', { recursive: true });
 
   describe('variables, secrets and downloads of a document', () => {
+    before(keepFewAuthorities);
     const body = (url: string, proxy: string, digest = sha256(TOOL)) => `
 variables:
   rack: {envFile: {path: /srv/afterburn, key: RACK}}

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import type { ProblemCode } from '@machineadm/document/diagnostics.ts';
 import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
+import { publishedSchema } from '../../support/published-schema.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
 /** What only the whole document or the agent shows: other entries, other sections, versions of Kubernetes and its own rules. */
@@ -22,7 +22,7 @@ const NOT_COMPUTED =
   /^(?:no runtime of the name|root and state must be different|not one Pod|not YAML|is an image of|a place in another domain|the percentages add up|environment sets|must differ from url|[A-Za-z]+ is (?:disabled|among the exceptions), too|must be above 0s|the API server counts whole|not (?:an? )?(?:URL|http|https|IP|base64|gzip)|no admission plugin|the year|.* is already the [ug]id of|not a file that|the soft limit is above|limits of sessions count)/;
 
 test('validate and the JSON Schema agree on documents made of examples, wherever a schema can judge', async () => {
-  const judge = new Ajv2020({ strict: true }).compile(jsonSchema() ?? {});
+  const judge = publishedSchema();
   const counts = { valid: 0, invalid: 0, invalidToBoth: 0 };
   await fc.assert(
     fc.asyncProperty(changedDocuments(jsonSchema() ?? {}), async (document) => {

@@ -6,9 +6,9 @@ import { describe, test } from 'node:test';
 import { PROBLEM_CODES } from '@machineadm/document/diagnostics.ts';
 import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import type { Vector } from '../../../scripts/generate/vectors.ts';
+import { publishedSchema } from '../../support/published-schema.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const folder = join(root, 'contract/vectors');
@@ -72,7 +72,7 @@ describe('the published vectors', () => {
   });
 
   test('are checked alike by ajv in its strict mode', () => {
-    const judge = new Ajv2020({ strict: true }).compile(jsonSchema() ?? {});
+    const judge = publishedSchema();
     for (const { name, document, schema } of judged) {
       const verdict = judge(parsed(document)) ? 'valid' : 'invalid';
       assert.equal(verdict, schema, `${name}: ${JSON.stringify(judge.errors?.slice(0, 2))}\n${document}`);

@@ -272,7 +272,7 @@ describe('readiness of a control plane', () => {
 
   test('ends at its deadline with the component named, and exit code NotReady', async () => {
     await using one = await machine({ 'kube-apiserver': 500 });
-    const options = { timeoutMs: 0, signal: AbortSignal.timeout(20_000), waitingFor: () => {} };
+    const options = { timeoutMs: 0, signal: AbortSignal.timeout(120_000), waitingFor: () => {} };
     await assert.rejects(waitUntilReady(one.host, DEMAND, options), {
       reason: 'ControlPlaneComponentNotHealthy',
       exit: 'NotReady',
@@ -304,7 +304,7 @@ describe('readiness of a control plane', () => {
       ],
     };
     await using one = await machine({}, { cri });
-    const options = { timeoutMs: 0, signal: AbortSignal.timeout(20_000), waitingFor: () => {} };
+    const options = { timeoutMs: 0, signal: AbortSignal.timeout(120_000), waitingFor: () => {} };
     await assert.rejects(waitUntilReady(one.host, DEMAND, options), {
       reason: 'StaticPodCrashLoop',
       message: /etcd ended by SIGKILL less than 10 s ago/,
@@ -327,6 +327,10 @@ describe('readiness of a control plane', () => {
       ],
     };
     await using one = await machine({}, { cri });
-    await waitUntilReady(one.host, DEMAND, { timeoutMs: 0, signal: AbortSignal.timeout(20_000), waitingFor: () => {} });
+    await waitUntilReady(one.host, DEMAND, {
+      timeoutMs: 0,
+      signal: AbortSignal.timeout(120_000),
+      waitingFor: () => {},
+    });
   });
 });

@@ -9,15 +9,14 @@ export interface Decoded {
   readonly ends: Int32Array;
 }
 
+/** 0, 1, 2, … for texts of up to that length: most are lines. */
+const PLACES = Int32Array.from({ length: 4097 }, (_, index) => index);
+
 /** The source itself, each byte for itself. */
 export function identity(bytes: Uint8Array): Decoded {
-  const starts = new Int32Array(bytes.length);
-  const ends = new Int32Array(bytes.length);
-  for (let index = 0; index < bytes.length; index += 1) {
-    starts[index] = index;
-    ends[index] = index + 1;
-  }
-  return { bytes, starts, ends };
+  const { length } = bytes;
+  const places = length < PLACES.length ? PLACES : Int32Array.from({ length: length + 1 }, (_, index) => index);
+  return { bytes, starts: places.subarray(0, length), ends: places.subarray(1, length + 1) };
 }
 
 /** Collects decoded bytes with their origin; never more than the source has. */
@@ -52,31 +51,22 @@ export class Collector {
   }
 }
 
-/** Quotes and backslashes, whose places depend on the quoting. */
-const QUOTING: readonly number[] = [0x22, 0x27, 0x60, 0x5c];
-const SQUEEZED_OUT = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte <= 0x20 || byte === 0x7f || QUOTING.includes(byte) ? 1 : 0,
-);
+/** Blanks, control characters, and quotes and backslashes, whose places depend on the quoting. */
+export const SQUEEZED_OUT = /[\0-\x20\x7f"'`\\]/g;
 
-/** The bytes that `squeeze` leaves, without their origin. */
-export function squeezedBytes(bytes: Uint8Array): Uint8Array {
-  const kept = new Uint8Array(bytes.length);
-  let length = 0;
-  for (let index = 0; index < bytes.length; index += 1) {
-    const byte = bytes[index] ?? 0;
-    if (SQUEEZED_OUT[byte] !== 0) continue;
-    kept[length] = byte;
-    length += 1;
-  }
-  return kept.subarray(0, length);
-}
+const IS_SQUEEZED_OUT = Uint8Array.from({ length: 128 }, (_, byte) =>
+  String.fromCharCode(byte).search(SQUEEZED_OUT) < 0 ? 0 : 1,
+);
 
 /** Without blanks, line breaks, quotes and backslashes: the rest is independent of folding, indentation and quoting. */
 export function squeeze(source: Decoded): Decoded {
+  const { bytes } = source;
+  const isOut = (byte: number | undefined): boolean => IS_SQUEEZED_OUT[byte ?? 0] === 1;
+  let index = 0;
+  while (index < bytes.length && !isOut(bytes[index])) index += 1;
+  if (index === bytes.length) return source;
   const collected = new Collector(source);
-  for (let index = 0; index < source.bytes.length; index += 1) {
-    const byte = source.bytes[index] ?? 0;
-    if (SQUEEZED_OUT[byte] === 0) collected.add(byte, index, index + 1);
-  }
+  for (index = 0; index < bytes.length; index += 1)
+    if (!isOut(bytes[index])) collected.add(bytes[index] ?? 0, index, index + 1);
   return collected.result;
 }

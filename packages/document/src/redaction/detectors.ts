@@ -1,3 +1,4 @@
+import { allMatches } from './all-matches.ts';
 import type { Span } from './automaton.ts';
 import { fields } from './field-detector.ts';
 import { looksRandom } from './randomness.ts';
@@ -39,7 +40,7 @@ const LONGEST_KEY = 32 * 1024;
 /** To its end or, in a truncated text, as far as a key can reach. */
 function privateKeys(text: string, found: (start: number, end: number) => void): void {
   let end = 0;
-  for (const { index, 0: begin } of text.matchAll(PRIVATE_KEY)) {
+  for (const { index, 0: begin } of allMatches(text, PRIVATE_KEY)) {
     if (index < end) continue;
     const rest = text.slice(index + begin.length, index + LONGEST_KEY);
     const closing = /-----END [A-Z0-9 ]{0,40}-----/.exec(rest);
@@ -58,14 +59,14 @@ function shapes(text: string, found: (start: number, end: number) => void): void
       .join('|'),
     'g',
   );
-  for (const match of text.matchAll(allShapes)) found(match.index, match.index + match[0].length);
+  for (const match of allMatches(text, allShapes)) found(match.index, match.index + match[0].length);
 }
 
 /** kubeadm's format: 64 hexadecimal digits after its name, or on the next line. */
 const CERTIFICATE_KEY = /certificate[-_ ]?key[^0-9a-f]{1,8}([0-9a-f]{64})(?![0-9a-f])/gi;
 
 function certificateKeys(text: string, found: (start: number, end: number) => void): void {
-  for (const { index, 0: whole } of text.matchAll(CERTIFICATE_KEY))
+  for (const { index, 0: whole } of allMatches(text, CERTIFICATE_KEY))
     found(index + whole.length - 64, index + whole.length);
 }
 
@@ -74,7 +75,7 @@ const SCHEME = /\b(bearer|basic|digest|negotiate|ntlm|apikey|token)[ \t]{1,8}(?=
 const PLAIN_WORD = /^(?:[a-z]+|[A-Z][a-z]+)(?:[-_.][a-z]+)*[.]?$/;
 
 function authorizations(text: string, found: (start: number, end: number) => void): void {
-  for (const match of text.matchAll(SCHEME)) {
+  for (const match of allMatches(text, SCHEME)) {
     const [whole, , credential = ''] = match;
     const start = match.index + whole.length;
     if (!PLAIN_WORD.test(credential) && !/^(?:sha256:|--)/.test(credential)) found(start, start + credential.length);
@@ -85,7 +86,7 @@ function authorizations(text: string, found: (start: number, end: number) => voi
 const UNIT_ENVIRONMENT = /(?<![A-Za-z])Environment=["']?[A-Za-z_]\w{0,100}=([^\r\n\\]{1,8192})/g;
 
 function unitEnvironments(text: string, found: (start: number, end: number) => void): void {
-  for (const { index, 0: whole, 1: value = '' } of text.matchAll(UNIT_ENVIRONMENT)) {
+  for (const { index, 0: whole, 1: value = '' } of allMatches(text, UNIT_ENVIRONMENT)) {
     if (!value.startsWith('[redacted]')) found(index + whole.length - value.length, index + whole.length);
   }
 }
@@ -102,7 +103,7 @@ function randomWords(
 ): void {
   const published = publicPlaces(text);
   let next = 0;
-  for (const match of text.matchAll(WORD)) {
+  for (const match of allMatches(text, WORD)) {
     const end = match.index + match[0].length;
     while (next < published.length && (published[next]?.end ?? 0) <= match.index) next += 1;
     const place = published[next];
@@ -116,7 +117,7 @@ function randomWords(
 function publicPlaces(text: string): Span[] {
   const places: Span[] = [];
   let end = 0;
-  for (const { index } of text.matchAll(PUBLIC_PEM)) {
+  for (const { index } of allMatches(text, PUBLIC_PEM)) {
     if (index < end) continue;
     end = text.indexOf('-----END ', index);
     if (end < 0) break;

@@ -1,5 +1,5 @@
 import type { Span } from './automaton.ts';
-import { type Decoded, identity, squeeze, squeezedBytes } from './decoding.ts';
+import { type Decoded, identity, SQUEEZED_OUT, squeeze } from './decoding.ts';
 import { DIGIT_CODES, type DigitCode, decodeDigits, digitRuns, type Run } from './digits.ts';
 import { mayHoldEscapes, withoutEscapes } from './escapes.ts';
 import { GRAM, ValueFinder } from './value-finder.ts';
@@ -28,6 +28,8 @@ interface Searched {
   readonly values: readonly string[];
   readonly plain: ValueFinder;
   readonly squeezed: ValueFinder;
+  /** For text in UTF-16, which is rare: built when there is some. */
+  readonly wide: () => ValueFinder;
   /** Values of which `plain` contains only the prefix. */
   readonly long: readonly Uint8Array[];
 }
@@ -102,15 +104,28 @@ function searchedOf(values: readonly string[]): Searched {
   const plain: Uint8Array[] = [];
   const squeezed: Uint8Array[] = [];
   const long: Uint8Array[] = [];
+  const wide: string[] = [];
   for (const form of new Set(values.flatMap(formsOf))) {
     const bytes = encoder.encode(form);
     if (bytes.length > LONGEST_STRING) long.push(bytes);
-    plain.push(bytes.subarray(0, LONGEST_STRING), utf16(form).subarray(0, LONGEST_STRING));
-    const canonical = canonicalOf(bytes);
+    plain.push(bytes.subarray(0, LONGEST_STRING));
+    if (TWO_LATIN.test(form)) wide.push(form);
+    else plain.push(utf16(form));
+    const canonical = canonicalOf(form, bytes, encoder);
     const shortest = /\s/.test(form) ? SHORTEST_SPREAD : SHORTEST_SEARCHED;
-    if (canonical.length >= shortest) squeezed.push(canonical.slice(0, LONGEST_STRING));
+    if (canonical.length >= shortest) squeezed.push(canonical.subarray(0, LONGEST_STRING));
   }
-  return { values, plain: new ValueFinder(plain), squeezed: new ValueFinder(squeezed), long };
+  let finder: ValueFinder | undefined;
+  return {
+    values,
+    plain: new ValueFinder(plain),
+    squeezed: new ValueFinder(squeezed),
+    wide: () => {
+      finder ??= new ValueFinder(wide.map(utf16));
+      return finder;
+    },
+    long,
+  };
 }
 
 /**
@@ -126,20 +141,26 @@ function formsOf(value: string): readonly string[] {
   return all.filter((form) => form.trim().length >= SHORTEST_SEARCHED);
 }
 
-/** Little-endian, as in Windows' memory and PowerShell's encoded commands. */
+/** In UTF-16, such text has two zero bytes, with one other byte between them. */
+const TWO_LATIN = /[^\u0100-\uffff]{2}/;
+
+/** Little-endian, as in Windows' memory and PowerShell's encoded commands; as far as it is searched. */
 function utf16(text: string): Uint8Array {
-  const bytes = new Uint8Array(text.length * 2);
-  for (let unit = 0; unit < text.length; unit += 1) {
-    bytes[unit * 2] = text.charCodeAt(unit) & 0xff;
-    bytes[unit * 2 + 1] = text.charCodeAt(unit) >> 8;
+  const length = Math.min(text.length * 2, LONGEST_STRING);
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at += 2) {
+    const unit = text.charCodeAt(at / 2);
+    bytes[at] = unit & 0xff;
+    bytes[at + 1] = unit >> 8;
   }
   return bytes;
 }
 
-/** Of most values no escape is decoded, and then their bytes need not be traced to their origin. */
-function canonicalOf(bytes: Uint8Array): Uint8Array {
-  if (!mayHoldEscapes(bytes)) return squeezedBytes(bytes);
-  return squeeze(layersOf(identity(bytes)).at(-1) ?? identity(bytes)).bytes;
+/** The bytes of a form as `squeeze` leaves them. Most values have no escapes, and most lines nothing to leave out. */
+function canonicalOf(form: string, bytes: Uint8Array, encoder: TextEncoder): Uint8Array {
+  if (mayHoldEscapes(bytes)) return squeeze(layersOf(identity(bytes)).at(-1) ?? identity(bytes)).bytes;
+  const rest = form.replace(SQUEEZED_OUT, '');
+  return rest.length === form.length ? bytes : encoder.encode(rest);
 }
 
 /** The bytes, then with one layer of escapes after the other decoded. */
@@ -214,6 +235,8 @@ class Search {
       last = (last << 8) | byte;
       read += 1;
       if (read >= GRAM && plain.mayMatch(before, last)) matches = true;
+      // Perhaps UTF-16, see TWO_LATIN.
+      if ((last & 0xff00ff) === 0 && read >= 3) matches = true;
       stretch = isTextByte(byte) ? stretch + 1 : 0;
       if (stretch > longest) longest = stretch;
     }
@@ -237,8 +260,9 @@ class Search {
       this.work += compared;
       return this.work <= this.#limit;
     };
+    const finders = finder === this.#part.plain && bytes.includes(0) ? [finder, this.#part.wide()] : [finder];
     // What takes too long to compare is removed unread.
-    if (!finder.scan(bytes, found, spend))
+    if (!finders.every((one) => one.scan(bytes, found, spend)))
       this.#spans.push({ start: starts[0] ?? 0, end: ends[bytes.length - 1] ?? 0 });
   }
 

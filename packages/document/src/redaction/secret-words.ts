@@ -1,3 +1,4 @@
+import { allMatches } from './all-matches.ts';
 import { detect } from './detectors.ts';
 
 const WORD = /[A-Za-z0-9_+=~!@#%^*-]{10,}/g;
@@ -12,7 +13,7 @@ const NAME = /^(?:v?[0-9]+(?:[-_][0-9a-z]+)*|ip(?:-[0-9]+)+|[a-z]+(?:-[a-z0-9]{1
  */
 export function secretWords(text: string): readonly string[] {
   const found = detect(text).map(({ start, end }) => text.slice(start, end));
-  for (const [word] of text.matchAll(WORD)) if (isMixed(word)) found.push(word);
+  for (const [word] of allMatches(text, WORD)) if (isMixed(word)) found.push(word);
   return found;
 }
 

@@ -1,3 +1,5 @@
+import { allMatches } from './all-matches.ts';
+
 /** Longer user information in a URL is not searched for. */
 const LONGEST_USER = 1024;
 
@@ -21,7 +23,7 @@ export function urls(text: string, found: (start: number, end: number) => void):
     const user = end > start ? text.slice(start, end).lastIndexOf('@') : -1;
     if (user >= 0) found(start, start + user);
   }
-  for (const { index, 0: whole, 1: name = '', 2: value = '' } of text.matchAll(PARAMETER)) {
+  for (const { index, 0: whole, 1: name = '', 2: value = '' } of allMatches(text, PARAMETER)) {
     if (HARMLESS_PARAMETER.test(name) || /^(?:[0-9]{1,9}|true|false)$/.test(value)) continue;
     found(index + whole.length - value.length, index + whole.length);
   }

@@ -49,7 +49,7 @@ export class ValueFinder {
   scan(bytes: Uint8Array, found: (start: number, end: number) => void, spend: (bytes: number) => boolean): boolean {
     let [before, last] = [0, 0];
     /** The end of the last occurrence of each value that has one. */
-    const reached = new Map<number, number>();
+    let reached: Map<number, number> | undefined;
     for (let at = 0; at < bytes.length; at += 1) {
       before = (before << 8) | (last >>> 24);
       last = (last << 8) | (bytes[at] ?? 0);
@@ -60,11 +60,12 @@ export class ValueFinder {
         const end = start + value.length;
         if (start < 0 || end > bytes.length) continue;
         // What overlaps an occurrence is removed already: a value like "aaaa" would be compared at each place of it again.
-        const from = Math.max(start, reached.get(one) ?? 0);
+        const from = Math.max(start, reached?.get(one) ?? 0);
         let same = from;
         while (same < end && bytes[same] === value[same - start]) same += 1;
         if (!spend(same - from + 1)) return false;
         if (same < end) continue;
+        reached ??= new Map();
         reached.set(one, end);
         found(start, end);
       }
@@ -85,8 +86,12 @@ export class ValueFinder {
   }
 
   #slotAt(value: Uint8Array, place: number): number {
-    const byte = (offset: number): number => value[place + offset] ?? 0;
-    return this.#slot((byte(0) << 8) | byte(1), (byte(2) << 24) | (byte(3) << 16) | (byte(4) << 8) | byte(5));
+    let [before, last] = [0, 0];
+    for (let at = place; at < place + GRAM; at += 1) {
+      before = (before << 8) | (last >>> 24);
+      last = (last << 8) | (value[at] ?? 0);
+    }
+    return this.#slot(before, last);
   }
 
   #slot(before: number, last: number): number {

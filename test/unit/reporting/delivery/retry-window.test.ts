@@ -40,7 +40,8 @@ describe('deliveries that go on until all is taken', () => {
 
   test('are left to another process that delivers meanwhile', async () => {
     const { deliver, given } = rounds(due({ a: 5, b: 10 }), undefined);
-    await untilTaken(deliver, { withinMs: 10, lingerMs: 60_000, signal });
+    using clock = fakeClock();
+    await clock.until(untilTaken(deliver, { withinMs: 10, lingerMs: 60_000, signal }));
     assert.deepEqual(given, ['all', ['a']]);
   });
 

@@ -15,7 +15,7 @@ async function deliver(script: string, more: Partial<ExecSinkModel> = {}, event 
     kind: 'Exec',
     name: 'plug-in',
     events: ['concluded'],
-    timeoutMs: 5000,
+    timeoutMs: 60_000,
     command: ['sh', '-c', script],
     environment: {},
     ...more,

@@ -62,7 +62,7 @@ async function delivered(answers: readonly Answer[], over: Partial<WebhookSinkMo
     kind: 'Webhook',
     name: 'hook',
     events: ['concluded'],
-    timeoutMs: 3000,
+    timeoutMs: 60_000,
     url: 'https://user:pass@hooks.example.com/in?token=x',
     signingSecrets: [SIGNING],
     headers: {},

@@ -29,7 +29,7 @@ function model(url: string, more: Partial<WebhookSinkModel> = {}): WebhookSinkMo
     kind: 'Webhook',
     name: 'hook',
     events: ['concluded'],
-    timeoutMs: 3000,
+    timeoutMs: 60_000,
     url,
     signingSecrets: [literal(WEBHOOK_SECRET)],
     headers: {},

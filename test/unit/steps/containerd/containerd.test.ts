@@ -219,9 +219,14 @@ describe('containerd', () => {
   });
 
   test('an interrupted run does not take its configuration back: the next run continues with it', async () => {
-    const host = machine({ livesWith: () => false });
-    const signal = AbortSignal.timeout(100);
-    await assert.rejects(runStep(step, host, model(), { ...ON_1_6, signal }));
+    const stop = new AbortController();
+    const host = machine({
+      livesWith: (configuration) => {
+        if (configuration !== DEBIAN) stop.abort(new Error('the run is interrupted'));
+        return false;
+      },
+    });
+    await assert.rejects(runStep(step, host, model(), { ...ON_1_6, signal: stop.signal }));
     assert.notEqual(host.text(PATH), DEBIAN);
     assert.equal(host.text(`${PATH}.machineadm-previous`), DEBIAN);
   });
