@@ -184,6 +184,16 @@ describe('what the document does not ask for any more', () => {
     }
   });
 
+  test('below /etc is flushed to the disk once, after the last removal; elsewhere each one is flushed at once', async () => {
+    const host = memoryHost({ files: { '/etc': { type: 'directory' }, '/srv': { type: 'directory' } } });
+    const machine = lifetime(host);
+    const files = ['/etc/a', '/etc/b', '/srv/c'].map((path) => `{path: ${path}, content: x}`);
+    await machine.run(`host: {files: [${files.join(', ')}]}\n`);
+    host.log.length = 0;
+    await machine.run(NOTHING);
+    assert.deepEqual(host.log, ['remove /etc/a', 'remove /etc/b', 'remove /srv/c', 'sync /srv', 'sync /etc']);
+  });
+
   test('of a unit is stopped and not started at boot any more', async () => {
     const host = memoryHost();
     const machine = lifetime(host);
