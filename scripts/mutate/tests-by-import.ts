@@ -9,14 +9,26 @@ const OTHER_ROOM = 100;
 export class TestsByImport {
   /** The importers of each file, without type imports. */
   readonly #importers = new Map<string, Set<string>>();
+  /** The other way round. */
+  readonly #imports = new Map<string, Set<string>>();
 
   constructor(root: string) {
     for (const file of globSync('{src,packages/*/src,scripts,test/{unit,thorough,support}}/**/*.ts', { cwd: root })) {
       for (const { specifier, kind } of importsOf(readFileSync(join(root, file), 'utf8'))) {
         const target = kind === 'type' ? undefined : resolveImport(file, specifier);
-        if (target !== undefined) this.#importers.set(target, (this.#importers.get(target) ?? new Set()).add(file));
+        if (target === undefined) continue;
+        this.#importers.set(target, (this.#importers.get(target) ?? new Set()).add(file));
+        this.#imports.set(file, (this.#imports.get(file) ?? new Set()).add(target));
       }
     }
+  }
+
+  /** A file and all files that it imports directly or indirectly, sorted. */
+  closureOf(file: string): readonly string[] {
+    const closure = new Set([file]);
+    // The loop adds entries to the set that it iterates over.
+    for (const at of closure) for (const imported of this.#imports.get(at) ?? []) closure.add(imported);
+    return [...closure].sort();
   }
 
   /**
