@@ -58,7 +58,7 @@ async function judge(mutant: Mutant, candidates: readonly string[]): Promise<Out
   const tryPart = async (): Promise<Outcome | undefined> => {
     while (part.length > 0) {
       let limitMs = SPARE_MS;
-      for (const test of part) limitMs += 5 * (await baselines.of(test)).ms;
+      for (const test of part) limitMs += 5 * (await baselines.of(test, mutant.file)).ms;
       // The durations of an earlier process may be those of a faster machine: then a timeout is tried again.
       const wereConfirmed = part.every((test) => baselines.isConfirmed(test));
       const { end, by } = await runner.run(part, { mutant, sandbox: 'unit', limitMs });
@@ -81,7 +81,7 @@ async function judge(mutant: Mutant, candidates: readonly string[]): Promise<Out
   };
   let shown = 0;
   for (const test of candidates.slice(0, mostCandidates)) {
-    const { passes, coverage } = await baselines.of(test);
+    const { passes, coverage } = await baselines.of(test, mutant.file);
     if (!coverage.has(mutant.file, placeOf(mutant))) continue;
     isRun = true;
     if (!passes) {

@@ -17,11 +17,13 @@ export interface Baseline {
 
 /** A run of an earlier process. */
 const BaselineRecord = z.object({
-  /** Of the test file and of all files that it imports. */
+  /** Of the test file and of all files below test/ that it imports. */
   digest: z.string(),
   ms: z.number(),
-  ran: z.record(z.string(), z.array(z.array(z.int()))),
+  /** By source: its digest at that time, and the parts that ran. */
+  sources: z.record(z.string(), z.object({ digest: z.string(), ran: z.array(z.array(z.int())) })),
 });
+type BaselineRecord = z.infer<typeof BaselineRecord>;
 
 const LIMIT_MS = 120_000;
 
@@ -34,8 +36,9 @@ export class Baselines {
   readonly #root: string;
   readonly #runner: TestRunner;
   readonly #tests: TestsByImport;
-  readonly #known = new Map<string, Promise<Baseline>>();
+  readonly #records = new Map<string, BaselineRecord | undefined>();
   readonly #confirmed = new Map<string, Promise<Baseline>>();
+  readonly #digests = new Map<string, string>();
 
   constructor(root: string, runner: TestRunner, tests: TestsByImport) {
     this.#root = root;
@@ -43,61 +46,73 @@ export class Baselines {
     this.#tests = tests;
   }
 
-  /** The baseline of a test file, from an earlier process if neither the file nor its imports changed. */
-  of(test: string): Promise<Baseline> {
-    const known = this.#known.get(test) ?? Promise.resolve(this.#read(test) ?? this.#run(test));
-    this.#known.set(test, known);
-    return known;
+  /** The baseline of a test file for mutants of a source: from an earlier process if neither the test nor the source changed. */
+  async of(test: string, source: string): Promise<Baseline> {
+    const record = this.isConfirmed(test) ? undefined : this.#recordOf(test);
+    const known = record?.sources[source];
+    if (record === undefined || (known !== undefined && known.digest !== this.#digestOf([source])))
+      return await this.confirm(test);
+    return { passes: true, ms: record.ms, coverage: Coverage.from({ [source]: known?.ran ?? [] }) };
   }
 
   /** Runs the test file without a mutant, once in this process. */
   confirm(test: string): Promise<Baseline> {
-    return this.#confirmed.get(test) ?? this.#run(test);
+    const confirmed = this.#confirmed.get(test) ?? this.#run(test);
+    this.#confirmed.set(test, confirmed);
+    return confirmed;
   }
 
   isConfirmed(test: string): boolean {
     return this.#confirmed.has(test);
   }
 
-  #run(test: string): Promise<Baseline> {
-    const run = (async () => {
-      const isSandboxed = this.#runner.canSandbox('unit');
-      // The sandbox has an empty /tmp, but shares the other mounts.
-      await using directory = await mkdtempDisposable(
-        join(isSandboxed ? '/dev/shm' : tmpdir(), 'machineadm-coverage-'),
-      );
-      const environment = { NODE_V8_COVERAGE: directory.path };
-      const { end, ms } = await this.#runner.run([test], { environment, sandbox: 'unit', limitMs: LIMIT_MS });
-      const baseline = { passes: end === 'passed', ms, coverage: Coverage.read(directory.path, this.#root) };
-      if (baseline.passes) this.#write(test, baseline);
-      return baseline;
-    })();
-    this.#known.set(test, run);
-    this.#confirmed.set(test, run);
-    return run;
+  async #run(test: string): Promise<Baseline> {
+    // The sandbox has an empty /tmp, but shares the other mounts.
+    const shared = this.#runner.canSandbox('unit') ? '/dev/shm' : tmpdir();
+    await using directory = await mkdtempDisposable(join(shared, 'machineadm-coverage-'));
+    const environment = { NODE_V8_COVERAGE: directory.path };
+    const { end, ms } = await this.#runner.run([test], { environment, sandbox: 'unit', limitMs: LIMIT_MS });
+    const baseline = { passes: end === 'passed', ms, coverage: Coverage.read(directory.path, this.#root) };
+    if (baseline.passes) this.#keep(test, baseline);
+    return baseline;
   }
 
-  #read(test: string): Baseline | undefined {
+  #recordOf(test: string): BaselineRecord | undefined {
     const path = this.#pathOf(test);
-    if (!existsSync(path)) return undefined;
-    const { digest, ms, ran } = BaselineRecord.parse(JSON.parse(readFileSync(path, 'utf8')));
-    return digest === this.#digestOf(test) ? { passes: true, ms, coverage: Coverage.from(ran) } : undefined;
+    if (!this.#records.has(test) && existsSync(path)) {
+      const { data } = BaselineRecord.safeParse(JSON.parse(readFileSync(path, 'utf8')));
+      if (data?.digest === this.#digestOf(this.#filesOf(test))) this.#records.set(test, data);
+    }
+    return this.#records.get(test);
   }
 
-  #write(test: string, { ms, coverage }: Baseline): void {
-    const path = this.#pathOf(test);
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, JSON.stringify({ digest: this.#digestOf(test), ms: Math.round(ms), ran: coverage.ran() }));
+  #keep(test: string, { ms, coverage }: Baseline): void {
+    const sources = Object.entries(coverage.ran()).filter(([file]) => /^(?:src|packages)\//.test(file));
+    const record = {
+      digest: this.#digestOf(this.#filesOf(test)),
+      ms: Math.round(ms),
+      sources: Object.fromEntries(sources.map(([file, ran]) => [file, { digest: this.#digestOf([file]), ran }])),
+    };
+    mkdirSync(dirname(this.#pathOf(test)), { recursive: true });
+    writeFileSync(this.#pathOf(test), JSON.stringify(record));
   }
 
   #pathOf(test: string): string {
     return join(this.#root, 'node_modules/.cache/mutate/baselines', `${test.replaceAll('/', '_')}.json`);
   }
 
-  #digestOf(test: string): string {
+  #filesOf(test: string): readonly string[] {
+    return this.#tests.closureOf(test).filter((file) => file.startsWith('test/'));
+  }
+
+  #digestOf(files: readonly string[]): string {
+    const name = files.join(' ');
+    const known = this.#digests.get(name);
+    if (known !== undefined) return known;
     const digest = createHash('sha256').update(process.version);
-    for (const file of ['package-lock.json', ...this.#tests.closureOf(test)])
-      digest.update(`\0${file}\0`).update(readFileSync(join(this.#root, file)));
-    return digest.digest('hex');
+    for (const file of files) digest.update(`\0${file}\0`).update(readFileSync(join(this.#root, file)));
+    const text = digest.digest('base64');
+    this.#digests.set(name, text);
+    return text;
   }
 }
