@@ -65,8 +65,14 @@ async function judge(mutant: Mutant, candidates: readonly string[]): Promise<Out
       const failed = part.filter((test) => by.startsWith(`${test}: `));
       const suspects = end === 'failed' && failed.length > 0 ? failed : part;
       if (end === 'passed') part = [];
-      else if ((await areGood(suspects)) && end === 'failed') return { mutant, status: 'Killed', by };
+      else if (!(await areGood(suspects))) continue;
       else if (end === 'timeout' && wereConfirmed) return { mutant, status: 'Timeout', by: '' };
+      else if (end === 'failed') {
+        // A failure must be repeatable: a flaky test detects nothing.
+        const again = await runner.run(suspects, { mutant, sandbox: 'unit', limitMs });
+        if (again.end !== 'passed') return { mutant, status: 'Killed', by };
+        part = part.filter((test) => !suspects.includes(test));
+      }
     }
     return undefined;
   };
