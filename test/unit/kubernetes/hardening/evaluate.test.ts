@@ -65,6 +65,78 @@ describe('audit policies', () => {
     assert.ok(findUncovered(auditPolicyFor('key-concerns'), 'everything').length > 0);
   });
 
+  test('that of the key concerns has a rule for each of them, and logs no other body', () => {
+    const { rules, omitStages } = auditPolicyFor('key-concerns');
+    assert.deepEqual(findUncovered({ rules: rules.slice(0, -1) }, 'key-concerns'), []);
+    assert.deepEqual(rules.at(-1), { level: 'Metadata' });
+    assert.deepEqual(omitStages, ['RequestReceived']);
+    const bodies = rules.filter(({ level }) => level !== 'Metadata');
+    assert.deepEqual(
+      bodies.map(({ resources }) => resources),
+      [
+        [
+          { group: '', resources: ['pods'] },
+          { group: 'apps', resources: ['deployments'] },
+        ],
+      ],
+    );
+    assert.deepEqual(bodies[0]?.verbs, ['create', 'update', 'patch', 'delete', 'deletecollection']);
+  });
+
+  for (const [verb, group, resource, least] of [
+    ['get', '', 'secrets', 'Metadata'],
+    ['update', '', 'configmaps', 'Metadata'],
+    ['create', 'authentication.k8s.io', 'tokenreviews', 'Metadata'],
+    ['create', '', 'serviceaccounts/token', 'Metadata'],
+    ['create', '', 'pods', 'Request'],
+    ['update', 'apps', 'deployments', 'Request'],
+    ['create', '', 'pods/exec', 'Metadata'],
+    ['create', '', 'pods/portforward', 'Metadata'],
+    ['get', '', 'pods/proxy', 'Metadata'],
+    ['get', '', 'services/proxy', 'Metadata'],
+  ] as const) {
+    test(`a policy that leaves out only ${verb} ${resource} has that gap`, () => {
+      const rule = { level: 'None', verbs: [verb], resources: [{ group, resources: [resource] }] };
+      const rules = [rule, { level: 'RequestResponse' }];
+      assert.deepEqual(findUncovered({ rules }, 'key-concerns'), [
+        `${verb} ${resource} is logged at None, not at ${least}`,
+      ]);
+      const enough = { ...rule, level: least };
+      assert.deepEqual(findUncovered({ rules: [enough, ...rules] }, 'key-concerns'), []);
+      assert.deepEqual(findUncovered({ rules: [enough, { level: 'RequestResponse' }] }, 'everything'), [
+        `${verb} ${resource} is logged at ${least}, not at RequestResponse`,
+      ]);
+    });
+  }
+
+  for (const [what, rule] of [
+    ['groups', { level: 'None', userGroups: ['a'] }],
+    ['namespaces', { level: 'None', namespaces: ['a'] }],
+    ['objects', { level: 'None', resources: [{ group: '', resources: ['secrets'], resourceNames: ['a'] }] }],
+    ['URLs', { level: 'None', nonResourceURLs: ['/healthz'] }],
+    ['verbs', { level: 'None', verbs: ['list'] }],
+  ] as const) {
+    test(`a rule for some ${what} leaves out nothing that counts`, () => {
+      assert.deepEqual(findUncovered({ rules: [rule, { level: 'RequestResponse' }] }, 'everything'), []);
+    });
+  }
+
+  for (const entry of [
+    { group: '', resources: ['*'] },
+    { group: '' },
+    { resources: ['pods/exec'] },
+    { group: '', resources: ['pods/*'] },
+    { group: '', resources: ['*/exec'] },
+  ]) {
+    test(`${JSON.stringify(entry)} applies to pods/exec`, () => {
+      for (const verbs of [['*'], ['create', 'get'], undefined]) {
+        const rules = [{ level: 'None', verbs, resources: [entry] }, { level: 'RequestResponse' }];
+        const gaps = findUncovered({ rules }, 'key-concerns');
+        assert.ok(gaps.includes('create pods/exec is logged at None, not at Metadata'), gaps.join('; '));
+      }
+    });
+  }
+
   for (const [what, rules, gap] of [
     ['no rules', [], /no rules/],
     [
