@@ -13,10 +13,12 @@ export class TestsByImport {
   readonly #imports = new Map<string, Set<string>>();
 
   constructor(root: string) {
-    for (const file of globSync('{src,packages/*/src,scripts,test/{unit,thorough,support}}/**/*.ts', { cwd: root })) {
+    const files = new Set(globSync('{src,packages/*/src,scripts,test/{unit,thorough,support}}/**/*.ts', { cwd: root }));
+    for (const file of files) {
       for (const { specifier, kind } of importsOf(readFileSync(join(root, file), 'utf8'))) {
         const target = kind === 'type' ? undefined : resolveImport(file, specifier);
-        if (target === undefined) continue;
+        // A test may contain the text of another module.
+        if (target === undefined || !files.has(target)) continue;
         this.#importers.set(target, (this.#importers.get(target) ?? new Set()).add(file));
         this.#imports.set(file, (this.#imports.get(file) ?? new Set()).add(target));
       }
