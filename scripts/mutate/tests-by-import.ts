@@ -4,6 +4,8 @@ import { importsOf, resolveImport } from '../../test/unit/import-graph.ts';
 
 /** Added to the distance of tests of another room; greater than any distance. */
 const OTHER_ROOM = 100;
+/** Tests of whole commands. */
+const COMMANDS = /^test\/unit\/commands\/.*transcripts\.test\.ts$/;
 
 /** Finds the unit tests for a source file in the graph of imports. */
 export class TestsByImport {
@@ -49,6 +51,8 @@ export class TestsByImport {
     const rank = (test: string): number => {
       const own = basename(test);
       if (own === `${name}.test.ts`) return 0;
+      // Their output depends on almost every source, so that they precede those of other rooms.
+      if (COMMANDS.test(test)) return OTHER_ROOM - 1;
       // The generated files contain text from almost every source, so their test detects many changes at any distance.
       return own === 'generate.test.ts'
         ? 1.5
