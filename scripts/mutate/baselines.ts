@@ -34,13 +34,13 @@ const LIMIT_MS = 120_000;
  */
 export class Baselines {
   readonly #root: string;
-  readonly #runner: TestRunner;
+  readonly #runner: Pick<TestRunner, 'canSandbox' | 'run'>;
   readonly #tests: TestsByImport;
   readonly #records = new Map<string, BaselineRecord | undefined>();
   readonly #confirmed = new Map<string, Promise<Baseline>>();
   readonly #digests = new Map<string, string>();
 
-  constructor(root: string, runner: TestRunner, tests: TestsByImport) {
+  constructor(root: string, runner: Pick<TestRunner, 'canSandbox' | 'run'>, tests: TestsByImport) {
     this.#root = root;
     this.#runner = runner;
     this.#tests = tests;
