@@ -307,6 +307,8 @@ describe('absent: true', () => {
         '/etc/directory/x': '',
         '/etc/file': '',
         '/etc/other': '',
+        '/etc/another': '',
+        '/etc/true-link': { type: 'symlink', content: '/usr' },
         '/opt/full/x': '',
         '/srv/mounted/y': '',
         '/proc/self/mountinfo': '1 1 0:1 / / rw - ext4 x rw\n2 1 0:2 / /srv/mounted rw - ext4 y rw\n',
@@ -316,13 +318,15 @@ describe('absent: true', () => {
     const document = `host:
   files: [{path: /etc/directory, absent: true}, {path: /etc/other, absent: true}]
   links: [{path: /etc/file, absent: true}]
-  directories: [{path: /opt/full, absent: true}, {path: /srv/mounted, absent: true, recursive: true}]
+  directories: [{path: /opt/full, absent: true}, {path: /srv/mounted, absent: true, recursive: true}, {path: /etc/another, absent: true}, {path: /etc/true-link, absent: true}]
 `;
     await assert.rejects(machine.run(document), (failure: Error & { error: { message: string; reason: string } }) => {
       assert.equal(failure.error.reason, 'RemovalRefused');
       for (const why of [
         '/etc/directory is not removed: it is a directory',
         '/etc/file is not removed: it is a file, not a link',
+        '/etc/another is not removed: it is a file, not a directory',
+        '/etc/true-link is not removed: it is a symlink, not a directory',
         '/opt/full is not removed: it holds /opt/full/x',
         '/srv/mounted is not removed: /srv/mounted is mounted',
       ]) {

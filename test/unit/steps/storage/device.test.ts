@@ -171,14 +171,27 @@ describe('a device that is not there', () => {
     };
     assert.equal((await waitForDevice(host, selector, 'host.storage.disks[0].device', execution)).path, '/dev/sdb');
     assert.deepEqual(waits, ['the device serial late to appear (host.storage.disks[0].device)', undefined]);
-    assert.ok(host.queries.includes('udevadm settle --timeout=30'));
+    assert.deepEqual(
+      host.queries.filter((query) => query.startsWith('udevadm')),
+      ['udevadm settle --timeout=30'],
+    );
   });
 
   test('ends as DeviceMissing, with its place and what is there', async () => {
-    const host = machineWith({ rows: [{ name: '/dev/sdb' }] });
-    await assert.rejects(waitForDevice(host, { ...selector, waitMs: 0 }, 'host.storage.disks[0].device', told()), {
+    const lines = Array.from({ length: 25 }, (_, index) => `/dev/sd${index} disk 1G`);
+    const host = memoryHost({
+      programs: {
+        lsblk: ({ args }) => ({
+          stdout: args.includes('--noheadings') ? `  ${lines.join('  \n')}\n` : '{"blockdevices": []}',
+        }),
+      },
+    });
+    const label = { by: { kind: 'label', label: 'late' }, partition: undefined, waitMs: 0 } as const;
+    await assert.rejects(waitForDevice(host, label, 'host.storage.disks[0].device', told()), {
       reason: 'DeviceMissing',
-      message: 'The device serial late (host.storage.disks[0].device) did not appear within 0 ms.',
+      message: 'The device label late (host.storage.disks[0].device) did not appear within 0 ms.',
+      retryable: true,
+      evidence: lines.slice(0, 20).map((text) => ({ source: 'lsblk', text })),
     });
   });
 
