@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HardeningProfile } from '@machineadm/document/model.ts';
 import { auditPolicyFor, findUncovered } from '@machineadm/hardening/audit-policy.ts';
+import { ADMISSION_MOUNT, AUDIT_LOG_MOUNT, AUDIT_POLICY_MOUNT } from '@machineadm/hardening/controls/build.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { argumentsOf, editManifest, hostPathOf, readManifest } from '@machineadm/hardening/manifest.ts';
@@ -156,8 +157,33 @@ describe('audit policies', () => {
   }
 });
 
+test('each file that hardening mounts into the API server has a volume with a name of its own', async () => {
+  const mounts = [AUDIT_LOG_MOUNT, AUDIT_POLICY_MOUNT, ADMISSION_MOUNT];
+  assert.equal(new Set(mounts.map(({ name }) => name)).size, mounts.length);
+  for (const { name, path } of mounts) {
+    assert.match(name, /^[a-z][a-z0-9-]*[a-z0-9]$/, 'a DNS label, as Kubernetes requires');
+    assert.match(path, /^\/(?:etc\/kubernetes|var\/log\/kubernetes)\//);
+  }
+  assert.deepEqual(
+    mounts.map(({ readOnly }) => readOnly),
+    [false, true, true],
+  );
+});
+
 describe('a control that no argument decides', () => {
   const admission = '/etc/kubernetes/admission/config.yaml';
+  for (const [mode, state] of [
+    ['Node,RBAC', 'holds'],
+    ['RBAC,Node', 'holds'],
+    ['Node', 'fails'],
+    ['Node,RBAC,AlwaysAllow', 'fails'],
+  ] as const) {
+    test(`authorization by ${mode}: ${state}`, async () => {
+      const manifest = await apiServerWith({ 'authorization-mode': mode });
+      assert.equal(await judged('stig-V-242382', { [APISERVER]: manifest }), state);
+    });
+  }
+
   for (const [id, what, files, state, role] of [
     ['stig-V-254800', 'no configuration', {}, 'fails', 'control-plane'],
     ['cis-4.3.1', 'no kube-proxy', {}, 'not-applicable', 'worker'],

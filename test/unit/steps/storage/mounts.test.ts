@@ -142,6 +142,12 @@ describe('mounts', () => {
     }
   });
 
+  test('a file system without a UUID is mounted at boot by the device of the document', async () => {
+    const host = machineWith({ programs: { blkid: () => ({ stdout: 'TYPE=xfs\n' }) } });
+    await runStep(mounts, host, wants(mount('/srv')));
+    assert.match(host.text('/etc/fstab') ?? '', /^\/dev\/sdb \/srv xfs defaults,nofail,\S+ 0 0$/m);
+  });
+
   test('a mount hides what the mount point held, with a warning that names five entries', async () => {
     const files = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`/srv/${name}`, '']));
     const { warnings } = await runStep(mounts, machineWith({ files }), wants(mount('/srv')));
