@@ -15,12 +15,11 @@
  */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdtempDisposable } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { Baselines } from './mutate/baselines.ts';
 import { changedLines, landedLast } from './mutate/changed-lines.ts';
-import { Coverage } from './mutate/coverage.ts';
 import { IntegrationTests } from './mutate/integration.ts';
 import { type Mutant, mutantsOf, mutated, placeOf } from './mutate/mutants.ts';
 import {
@@ -49,45 +48,46 @@ const MAX_BATCH = 24;
 const SPARE_MS = 30_000;
 
 const runner = new TestRunner(root);
-/** One run of a test file without a mutant. */
-interface Baseline {
-  readonly passes: boolean;
-  readonly ms: number;
-  readonly coverage: Coverage;
-}
-
-const baselines = new Map<string, Promise<Baseline>>();
-
-/** The result and the coverage of a test file without a mutant. Each file runs once. */
-function baselineOf(test: string): Promise<Baseline> {
-  let known = baselines.get(test);
-  if (known === undefined) {
-    known = (async () => {
-      await using directory = await mkdtempDisposable(join(tmpdir(), 'machineadm-coverage-'));
-      const environment = { NODE_V8_COVERAGE: directory.path };
-      const { end, ms } = await runner.run([test], { environment, limitMs: 120_000 });
-      return { passes: end === 'passed', ms, coverage: Coverage.read(directory.path, root) };
-    })();
-    baselines.set(test, known);
-  }
-  return known;
-}
+const tests = new TestsByImport(root);
+const baselines = new Baselines(root, runner, tests);
 
 /** Runs the tests with one mutant. Undefined if none kills it and a test that covers it fails here without the mutant, too. */
-async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome | undefined> {
+async function judge(mutant: Mutant, candidates: readonly string[]): Promise<Outcome | undefined> {
   let [isWhole, isRun] = [true, false];
   let part: string[] = [];
-  let partMs = 0;
   const tryPart = async (): Promise<Outcome | undefined> => {
-    if (part.length === 0) return undefined;
-    const { end, by } = await runner.run(part, { mutant, sandbox: 'unit', limitMs: 5 * partMs + SPARE_MS });
-    [part, partMs] = [[], 0];
-    if (end === 'failed') return { mutant, status: 'Killed', by };
-    return end === 'timeout' ? { mutant, status: 'Timeout', by: '' } : undefined;
+    while (part.length > 0) {
+      let limitMs = SPARE_MS;
+      for (const test of part) limitMs += 5 * (await baselines.of(test, mutant.file)).ms;
+      // The durations of an earlier process may be those of a faster machine: then a timeout is tried again.
+      const wereConfirmed = part.every((test) => baselines.isConfirmed(test));
+      const { end, by } = await runner.run(part, { mutant, sandbox: 'unit', limitMs });
+      const failed = part.filter((test) => by.startsWith(`${test}: `));
+      const suspects = end === 'failed' && failed.length > 0 ? failed : part;
+      if (end === 'passed') part = [];
+      else if (!(await areGood(suspects))) continue;
+      else if (end === 'timeout' && wereConfirmed) return { mutant, status: 'Timeout', by: '' };
+      else if (end === 'failed') {
+        // A failure must be repeatable: a flaky test detects nothing.
+        const again = await runner.run(suspects, { mutant, sandbox: 'unit', limitMs });
+        if (again.end !== 'passed') return { mutant, status: 'Killed', by };
+        part = part.filter((test) => !suspects.includes(test));
+      }
+    }
+    return undefined;
+  };
+  /** Whether the tests pass without the mutant. Those that fail leave the part. */
+  const areGood = async (suspects: readonly string[]): Promise<boolean> => {
+    for (const test of suspects) {
+      if ((await baselines.confirm(test)).passes) continue;
+      part = part.filter((other) => other !== test);
+      isWhole = false;
+    }
+    return suspects.every((test) => part.includes(test));
   };
   let shown = 0;
-  for (const test of tests.slice(0, mostCandidates)) {
-    const { passes, ms, coverage } = await baselineOf(test);
+  for (const test of candidates.slice(0, mostCandidates)) {
+    const { passes, coverage } = await baselines.of(test, mutant.file);
     if (!coverage.has(mutant.file, placeOf(mutant))) continue;
     isRun = true;
     if (!passes) {
@@ -95,7 +95,6 @@ async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome 
       continue;
     }
     part.push(test);
-    partMs += ms;
     shown += 1;
     const isLast = shown === PARTS.at(-1);
     if (!PARTS.includes(shown) && part.length < MAX_BATCH) continue;
@@ -194,7 +193,6 @@ async function main(): Promise<number> {
     `mutants: ${drawn.length} of ${possible.length} in ${places.size} files; the compiler refuses ${drawn.length - chosen.length}`,
   );
 
-  const tests = new TestsByImport(root);
   const outcomes: Outcome[] = [];
   const integration = values.integration ? new IntegrationTests(root, runner) : undefined;
   const waiting = [...chosen];

@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
+import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
-import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
 import { runHookGroup } from '../steps/hook-group.ts';
 import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/kept-hooks.ts';
 

@@ -1,7 +1,7 @@
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
+import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
-import { recordedOnThisMachine } from '../pipeline/this-machine.ts';
 import { writeSentinel } from '../steps/sentinel-file.ts';
 
 /**

@@ -2,12 +2,12 @@ import { type WrittenDocument, writtenDocument } from '@machineadm/document/sour
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import { readSource } from '../host/secrets/document-source.ts';
 import type { AppliedDocument, JournalState } from './journal.ts';
+import { recordedOnThisMachine } from './journal-record.ts';
 import { absoluteSource } from './load.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { sourcesKey } from './resource-memory.ts';
 import { findResumable, type Resumable } from './resume.ts';
 import { peekJournal } from './run-journal.ts';
-import { recordedOnThisMachine } from './this-machine.ts';
 
 /** Whether a unit that starts machineadm at every boot has work to do; if not, why. */
 export type BootWork = { readonly run: true } | { readonly run: false; readonly why: string };

@@ -1,5 +1,4 @@
-import type { Place } from '@machineadm/document/diagnostics.ts';
-import { formatPath } from '@machineadm/document/diagnostics.ts';
+import { formatPath, type Place } from '@machineadm/document/diagnostics.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { claimsOf } from '@machineadm/document/ownership/claims.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';

@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
 import { withoutChecksum } from '../host/files/checksum.ts';
+import type { Facts } from '../host/seam/facts.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import type { PriorState } from '../steps/prior-state/state.ts';
 import type { FollowUp, Inventory, OwnedPlace } from '../steps/step.ts';
@@ -92,6 +93,19 @@ export function isSameInstance(a: InstanceIdentity, b: InstanceIdentity): boolea
   if (a.cloudInstanceId !== undefined && b.cloudInstanceId !== undefined)
     return a.cloudInstanceId === b.cloudInstanceId;
   return a.machineId === b.machineId;
+}
+
+/**
+ * Whether the state on this disk was left by the machine that runs from it now, and not by the original of a copy. At
+ * boot no document is available, so the uid of the Machine is unknown: machine-id and the cloud's instance id decide.
+ */
+export function recordedOnThisMachine(
+  left: { readonly machineId: string; readonly cloudInstanceId: string | undefined },
+  facts: Pick<Facts, 'machineId' | 'cloudInstanceId'>,
+): boolean {
+  if (left.machineId !== facts.machineId) return false;
+  const bothKnown = left.cloudInstanceId !== undefined && facts.cloudInstanceId !== undefined;
+  return !bothKnown || left.cloudInstanceId === facts.cloudInstanceId;
 }
 
 /** The fields that `afterRecord` requires of each kind of record. */

@@ -2,9 +2,9 @@ import type { RunStatus } from '@machineadm/status/status.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import type { JournalState } from './journal.ts';
+import { recordedOnThisMachine } from './journal-record.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
-import { recordedOnThisMachine } from './this-machine.ts';
 
 /** Whether there is a run to resume; if not, why. */
 export type Resumable = { readonly resume: true } | { readonly resume: false; readonly why: string };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Model } from '@machineadm/document/model.ts';
 import { PIPELINE } from '../../src/pipeline/pipeline.ts';
-import { planSteps } from '../../src/pipeline/plan.ts';
+import { type Plan, planSteps } from '../../src/pipeline/plan.ts';
 import { requirements } from '../../src/pipeline/preflight.ts';
 import { runSteps } from '../../src/pipeline/runner.ts';
 import { type MemoryJournal, runBench } from '../unit/pipeline/fake-steps.ts';
@@ -34,6 +34,12 @@ export async function runHost(run: HostRun): Promise<void> {
 
 /** The ids of what a run would change, without what follows from it. A run would begin. */
 export async function planHost(run: HostRun): Promise<readonly string[]> {
+  const { changes } = await wholePlan(run);
+  return changes.map(({ id }) => id).filter((id) => !id.startsWith('follow-up/'));
+}
+
+/** What a run would change. A run would begin. */
+export async function wholePlan(run: HostRun): Promise<Plan> {
   const { machine: host, journal, model } = run;
   const asked = { model, facts: FACTS, host, scope: 'all', record: journal.record } as const;
   const { unmet } = await requirements(stepsOf(run), asked);
@@ -43,6 +49,5 @@ export async function planHost(run: HostRun): Promise<readonly string[]> {
     'nothing is in the way of a run',
   );
   const options = { model, facts: FACTS, host, journal: journal.state(), scope: 'all' } as const;
-  const { changes } = await planSteps(stepsOf(run), options);
-  return changes.map(({ id }) => id).filter((id) => !id.startsWith('follow-up/'));
+  return await planSteps(stepsOf(run), options);
 }

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { runProgram } from '../../src/cli/program.ts';
@@ -128,4 +129,14 @@ export class Transcript implements Disposable {
   [Symbol.dispose](): void {
     rmSync(this.directory, { recursive: true });
   }
+}
+
+const FIXTURES = join(import.meta.dirname, '../fixtures/commands');
+
+/** Compares with the saved transcript; `MACHINEADM_WRITE_TRANSCRIPTS=1` saves it, for a person to read. */
+export function compareTranscript(name: string, story: Transcript, normalised = (text: string) => text): void {
+  const path = join(FIXTURES, `${name}.txt`);
+  const text = normalised(story.text);
+  if (process.env.MACHINEADM_WRITE_TRANSCRIPTS === '1') writeFileSync(path, text);
+  assert.deepEqual(text.split('\n'), readFileSync(path, 'utf8').split('\n'));
 }

@@ -398,6 +398,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     },
     async removeFile(path) {
       log.push(`remove ${path}`);
+      if (tree.get(path)?.type === 'directory') throw errno('EISDIR', path);
       tree.delete(path);
     },
     async removeDirectory(path) {
@@ -428,6 +429,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       kernel.set(path, { ...file, value: file.write === undefined ? value : file.write(value) });
     },
     async sync(path) {
+      if (!path.startsWith('/')) throw errno('ENOENT', path);
       log.push(`sync ${path}`);
     },
     async run(command: Command) {

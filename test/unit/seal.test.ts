@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type SealedProcess, sealProcess } from '../../src/seal.ts';
 
-const DISTRUSTED = { NODE_DEBUG: 'http', NODE_TLS_REJECT_UNAUTHORIZED: '0', OPENSSL_CONF: '/x', SSL_CERT_FILE: '/y' };
+/** Of nodejs/node doc/api/cli.md and openssl-env(7); without NODE_V8_COVERAGE, with which the coverage of this test would end. */
+const DISTRUSTED = Object.fromEntries(
+  `NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_COMPILE_CACHE NODE_COMPILE_CACHE_PORTABLE NODE_DEBUG
+  NODE_DEBUG_NATIVE NODE_EXTRA_CA_CERTS NODE_ICU_DATA NODE_PATH NODE_PENDING_DEPRECATION NODE_PRESERVE_SYMLINKS
+  NODE_PRESERVE_SYMLINKS_MAIN NODE_REDIRECT_WARNINGS NODE_TLS_REJECT_UNAUTHORIZED NODE_UNIQUE_ID NODE_USE_ENV_PROXY
+  NODE_USE_SYSTEM_CA OPENSSL_CONF OPENSSL_ENGINES OPENSSL_MODULES SSL_CERT_DIR SSL_CERT_FILE
+  SSLKEYLOGFILE`
+    .split(/\s+/)
+    .map((name) => [name, '0']),
+);
 const TRUSTED = { PATH: '/bin', NODE_ROLE: 'worker', HOME: '/root', NOTIFY_SOCKET: '/run/notify' };
 
 /** Seals a process of this kind, on a platform where nothing of the real process is touched. */

@@ -1,5 +1,4 @@
-import type { PathSegment, Place } from './diagnostics.ts';
-import { formatPath } from './diagnostics.ts';
+import { formatPath, type PathSegment, type Place } from './diagnostics.ts';
 import { exactly, isFaithful, Verbatim } from './verbatim.ts';
 
 /** A parsed document with the place of each part; several sources merge into one. */

@@ -1,5 +1,4 @@
-import type { Finding, PathSegment } from './diagnostics.ts';
-import { choices, nearestName } from './diagnostics.ts';
+import { choices, type Finding, nearestName, type PathSegment } from './diagnostics.ts';
 import type { Tree } from './tree.ts';
 
 /** The source of a variable's value. */

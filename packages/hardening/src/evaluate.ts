@@ -6,8 +6,7 @@ import { type Check, type Component, type Control, describeRule, follows, type R
 import { holdsSecrets, writesEncrypted } from './encryption.ts';
 import { evaluateFiles } from './evaluate-files.ts';
 import { evaluateSystem } from './evaluate-system.ts';
-import type { FoundFile } from './observed.ts';
-import { manifestPath, type NamedFile, type Observed, usable } from './observed.ts';
+import { type FoundFile, manifestPath, type NamedFile, type Observed, usable } from './observed.ts';
 import { decided, type Verdict } from './verdict.ts';
 
 /** Evaluates one control against the observed state. Pure. */

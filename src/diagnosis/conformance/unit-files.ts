@@ -151,8 +151,7 @@ export class UnitFiles {
     for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
       const found = this.#find(name);
       if (started.has(name) || found === 'masked') continue;
-      const names = found?.names ?? [name];
-      for (const one of [name, ...names]) {
+      for (const one of [name, ...(found?.names ?? [])]) {
         started.add(one);
         for (const suffix of ['wants', 'requires', 'upholds']) pending.push(...this.#linked(`${one}.${suffix}`));
       }

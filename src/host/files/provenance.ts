@@ -1,8 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync, type Stats, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { formatMode } from '@machineadm/document/units.ts';
-import type { Directory } from '../linux/directories.ts';
-import { dropKeptDirectories, O_PATH, procPath } from '../linux/directories.ts';
+import { type Directory, dropKeptDirectories, O_PATH, procPath } from '../linux/directories.ts';
 import { isTrusted } from '../linux/directory-step.ts';
 import { openEntry, openFile } from '../linux/entry.ts';
 import { UnsafePath } from './file-error.ts';

@@ -94,11 +94,11 @@ function whole<T>(
   large: (file: FileHandle) => Promise<T>,
 ): Promise<T | undefined> {
   return unlessAbsent(path, async () => {
-    const never = neverBlocks(path);
-    if (never || !isOpenedByName(path)) {
-      const descriptor = never ? openSync(path, constants.O_RDONLY) : openFollowed(path);
+    const isByName = isOpenedByName(path);
+    if (!isByName || NEVER_BLOCKS.test(path)) {
+      const descriptor = isByName ? openSync(path, constants.O_RDONLY) : openFollowed(path);
       try {
-        if (never || isSmall(fstatSync(descriptor))) return small(descriptor);
+        if (isByName || isSmall(fstatSync(descriptor))) return small(descriptor);
       } finally {
         closeSync(descriptor);
       }
@@ -109,9 +109,7 @@ function whole<T>(
 }
 
 /** The kernel's settings and its tables of the network: their size is 0, and they are read many times in a run. */
-function neverBlocks(path: string): boolean {
-  return /^\/proc\/(?:sys|net)\//.test(path) && isOpenedByName(path);
-}
+const NEVER_BLOCKS = /^\/proc\/(?:sys|net)\//;
 
 /** Another file without a size may be a FIFO or block otherwise: never read synchronously. */
 function isSmall(found: Stats): boolean {

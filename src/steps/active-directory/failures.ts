@@ -1,5 +1,4 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { CommandResult } from '../../host/seam/host.ts';

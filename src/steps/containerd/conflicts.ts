@@ -1,7 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { compareVersions } from '@machineadm/document/program-version.ts';
+import { compareVersions, type Version } from '@machineadm/document/program-version.ts';
 import type { UnmetRequirement } from '../step.ts';
 import { containerdTable, registryTable } from './configuration.ts';
 import { dottedKey, isTable, leavesOf, stringAt, tableAt, valueAt } from './toml-tree.ts';

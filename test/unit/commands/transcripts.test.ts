@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { startServer } from '../../support/http-servers.ts';
-import { Transcript } from '../../support/machine-in-memory.ts';
+import { compareTranscript, Transcript } from '../../support/machine-in-memory.ts';
 import type { MemoryMachine } from '../../support/memory-host.ts';
-
-const FIXTURES = join(import.meta.dirname, '../../fixtures/commands');
-
-/** Compares with the saved transcript; `MACHINEADM_WRITE_TRANSCRIPTS=1` saves it, for a person to read. */
-function compare(name: string, transcript: Transcript): void {
-  const path = join(FIXTURES, `${name}.txt`);
-  if (process.env.MACHINEADM_WRITE_TRANSCRIPTS === '1') writeFileSync(path, transcript.text);
-  assert.deepEqual(transcript.text.split('\n'), readFileSync(path, 'utf8').split('\n'));
-}
 
 /** The files of a bundle, in its order. */
 function unpacked(archive: string): readonly (readonly [string, string])[] {
@@ -98,7 +89,7 @@ describe('the output of machineadm on a machine in memory', () => {
       'status',
     ])
       await story.run(line);
-    compare('plan-to-reset', story);
+    compareTranscript('plan-to-reset', story);
   });
 
   test('of a site whose own program creates the node', async () => {
@@ -152,7 +143,7 @@ describe('the output of machineadm on a machine in memory', () => {
     await story.run('status --wait');
     await story.run('reset --leave-files --dry-run');
     await story.run('reset --yes');
-    compare('site-node', story);
+    compareTranscript('site-node', story);
   });
 
   test('that a signal interrupts, and that resumes', async () => {
@@ -175,7 +166,7 @@ describe('the output of machineadm on a machine in memory', () => {
     await story.run('provision -f DIR/node.yaml --timeout 1h');
     await story.run('status --wait');
     await story.run('provision --boot -f DIR/node.yaml');
-    compare('interrupted', story);
+    compareTranscript('interrupted', story);
   });
 
   test('for an image', async () => {
@@ -190,7 +181,7 @@ describe('the output of machineadm on a machine in memory', () => {
     await story.run('prepare --verify -f DIR/base.yaml');
     await story.run('prepare --verify -f DIR/base.yaml -o json');
     for (const line of story.machine.host.snapshot()) if (/prepared|journal/.test(line)) story.note(`left: ${line}`);
-    compare('image', story);
+    compareTranscript('image', story);
   });
 
   test('whose reports wait until their receiver answers', async () => {
@@ -223,7 +214,7 @@ describe('the output of machineadm on a machine in memory', () => {
     await story.run('report test -f DIR/none.yaml');
     await story.run('report watch -f DIR/none.yaml');
     for (const line of story.machine.host.snapshot()) if (line.includes('/spool')) story.note(`left: ${line}`);
-    compare('reports', story);
+    compareTranscript('reports', story);
     assert.ok(bodies.some((body) => body.includes('a test of this sink')));
   });
 
@@ -251,7 +242,7 @@ describe('the output of machineadm on a machine in memory', () => {
     using story = new Transcript(NAMED, { isRoot: false });
     story.file('node.yaml', documentOf({ host: HOST }));
     for (const line of COMMANDS) await story.run(line);
-    compare('not-root', story);
+    compareTranscript('not-root', story);
   });
 
   test('while another process changes it', async () => {
@@ -260,7 +251,7 @@ describe('the output of machineadm on a machine in memory', () => {
     await story.run('provision -f DIR/node.yaml');
     story.machine.locks.add('/run/machineadm/lock').add('/run/machineadm/report.lock');
     for (const line of ['provision -f DIR/node.yaml', 'reset --yes', 'report flush']) await story.run(line);
-    compare('locked', story);
+    compareTranscript('locked', story);
   });
 
   test('in an audit', async () => {
@@ -277,10 +268,11 @@ describe('the output of machineadm on a machine in memory', () => {
     story.file(
       'secret.yaml',
       documentOf({
-        host: { files: [{ path: '/etc/password', content: { secret: 'p' } }] },
+        host: { files: [{ path: '/etc/password', contentFrom: { secret: 'p' } }] },
         secrets: { p: { file: '/run/secrets/p' } },
       }),
     );
+    story.file('hardened.yaml', documentOf({ host: HOST, hardening: { profiles: ['cis-os'] } }));
     for (const line of [
       'audit',
       'audit --scrub',
@@ -293,12 +285,14 @@ describe('the output of machineadm on a machine in memory', () => {
       'audit --profile cis-level-1 --profile stig -o json',
       'audit --residue -f DIR/secret.yaml',
       'audit --residue -f DIR/secret.yaml -o json',
+      'audit --residue -f DIR/secret.yaml -o junit',
+      'audit -f DIR/hardened.yaml',
       'diagnose',
       'diagnose --kubeadm-exit-code 256',
       'facts -o jsonpath={.facts}',
     ])
       await story.run(line);
-    compare('audit', story);
+    compareTranscript('audit', story);
   });
 
   test('in a bundle for a bug report', async () => {
@@ -314,7 +308,7 @@ describe('the output of machineadm on a machine in memory', () => {
       story.note(`${name}:`);
       if (/plan|diagnosis|facts|journal/.test(name)) story.note(text);
     }
-    compare('bundle', story);
+    compareTranscript('bundle', story);
   });
 
   test('with early hooks that run at every boot', async () => {
@@ -340,7 +334,7 @@ describe('the output of machineadm on a machine in memory', () => {
     story.machine.host.put('/var/lib/machineadm/hooks/every-boot.json', '{"version": 99}');
     await story.run('hooks run early');
     await story.run('reset --dry-run');
-    compare('boot-hooks', story);
+    compareTranscript('boot-hooks', story);
   });
 
   test('with a watched node', async () => {
@@ -358,7 +352,7 @@ describe('the output of machineadm on a machine in memory', () => {
     using clock = fakeClock();
     await clock.until(story.run('report watch -f DIR/watch.yaml --interval 1s --repeat 1h --boot-id-file /dev/null'));
     for (const reason of reasons) story.note(reason);
-    compare('watch', story);
+    compareTranscript('watch', story);
   });
 
   test('when it is checked against the contract, as an image in a directory', async () => {
@@ -380,7 +374,7 @@ describe('the output of machineadm on a machine in memory', () => {
       'conformance --root DIR/image --as host -o junit',
     ])
       await story.run(line);
-    compare('conformance', story);
+    compareTranscript('conformance', story);
   });
 
   test('when a run is refused, with each reason', async () => {
@@ -411,6 +405,6 @@ describe('the output of machineadm on a machine in memory', () => {
       'bundle -f DIR/invalid.yaml',
     ])
       await story.run(line);
-    compare('refused', story);
+    compareTranscript('refused', story);
   });
 });

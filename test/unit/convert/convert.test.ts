@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import type { Code, ConvertOptions } from '@machineadm/convert/index.ts';
 import { CODES, convert } from '@machineadm/convert/index.ts';
 import fc from 'fast-check';
@@ -30,6 +31,25 @@ describe('known mistakes of the provider are corrected or reported', () => {
     for (const content of [' indented\n', 'a\u0007b\n', '\ttab\n', '---\n', '# c\n']) {
       const { document } = await converted({ files: [{ path: '/a', content }] });
       assert.equal(document.host.files[0].content, content);
+    }
+  });
+
+  test('each spelling of an encoding that cloud-init knows is the one of the document', async () => {
+    for (const [spellings, expected] of [
+      [['', 'text/plain'], undefined],
+      [['base64', 'b64'], 'base64'],
+      [['gzip+base64', 'gz+base64', 'gzip+b64', 'gz+b64'], 'gzip+base64'],
+    ] as const) {
+      const bytes = expected === 'gzip+base64' ? gzipSync('a') : Buffer.from('a');
+      for (const encoding of spellings) {
+        const files = [{ path: '/a', content: bytes.toString('base64'), encoding }];
+        const { document } = await converted({ files });
+        assert.equal(document.host.files[0].encoding, expected, encoding);
+      }
+    }
+    for (const encoding of ['gz', 'gzip']) {
+      const { conversion } = await converted({ files: [{ path: '/a', content: 'a', encoding }] });
+      assert.ok(conversion.decisions.some(({ code }) => code === 'GzipAlone'));
     }
   });
 

@@ -89,6 +89,11 @@ describe('every entry of the catalogue', () => {
       ids.filter((id, index) => ids.indexOf(id) !== index),
       [],
     );
+    for (const id of ids) assert.match(id, /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/);
+  });
+
+  test('has a reference to where its line comes from', () => {
+    for (const { id, reference } of [...CATALOGUE, ...NOISE]) assert.match(reference, /[a-z]{3}/, id);
   });
 
   for (const entry of CATALOGUE) {

@@ -7,12 +7,12 @@ import { memoryHost } from '../../support/memory-host.ts';
 import { bench } from '../../support/step-bench.ts';
 
 /** A machine whose name server has these addresses of it, and takes updates or does not. */
-function machine({ registered = [] as string[], takes = true, reached = true } = {}) {
+function machine({ registered = [] as string[], takes = true, reached = true, ticket = true } = {}) {
   const updates: string[] = [];
   const host = memoryHost({
     programs: {
       rm: () => ({}),
-      kinit: () => ({}),
+      kinit: () => (ticket ? {} : { status: 1, stderr: 'kinit: Keytab contains no suitable keys\n' }),
       dig: ({ args }) => ({
         stdout: args.includes('SOA')
           ? 'dc1.corp.example.com. admin.corp. 7 900 600 86400 3600\n'
@@ -63,6 +63,38 @@ describe('the address of the machine in the DNS of its domain', () => {
     );
     await assert.rejects(away.step.apply(), { reason: 'DomainAddressNotRegistered', retryable: true });
     assert.deepEqual(away.updates, []);
+  });
+
+  test('is no success without a ticket, and the server gets no update then', async () => {
+    const { step, updates } = machine({ ticket: false });
+    await assert.rejects(
+      step.apply(),
+      (error: { reason: string; evidence: readonly { source: string; text: string }[] }) => {
+        assert.equal(error.reason, 'DomainAddressNotRegistered');
+        const [found] = error.evidence;
+        assert.match(found?.source ?? '', /kinit/);
+        assert.match(found?.text ?? '', /Keytab contains no suitable keys/);
+        return true;
+      },
+    );
+    assert.deepEqual(updates, []);
+  });
+
+  test('needs the programs of Kerberos and DNS, each reported with its package', async () => {
+    const step = directoryAddressStep(async () => ({ controllers: async () => [], ownAddress: async () => undefined }));
+    const model = hostModel({ activeDirectory: membership({ registersAddress: true }) });
+    const missing = await bench(step, memoryHost(), model).preflight();
+    assert.deepEqual(
+      missing.map(({ reason, what, remedy }) => [reason, what.split(' ')[0], remedy]),
+      [
+        ['ActiveDirectoryToolMissing', 'nsupdate', 'Install it in the image (Debian: bind9-dnsutils).'],
+        ['ActiveDirectoryToolMissing', 'dig', 'Install it in the image (Debian: bind9-dnsutils).'],
+        ['ActiveDirectoryToolMissing', 'kinit', 'Install it in the image (Debian: krb5-user).'],
+      ],
+    );
+    const programs = { kinit: () => ({}), dig: () => ({}), nsupdate: () => ({}) };
+    assert.deepEqual(await bench(step, memoryHost({ programs }), model).preflight(), []);
+    assert.equal(bench(step, memoryHost(), model, { platform: 'windows' }).desired, undefined);
   });
 
   test('that the server does not take is no success: DomainAddressNotRegistered', async () => {

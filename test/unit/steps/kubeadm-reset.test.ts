@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { kubeadmReset } from '../../../src/steps/kubeadm-reset.ts';
+import type { StepRecord } from '../../../src/steps/step.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
@@ -80,6 +81,21 @@ describe('cleaning up before kubeadm', () => {
     const [foreign] = await step.plan({ bootstrap: 'none', foreignLeftovers: true, inventory: [], interrupted });
     assert.equal(foreign?.payload.offline, true);
     assert.deepEqual(await step.plan({ bootstrap: 'done', interrupted }), []);
+  });
+
+  test('names in the plan the files that it removes, and those of before the first attempt that it keeps', async () => {
+    const step = bench(kubeadmReset, machine(), NODE);
+    const summaryFor = async (record: Partial<StepRecord>) => (await step.plan(record))[0]?.summary ?? '';
+    assert.equal(
+      await summaryFor({ bootstrap: 'attempted', inventory: [] }),
+      'kubeadm reset: remove what an earlier attempt left (/etc/kubernetes/kubelet.conf, /etc/kubernetes/pki/ca.crt)',
+    );
+    const path = '/etc/kubernetes/pki/ca.crt';
+    const inventory = [{ path, type: 'file', size: 1 }] as const;
+    assert.equal(
+      await summaryFor({ bootstrap: 'attempted', inventory }),
+      `reset the node: remove what an earlier attempt left (/etc/kubernetes/kubelet.conf); keep what was there before (${path})`,
+    );
   });
 
   test('does not take files of the document for leftovers', async () => {

@@ -184,6 +184,16 @@ describe('what the document does not ask for any more', () => {
     }
   });
 
+  test('below /etc is flushed to the disk once, after the last removal; elsewhere each one is flushed at once', async () => {
+    const host = memoryHost({ files: { '/etc': { type: 'directory' }, '/srv': { type: 'directory' } } });
+    const machine = lifetime(host);
+    const files = ['/etc/a', '/etc/b', '/srv/c'].map((path) => `{path: ${path}, content: x}`);
+    await machine.run(`host: {files: [${files.join(', ')}]}\n`);
+    host.log.length = 0;
+    await machine.run(NOTHING);
+    assert.deepEqual(host.log, ['remove /etc/a', 'remove /etc/b', 'remove /srv/c', 'sync /srv', 'sync /etc']);
+  });
+
   test('of a unit is stopped and not started at boot any more', async () => {
     const host = memoryHost();
     const machine = lifetime(host);
@@ -297,6 +307,8 @@ describe('absent: true', () => {
         '/etc/directory/x': '',
         '/etc/file': '',
         '/etc/other': '',
+        '/etc/another': '',
+        '/etc/true-link': { type: 'symlink', content: '/usr' },
         '/opt/full/x': '',
         '/srv/mounted/y': '',
         '/proc/self/mountinfo': '1 1 0:1 / / rw - ext4 x rw\n2 1 0:2 / /srv/mounted rw - ext4 y rw\n',
@@ -306,13 +318,15 @@ describe('absent: true', () => {
     const document = `host:
   files: [{path: /etc/directory, absent: true}, {path: /etc/other, absent: true}]
   links: [{path: /etc/file, absent: true}]
-  directories: [{path: /opt/full, absent: true}, {path: /srv/mounted, absent: true, recursive: true}]
+  directories: [{path: /opt/full, absent: true}, {path: /srv/mounted, absent: true, recursive: true}, {path: /etc/another, absent: true}, {path: /etc/true-link, absent: true}]
 `;
     await assert.rejects(machine.run(document), (failure: Error & { error: { message: string; reason: string } }) => {
       assert.equal(failure.error.reason, 'RemovalRefused');
       for (const why of [
         '/etc/directory is not removed: it is a directory',
         '/etc/file is not removed: it is a file, not a link',
+        '/etc/another is not removed: it is a file, not a directory',
+        '/etc/true-link is not removed: it is a symlink, not a directory',
         '/opt/full is not removed: it holds /opt/full/x',
         '/srv/mounted is not removed: /srv/mounted is mounted',
       ]) {

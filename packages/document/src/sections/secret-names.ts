@@ -1,5 +1,4 @@
-import type { Finding } from '../diagnostics.ts';
-import { choices, nearestName, type PathSegment } from '../diagnostics.ts';
+import { choices, type Finding, nearestName, type PathSegment } from '../diagnostics.ts';
 import type { Sections } from '../versions/v1alpha1/sections.ts';
 import type { SecretsSection } from './secrets.ts';
 

@@ -6,8 +6,7 @@ import {
   STATIC_PODS_DIRECTORY,
   SUPER_ADMIN_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Control } from '../control.ts';
-import { RULES } from '../control.ts';
+import { type Control, RULES } from '../control.ts';
 import {
   ANONYMOUS,
   AUDIT_LOG_MOUNT,

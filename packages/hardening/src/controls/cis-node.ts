@@ -3,8 +3,7 @@ import {
   KUBELET_FLAGS_ENVIRONMENT,
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Control } from '../control.ts';
-import { RULES } from '../control.ts';
+import { type Control, RULES } from '../control.ts';
 import {
   AUDIT_POLICY_MOUNT,
   argument,

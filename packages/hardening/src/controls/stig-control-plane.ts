@@ -1,5 +1,4 @@
-import type { Control } from '../control.ts';
-import { RULES } from '../control.ts';
+import { type Control, RULES } from '../control.ts';
 import {
   ANONYMOUS,
   AUDIT_LOG_MOUNT,

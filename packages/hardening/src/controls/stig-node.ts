@@ -4,8 +4,7 @@ import {
   KUBELET_KUBECONFIG,
   STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Control } from '../control.ts';
-import { RULES } from '../control.ts';
+import { type Control, RULES } from '../control.ts';
 import {
   BY_KUBEADM,
   CLUSTER_CA,

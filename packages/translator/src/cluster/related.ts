@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import type { Api } from './api.ts';
-import { isStatus } from './api.ts';
+import { type Api, isStatus } from './api.ts';
 import {
   BOOTSTRAP_GROUP,
   CLUSTER_LABEL,

@@ -55,6 +55,42 @@ describe('security descriptors', () => {
   ] as const) {
     test(`${sddl || 'nothing'} is 0${mode.toString(8)}`, () => assert.equal(modeOf(sddl, 'file'), mode));
   }
+  const TRUSTED_INSTALLER = 'S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464';
+  for (const [account, mode] of [
+    ...['SY', 'BA', 'S-1-5-18', 'S-1-5-32-544', TRUSTED_INSTALLER].map((name) => [name, 0o600] as const),
+    ...['CO', 'CG', 'OW', 'S-1-3-0', 'S-1-3-1', 'S-1-3-4'].map((name) => [name, 0o600] as const),
+    ...['BU', 'WD', 'AU', 'S-1-1-0', 'S-1-5-32-545', 'S-1-5-80-1'].map((name) => [name, 0o777] as const),
+  ] as const) {
+    test(`full access for ${account} is 0${mode.toString(8)}`, () => {
+      assert.equal(modeOf(`O:BAG:SYD:PAI(A;;FA;;;${account})`, 'file'), mode);
+    });
+  }
+
+  for (const [rights, mode] of [
+    ['FR', 0o644],
+    ['GR', 0o644],
+    ['FW', 0o622],
+    ['GW', 0o622],
+    ['FX', 0o711],
+    ['GX', 0o711],
+    ['FRFX', 0o755],
+    ['GA', 0o777],
+    ['0x120089', 0o644],
+    ['CC', 0o644],
+    ['DC', 0o622],
+    ['LC', 0o622],
+    ['DT', 0o622],
+    ['WP', 0o711],
+    ['SD', 0o622],
+    ['WD', 0o622],
+    ['WO', 0o622],
+    ['RC', 0o600],
+  ] as const) {
+    test(`the right ${rights} for all users is 0${mode.toString(8)}`, () => {
+      assert.equal(modeOf(`O:BAG:SYD:PAI(A;;${rights};;;WD)`, 'file'), mode);
+    });
+  }
+
   test('owners: the system and the administrators are 0, anybody else is not', () => {
     assert.deepEqual(
       ['O:BAG:SY', 'O:S-1-5-18G:SY', 'O:S-1-5-21-1-2-3-1001G:SY', 'O:DAG:SY', ''].map(ownerOf),

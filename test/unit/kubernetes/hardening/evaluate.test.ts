@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HardeningProfile } from '@machineadm/document/model.ts';
 import { auditPolicyFor, findUncovered } from '@machineadm/hardening/audit-policy.ts';
+import { ADMISSION_MOUNT, AUDIT_LOG_MOUNT, AUDIT_POLICY_MOUNT } from '@machineadm/hardening/controls/build.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { argumentsOf, editManifest, hostPathOf, readManifest } from '@machineadm/hardening/manifest.ts';
@@ -65,6 +66,78 @@ describe('audit policies', () => {
     assert.ok(findUncovered(auditPolicyFor('key-concerns'), 'everything').length > 0);
   });
 
+  test('that of the key concerns has a rule for each of them, and logs no other body', () => {
+    const { rules, omitStages } = auditPolicyFor('key-concerns');
+    assert.deepEqual(findUncovered({ rules: rules.slice(0, -1) }, 'key-concerns'), []);
+    assert.deepEqual(rules.at(-1), { level: 'Metadata' });
+    assert.deepEqual(omitStages, ['RequestReceived']);
+    const bodies = rules.filter(({ level }) => level !== 'Metadata');
+    assert.deepEqual(
+      bodies.map(({ resources }) => resources),
+      [
+        [
+          { group: '', resources: ['pods'] },
+          { group: 'apps', resources: ['deployments'] },
+        ],
+      ],
+    );
+    assert.deepEqual(bodies[0]?.verbs, ['create', 'update', 'patch', 'delete', 'deletecollection']);
+  });
+
+  for (const [verb, group, resource, least] of [
+    ['get', '', 'secrets', 'Metadata'],
+    ['update', '', 'configmaps', 'Metadata'],
+    ['create', 'authentication.k8s.io', 'tokenreviews', 'Metadata'],
+    ['create', '', 'serviceaccounts/token', 'Metadata'],
+    ['create', '', 'pods', 'Request'],
+    ['update', 'apps', 'deployments', 'Request'],
+    ['create', '', 'pods/exec', 'Metadata'],
+    ['create', '', 'pods/portforward', 'Metadata'],
+    ['get', '', 'pods/proxy', 'Metadata'],
+    ['get', '', 'services/proxy', 'Metadata'],
+  ] as const) {
+    test(`a policy that leaves out only ${verb} ${resource} has that gap`, () => {
+      const rule = { level: 'None', verbs: [verb], resources: [{ group, resources: [resource] }] };
+      const rules = [rule, { level: 'RequestResponse' }];
+      assert.deepEqual(findUncovered({ rules }, 'key-concerns'), [
+        `${verb} ${resource} is logged at None, not at ${least}`,
+      ]);
+      const enough = { ...rule, level: least };
+      assert.deepEqual(findUncovered({ rules: [enough, ...rules] }, 'key-concerns'), []);
+      assert.deepEqual(findUncovered({ rules: [enough, { level: 'RequestResponse' }] }, 'everything'), [
+        `${verb} ${resource} is logged at ${least}, not at RequestResponse`,
+      ]);
+    });
+  }
+
+  for (const [what, rule] of [
+    ['groups', { level: 'None', userGroups: ['a'] }],
+    ['namespaces', { level: 'None', namespaces: ['a'] }],
+    ['objects', { level: 'None', resources: [{ group: '', resources: ['secrets'], resourceNames: ['a'] }] }],
+    ['URLs', { level: 'None', nonResourceURLs: ['/healthz'] }],
+    ['verbs', { level: 'None', verbs: ['list'] }],
+  ] as const) {
+    test(`a rule for some ${what} leaves out nothing that counts`, () => {
+      assert.deepEqual(findUncovered({ rules: [rule, { level: 'RequestResponse' }] }, 'everything'), []);
+    });
+  }
+
+  for (const entry of [
+    { group: '', resources: ['*'] },
+    { group: '' },
+    { resources: ['pods/exec'] },
+    { group: '', resources: ['pods/*'] },
+    { group: '', resources: ['*/exec'] },
+  ]) {
+    test(`${JSON.stringify(entry)} applies to pods/exec`, () => {
+      for (const verbs of [['*'], ['create', 'get'], undefined]) {
+        const rules = [{ level: 'None', verbs, resources: [entry] }, { level: 'RequestResponse' }];
+        const gaps = findUncovered({ rules }, 'key-concerns');
+        assert.ok(gaps.includes('create pods/exec is logged at None, not at Metadata'), gaps.join('; '));
+      }
+    });
+  }
+
   for (const [what, rules, gap] of [
     ['no rules', [], /no rules/],
     [
@@ -84,8 +157,33 @@ describe('audit policies', () => {
   }
 });
 
+test('each file that hardening mounts into the API server has a volume with a name of its own', async () => {
+  const mounts = [AUDIT_LOG_MOUNT, AUDIT_POLICY_MOUNT, ADMISSION_MOUNT];
+  assert.equal(new Set(mounts.map(({ name }) => name)).size, mounts.length);
+  for (const { name, path } of mounts) {
+    assert.match(name, /^[a-z][a-z0-9-]*[a-z0-9]$/, 'a DNS label, as Kubernetes requires');
+    assert.match(path, /^\/(?:etc\/kubernetes|var\/log\/kubernetes)\//);
+  }
+  assert.deepEqual(
+    mounts.map(({ readOnly }) => readOnly),
+    [false, true, true],
+  );
+});
+
 describe('a control that no argument decides', () => {
   const admission = '/etc/kubernetes/admission/config.yaml';
+  for (const [mode, state] of [
+    ['Node,RBAC', 'holds'],
+    ['RBAC,Node', 'holds'],
+    ['Node', 'fails'],
+    ['Node,RBAC,AlwaysAllow', 'fails'],
+  ] as const) {
+    test(`authorization by ${mode}: ${state}`, async () => {
+      const manifest = await apiServerWith({ 'authorization-mode': mode });
+      assert.equal(await judged('stig-V-242382', { [APISERVER]: manifest }), state);
+    });
+  }
+
   for (const [id, what, files, state, role] of [
     ['stig-V-254800', 'no configuration', {}, 'fails', 'control-plane'],
     ['cis-4.3.1', 'no kube-proxy', {}, 'not-applicable', 'worker'],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { kubeadmDeadlineMs } from '@machineadm/kubeadm/deadline.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 
@@ -11,6 +12,11 @@ describe('the deadline of kubeadm', () => {
     assert.ok(kubeadmDeadlineMs(kubernetesModel({ role: 'Worker' })) >= 20 * MINUTE);
     assert.ok(kubeadmDeadlineMs(kubernetesModel({ role: 'JoinControlPlane' })) >= 28 * MINUTE);
     assert.ok(kubeadmDeadlineMs(kubernetesModel({ role: 'InitControlPlane' })) >= 8 * MINUTE);
+  });
+
+  test("is the sum of kubeadm's own limits and 15 minutes, where the document sets none", () => {
+    const minutes = (role: KubernetesModel['role']) => kubeadmDeadlineMs(kubernetesModel({ role })) / MINUTE;
+    assert.deepEqual([minutes('InitControlPlane'), minutes('Worker'), minutes('JoinControlPlane')], [25, 36, 46]);
   });
 
   test('grows with the limits of the document', () => {

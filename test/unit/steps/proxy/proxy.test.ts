@@ -55,6 +55,9 @@ describe('the proxy', () => {
         ['proxy/kubelet', 'node'],
       ],
     );
+    assert.equal(run.changes[0]?.summary, `write ${FILE}, for containerd and kubelet`);
+    const other = await planned(proxy, host, documentOf({ no: ['x.example'], for: ['containerd'] }));
+    assert.equal(other[0]?.summary, `update ${FILE}, for containerd`);
     assert.equal((await host.stat(FILE))?.mode, 0o600);
     for (const path of DROP_INS) {
       assert.match(host.text(path) ?? '', /^\[Service\]\nEnvironmentFile=-\/etc\/machineadm\/proxy\.env$/m);

@@ -4,6 +4,7 @@ import type { DeviceIdentity, DeviceSelector } from '@machineadm/document/model.
 import { describeDevice, findDevice } from '../../../../src/steps/storage/device.ts';
 import { parseWipefs, readContents } from '../../../../src/steps/storage/signatures.ts';
 import { waitForDevice } from '../../../../src/steps/storage/wait.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
 import { told } from '../../../support/step-bench.ts';
 
@@ -166,19 +167,35 @@ describe('a device that is not there', () => {
       ...told(),
       waitingFor(what: string | undefined) {
         waits.push(what);
-        if (what !== undefined) host.put('/sys/class/block/sdb/serial', 'late\n');
+        if (waits.length === 2) host.put('/sys/class/block/sdb/serial', 'late\n');
       },
     };
-    assert.equal((await waitForDevice(host, selector, 'host.storage.disks[0].device', execution)).path, '/dev/sdb');
-    assert.deepEqual(waits, ['the device serial late to appear (host.storage.disks[0].device)', undefined]);
-    assert.ok(host.queries.includes('udevadm settle --timeout=30'));
+    using clock = fakeClock();
+    const found = await clock.until(waitForDevice(host, selector, 'host.storage.disks[0].device', execution));
+    assert.equal(found.path, '/dev/sdb');
+    const wait = 'the device serial late to appear (host.storage.disks[0].device)';
+    assert.deepEqual(waits, [wait, wait, undefined]);
+    assert.deepEqual(
+      host.queries.filter((query) => query.startsWith('udevadm')),
+      ['udevadm settle --timeout=30'],
+    );
   });
 
   test('ends as DeviceMissing, with its place and what is there', async () => {
-    const host = machineWith({ rows: [{ name: '/dev/sdb' }] });
-    await assert.rejects(waitForDevice(host, { ...selector, waitMs: 0 }, 'host.storage.disks[0].device', told()), {
+    const lines = Array.from({ length: 25 }, (_, index) => `/dev/sd${index} disk 1G`);
+    const host = memoryHost({
+      programs: {
+        lsblk: ({ args }) => ({
+          stdout: args.includes('--noheadings') ? `  ${lines.join('  \n')}\n` : '{"blockdevices": []}',
+        }),
+      },
+    });
+    const label = { by: { kind: 'label', label: 'late' }, partition: undefined, waitMs: 0 } as const;
+    await assert.rejects(waitForDevice(host, label, 'host.storage.disks[0].device', told()), {
       reason: 'DeviceMissing',
-      message: 'The device serial late (host.storage.disks[0].device) did not appear within 0 ms.',
+      message: 'The device label late (host.storage.disks[0].device) did not appear within 0 ms.',
+      retryable: true,
+      evidence: lines.slice(0, 20).map((text) => ({ source: 'lsblk', text })),
     });
   });
 

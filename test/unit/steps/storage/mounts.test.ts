@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { MachineadmError } from '@machineadm/document/errors.ts';
 import type { MountModel } from '@machineadm/document/model.ts';
 import { EMPTY_RECORD, type FollowUp } from '../../../../src/steps/step.ts';
 import { mounts } from '../../../../src/steps/storage/mounts.ts';
@@ -120,6 +121,58 @@ describe('mounts', () => {
   test('a mount that mount(8) reports and nobody sees is MountFailed', async () => {
     const host = machineWith({ programs: { mount: () => ({}) } });
     await assert.rejects(runStep(mounts, host, wants(mount('/srv'))), { reason: 'MountFailed' });
+  });
+
+  test('a mount is known only after the disks and the file systems that the same document makes', async () => {
+    const host = machineWith({ services: services(true) });
+    const by = { kind: 'path', path: '/dev/sdd' } as const;
+    const absent = mount('/srv', { device: { by, partition: undefined, waitMs: 0 } });
+    const device = absent.device;
+    const disk = { device, table: 'gpt', wipe: false, partitions: [] } as const;
+    const filesystem = { device, type: 'xfs', label: undefined, options: [], overwrite: false, replace: [] } as const;
+    for (const [made, expected] of [
+      [{ disks: [disk], filesystems: [] }, 'disks'],
+      [{ disks: [], filesystems: [filesystem] }, 'filesystems'],
+      [{ disks: [disk], filesystems: [filesystem] }, 'filesystems'],
+      [{ disks: [], filesystems: [] }, undefined],
+    ] as const) {
+      const [change] = await planned(mounts, host, hostModel({ storage: { ...made, mounts: [absent] } }));
+      assert.equal(change?.summary, 'mount /dev/sdd on /srv, now and at boot');
+      assert.equal(change?.knownAfter, expected);
+    }
+  });
+
+  test('a file system without a UUID is mounted at boot by the device of the document', async () => {
+    const host = machineWith({ programs: { blkid: () => ({ stdout: 'TYPE=xfs\n' }) } });
+    await runStep(mounts, host, wants(mount('/srv')));
+    assert.match(host.text('/etc/fstab') ?? '', /^\/dev\/sdb \/srv xfs defaults,nofail,\S+ 0 0$/m);
+  });
+
+  test('a mount hides what the mount point held, with a warning that names five entries', async () => {
+    const files = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`/srv/${name}`, '']));
+    const { warnings } = await runStep(mounts, machineWith({ files }), wants(mount('/srv')));
+    assert.deepEqual(warnings, ['/srv held a, b, c, d, e: the mount hides that']);
+    const more = await runStep(mounts, machineWith({ files: { ...files, '/srv/f': '' } }), wants(mount('/srv')));
+    assert.deepEqual(more.warnings, ['/srv held a, b, c, d, e, …: the mount hides that']);
+    assert.deepEqual((await runStep(mounts, machineWith(), wants(mount('/srv')))).warnings, []);
+  });
+
+  test('a mount that fails names what was tried, and what the kernel must know for it', async () => {
+    const options = ['noatime', 'nodev'];
+    const host = machineWith({ refuses: 'mount: wrong fs type\nmore' });
+    await assert.rejects(runStep(mounts, host, wants(mount('/srv', { options }))), (error: MachineadmError) => {
+      assert.match(error.message, /^\/dev\/sdb could not be mounted on \/srv \(/);
+      assert.match(error.remedy, /knows xfs \("modprobe xfs"\), the options \(noatime,nodev\)/);
+      assert.deepEqual(error.evidence, [{ source: '/dev/sdb', text: 'mount: wrong fs type' }]);
+      return true;
+    });
+    const swapon = () => ({ status: 1, stderr: 'swapon failed' });
+    const swap = machineWith({ type: 'swap', programs: { swapon } });
+    await assert.rejects(runStep(mounts, swap, wants(mount('none', { type: 'swap' }))), (error: MachineadmError) => {
+      assert.match(error.message, /^\/dev\/sdb could not be used as swap \(/);
+      assert.match(error.remedy, /the options \(none\)/);
+      return true;
+    });
   });
 
   test('swap is switched on and has an entry without a mount point', async () => {

@@ -8,7 +8,8 @@ import {
   spaceFor,
   tableDifference,
 } from '../../../../src/steps/storage/partition-layout.ts';
-import { parsePartitionTable } from '../../../../src/steps/storage/partition-table.ts';
+import { parsePartitionTable, readPartitionTable } from '../../../../src/steps/storage/partition-table.ts';
+import { memoryHost } from '../../../support/memory-host.ts';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -160,5 +161,17 @@ describe('a table that is there', () => {
       partitions: [{ startBytes: 0, sizeBytes: MIB, type: '8e', label: undefined }],
     });
     assert.equal(parsePartitionTable(printed('sun', {})), undefined);
+  });
+
+  test('is none where sfdisk finds none, and an error where it prints something else than JSON', async () => {
+    const disk = (answer: { readonly status?: number; readonly stdout: string }) =>
+      memoryHost({ programs: { sfdisk: () => answer } });
+    assert.equal(await readPartitionTable(disk({ status: 1, stdout: '' }), '/dev/sdb'), undefined);
+    const printed = `not JSON ${'x'.repeat(300)}`;
+    await assert.rejects(readPartitionTable(disk({ stdout: printed }), '/dev/sdb'), {
+      reason: 'HostStepFailed',
+      message: 'sfdisk did not print valid JSON.',
+      evidence: [{ source: 'sfdisk', text: printed.slice(0, 200) }],
+    });
   });
 });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HostModel, StorageModel } from '@machineadm/document/model.ts';
+import type { DeviceIdentity, HostModel, StorageModel } from '@machineadm/document/model.ts';
 import { disks } from '../../../../src/steps/storage/disks.ts';
 import { filesystems } from '../../../../src/steps/storage/filesystems.ts';
+import { willBePartitioned } from '../../../../src/steps/storage/pending.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { type MemoryHost, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
@@ -105,6 +106,42 @@ describe('before anything is changed', () => {
       filesystems: [{ ...filesystem, device: { ...device, partition: 1 } }],
     };
     assert.deepEqual(await missing(machineWith('ext4'), part), []);
+  });
+
+  test('a device is a partition of a disk if its label, its number or its path says so', async () => {
+    const host = machineWith(undefined);
+    const byPath = (path: string) => ({ kind: 'path', path }) as const;
+    const byId = (id: string) => ({ kind: 'id', id }) as const;
+    const bySerial = (serial: string) => ({ kind: 'serial', serial }) as const;
+    const labelled = (label: string) => ({ kind: 'partitionLabel', label }) as const;
+    const isPending = async (whole: DeviceIdentity, by: DeviceIdentity, partition?: number): Promise<boolean> => {
+      const partitions = [{ label: 'data', size: { kind: 'rest' }, type: 'linux' }] as const;
+      const wanted = { ...disk, device: { ...device, by: whole }, partitions };
+      return await willBePartitioned(host, [wanted], { by, partition, waitMs: 0 });
+    };
+    for (const [whole, by, partition] of [
+      [byPath('/dev/sdb'), labelled('data'), undefined],
+      [byPath('/dev/sdb'), byPath('/dev/sdb'), 1],
+      [byPath('/dev/disk/by-id/x'), byId('x'), 1],
+      [byPath('/dev/sdb'), byPath('/dev/sdb2'), undefined],
+      [byPath('/dev/nvme0n1'), byPath('/dev/nvme0n1p10'), undefined],
+      [byPath('/dev/disk/by-path/pci-0'), byPath('/dev/disk/by-path/pci-0-part1'), undefined],
+      [byId('x'), byId('x-part1'), undefined],
+      [bySerial('s'), bySerial('s'), 1],
+    ] as const)
+      assert.equal(await isPending(whole, by, partition), true, JSON.stringify([whole, by, partition]));
+    for (const [whole, by, partition] of [
+      [byPath('/dev/sdb'), labelled('other'), undefined],
+      [byPath('/dev/sdb'), byPath('/dev/sdc'), 1],
+      [byPath('/dev/sdb'), byPath('/dev/sdc1'), undefined],
+      [byPath('/dev/sdb'), byPath('/dev/sdb'), undefined],
+      [byPath('/dev/nvme0'), byPath('/dev/nvme0n1'), undefined],
+      [byId('x'), bySerial('x'), 1],
+      [bySerial('a'), bySerial('b'), 1],
+      [bySerial('s'), byPath('/dev/sdb1'), undefined],
+      [byPath('/dev/sdb'), bySerial('s'), undefined],
+    ] as const)
+      assert.equal(await isPending(whole, by, partition), false, JSON.stringify([whole, by, partition]));
   });
 
   test('nothing is checked that an early hook may still bring', async () => {

@@ -78,7 +78,10 @@ describe('hooks on Windows', () => {
         changes.map(({ id, repeatable }) => [id, repeatable]),
         [['hooks-early/run', false]],
       );
-      assert.equal(laid.length, 4);
+      assert.deepEqual(
+        laid.map((one) => one.split(' ')[0]),
+        [script, ...[1, 2, 3].map((index) => `entry-${index}.${script.split('.')[1]}`)],
+      );
       for (const one of laid) assert.match(one, /O:BAG:SYD:AI\(A;ID;FA;;;SY\)\(A;ID;FA;;;BA\)$/);
       assert.deepEqual(await host.list('C:\\ProgramData\\machineadm\\run\\hooks-early'), []);
       const [command, ...more] = host.shells;

@@ -3,8 +3,7 @@ import * as z from '../../schema.ts';
 import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
 import { exactlyOne, exclusive } from '../conditions.ts';
 import { field, object } from '../field.ts';
-import type { RemoteOptions } from './sink.ts';
-import { exactlyOneOf, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
+import { exactlyOneOf, type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** A topic of SNS or a queue of SQS, and a bucket of S3 for what is too large for them. */
 export interface AWSSinkModel extends RemoteOptions {

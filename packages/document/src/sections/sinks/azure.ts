@@ -3,8 +3,7 @@ import * as z from '../../schema.ts';
 import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
 import { exactlyOne } from '../conditions.ts';
 import { field } from '../field.ts';
-import type { RemoteOptions } from './sink.ts';
-import { exactlyOneOf, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
+import { exactlyOneOf, type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** A queue of Azure Storage, or a topic of Event Grid. */
 export interface AzureSinkModel extends RemoteOptions {

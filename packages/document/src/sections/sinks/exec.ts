@@ -3,8 +3,7 @@ import type { SecretValue } from '../../secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { environmentName, secret } from '../../versions/v1alpha1/fields.ts';
 import { field } from '../field.ts';
-import type { RemoteOptions } from './sink.ts';
-import { remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
+import { type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** A program that is given each event on standard input. */
 export interface ExecSinkModel extends RemoteOptions {

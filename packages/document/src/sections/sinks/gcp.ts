@@ -1,8 +1,7 @@
 import * as z from '../../schema.ts';
 import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
 import { field } from '../field.ts';
-import type { RemoteOptions } from './sink.ts';
-import { remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
+import { type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** A topic of Google Cloud Pub/Sub. */
 export interface GCPSinkModel extends RemoteOptions {

@@ -1,6 +1,5 @@
 import type * as z from 'zod';
-import type { RemoteOptions } from './sink.ts';
-import { remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
+import { type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** Variables that a virtual machine of vSphere shows to those who manage it. */
 export interface GuestinfoSinkModel extends RemoteOptions {

@@ -6,8 +6,7 @@ import { absolutePath, dnsSubdomain, httpsUrl, secret } from '../../versions/v1a
 import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import { all, exactlyOne, has, when, without } from '../conditions.ts';
 import { field, object } from '../field.ts';
-import type { RemoteOptions } from './sink.ts';
-import { eventTypes, remoteFields, sinkSchema, tlsFields, toRemoteOptions } from './sink.ts';
+import { eventTypes, type RemoteOptions, remoteFields, sinkSchema, tlsFields, toRemoteOptions } from './sink.ts';
 
 /** A ConfigMap of the management cluster, there before this machine is. */
 export interface KubernetesSinkModel extends RemoteOptions {

@@ -5,8 +5,15 @@ import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, PORT, secret } from '../../versions/v1alpha1/fields.ts';
 import { all, any, given, has, is, must, not, text, when } from '../conditions.ts';
 import { field, object } from '../field.ts';
-import type { RemoteOptions, SinkTlsModel } from './sink.ts';
-import { remoteFields, sinkSchema, tlsFields, toRemoteOptions, toSinkTls } from './sink.ts';
+import {
+  type RemoteOptions,
+  remoteFields,
+  type SinkTlsModel,
+  sinkSchema,
+  tlsFields,
+  toRemoteOptions,
+  toSinkTls,
+} from './sink.ts';
 
 /** A subject of NATS that a stream of JetStream listens on. */
 export interface NATSSinkModel extends RemoteOptions {

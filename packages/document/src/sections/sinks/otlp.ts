@@ -4,8 +4,15 @@ import { headersOf, type ResolveSecret } from '../../versions/v1alpha1/convert-v
 import { allowInsecure, headers, httpUrl } from '../../versions/v1alpha1/fields.ts';
 import { credentialsOverTls } from '../conditions.ts';
 import { field } from '../field.ts';
-import type { RemoteOptions, SinkTlsModel } from './sink.ts';
-import { remoteFields, sinkSchema, tlsFields, toRemoteOptions, toSinkTls } from './sink.ts';
+import {
+  type RemoteOptions,
+  remoteFields,
+  type SinkTlsModel,
+  sinkSchema,
+  tlsFields,
+  toRemoteOptions,
+  toSinkTls,
+} from './sink.ts';
 
 /** A collector of OpenTelemetry, which gets the run as a trace. */
 export interface OTLPSinkModel extends RemoteOptions {

@@ -6,8 +6,15 @@ import { allowInsecure, headers, httpUrl, secret } from '../../versions/v1alpha1
 import { credentialsOverTls, must, writtenSecret } from '../conditions.ts';
 import { field } from '../field.ts';
 import { type SecretsSection, writtenValue } from '../secrets.ts';
-import type { RemoteOptions, SinkTlsModel } from './sink.ts';
-import { remoteFields, sinkSchema, tlsFields, toRemoteOptions, toSinkTls } from './sink.ts';
+import {
+  type RemoteOptions,
+  remoteFields,
+  type SinkTlsModel,
+  sinkSchema,
+  tlsFields,
+  toRemoteOptions,
+  toSinkTls,
+} from './sink.ts';
 
 /** An HTTP endpoint that takes CloudEvents, signed as Standard Webhooks. */
 export interface WebhookSinkModel extends RemoteOptions {
