@@ -9,7 +9,6 @@ export interface ConformanceOptions extends ConformanceScope {
   readonly output: CheckFormat;
 }
 
-/** The exit code and reason for each verdict. */
 const ENDS: Readonly<Record<Verdict, { readonly exit: ExitName; readonly reason?: Reason; readonly text: string }>> = {
   kept: { exit: 'Success', text: 'keeps' },
   broken: { exit: 'DifferencesFound', reason: 'ContractBroken', text: 'does not keep' },

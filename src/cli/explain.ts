@@ -21,7 +21,6 @@ export interface ExplainOptions {
 
 /** What the reference says of a field beside its schema; `npm run generate` writes it together with the pages. */
 export interface FieldFacts {
-  /** Each value with its meaning. */
   readonly values?: readonly (readonly [value: string, meaning: string])[];
   /** What it changes on the machine; absent: what the field that it is in changes. */
   readonly changes?: string;

@@ -36,7 +36,6 @@ export interface ConformanceReport {
   readonly clauses: readonly EvaluatedClause[];
 }
 
-/** What is checked. */
 export interface ConformanceScope {
   /** The root directory of an image; absent: the running machine, or the chroot that it runs in. */
   readonly root?: string;
@@ -123,7 +122,6 @@ function versionsOf(tree: RootTree): Subject['versions'] {
   };
 }
 
-/** The versions that the programs print. */
 function reportedVersions(facts: Pick<Facts, VersionedProgram>): Subject['versions'] {
   return (program) => {
     const version = facts[program];

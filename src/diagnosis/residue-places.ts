@@ -3,7 +3,6 @@ import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/p
 export interface ResiduePlace {
   /** A file, or a directory with everything below it. Symbolic links are not followed. */
   readonly path: string;
-  /** The tool that it belongs to. */
   readonly tool: string;
   /** Why values there are not overwritten, and what to do instead. undefined: they can be overwritten. */
   readonly keep?: string;

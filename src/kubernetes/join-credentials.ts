@@ -9,7 +9,6 @@ import { requestOnce } from '../host/http/request-once.ts';
 import type { ReportedIdentity } from '../host/seam/facts.ts';
 import { getNode } from './node-client.ts';
 
-/** The resolved credentials of a join. */
 export interface JoinCredentials {
   readonly token: Secret;
   /** Whether the shared certificates must be fetched with a certificate key. */

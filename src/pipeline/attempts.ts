@@ -13,7 +13,6 @@ export interface Attempts {
   readonly signal: AbortSignal;
   /** The time of the overall deadline, on the clock of `Date.now`. */
   readonly deadlineMs: number;
-  /** Whether a step bootstraps (`Step.bootstraps`). */
   bootstraps(step: string): boolean;
   /** Classifies an error; queries the machine and the catalogue of failures. */
   conclude(error: unknown, startedMs: number): Promise<Conclusion>;

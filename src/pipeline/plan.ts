@@ -31,7 +31,6 @@ export interface PlannedChange {
   readonly action: ChangeAction | 'restart';
   readonly scope: 'base' | 'node';
   readonly diff?: string;
-  /** The commands of hooks. */
   readonly commands?: readonly string[];
   readonly knownAfter?: string;
   /** True where the machine is rebooted after it. */
@@ -56,7 +55,6 @@ export interface Plan {
 export interface PlanProblem extends PlanRemark, Partial<Place> {
   readonly code: Reason;
   readonly hint: string;
-  /** The field. */
   readonly path?: string;
 }
 

@@ -10,8 +10,10 @@ import type { Conclusion } from './conclusion.ts';
 
 /** The parts of a request that decide how an interrupted run resumes. */
 export interface Started {
+  /** `prepare` makes only the changes that belong in an image. */
   readonly command: 'provision' | 'prepare';
   readonly sources: readonly string[];
+  /** Sinks of the command line, in addition to the document's; see `withSinks`. */
   readonly sinks?: readonly string[];
   /** The caller, which interprets the exit code; default: machineadm's own convention. */
   readonly invoker?: ExitConvention;
@@ -24,7 +26,7 @@ export interface RebootResume {
 }
 
 /** A document on standard input is lost with its process: the run could not be resumed. */
-export function canGoOn({ command, sources }: Started): boolean {
+export function canResume({ command, sources }: Started): boolean {
   return command === 'provision' && !sources.includes('-');
 }
 
@@ -39,7 +41,7 @@ export async function arrangeResume(
   started: Started,
 ): Promise<RebootResume> {
   let resumption: Resumption | undefined;
-  if (canGoOn(started) && started.invoker !== 'unattend') resumption = await resumptionOf(host, facts.platform);
+  if (canResume(started) && started.invoker !== 'unattend') resumption = await resumptionOf(host, facts.platform);
   await resumption?.arrange(resumingCommand(started, selfCommand()));
   return {
     async concluded(outcome, warn) {
@@ -55,10 +57,7 @@ export async function arrangeResume(
   };
 }
 
-/**
- *
- * @param self absolute path of the program and the arguments that start machineadm
- */
+/** @param self absolute path of the program and the arguments that start machineadm */
 export function resumingCommand({ sources, sinks = [] }: Started, self: readonly string[]): readonly string[] {
   return [
     ...self,

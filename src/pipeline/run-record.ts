@@ -1,36 +1,21 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { hasRunningCommands } from '../host/index.ts';
-import type { Facts } from '../host/seam/facts.ts';
-import type { Host } from '../host/seam/host.ts';
 import type { Conclusion } from './conclusion.ts';
-import type { JournalState, PreparedNote } from './journal.ts';
-import type { JournalRecord } from './journal-record.ts';
 import { absoluteSource } from './load.ts';
 import { asRefusal } from './refusal.ts';
+import type { CheckedRun } from './run-check.ts';
 import { JOURNAL_PATH, openJournal, type RunJournal } from './run-journal.ts';
-
-/** The journal's record of the start of a run. */
-interface BeginningRun {
-  readonly runId: string;
-  readonly command: Extract<JournalRecord, { is: 'run' }>['command'];
-  readonly agentVersion: string;
-  readonly document: Pick<LoadedDocument, 'digest' | 'lastingDigest' | 'writtenDigest'>;
-  /** As they were named. */
-  readonly sources: readonly string[];
-}
+import type { OpenRun } from './run-perform.ts';
 
 /** Opens the journal and records the start of this run. A problem refuses the run: nothing was changed yet. */
 export async function beginJournal(
-  host: Host,
-  facts: Facts,
-  { identity }: JournalState,
-  notes: readonly PreparedNote[],
-  { runId, command, agentVersion, document, sources }: BeginningRun,
+  { request, runId, facts, host }: Pick<OpenRun, 'request' | 'runId' | 'facts' | 'host'>,
+  { document, known, notes }: Extract<CheckedRun, { ok: true }>,
 ): Promise<RunJournal> {
+  const { command, agentVersion, sources } = request;
   try {
-    const journal = await openJournal(host, identity, JOURNAL_PATH, notes);
+    const journal = await openJournal(host, known.identity, JOURNAL_PATH, notes);
     journal.append({
       is: 'run',
       run: runId,

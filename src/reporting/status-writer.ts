@@ -6,7 +6,6 @@ import { withChecksum } from '../host/files/checksum.ts';
 import { localGroupId } from '../host/linux/accounts.ts';
 import type { Host } from '../host/seam/host.ts';
 
-/** The paths of a status and its summary. */
 export interface StatusPaths {
   /** On a file system that a reboot empties: it is always of this boot. */
   readonly current: string;

@@ -35,7 +35,6 @@ interface Difference {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-  /** In words. */
   readonly what: string;
 }
 

@@ -18,10 +18,8 @@ export interface RunningGroup {
   readonly account?: PasswdEntry | undefined;
 }
 
-/** The next shell of a group. */
 export interface NextShell {
   readonly token: string;
-  /** Its first entry. */
   readonly entry: number;
   /** How much of the state of earlier entries is restored in it. */
   readonly kind: StateKind;

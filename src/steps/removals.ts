@@ -28,7 +28,6 @@ interface Found {
   readonly owned?: OwnedPlace;
   /** What the document says must follow. */
   readonly owes?: readonly FollowUp[];
-  /** The number of entries that are removed with it. */
   readonly entries?: number;
   /** Why it is kept and from now on belongs to the machine. */
   readonly kept?: string | undefined;

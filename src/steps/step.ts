@@ -222,7 +222,6 @@ export interface StepRecord {
   readonly attempts: readonly unknown[];
   /** The files before the first attempt; undefined if none are recorded, as in journals of older versions. */
   readonly inventory: Inventory | undefined;
-  /** Whether a step created this path. */
   created(path: string): boolean;
   /** Paths that steps of this document created on this machine and that were not released since. */
   readonly owned: ReadonlyMap<string, OwnedPlace>;

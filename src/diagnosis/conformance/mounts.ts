@@ -7,7 +7,6 @@ import type { Subject } from './clause.ts';
 export interface Durability {
   /** `lasting`: on a disk; `volatile`: gone with the next boot; `readOnly`: nothing can be written. */
   readonly state: 'lasting' | 'volatile' | 'readOnly' | 'unknown';
-  /** The evidence. */
   readonly text: string;
 }
 

@@ -64,7 +64,6 @@ function openAt(place: Place): AppendLog {
   }
 }
 
-/** The lines in the bytes of a log. */
 export interface LogLines {
   /** The one without an end included, where it is whole. */
   readonly lines: readonly string[];

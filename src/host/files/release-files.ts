@@ -67,7 +67,6 @@ export async function othersMayWrite(path: string): Promise<boolean> {
   }
 }
 
-/** Whether there is a file of this name. */
 export async function fileExists(path: string): Promise<boolean> {
   try {
     using place = openPlace(path, { follow: true });

@@ -126,7 +126,6 @@ export class RootTree {
     return undefined;
   }
 
-  /** A name as spelled in the directory. */
   #spelled(inside: readonly string[], name: string): string {
     if (!this.#ignoresCase) return name;
     const names = this.#read(`/${inside.join('/')}`);

@@ -33,7 +33,6 @@ const keptDirectories = new Map<string, Directory>();
 const MOST_KEPT = 64;
 let isDropScheduled = false;
 
-/** Closes what is kept. */
 export function dropKeptDirectories(): void {
   for (const directory of keptDirectories.values()) release(directory);
   keptDirectories.clear();

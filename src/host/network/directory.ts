@@ -51,7 +51,6 @@ const ANSWERS_WITHOUT_RECORDS = ['ENOTFOUND', 'ENODATA', 'EREFUSED'];
 /** The format of Samba's internal server (4.17) for EDNS answers is not accepted by c-ares. */
 const UNREADABLE_ANSWERS = ['EFORMERR', 'EBADRESP'];
 
-/** The real network. */
 export const directoryNetwork: DirectoryNetwork = { controllers, addressOf, closedPorts, ownAddress, clock };
 
 /** [MS-ADTS] 6.3.2.3: the SRV records of a domain's controllers. */

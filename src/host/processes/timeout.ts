@@ -1,6 +1,5 @@
 import { formatDuration } from '@machineadm/document/units.ts';
 
-/** The work timed out. */
 export class TimedOut extends Error {
   constructor(ms: number) {
     super(`did not end within ${formatDuration(ms)}`);

@@ -4,9 +4,7 @@ import { openrcScriptPath, unitPath } from '@machineadm/document/ownership/paths
 export interface BootCommand {
   /** Name of the service: `machineadm-sentinel`. */
   readonly name: string;
-  /** One line of description. */
   readonly description: string;
-  /** A URL with documentation. */
   readonly documentation?: string;
   /** Absolute path of a program and its arguments. */
   readonly command: readonly string[];

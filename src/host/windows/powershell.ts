@@ -57,7 +57,6 @@ export type ScriptAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly type: string; readonly hresult: number | undefined };
 
-/** Standard input of a script. */
 export function scriptInput(request: object): string {
   return `${asciiJson(request)}\n`;
 }

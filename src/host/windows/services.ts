@@ -52,7 +52,6 @@ function toState(answer: unknown): ServiceState {
 
 type Machine = Pick<Host, 'query' | 'run' | 'stat' | 'list' | 'readRange'>;
 
-/** The service control manager. */
 export function windowsServices(machine: Machine, signal: AbortSignal | undefined): ServiceManager {
   const told = async (name: string, action: string): Promise<void> => {
     const options = { timeoutMs: TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) };

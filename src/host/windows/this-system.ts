@@ -19,7 +19,6 @@ export interface ProcessRecorder {
   ended(pid: number): void;
 }
 
-/** This Windows machine. */
 export function thisSystem(recorder?: ProcessRecorder): WindowsSystem {
   return { run: (command) => runCommand(command, recorder), native: (path) => path };
 }

@@ -43,7 +43,6 @@ export interface Reconfiguration {
   readonly kubernetes: KubernetesModel;
   readonly kubeadm: Version;
   readonly nodeName: string;
-  /** The files to write. */
   readonly files: readonly NewFile[];
   /** Files that an earlier document required and this one does not. */
   readonly leftover: readonly string[];

@@ -28,7 +28,6 @@ const FILE_ARGUMENTS: ReadonlySet<string> = new Set([
 const MADE =
   /^\/etc\/kubernetes\/(?:pki\/|[\w-]+\.conf$)|^\/(?:etc\/ssl\/certs|etc\/pki|etc\/ca-certificates|usr\/(?:local\/)?share\/ca-certificates)\//;
 
-/** A file that an argument names and that will not be there. */
 export interface MissingArgumentFile {
   readonly field: string;
   readonly what: string;

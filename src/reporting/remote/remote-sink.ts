@@ -35,7 +35,6 @@ export type DeliveryResult =
   /** Permanent: this event will not be accepted. It is dropped, which is reported. */
   | { readonly kind: 'refused'; readonly why: string };
 
-/** Resources for a delivery. */
 export interface DeliveryContext {
   readonly signal: AbortSignal;
   /**

@@ -16,7 +16,6 @@ export const SPOOL_LIMITS = {
   ageMs: 7 * 24 * 3_600_000,
 } as const;
 
-/** The stored state of a sink. */
 export interface SinkState {
   /** Consecutive failed deliveries. */
   readonly failures: number;
@@ -33,7 +32,6 @@ export interface SinkState {
 
 const FRESH_STATE: SinkState = { failures: 0, refused: 0, lost: 0, told: false };
 
-/** A pending event. */
 export interface SpooledEvent {
   readonly path: string;
   readonly number: number;
@@ -98,7 +96,6 @@ export class Spool {
     }
   }
 
-  /** The sinks with a plan, by name. */
   async plans(): Promise<ReadonlyMap<string, string>> {
     const plans = new Map<string, string>();
     // The copy in memory is the newer one: it was written when the disk could not be.

@@ -18,7 +18,6 @@ export interface UserActual {
   /** undefined: no such user. */
   readonly entry: PasswdEntry | undefined;
   readonly homeExists: boolean;
-  /** The group named as the primary one. */
   readonly primaryGroupId: number | undefined;
   /** A group with the user's own name exists. */
   readonly ownGroupExists: boolean;
@@ -34,7 +33,6 @@ export interface UserActual {
 export type UserPayload = { readonly user: UserModel } & (
   | {
       readonly kind: 'account';
-      /** Whether it was `created` or `changed`. */
       readonly past: 'created' | 'changed';
       readonly command: { readonly program: 'useradd' | 'usermod'; readonly args: readonly string[] };
     }

@@ -31,7 +31,6 @@ export function computerPrincipal({ computerName, realm }: DomainMembership): st
   return `${computerName}$@${realm}`;
 }
 
-/** The service principals that the document names. */
 export function servicePrincipals({ servicePrincipals: services, fqdn, realm }: DomainMembership): readonly string[] {
   return services.map((service) => `${service}/${fqdn}@${realm}`);
 }

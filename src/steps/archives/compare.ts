@@ -19,7 +19,6 @@ export interface Comparison {
 
 export interface Different {
   readonly entry: ManifestEntry;
-  /** In words. */
   readonly what: string;
   /** True where more than the mode and the owner differ. */
   readonly isContent: boolean;

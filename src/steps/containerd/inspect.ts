@@ -33,7 +33,6 @@ export interface ContainerdDesired {
   /** undefined = containerd is not installed; `preflight` reports that. */
   readonly version: Version | undefined;
   readonly architecture: string;
-  /** The socket for CRI. */
   readonly socket: string;
   readonly kubernetes: Pick<KubernetesModel, 'version' | 'cluster'> | undefined;
   readonly serviceManager: Facts['serviceManager'];

@@ -16,7 +16,6 @@ export const DOWNLOADS_DIRECTORY = `${STATE_DIRECTORY}/images`;
 /** Larger files are not image archives: the largest known ones (machine learning frameworks) have about 20 GiB. */
 const DOWNLOAD_LIMITS = { bytes: 64 * 1024 * 1024 * 1024, retryBudgetMs: 5 * 60_000 };
 
-/** The settings of an import. */
 export interface ImportSite {
   readonly socket: string;
   /** Go's name: amd64. */

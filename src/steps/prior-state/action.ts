@@ -8,7 +8,6 @@ import type { Resource } from '../../host/seam/resource.ts';
 export interface ResetAction {
   /** One line. undefined: it completes the actions before it. */
   readonly summary?: string;
-  /** What it restores. */
   readonly resource?: Resource;
   /** What a killed reset may leave in between, as marks (`markOf`): it is ours, so that another reset completes it. */
   readonly unsettles?: readonly (readonly [Resource, string])[];

@@ -7,9 +7,7 @@
 export type DiskFinding =
   /** No signature of any kind. */
   | 'blank'
-  /** The table that is asked for. */
   | 'matching table'
-  /** Another table. */
   | 'different table'
   /** A file system, RAID, LVM or encryption on the whole disk. */
   | 'other signature';

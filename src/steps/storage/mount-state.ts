@@ -14,7 +14,6 @@ const KEEPERS = [
   { service: 'containerd.service', directory: '/var/lib/containerd' },
 ] as const;
 
-/** The state of a mount of the document. */
 export interface MountState {
   readonly device: BlockDevice;
   /** The wanted line of fstab. */

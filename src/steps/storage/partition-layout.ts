@@ -15,7 +15,6 @@ export interface PlacedPartition {
   readonly rest: boolean;
 }
 
-/** A partition table that is on a disk. */
 export interface PartitionTable {
   readonly kind: 'gpt' | 'mbr';
   readonly sectorBytes: number;

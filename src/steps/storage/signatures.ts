@@ -9,11 +9,9 @@ export interface Superblock {
   readonly label: string | undefined;
   /** As blkid(8) prints it and udev links it: of vfat in upper case, else lower. */
   readonly uuid: string | undefined;
-  /** Label of the partition that the device is. */
   readonly partitionLabel: string | undefined;
 }
 
-/** All contents of a device. */
 export interface Contents extends Superblock {
   /** Names of every signature, tables of partitions included, each once; [] = the device holds nothing known. */
   readonly signatures: readonly string[];

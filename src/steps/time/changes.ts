@@ -9,7 +9,6 @@ import { type ConfigurationFile, differing } from './configuration.ts';
 export interface TimeActual {
   /** The first one is configured. */
   readonly clients: readonly InstalledClient[];
-  /** Files of that one. */
   readonly files: readonly ConfigurationFile[];
 }
 

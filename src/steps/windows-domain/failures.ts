@@ -185,7 +185,6 @@ export function loginFailureCode(code: number, detail: string): number {
   return data === undefined || data === '0' ? code : Number.parseInt(data, 16);
 }
 
-/** A join that timed out. */
 export function windowsJoinTimedOut(program: string): MachineadmError {
   return new MachineadmError({
     reason: 'DomainJoinTimedOut',

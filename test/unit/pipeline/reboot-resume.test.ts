@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { arrangeResume, canGoOn, rebootIfOurs, resumingCommand } from '../../../src/pipeline/reboot-resume.ts';
+import { arrangeResume, canResume, rebootIfOurs, resumingCommand } from '../../../src/pipeline/reboot-resume.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
 const PROVISION = { command: 'provision', sources: ['/etc/machineadm/bootstrap.yaml'] } as const;
@@ -26,9 +26,9 @@ describe('a run that is cut off', () => {
   });
 
   test('cannot be resumed if its document came on stdin, or if it is a bake', () => {
-    assert.ok(canGoOn(PROVISION));
-    assert.ok(!canGoOn({ ...PROVISION, sources: ['base.yaml', '-'] }));
-    assert.ok(!canGoOn({ ...PROVISION, command: 'prepare' }));
+    assert.ok(canResume(PROVISION));
+    assert.ok(!canResume({ ...PROVISION, sources: ['base.yaml', '-'] }));
+    assert.ok(!canResume({ ...PROVISION, command: 'prepare' }));
   });
 
   test('has a unit of the image for that on Linux, and nothing is arranged', async () => {
