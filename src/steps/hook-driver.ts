@@ -34,6 +34,7 @@ machineadm_target() {
     *ino:*) ;;
     *) machineadm_text=$("$machineadm_readlink" "/proc/$$/fd/$1") ;;
   esac
+  # It becomes a part of a quoted word.
   while :; do
     case $machineadm_text in *\\'*) machineadm_text=\${machineadm_text%%\\'*}?\${machineadm_text#*\\'} ;; *) break ;; esac
   done

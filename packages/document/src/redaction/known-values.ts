@@ -109,7 +109,7 @@ function searchedOf(values: readonly string[]): Searched {
     const bytes = encoder.encode(form);
     if (bytes.length > LONGEST_STRING) long.push(bytes);
     plain.push(bytes.subarray(0, LONGEST_STRING));
-    if (TWO_LATIN.test(form)) wide.push(form);
+    if (TWO_LATIN.test(form.slice(0, LONGEST_STRING / 2))) wide.push(form);
     else plain.push(utf16(form));
     const canonical = canonicalOf(form, bytes, encoder);
     const shortest = /\s/.test(form) ? SHORTEST_SPREAD : SHORTEST_SEARCHED;

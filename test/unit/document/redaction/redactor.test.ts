@@ -26,6 +26,13 @@ const learnt = (...values: string[]): Redactor => {
 };
 
 describe('a registered value', () => {
+  test('is found by the beginning of a long one in UTF-16, which has no zero byte there', () => {
+    const known = new KnownValues();
+    known.learn(`${'鍵'.repeat(3000)}ab`);
+    const cut = Buffer.from('鍵'.repeat(2500), 'utf16le');
+    assert.deepEqual(known.find(cut), [{ start: 0, end: cut.length }]);
+  });
+
   for (const [what, value] of Object.entries(VALUES)) {
     for (const { name, encode } of ENCODINGS) {
       test(
