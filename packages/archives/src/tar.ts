@@ -2,8 +2,11 @@ import type { Member } from './member.ts';
 import { type ByteSource, cutShort, nextBytes } from './stored-bytes.ts';
 
 const BLOCK = 512;
+const DECODER = new TextDecoder();
 /** Limit for long names and similar records. */
 const LARGEST_EXTENSION = 1 << 20;
+/** Limit for all of them together: members with names, times and attributes of their own need a thousand bytes each. */
+const LARGEST_EXTENSIONS = 1 << 27;
 
 const TYPES: Readonly<Record<string, Member['type']>> = {
   '0': 'file',
@@ -28,6 +31,7 @@ interface Extension {
  */
 export async function* tarMembers(source: ByteSource): AsyncGenerator<Member, void> {
   let extension: Extension = {};
+  let extensions = 0;
   for (;;) {
     const header = await source.read(BLOCK);
     // The end is two blocks of zeros; Go's archive/tar, which containerd uses, also accepts a plain end.
@@ -39,32 +43,32 @@ export async function* tarMembers(source: ByteSource): AsyncGenerator<Member, vo
     const size = extension.size ?? numberAt(header, 124, 12);
     if (!Number.isSafeInteger(size) || size < 0) throw new RangeError('a size in the archive is not a number');
     const padded = Math.ceil(size / BLOCK) * BLOCK;
-    if (type === 'x' || type === 'L' || type === 'K') {
+    if (/[xgLK]/.test(type)) {
+      extensions += BLOCK + padded;
       if (size > LARGEST_EXTENSION) throw new RangeError('an extended header is too large');
+      if (extensions > LARGEST_EXTENSIONS) throw new RangeError('its extended headers are too large together');
       const content = (await source.read(padded)).subarray(0, size);
       if (content.length < size) throw cutShort();
-      extension = { ...extension, ...extensionOf(type, content) };
+      // Records for all members that follow do not name one.
+      if (type !== 'g') extension = { ...extension, ...extensionOf(type, content) };
       continue;
     }
     // Links and directories have no content, whatever their size field says.
     let unread = /[1-6]/.test(type) ? 0 : padded;
-    // The records of all members that follow are no member.
-    if (type !== 'g') {
-      const { name = nameAt(header), target = textOf(header.subarray(157, 257)), isSparse } = extension;
-      yield {
-        name,
-        type: isSparse === true ? 'other' : (TYPES[type] ?? 'other'),
-        mode: numberAt(header, 100, 8) & 0o7777,
-        target,
-        size: unread === 0 ? 0 : size,
-        async *content() {
-          for await (const piece of nextBytes(source, Math.min(size, unread))) {
-            unread -= piece.length;
-            yield piece;
-          }
-        },
-      };
-    }
+    const { name = nameAt(header), target = textOf(header.subarray(157, 257)), isSparse } = extension;
+    yield {
+      name,
+      type: isSparse === true ? 'other' : (TYPES[type] ?? 'other'),
+      mode: numberAt(header, 100, 8) & 0o7777,
+      target,
+      size: unread === 0 ? 0 : size,
+      async *content() {
+        for await (const piece of nextBytes(source, Math.min(size, unread))) {
+          unread -= piece.length;
+          yield piece;
+        }
+      },
+    };
     extension = {};
     await source.skip(unread);
   }
@@ -77,7 +81,7 @@ function extensionOf(type: string, content: Uint8Array): Extension {
 
 function hasChecksum(header: Uint8Array): boolean {
   let sum = 0;
-  for (const [index, byte] of header.entries()) sum += index >= 148 && index < 156 ? 0x20 : byte;
+  for (let index = 0; index < BLOCK; index += 1) sum += index >= 148 && index < 156 ? 0x20 : (header[index] ?? 0);
   return sum === numberAt(header, 148, 8);
 }
 
@@ -116,5 +120,5 @@ function paxOf(content: Uint8Array): Extension {
 
 function textOf(bytes: Uint8Array): string {
   const end = bytes.indexOf(0);
-  return new TextDecoder().decode(end === -1 ? bytes : bytes.subarray(0, end));
+  return DECODER.decode(end === -1 ? bytes : bytes.subarray(0, end));
 }

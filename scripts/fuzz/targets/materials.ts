@@ -2,7 +2,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { posix } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { archiveImages } from '@machineadm/archives/images.ts';
-import { ArchiveRefusal, manifestOf } from '@machineadm/archives/manifest.ts';
+import { manifestOf } from '@machineadm/archives/manifest.ts';
+import { ArchiveRefusal } from '@machineadm/archives/member.ts';
 import { storedBytes } from '@machineadm/archives/stored-bytes.ts';
 import { tarHeader } from '@machineadm/archives/write-tar.ts';
 import { caCertHash } from '@machineadm/convert/kubernetes/certificate-hash.ts';
@@ -165,7 +166,7 @@ export const archives: FuzzTarget = {
     try {
       await using file = await openArchive(host, '/a.tar');
       if (file === undefined) return 'none';
-      return JSON.stringify(await archiveImages(tarSource(file), file.path, 'amd64'));
+      return JSON.stringify(await archiveImages(tarSource(file, undefined), file.path, 'amd64'));
     } catch (error) {
       // Both functions document these errors. The step reports them as `ImageArchiveInvalid`.
       if (error instanceof RangeError || isDecompression(error)) return error.message;

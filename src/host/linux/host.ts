@@ -62,6 +62,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
   const http = httpOf(options.network, run);
   const host = {
     ...linuxQueryHost(),
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
     writeFile,
     writeLink,
     linkFile,

@@ -46,6 +46,7 @@ export function windowsHost(system: WindowsSystem, options: WindowsHostOptions):
   const secret = secretResolver({ run, http: options.http });
   return Object.freeze({
     ...asked,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
     ...fileChanges(system, security),
     run,
     http: options.http,

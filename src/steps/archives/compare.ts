@@ -1,3 +1,5 @@
+import { posix } from 'node:path';
+import { linkFollower } from '@machineadm/archives/links.ts';
 import type { ManifestEntry } from '@machineadm/archives/manifest.ts';
 import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
@@ -46,6 +48,7 @@ export async function compare(
   const obstacles: Obstacle[] = [];
   const scope = scopeOf(archive);
   const root = await host.realPath(`${archive.path}/x`);
+  const leadsOut = linksOf(host, archive, entries, root.slice(0, -'/x'.length) || '/');
   const directory = archive.select.member === undefined ? [{ path: '', type: 'directory' } as const] : [];
   for (const entry of [...directory, ...entries]) {
     const path = placeOf(archive, entry);
@@ -58,6 +61,9 @@ export async function compare(
     if (there !== undefined && !isOurLink) obstacles.push({ ...there, scope });
     if (entry.path !== '' && !isAt(await host.realPath(path), root.slice(0, -'/x'.length) || '/')) {
       refuse(`a link on this machine leads out of ${archive.path}`, 'Remove the link, or unpack to where it leads.');
+    }
+    if (entry.type === 'symlink' && (await leadsOut(entry.path, entry.target))) {
+      refuse(`a link on this machine turns this link, to ${entry.target}, out of ${archive.path}`, 'Remove that link.');
     }
     const stat = there === undefined || isOurLink ? await host.stat(path) : undefined;
     const add = (what: string, isContent: boolean): void => {
@@ -83,6 +89,23 @@ export async function compare(
     if (stat.uid !== uid || stat.gid !== gid) add(`owner -> ${archive.user}:${archive.group}`, false);
   }
   return { different, obstacles: [...obstacles, ...(await spaceObstacle(host, archive, different))] };
+}
+
+/** Follows links of an archive through each other, and through those that are on the machine. */
+function linksOf(
+  host: QueryHost,
+  archive: ArchiveModel,
+  entries: readonly ManifestEntry[],
+  root: string,
+): ReturnType<typeof linkFollower> {
+  const known = new Map(entries.map((entry) => [entry.path, entry]));
+  return linkFollower(async (path) => {
+    const entry = known.get(path);
+    if (entry !== undefined) return entry.type === 'symlink' ? entry.target : undefined;
+    const target = await host.readLink(placeOf(archive, { path }));
+    if (target === undefined || !target.startsWith('/') || !isAt(target, root)) return target;
+    return posix.relative(posix.dirname(`${root}/${path}`), target);
+  });
 }
 
 /** Other parts of the document that manage what an archive holds, and other archives that hold the same. */

@@ -136,7 +136,7 @@ export const archives: Step<Model, ArchivesActual, ArchivesPayload> = {
     if (sha256 === undefined) throw obstructed([sourceMissing(archive)]);
     const known = actual.manifests.get(archive);
     const make = async (stored?: StoredBytes): Promise<readonly ManifestEntry[]> => {
-      const entries = known ?? (stored === undefined ? [] : await read(archive, stored));
+      const entries = known ?? (stored === undefined ? [] : await read(host, archive, stored));
       actual.manifests.set(archive, entries);
       if (known === undefined) refuse(await claimObstacles(model, actual.manifests));
       await unpack(host, archive, entries, actual.owned, stored);
@@ -254,7 +254,7 @@ async function unpack(
     await host.chmod(path, modeOf(archive, entry));
   }
   if (stored !== undefined) {
-    await writeContents(archive, stored, files, async (entry: FileEntry, content) => {
+    await writeContents(host, archive, stored, files, async (entry: FileEntry, content) => {
       const { directoryMode } = archive;
       await host.writeFile({
         path: placeOf(archive, entry),
@@ -282,7 +282,8 @@ async function leftOf(
   const wanted = new Set<string>(archives.map(({ path }) => canonicalPath(path)));
   for (const [archive, entries] of manifests) {
     for (const entry of entries) {
-      for (let at = canonicalPath(placeOf(archive, entry)); at !== '/'; at = posix.dirname(at)) wanted.add(at);
+      const place = canonicalPath(placeOf(archive, entry));
+      for (let at = place; at !== '/' && !wanted.has(at); at = posix.dirname(at)) wanted.add(at);
     }
   }
   const left: Left[] = [];

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import {
-  ArchiveRefusal,
   contentsOf,
+  LIMITS,
   type ManifestEntry,
   manifestOf,
   maySelect,
   type Selection,
 } from '@machineadm/archives/manifest.ts';
+import { ArchiveRefusal } from '@machineadm/archives/member.ts';
 import { type StoredBytes, storedBytes } from '@machineadm/archives/stored-bytes.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ArchiveModel, FileModel } from '@machineadm/document/model.ts';
@@ -49,7 +50,7 @@ export async function knownManifest(
   const noted = [...notes.values()].find((note): note is Note => isNoteOf(note, archive, sha256));
   if (noted !== undefined) return { entries: noted.entries, isRecorded: true };
   if (archive.content.kind === 'http') return undefined;
-  const entries = await withStored(host, archive, (stored) => read(archive, stored));
+  const entries = await withStored(host, archive, (stored) => read(host, archive, stored));
   return { entries, isRecorded: false };
 }
 
@@ -84,10 +85,14 @@ export async function withArchive<Result>(
   }
 }
 
-/** What unpacking makes. Throws `ArchiveUnreadable` and `ArchiveRefused`. */
-export async function read(archive: ArchiveModel, stored: StoredBytes): Promise<readonly ManifestEntry[]> {
+/** What unpacking makes. Throws `ArchiveUnreadable` and `ArchiveRefused`. Ends with the run of the host. */
+export async function read(
+  { signal }: Pick<QueryHost, 'signal'>,
+  archive: ArchiveModel,
+  stored: StoredBytes,
+): Promise<readonly ManifestEntry[]> {
   try {
-    return await manifestOf(stored, selectionOf(archive));
+    return await manifestOf(stored, selectionOf(archive), { ...LIMITS, signal });
   } catch (error) {
     throw named(archive, error);
   }
@@ -95,6 +100,7 @@ export async function read(archive: ArchiveModel, stored: StoredBytes): Promise<
 
 /** Writes these files, each whole. */
 export async function writeContents(
+  { signal }: Pick<QueryHost, 'signal'>,
   archive: ArchiveModel,
   stored: StoredBytes,
   wanted: readonly FileEntry[],
@@ -103,7 +109,10 @@ export async function writeContents(
   if (wanted.length === 0) return;
   const byPath = new Map(wanted.map((entry) => [entry.path, entry]));
   try {
-    for await (const { entry, content } of contentsOf(stored, selectionOf(archive), byPath))
+    for await (const { entry, content } of contentsOf(stored, selectionOf(archive), byPath, {
+      ...LIMITS,
+      signal,
+    }))
       await write(entry, content);
   } catch (error) {
     throw named(archive, error);

@@ -6,6 +6,7 @@ import {
   decompressedStream,
   MAGIC_LENGTH,
 } from '@machineadm/archives/compression.ts';
+import { meteredSource, meterOf } from '@machineadm/archives/meter.ts';
 import type { ByteSource } from '@machineadm/archives/stored-bytes.ts';
 import type { OpenFile, QueryHost } from '../../host/seam/host.ts';
 
@@ -41,9 +42,10 @@ export function tarStream({ bytes, compression }: ArchiveFile): AsyncIterable<Ui
   return compression === 'none' ? bytes : decompressedStream(bytes, compression);
 }
 
-/** The same for reading entries: a plain tar is read at its entries and skipped in between. */
-export function tarSource({ bytes, compression }: ArchiveFile): ByteSource {
-  return decompressedSource(bytes, compression);
+/** The same for reading entries: a plain tar is read at its entries and skipped in between. Ends with the signal. */
+export function tarSource({ bytes, compression }: ArchiveFile, signal: AbortSignal | undefined): ByteSource {
+  // As large as containerd takes it; the tar itself limits what is kept.
+  return meteredSource(decompressedSource(bytes, compression), meterOf({ bytes: Number.POSITIVE_INFINITY, signal }));
 }
 
 /**

@@ -64,7 +64,7 @@ export async function inspectArchive(
     // An archive may be deleted to free its space once its images are imported.
     if (file === undefined) return note?.images;
     const isSame = file.compression !== 'none' && note?.fingerprint === (await fingerprint(file));
-    return isSame ? note.images : await archiveImages(tarSource(file), path, architecture);
+    return isSame ? note.images : await archiveImages(tarSource(file, host.signal), path, architecture);
   });
 }
 
@@ -124,7 +124,9 @@ async function importFile(
   }
   const images =
     known ??
-    (await explaining(file.bytes, path, sha256, () => archiveImages(tarSource(file), path, site.architecture)));
+    (await explaining(file.bytes, path, sha256, () =>
+      archiveImages(tarSource(file, execution.signal), path, site.architecture),
+    ));
   execution.waitingFor(`the import of ${path}`);
   await runImport(host, file, site, execution);
   await untilPresent(host, site, execution, (present) => images.every((image) => isPresent(present, image)));

@@ -89,4 +89,38 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(readFileSync('/srv/cni/bridge', 'utf8'), 'theirs');
     assert.equal(lstatSync('/srv/cni/bridge').mode & 0o7777, 0o600);
   });
+
+  test('an archive of nothing but zeros ends with the timeout of the run, and leaves nothing', async () => {
+    const member = tarOf([{ name: 'a', content: Buffer.alloc(16 * 1024 ** 2) }]).subarray(0, -1024);
+    writeFileSync('/srv/bomb.tar.zst', Buffer.concat(Array<Buffer>(200).fill(zstdCompressSync(member))));
+    const entry = '    - {path: /srv/bomb, contentFrom: {file: /srv/bomb.tar.zst}, unpack: {exclude: [a]}}';
+    const bomb = await run(['provision', '--timeout', '1s'], entry);
+    assert.equal(bomb.status, 13, bomb.stdout);
+    assert.equal(bomb.answer.failure.reason, 'DeadlinePassed');
+    assert.ok(!existsSync('/srv/bomb'));
+  });
+
+  test('a link of one archive leads out of the directory of another: refused, and nothing is written', async () => {
+    writeFileSync('/srv/one.zip', zipOf([{ name: 'sub/up', type: '2', target: '..' }]));
+    writeFileSync('/srv/two.zip', zipOf([{ name: 'out', type: '2', target: 'up/x' }]));
+    const one = '    - {path: /srv/d, contentFrom: {file: /srv/one.zip}, unpack: {}}';
+    const two = '    - {path: /srv/d/sub, contentFrom: {file: /srv/two.zip}, unpack: {}}';
+    assert.equal((await run(['provision'], one)).status, 0);
+    const refused = await run(['provision'], one, two);
+    assert.equal(refused.status, 4, refused.stdout);
+    assert.match(refused.stderr, /a link on this machine turns this link.*FileNotWritten/s);
+    assert.ok(!existsSync('/srv/d/sub/out'));
+  });
+
+  test('a hundred directories in each other are unpacked and removed', async () => {
+    const deep = Array.from({ length: 100 }, (_, depth) => ({ name: 'a/'.repeat(depth + 1).slice(0, -1), type: '5' }));
+    writeFileSync('/srv/deep.zip', zipOf(deep));
+    const entry = '    - {path: /srv/deep, contentFrom: {file: /srv/deep.zip}, unpack: {}}';
+    const unpacked = await run(['provision'], entry);
+    assert.equal(unpacked.status, 0, unpacked.stderr);
+    assert.ok(existsSync(`/srv/deep/${'a/'.repeat(100)}`));
+    const reset = await agent(['reset', '--yes']);
+    assert.equal(reset.status, 0, reset.stderr);
+    assert.ok(!existsSync('/srv/deep'));
+  });
 });

@@ -17,7 +17,7 @@ async function imagesIn(bytes: Uint8Array) {
   const host = memoryHost({ files: { [PATH]: bytes } });
   await using file = await openArchive(host, PATH);
   assert.ok(file);
-  return await archiveImages(tarSource(file), file.path, 'amd64');
+  return await archiveImages(tarSource(file, undefined), file.path, 'amd64');
 }
 
 const refuses = (bytes: Uint8Array, message: RegExp) =>
@@ -184,7 +184,7 @@ describe('contents of an image archive', () => {
     };
     await using file = await openArchive(counting, PATH);
     assert.ok(file);
-    assert.equal((await archiveImages(tarSource(file), file.path, 'amd64')).length, 1);
+    assert.equal((await archiveImages(tarSource(file, undefined), file.path, 'amd64')).length, 1);
     assert.ok(read < 16 * 1024, `${read} bytes were read`);
   });
 });
