@@ -8,6 +8,7 @@ import type { InputObject, Inputs } from './inputs.ts';
 import { Expressions, markTree } from './jinja.ts';
 import { isMap } from './map.ts';
 import { relatedObjectsOf } from './related-objects.ts';
+import type { Relations } from './relations.ts';
 import type { Report } from './report.ts';
 import { Source } from './source.ts';
 import type { Spec } from './spec.ts';
@@ -51,11 +52,12 @@ export function declaredOf(template: TemplateUse, report: Report): Declared | un
 export async function convertDeclared(
   declared: Declared,
   inputs: Inputs,
+  relations: Relations,
   options: ConvertOptions,
   report: Report,
 ): Promise<readonly ConvertedDocument[]> {
   const { object, spec: written, path } = declared;
-  const related = relatedObjectsOf(object, inputs, options, declared);
+  const related = relatedObjectsOf(object, relations, options, object.title, declared);
   const placeOf = (below: readonly PathSegment[]): string => `${object.title}: ${formatPath([...path, ...below])}`;
   const templated = renderTemplates(written, related.controlPlaneVersion, (index, text) => {
     const place = placeOf(['files', index]);

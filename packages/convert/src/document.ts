@@ -9,9 +9,10 @@ import { convertFiles } from './host/files.ts';
 import { convertHooks } from './host/hooks.ts';
 import { convertStorage } from './host/storage.ts';
 import { convertTime } from './host/time.ts';
+import type { Inputs } from './inputs.ts';
 import { convertKubernetes } from './kubernetes/index.ts';
 import type { Report } from './report.ts';
-import { SecretBook, type SecretObject } from './secrets.ts';
+import { SecretBook } from './secrets.ts';
 import type { Spec } from './spec.ts';
 import { structured } from './structure/index.ts';
 import { Variables } from './variables.ts';
@@ -23,6 +24,7 @@ export interface ConvertedDocument {
   readonly role: Role | undefined;
   /** Of the machine, or of the object that creates machines. */
   readonly name: string;
+  readonly namespace: string | undefined;
   readonly yaml: string;
   /** True: it contains values of secrets. */
   readonly holdsSecrets: boolean;
@@ -34,7 +36,7 @@ type Context = Omit<Conversion, 'secrets' | 'resolved' | 'platform'>;
 export async function convertSpec(
   given: Spec,
   role: Role | undefined,
-  objects: readonly SecretObject[],
+  objects: Inputs['secrets'],
   context: Context,
 ): Promise<readonly ConvertedDocument[]> {
   const { options, report, related, expressions, object } = context;
@@ -82,7 +84,7 @@ export async function convertSpec(
   if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
   const yaml = await emitDocument(document as object, `Converted from ${object}.`);
   await reportProblems(yaml, conversion);
-  return [{ role, name: machine.name, yaml, holdsSecrets: secrets.holdsValues }];
+  return [{ role, name: machine.name, namespace: machine.namespace, yaml, holdsSecrets: secrets.holdsValues }];
 }
 
 /**

@@ -6,7 +6,8 @@ import { convertDeclared, type Declared, declaredOf } from './declared.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
 import { type InputObject, type InputText, readInputs } from './inputs.ts';
 import { Expressions } from './jinja.ts';
-import { relatedObjectsOf } from './related-objects.ts';
+import { configurationOf, relatedObjectsOf } from './related-objects.ts';
+import { CORE_GROUP, Relations } from './relations.ts';
 import { type Decision, type DroppedPart, Report } from './report.ts';
 import { readCloudConfig } from './user-data/cloud-config.ts';
 import { readIgnition } from './user-data/ignition.ts';
@@ -37,7 +38,9 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   const inputs = await readInputs(texts, report);
   const documents: ConvertedDocument[] = [];
   let leftOut = false;
-  const carried = new Set(inputs.userData.flatMap(({ secret }) => secret?.name ?? []));
+  const dataSecrets = inputs.userData.flatMap(({ secret }) => secret ?? []);
+  const relations = new Relations([...inputs.objects, ...dataSecrets], report);
+  const carried = new Set(dataSecrets.flatMap((secret) => configurationOf(secret, relations) ?? []));
   for (const { format, content, title, secret } of inputs.userData) {
     const expressions = new Expressions();
     const spec =
@@ -45,7 +48,7 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
         ? await readIgnition(content, title, report)
         : await readCloudConfig(String(content), title, expressions, report);
     if (spec === undefined) continue;
-    const related = relatedObjectsOf(secret, inputs, options);
+    const related = relatedObjectsOf(secret, relations, options, title);
     const role = roleOfUserData(
       spec.init.exists || spec.cluster.exists,
       spec.join.exists,
@@ -59,19 +62,19 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   }
   for (const object of inputs.objects) {
     const found = declaredOf({ object }, report);
-    // The provider's Secret of a configuration has the same name, and is more complete.
-    if (found === undefined || carried.has(object.name)) {
+    // The Secret that the provider made of a configuration is more complete.
+    if (found === undefined || carried.has(object)) {
       tellIgnored(object, found, report);
       continue;
     }
-    for (const use of await templateUses(object, inputs.objects, report)) {
+    for (const use of await templateUses(object, relations, report)) {
       const declared = declaredOf(use, report) ?? found;
-      const converted = await convertDeclared(declared, inputs, options, report);
+      const converted = await convertDeclared(declared, inputs, relations, options, report);
       leftOut ||= converted.length === 0;
       documents.push(...converted);
     }
   }
-  for (const { namespace, name, data, named } of inputs.secrets) {
+  for (const { namespace, name, data, named } of [...inputs.secrets.values()].flat()) {
     const unused = Array.from(data.keys()).filter((key) => !named.has(key));
     const title = `Secret ${namespace === undefined ? '' : `${namespace}/`}${name}`;
     if (unused.length > 0)
@@ -94,11 +97,15 @@ function roleOfUserData(initializes: boolean, joins: boolean, controlPlane: bool
 }
 
 /** Kinds that are read as related objects. */
-const BESIDE = /^(?:Cluster|ClusterClass|Machine|MachineDeployment|MachineSet|MachinePool)$/;
+const BESIDE = new Set(['Cluster', 'ClusterClass', 'Machine', 'MachineDeployment', 'MachineSet', 'MachinePool']);
+
+function isRelated({ group, kind }: InputObject): boolean {
+  return (group === CORE_GROUP && BESIDE.has(kind)) || /^Kubeadm/.test(kind);
+}
 
 function tellIgnored(object: InputObject, declared: Declared | undefined, report: Report): void {
   if (declared !== undefined) report.add('ObjectIgnored', object.title, 'the Secret that was made of it is converted');
-  else if (!BESIDE.test(object.kind) && !/^Kubeadm/.test(object.kind)) {
+  else if (!isRelated(object)) {
     report.add('ObjectIgnored', object.title, 'only its kind is read');
   }
 }

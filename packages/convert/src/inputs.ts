@@ -38,7 +38,8 @@ export interface InputUserData {
 export interface Inputs {
   readonly objects: readonly InputObject[];
   readonly userData: readonly InputUserData[];
-  readonly secrets: readonly SecretObject[];
+  /** By name: there may be one in each namespace. */
+  readonly secrets: ReadonlyMap<string, readonly SecretObject[]>;
 }
 
 /** Classifies the input: objects in YAML or JSON, one or many, also as a List; or bare user data. */
@@ -59,7 +60,11 @@ export async function readInputs(texts: readonly InputText[], report: Report): P
     const named = new Set(carried === undefined ? [] : ['value', 'format']);
     secrets.push({ namespace: object.namespace, name: object.name, data, named });
   }
-  return { objects: objects.filter(({ kind, group }) => kind !== 'Secret' || group !== ''), userData, secrets };
+  return {
+    objects: objects.filter(({ kind, group }) => kind !== 'Secret' || group !== ''),
+    userData,
+    secrets: Map.groupBy(secrets, ({ name }) => name),
+  };
 }
 
 function bareUserData(name: string, text: string): InputUserData | undefined {

@@ -1,61 +1,81 @@
-import { classesNaming, classNameOf, type TopologyUse } from './cluster-class/topology.ts';
+import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { classesNaming, type TopologyUse } from './cluster-class/topology.ts';
 import type { ConvertOptions, RelatedFacts } from './conversion.ts';
-import type { InputObject, Inputs } from './inputs.ts';
+import type { InputObject } from './inputs.ts';
 import { at, isMap, text, texts } from './map.ts';
+import {
+  BOOTSTRAP_GROUP,
+  CONTROL_PLANE_GROUP,
+  CORE_GROUP,
+  canShareNamespace,
+  isOf,
+  machineSpecOf,
+  ownersOf,
+  type Reference,
+  type Relations,
+  referenceAt,
+  uidOf,
+} from './relations.ts';
 
 const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 
+/** How a configuration is used: by a topology, or by an object that creates Machines. */
+export interface ConfigurationUse {
+  readonly use?: TopologyUse | undefined;
+  readonly maker?: InputObject | undefined;
+  /** Of its machines, if several uses of one template must be distinguished. */
+  readonly name?: string | undefined;
+}
+
 /**
- * Facts about a machine and its cluster from the objects beside a configuration or a data Secret. Objects are related
- * as in Cluster API (label, owner, bootstrap.configRef); a single Cluster is related to all.
+ * Facts about a machine and its cluster from the objects beside a configuration or a data Secret, related as in Cluster
+ * API: owner, bootstrap.configRef, clusterName, label, controlPlaneRef.
+ *
+ * @param title of the input, where there is no object
  */
 export function relatedObjectsOf(
   object: InputObject | undefined,
-  inputs: Inputs,
+  relations: Relations,
   options: ConvertOptions,
-  { use, name }: { readonly use?: TopologyUse; readonly name?: string } = {},
+  title: string,
+  { use, maker, name }: ConfigurationUse = {},
 ): RelatedFacts {
-  const all = inputs.objects;
-  const ofKind = (kind: string): readonly InputObject[] => all.filter((one) => one.kind === kind);
-  const machine = object === undefined ? undefined : ofKind('Machine').find((one) => belongsTo(one, object));
-  const deployment =
-    object === undefined
-      ? undefined
-      : [...ofKind('MachineDeployment'), ...ofKind('MachineSet'), ...ofKind('MachinePool')].find((one) =>
-          belongsTo(one, object),
-        );
-  const controlPlanes = ofKind('KubeadmControlPlane');
-  const clusters = ofKind('Cluster');
-  const classes = object === undefined ? [] : classesNaming(object, all);
+  const config = object === undefined || object.kind !== 'Secret' ? object : configurationOf(object, relations);
+  const machine = object === undefined ? undefined : machineOf(object, config, relations);
+  const pool = object === undefined ? undefined : (maker ?? poolOf(object, config, relations));
+  const classes = object === undefined ? [] : classesNaming(object, relations);
   const ofWorkers = classes.some(({ isOfWorkers }) => isOfWorkers);
-  const owner = [machine, object, deployment].flatMap((one) => (one === undefined ? [] : clusterNameOf(one)))[0];
+  const subjects = [machine, object, config, pool].filter((one) => one !== undefined);
+  const named = subjects.flatMap((one) => clusterReferencesOf(one).map((reference) => ({ reference, from: one })))[0];
   const cluster =
     use?.cluster ??
-    clusters.find(({ name }) => name === owner) ??
-    clusters.find(({ value }) => classes.some(({ clusterClass }) => clusterClass.name === classNameOf(value))) ??
-    clusters.find(({ value }) => text(at(value, 'spec', 'controlPlaneRef', 'name')) === object?.name) ??
-    (clusters.length === 1 ? clusters[0] : undefined);
+    (named === undefined
+      ? impliedCluster(object, title, classes, relations)
+      : namedCluster(named.reference, named.from, relations));
   const network = at(cluster?.value, 'spec', 'clusterNetwork');
   const endpoint = at(cluster?.value, 'spec', 'controlPlaneEndpoint');
   const controlPlane =
-    object?.kind === 'KubeadmControlPlane' ? object : controlPlanes.length === 1 ? controlPlanes[0] : undefined;
-  const named = machine ?? object;
-  const uid = text(at(machine?.value, 'metadata', 'uid'));
+    object !== undefined && isOf(object, CONTROL_PLANE_GROUP, 'KubeadmControlPlane')
+      ? object
+      : cluster === undefined
+        ? undefined
+        : controlPlaneOf(cluster, relations);
+  const owner = machine ?? object;
   const ofControlPlane =
-    object?.kind.startsWith('KubeadmControlPlane') === true ||
-    [object, machine].some((one) => ownersOf(one).some((kind) => kind === 'KubeadmControlPlane'));
+    (object?.group === CONTROL_PLANE_GROUP && object.kind.startsWith('KubeadmControlPlane')) ||
+    subjects.some((one) => ownersOf(one, CONTROL_PLANE_GROUP, 'KubeadmControlPlane').length > 0);
   return {
     machine: {
-      name: name ?? named?.name ?? 'machine',
-      namespace: named?.namespace,
-      uid,
+      name: name ?? owner?.name ?? 'machine',
+      namespace: owner?.namespace,
+      uid: machine === undefined ? undefined : uidOf(machine),
       isMachine: machine !== undefined || object?.kind === 'KubeadmConfig' || object?.kind === 'Secret',
     },
     hasCluster: cluster !== undefined,
-    clusterName: cluster?.name ?? owner,
+    clusterName: cluster?.name ?? named?.reference.name,
     kubernetesVersion:
       text(at(machine?.value, 'spec', 'version')) ??
-      text(at(deployment?.value, 'spec', 'template', 'spec', 'version')) ??
+      (pool === undefined ? undefined : text(at(machineSpecOf(pool), 'version'))) ??
       text(at(object?.value, 'spec', 'version')) ??
       text(at(cluster?.value, 'spec', 'topology', 'version')),
     controlPlaneVersion:
@@ -66,9 +86,9 @@ export function relatedObjectsOf(
     podSubnets: texts(at(network, 'pods', 'cidrBlocks')),
     serviceSubnets: texts(at(network, 'services', 'cidrBlocks')),
     dnsDomain: text(at(network, 'serviceDomain')),
-    infrastructure: infrastructureOf([object, machine, deployment], all),
+    infrastructure: infrastructureOf([object, machine, pool, cluster], relations),
     ofControlPlane,
-    kind: kindOf(ofControlPlane, machine, ofWorkers || deployment !== undefined),
+    kind: kindOf(ofControlPlane, machine, ofWorkers || pool !== undefined),
     namespace: object?.namespace,
   };
 }
@@ -82,40 +102,145 @@ function kindOf(ofControlPlane: boolean, machine: InputObject | undefined, ofWor
   return machine === undefined && !ofWorkers ? undefined : 'worker';
 }
 
-/**
- * A Machine, or the object that creates Machines, refers to its configuration; a configuration has its Machine as
- * owner.
- */
-function belongsTo(machine: InputObject, object: InputObject): boolean {
-  const spec = machine.kind === 'Machine' ? at(machine.value, 'spec') : at(machine.value, 'spec', 'template', 'spec');
-  const reference = text(at(spec, 'bootstrap', 'configRef', 'name'));
-  const secret = text(at(spec, 'bootstrap', 'dataSecretName'));
-  const owns = owners(object).some(({ kind, name }) => kind === machine.kind && name === machine.name);
-  return owns || (object.kind === 'Secret' ? secret : reference) === object.name || reference === object.name;
+/** The configuration that a bootstrap data Secret was made of: its owner, else the one of its name. */
+export function configurationOf(secret: InputObject, relations: Relations): InputObject | undefined {
+  const shared = { group: BOOTSTRAP_GROUP, kind: 'KubeadmConfig', namespace: undefined, uid: undefined };
+  const [owner] = ownersOf(secret, BOOTSTRAP_GROUP, 'KubeadmConfig');
+  return relations.find(owner ?? { ...shared, name: secret.name }, secret);
 }
 
-function clusterNameOf(object: InputObject): readonly string[] {
-  const label = text(at(object.value, 'metadata', 'labels', CLUSTER_LABEL));
-  const named = text(at(object.value, 'spec', 'clusterName'));
-  const owner = owners(object).find(({ kind }) => kind === 'Cluster')?.name;
-  return [named, label, owner].flatMap((name) => name ?? []);
+/** The Machine of a configuration or data Secret: its owner, else the one that refers to it. */
+function machineOf(
+  object: InputObject,
+  config: InputObject | undefined,
+  relations: Relations,
+): InputObject | undefined {
+  return ownerOrUser(object, config, relations, ({ kind }) => kind === 'Machine', 'Machine');
 }
 
-function ownersOf(object: InputObject | undefined): readonly string[] {
-  return object === undefined ? [] : owners(object).map(({ kind }) => kind);
+/** The object that creates the machines of a configuration or data Secret, as far as it is not a Machine's. */
+function poolOf(object: InputObject, config: InputObject | undefined, relations: Relations): InputObject | undefined {
+  const pool = ownerOrUser(object, config, relations, ({ kind }) => kind === 'MachinePool', 'MachinePool');
+  if (pool !== undefined || object.kind === 'Secret') return pool;
+  const isMaker = ({ kind }: InputObject): boolean => kind === 'MachineDeployment' || kind === 'MachineSet';
+  const makers = (['MachineDeployment', 'MachineSet'] as const).flatMap((kind) =>
+    ownersOf(object, CORE_GROUP, kind).flatMap((owner) => relations.find(owner, object) ?? []),
+  );
+  const [maker] = [...makers, ...relations.usersOf(object).filter(isMaker)];
+  return maker;
 }
 
-function owners({ value }: InputObject): readonly { readonly kind: string; readonly name: string }[] {
-  const references = at(value, 'metadata', 'ownerReferences');
-  return Array.isArray(references)
-    ? references.map((one: unknown) => ({ kind: text(at(one, 'kind')) ?? '', name: text(at(one, 'name')) ?? '' }))
-    : [];
+function ownerOrUser(
+  object: InputObject,
+  config: InputObject | undefined,
+  relations: Relations,
+  isWanted: (user: InputObject) => boolean,
+  kind: 'Machine' | 'MachinePool',
+): InputObject | undefined {
+  const subjects = config === undefined || config === object ? [object] : [object, config];
+  const references = subjects.flatMap((subject) =>
+    ownersOf(subject, CORE_GROUP, kind).map((reference) => ({ reference, subject })),
+  );
+  const owners = references.flatMap(({ reference, subject }) => relations.find(reference, subject) ?? []);
+  const [owner] = owners;
+  if (owner !== undefined) return owner;
+  const users = [
+    ...(object.kind === 'Secret' ? relations.usersOfSecret(object) : []),
+    ...(config === undefined ? [] : relations.usersOf(config)),
+  ].filter(isWanted);
+  const found = [...new Set(users)];
+  const [user, another] = found;
+  if (another !== undefined) {
+    relations.unclear(object, `${found.length} objects of the kind ${kind} refer to it`);
+    return undefined;
+  }
+  const [reference] = references;
+  if (user !== undefined && reference !== undefined) {
+    relations.unclear(object, `its owner is another ${kind} than ${printableKey(user.name)}, which refers to it`);
+    return undefined;
+  }
+  return user;
+}
+
+/** The Cluster that an object names, in the order in which its controllers ask. */
+function clusterReferencesOf(object: InputObject): readonly Reference[] {
+  const byName = [
+    text(at(object.value, 'spec', 'clusterName')),
+    object.kind === 'Machine' ? undefined : text(at(object.value, 'spec', 'template', 'spec', 'clusterName')),
+    text(at(object.value, 'metadata', 'labels', CLUSTER_LABEL)),
+  ].flatMap((name) => (name === undefined || name === '' ? [] : [name]));
+  const [owner] = ownersOf(object, CORE_GROUP, 'Cluster');
+  const shared = { group: CORE_GROUP, kind: 'Cluster', namespace: undefined };
+  const named = byName.map((name) => ({ ...shared, name, uid: owner?.name === name ? owner.uid : undefined }));
+  return owner === undefined ? named : [...named, { ...owner, ...shared }];
+}
+
+function namedCluster(reference: Reference, from: InputObject, relations: Relations): InputObject | undefined {
+  const found = relations.find(reference, from);
+  if (found === undefined && relations.clusters.length > 0) {
+    relations.missing(from, `it belongs to the Cluster ${printableKey(reference.name)}, which the input does not have`);
+  }
+  return found;
+}
+
+/** The Cluster that refers to an object which names none; else the only one of the input. */
+function impliedCluster(
+  object: InputObject | undefined,
+  title: string,
+  classes: ReturnType<typeof classesNaming>,
+  relations: Relations,
+): InputObject | undefined {
+  const ofClass =
+    classes.length === 0
+      ? []
+      : relations.clusters.filter((cluster) => {
+          const clusterClass = relations.classOf(cluster);
+          return classes.some((one) => one.clusterClass === clusterClass);
+        });
+  const referring = object === undefined ? [] : relations.clustersNaming(object);
+  const found = referring.length > 0 ? referring : ofClass;
+  const [cluster, another] = found;
+  const from = { title: object?.title ?? title };
+  if (another !== undefined) {
+    relations.unclear(from, `it may belong to ${found.length} Clusters of the input`);
+    return undefined;
+  }
+  if (cluster !== undefined) return cluster;
+  return onlyCluster(object, from, relations);
+}
+
+/** The only Cluster of the input, for an object that no reference relates to any. */
+function onlyCluster(
+  object: InputObject | undefined,
+  from: Pick<InputObject, 'title'>,
+  relations: Relations,
+): InputObject | undefined {
+  const [only, second] = relations.clusters;
+  if (only === undefined || second !== undefined) return undefined;
+  const isControlPlane = object !== undefined && isOf(object, CONTROL_PLANE_GROUP, 'KubeadmControlPlane');
+  if (isControlPlane && referenceAt(at(only.value, 'spec', 'controlPlaneRef')) !== undefined) return undefined;
+  return relations.one([only], object === undefined ? only.namespace : object.namespace, from, only.title, () =>
+    relations.assumed(from, only.title),
+  );
+}
+
+/** The control plane that the Cluster names, else the only one that names the Cluster. */
+function controlPlaneOf(cluster: InputObject, relations: Relations): InputObject | undefined {
+  const named = relations.controlPlaneOf(cluster);
+  if (named !== undefined || referenceAt(at(cluster.value, 'spec', 'controlPlaneRef')) !== undefined) return named;
+  const isAlone = relations.clusters.length === 1;
+  const found = relations.controlPlanes.filter((object) => {
+    if (!canShareNamespace(object, cluster)) return false;
+    const [reference] = clusterReferencesOf(object);
+    return reference === undefined ? isAlone : relations.find(reference, object) === cluster;
+  });
+  return found.length === 1 ? found[0] : undefined;
 }
 
 /** The kind of the infrastructure identifies its provider: AzureMachineTemplate, AWSMachine, VSphereCluster. */
 function infrastructureOf(
   candidates: readonly (InputObject | undefined)[],
-  all: readonly InputObject[],
+  { clusters, infrastructure }: Relations,
 ): string | undefined {
   const paths = [
     ['spec', 'machineTemplate', 'spec', 'infrastructureRef', 'kind'],
@@ -124,7 +249,12 @@ function infrastructureOf(
     ['spec', 'template', 'spec', 'infrastructureRef', 'kind'],
   ];
   const named = candidates.flatMap((object) => paths.map((path) => text(at(object?.value, ...path))));
-  const beside = all.find(({ group }) => group === 'infrastructure.cluster.x-k8s.io')?.kind;
+  // In the input of a single cluster every object of this group is its own.
+  const [first] = candidates;
+  const beside =
+    clusters.length > 1
+      ? undefined
+      : infrastructure.find((object) => first === undefined || canShareNamespace(object, first))?.kind;
   return named.find((kind) => kind !== undefined) ?? beside;
 }
 

@@ -1,4 +1,6 @@
+import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { Secret } from '@machineadm/document/secret.ts';
+import { canShareNamespace } from './relations.ts';
 import type { Placed, Report } from './report.ts';
 
 /** In memory, so that its files do not survive a reboot. */
@@ -27,12 +29,17 @@ type SecretEntry = { value: string } | { file: string };
  */
 export class SecretBook {
   readonly #entries = new Map<string, SecretEntry>();
-  readonly #objects: readonly SecretObject[];
+  readonly #objects: ReadonlyMap<string, readonly SecretObject[]>;
   readonly #inline: boolean;
   readonly #directory: string;
   readonly #report: Report;
 
-  constructor(objects: readonly SecretObject[], inline: boolean, directory: string | undefined, report: Report) {
+  constructor(
+    objects: ReadonlyMap<string, readonly SecretObject[]>,
+    inline: boolean,
+    directory: string | undefined,
+    report: Report,
+  ) {
     this.#objects = objects;
     this.#inline = inline;
     this.#directory = (directory ?? DEFAULT_REFERENCES).replace(/(.)\/+$/, '$1');
@@ -80,11 +87,20 @@ export class SecretBook {
 
   /** The bytes of a key of a Secret in the input, for content that is not secret. */
   bytes(namespace: string | undefined, name: string, key: string): Uint8Array | undefined {
-    const found = this.#objects.find(
-      (object) => object.name === name && (namespace === undefined || (object.namespace ?? namespace) === namespace),
-    );
+    const found = this.#find(namespace, name);
     found?.named.add(key);
     return found?.data.get(key);
+  }
+
+  /** In its namespace; one that names none, or for an object that names none, if it is the only one. */
+  #find(namespace: string | undefined, name: string): SecretObject | undefined {
+    const named = this.#objects.get(name) ?? [];
+    const exact = named.filter((object) => object.namespace === namespace);
+    const possible = exact.length > 0 ? exact : named.filter((object) => canShareNamespace(object, { namespace }));
+    const [found, another] = possible;
+    if (another === undefined) return found;
+    this.#report.add('RelationUnclear', `Secret ${printableKey(name)}`, `${possible.length} of the input may be meant`);
+    return undefined;
   }
 
   /** The same, only if Secrets may be inlined. */

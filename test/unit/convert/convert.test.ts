@@ -492,21 +492,41 @@ describe('objects find each other', () => {
     assert.equal(document.kubernetes.version, 'v1.34.1');
   });
 
-  test('a data Secret takes the place of the configuration that it was made of', async () => {
+  test('a data Secret takes the place of the configuration that it was made of, and of no other', async () => {
     const one = EXAMPLES[1];
-    const data = {
+    const secret = (namespace: string, uid?: string) => ({
       apiVersion: 'v1',
       kind: 'Secret',
       type: 'cluster.x-k8s.io/secret',
-      metadata: { name: 'prod-b-md-0', namespace: 'clusters' },
+      metadata: {
+        name: 'prod-b-md-0',
+        namespace,
+        ...(uid === undefined
+          ? {}
+          : {
+              ownerReferences: [
+                { apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta2', kind: 'KubeadmConfig', name: 'prod-b-md-0', uid },
+              ],
+            }),
+      },
       data: { format: btoa('cloud-config'), value: btoa(goldenUserData(one.name, 'join-worker')) },
+    });
+    const config = {
+      apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta2',
+      kind: 'KubeadmConfig',
+      metadata: { name: 'prod-b-md-0', namespace: 'clusters', uid: 'u-1' },
+      spec: { joinConfiguration: {} },
     };
-    const conversion = await converting([example(one.name), data], VERSION);
-    assert.equal(conversion.documents.length, 1);
-    assert.equal(conversion.documents[0]?.name, 'prod-b-md-0');
-    assert.ok(
-      conversion.decisions.some(({ code, at }) => code === 'ObjectIgnored' && at.startsWith('KubeadmConfigTemplate')),
-    );
+    for (const [data, isIts] of [
+      [secret('clusters'), true],
+      [secret('clusters', 'u-1'), true],
+      [secret('clusters', 'u-2'), false],
+      [secret('elsewhere'), false],
+    ] as const) {
+      const { documents, decisions } = await converting([config, example(one.name), data], VERSION);
+      const ignored = decisions.filter(({ code, at }) => code === 'ObjectIgnored' && at.startsWith('KubeadmConfig'));
+      assert.deepEqual([documents.length, ignored.length], isIts ? [2, 1] : [3, 0]);
+    }
   });
 
   test('a List is what it holds', async () => {

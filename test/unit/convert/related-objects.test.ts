@@ -3,10 +3,23 @@ import { describe, test } from 'node:test';
 import type { ConvertOptions, RelatedFacts } from '@machineadm/convert/conversion.ts';
 import type { InputObject } from '@machineadm/convert/inputs.ts';
 import { relatedObjectsOf } from '@machineadm/convert/related-objects.ts';
+import { Relations } from '@machineadm/convert/relations.ts';
+import { Report } from '@machineadm/convert/report.ts';
 
 type Value = Readonly<Record<string, unknown>>;
 
-function object(kind: string, name: string, value: Value = {}, group = 'cluster.x-k8s.io'): InputObject {
+const GROUPS: readonly (readonly [RegExp, string])[] = [
+  [/^KubeadmConfig/, 'bootstrap.cluster.x-k8s.io'],
+  [/^KubeadmControlPlane/, 'controlplane.cluster.x-k8s.io'],
+  [/^Secret$/, ''],
+];
+
+function object(
+  kind: string,
+  name: string,
+  value: Value = {},
+  group = GROUPS.find(([pattern]) => pattern.test(kind))?.[1] ?? 'cluster.x-k8s.io',
+): InputObject {
   return { kind, group, version: 'v1beta1', name, namespace: 'clusters', value, title: `${kind} clusters/${name}` };
 }
 const ownedBy = (kind: string, name: string): Value => ({ metadata: { ownerReferences: [{ kind, name }] } });
@@ -19,7 +32,7 @@ function around(
   options: ConvertOptions = {},
 ): RelatedFacts {
   const objects = of === undefined ? beside : [of, ...beside];
-  return relatedObjectsOf(of, { objects, userData: [], secrets: [] }, options);
+  return relatedObjectsOf(of, new Relations(objects, new Report()), options, 'input');
 }
 
 const CONFIG = object('KubeadmConfig', 'c-1');

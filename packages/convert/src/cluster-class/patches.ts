@@ -5,46 +5,67 @@ import { GoTemplateError } from '../go-template/tokens.ts';
 import { goValue } from '../go-template/values.ts';
 import type { InputObject } from '../inputs.ts';
 import { at, isMap, items, text, texts } from '../map.ts';
+import type { ConfigurationUse } from '../related-objects.ts';
+import { BOOTSTRAP_GROUP, CORE_GROUP, isOf, ownersOf, type Relations } from '../relations.ts';
 import { Report } from '../report.ts';
 import { yamlValue } from '../yaml.ts';
 import { applyOperation, type Operation, PatchError } from './json-patch.ts';
 import { classesNaming, type TopologyUse, usesOf } from './topology.ts';
 import { type Variables, variableAt, variablesOf } from './variables.ts';
 
-/** A template as it becomes machines: as it is, or patched for a part of a Cluster's topology. */
-export interface TemplateUse {
+/** A configuration as it becomes machines: as it is, or patched for a part of a Cluster's topology. */
+export interface TemplateUse extends ConfigurationUse {
   readonly object: InputObject;
-  readonly use?: TopologyUse;
-  /** Of its machines, if several uses of one template must be distinguished. */
-  readonly name?: string;
 }
 
 /**
  * What the Clusters of the input make of a template with the patches of their ClusterClass, in order (cluster-api
- * internal/controllers/topology/cluster/patches). A patch that cannot be applied is a decision, and leaves the template as it was.
+ * internal/controllers/topology/cluster/patches), and what its MachineDeployments and MachinePools do. A patch that cannot be
+ * applied is a decision, and leaves the template as it was.
  */
 export async function templateUses(
   object: InputObject,
-  objects: readonly InputObject[],
+  relations: Relations,
   report: Report,
 ): Promise<readonly TemplateUse[]> {
-  const uses = usesOf(object, objects);
-  if (uses.length === 0) {
-    const left = classesNaming(object, objects).flatMap(({ clusterClass }) => patchesFor(clusterClass, object));
+  const topology = usesOf(object, relations);
+  const makers = makersOf(object, relations);
+  const count = topology.length + makers.length;
+  if (topology.length === 0) {
+    const left = classesNaming(object, relations).flatMap(({ clusterClass }) => patchesFor(clusterClass, object));
     const why = 'no Cluster of the input uses the template, and its variables decide';
     if (left.length > 0) report.add('PatchesNotApplied', object.title, `${left.map(printableKey).join(', ')}: ${why}`);
-    return [{ object }];
+    if (makers.length === 0) return [{ object }];
   }
   const patched: TemplateUse[] = [];
-  for (const use of uses) {
+  for (const use of topology) {
     const { cluster, entry } = use;
     const names = [cluster.name, text(at(entry, 'name'))].filter((name) => name !== undefined);
-    const isOnly = uses.length === 1;
-    const title = isOnly ? object.title : `${object.title} of ${names.map(printableKey).join(' ')}`;
+    const title = count === 1 ? object.title : `${object.title} of ${names.map(printableKey).join(' ')}`;
     const value = await patchedValue({ ...object, title }, use, report);
-    patched.push({ object: { ...object, title, value }, use, ...(isOnly ? {} : { name: names.join('-') }) });
+    patched.push({ object: { ...object, title, value }, use, ...(count === 1 ? {} : { name: names.join('-') }) });
+  }
+  for (const maker of makers) {
+    const title = count === 1 ? object.title : `${object.title} of ${maker.kind} ${printableKey(maker.name)}`;
+    patched.push({ object: { ...object, title }, maker, ...(count === 1 ? {} : { name: maker.name }) });
   }
   return patched;
+}
+
+/** The objects that create Machines from a template; of a MachineSet its MachineDeployment. */
+function makersOf(object: InputObject, relations: Relations): readonly InputObject[] {
+  if (!isOf(object, BOOTSTRAP_GROUP, 'KubeadmConfigTemplate')) return [];
+  const makers = relations.usersOf(object).filter(({ kind }) => kind !== 'Machine');
+  const deployments = makers.filter(({ kind }) => kind !== 'MachineSet');
+  const sets = makers.filter((one) => one.kind === 'MachineSet' && !isOfDeployment(one, deployments, relations));
+  return [...deployments, ...sets];
+}
+
+function isOfDeployment(set: InputObject, deployments: readonly InputObject[], relations: Relations): boolean {
+  return ownersOf(set, CORE_GROUP, 'MachineDeployment').some((owner) => {
+    const found = relations.find(owner, set);
+    return found !== undefined && deployments.includes(found);
+  });
 }
 
 /** The patches of a class that name the kind of a template, or leave it to an extension. */

@@ -1,5 +1,6 @@
 import type { InputObject } from '../inputs.ts';
 import { at, isMap, items, text } from '../map.ts';
+import { BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, isOf, type Relations, referenceAt } from '../relations.ts';
 
 /** Machines of a Cluster that its ClusterClass makes of a template: its control plane, a MachineDeployment or a MachinePool. */
 export interface TopologyUse {
@@ -26,39 +27,34 @@ const WORKERS = [
 ] as const;
 
 /** The classes that name a template (cluster-api api/core/{v1beta1,v1beta2}/clusterclass_types.go). */
-export function classesNaming(template: InputObject, objects: readonly InputObject[]): readonly NamingClass[] {
-  return objects
-    .filter(({ kind }) => kind === 'ClusterClass')
-    .flatMap((clusterClass) => {
-      const isOfWorkers = WORKERS.some(({ list }) => classesOf(clusterClass, list, template).length > 0);
-      return isOfWorkers || isOfControlPlane(clusterClass, template) ? [{ clusterClass, isOfWorkers }] : [];
-    });
+export function classesNaming(template: InputObject, relations: Relations): readonly NamingClass[] {
+  if (!/Template$/.test(template.kind)) return [];
+  return relations.classes.flatMap((clusterClass) => {
+    const isOfWorkers = WORKERS.some(({ list }) => classesOf(clusterClass, list, template, relations).length > 0);
+    return isOfWorkers || isOfControlPlane(clusterClass, template, relations) ? [{ clusterClass, isOfWorkers }] : [];
+  });
 }
 
 /** What the Clusters of the input make of a template. */
-export function usesOf(template: InputObject, objects: readonly InputObject[]): readonly TopologyUse[] {
-  return classesNaming(template, objects).flatMap(({ clusterClass }) =>
-    objects
-      .filter((object) => object.kind === 'Cluster' && isOfClass(object, clusterClass))
-      .flatMap((cluster) => usesIn(template, clusterClass, cluster)),
+export function usesOf(template: InputObject, relations: Relations): readonly TopologyUse[] {
+  return classesNaming(template, relations).flatMap(({ clusterClass }) =>
+    relations.clusters
+      .filter((cluster) => relations.classOf(cluster) === clusterClass)
+      .flatMap((cluster) => usesIn(template, clusterClass, cluster, relations)),
   );
 }
 
-/** A Cluster's class is in its own namespace, unless it names another (cluster-api api/core/v1beta2/cluster_types.go). */
-function isOfClass({ value, namespace }: InputObject, clusterClass: InputObject): boolean {
-  if (classNameOf(value) !== clusterClass.name) return false;
-  const wanted = classNamespaceOf(value) ?? namespace;
-  // One that the input does not say may be any: the command that applies it decides.
-  const isOpen = [wanted, clusterClass.namespace].some((name) => name === undefined || name.includes('$'));
-  return isOpen || wanted === clusterClass.namespace;
-}
-
-function usesIn(template: InputObject, clusterClass: InputObject, cluster: InputObject): readonly TopologyUse[] {
+function usesIn(
+  template: InputObject,
+  clusterClass: InputObject,
+  cluster: InputObject,
+  relations: Relations,
+): readonly TopologyUse[] {
   const topology = at(cluster.value, 'spec', 'topology');
   const controlPlane = at(clusterClass.value, 'spec', 'controlPlane');
   const shared = { clusterClass, cluster };
   return [
-    ...(isOfControlPlane(clusterClass, template)
+    ...(isOfControlPlane(clusterClass, template, relations)
       ? [
           {
             ...shared,
@@ -70,7 +66,7 @@ function usesIn(template: InputObject, clusterClass: InputObject, cluster: Input
         ]
       : []),
     ...WORKERS.flatMap(({ list, holder }) =>
-      classesOf(clusterClass, list, template).flatMap((part) =>
+      classesOf(clusterClass, list, template, relations).flatMap((part) =>
         items(at(topology, 'workers', list))
           .filter((entry) => text(at(entry, 'class')) === text(at(part, 'class')))
           .map((entry) => ({
@@ -85,16 +81,28 @@ function usesIn(template: InputObject, clusterClass: InputObject, cluster: Input
   ];
 }
 
-function isOfControlPlane({ value }: InputObject, template: InputObject): boolean {
-  const reference = referenceOf(at(value, 'spec', 'controlPlane'));
-  return template.kind === 'KubeadmControlPlaneTemplate' && text(at(reference, 'name')) === template.name;
+function isOfControlPlane(clusterClass: InputObject, template: InputObject, relations: Relations): boolean {
+  if (!isOf(template, CONTROL_PLANE_GROUP, 'KubeadmControlPlaneTemplate')) return false;
+  return refersTo(referenceOf(at(clusterClass.value, 'spec', 'controlPlane')), clusterClass, template, relations);
 }
 
-function classesOf({ value }: InputObject, list: string, template: InputObject): readonly unknown[] {
-  if (template.kind !== 'KubeadmConfigTemplate') return [];
-  return items(at(value, 'spec', 'workers', list)).filter(
-    (part) => text(at(bootstrapOf(part), 'name')) === template.name,
+function classesOf(
+  clusterClass: InputObject,
+  list: string,
+  template: InputObject,
+  relations: Relations,
+): readonly unknown[] {
+  if (!isOf(template, BOOTSTRAP_GROUP, 'KubeadmConfigTemplate')) return [];
+  return items(at(clusterClass.value, 'spec', 'workers', list)).filter((part) =>
+    refersTo(bootstrapOf(part), clusterClass, template, relations),
   );
+}
+
+/** The templates of a class are in its namespace. */
+function refersTo(value: unknown, from: InputObject, template: InputObject, relations: Relations): boolean {
+  const reference = referenceAt(value);
+  if (reference?.name !== template.name) return false;
+  return relations.find({ ...reference, namespace: undefined }, from) === template;
 }
 
 function referenceOf(part: unknown): unknown {
