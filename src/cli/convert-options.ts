@@ -33,7 +33,11 @@ export function addConvert(program: Command, done: (status: number) => void): vo
       ),
     )
     .option('--strict', 'treat warnings as errors; show notes')
-    .option('--output-dir <directory>', 'write NAME.yaml into this directory, mode 0600, instead of to stdout')
+    .option(
+      '--output-dir <directory>',
+      'write NAMESPACE/NAME.yaml below this directory, mode 0600, instead of to stdout',
+    )
+    .option('--force', 'with --output-dir: overwrite files that exist')
     .addOption(formerly('--to <directory>', 'outputDir'))
     .addOption(
       new Option('--wrap <format>', 'write user data instead of documents, as `machineadm wrap` does').choices(

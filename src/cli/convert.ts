@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { CODES, type ConvertedDocument, convert, type Decision, type InputText } from '@machineadm/convert/index.ts';
 import { decodeSource } from '@machineadm/document/decode.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
@@ -7,7 +6,7 @@ import type { Role } from '@machineadm/document/model.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 import type { CarrierName } from '@machineadm/user-data/carriers.ts';
-import { makeOutputDirectory, writeOutputFile } from '../host/files/output-file.ts';
+import { writeOutputFiles } from '../host/files/output-file.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { printNotice, printText } from './output.ts';
 import { isQuiet } from './terminal.ts';
@@ -27,6 +26,7 @@ export interface ConvertCommandOptions extends CarrierOptions {
   readonly accept?: readonly string[];
   readonly strict?: true;
   readonly outputDir?: string;
+  readonly force?: true;
   /** Writes user data of this format instead of documents. */
   readonly wrap?: CarrierName;
   readonly report: 'text' | 'json';
@@ -43,6 +43,13 @@ const SUFFIXES: Readonly<Record<Role, string>> = {
  * to standard error. Nothing is written while there is an error or a decision that is not accepted.
  */
 export async function convertCommand(options: ConvertCommandOptions): Promise<number> {
+  if (options.force === true && options.outputDir === undefined) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: '--force works only with --output-dir',
+      remedy: 'Add --output-dir DIRECTORY, or remove the option.',
+    });
+  }
   const accepted = acceptedCodes(options.accept ?? []);
   if (options.wrap === undefined) refuseCarrierOptions(options);
   const texts: InputText[] = [];
@@ -74,11 +81,11 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
   if (options.wrap !== undefined) await writeUserData(documents, options.wrap, options);
   else if (options.outputDir === undefined) printText(documents.map(({ yaml }) => yaml).join('---\n'));
   else
-    await writeTexts(
+    writeTexts(
       documents,
       documents.map(({ yaml }) => yaml),
       'yaml',
-      options.outputDir,
+      { directory: options.outputDir, force: options.force === true },
     );
   return exitCode('Success');
 }
@@ -180,24 +187,26 @@ async function writeUserData(
   const { carry } = await import('./wrap.ts');
   const texts: string[] = [];
   for (const { yaml } of documents) texts.push(await carry(yaml, format, options));
-  if (options.outputDir === undefined) printText(texts.join(''));
-  else await writeTexts(documents, texts, options.secret === undefined ? format : 'secret.json', options.outputDir);
+  const { outputDir: directory, force = false } = options;
+  if (directory === undefined) printText(texts.join(''));
+  else writeTexts(documents, texts, options.secret === undefined ? format : 'secret.json', { directory, force });
 }
 
 /**
- * Writes each text to `NAME[.ROLE].EXTENSION`, readable by root only: most contain secrets, and all describe how a
- * machine is set up.
+ * Writes each text to `[NAMESPACE/]NAME[.ROLE].EXTENSION`, readable by root only: most contain secrets, and all describe
+ * how a machine is set up.
  */
-async function writeTexts(
+function writeTexts(
   documents: readonly ConvertedDocument[],
   texts: readonly string[],
   extension: string,
-  directory: string,
-): Promise<void> {
-  makeOutputDirectory(directory, '--output-dir');
-  for (const [index, { name, role }] of documents.entries()) {
-    const path = join(directory, `${name}${role === undefined ? '' : SUFFIXES[role]}.${extension}`);
-    writeOutputFile(path, texts[index] ?? '', '--output-dir');
+  { directory, force }: { readonly directory: string; readonly force: boolean },
+): void {
+  const files = documents.map(({ namespace, stem, role }, index) => {
+    const name = `${stem}${role === undefined ? '' : SUFFIXES[role]}.${extension}`;
+    return { names: namespace === undefined ? [name] : [namespace, name], content: texts[index] ?? '' };
+  });
+  for (const path of writeOutputFiles(directory, files, { replace: force, option: '--output-dir' })) {
     printNotice(`wrote ${path}`);
   }
 }

@@ -10,6 +10,9 @@ export const CODES = {
   InputUnknown: error('The input contains nothing to convert.'),
   ObjectIgnored: note('An object of the input has no part in a machine.'),
   ClusterAssumed: warning('The input names no Cluster for it: the only one, in the same namespace, is taken.'),
+  TemplateUnrendered: decision(
+    'The input has variables of clusterctl, Flux or envsubst that nobody has filled in: they become ordinary text.',
+  ),
   RelationAssumed: decision('A relation that the input leaves open was taken, because nothing else is possible.'),
   RelationMissing: decision('An object belongs to one that the input does not have, though it has others of its kind.'),
   RelationUnclear: decision('The input does not say which of several objects belong together: none of them is taken.'),

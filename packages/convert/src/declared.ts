@@ -13,6 +13,7 @@ import type { Report } from './report.ts';
 import { Source } from './source.ts';
 import type { Spec } from './spec.ts';
 import { readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
+import { reportUnrendered } from './unrendered.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './user-data/container-linux.ts';
 import { dependenciesCommand } from './user-data/unit-dependencies.ts';
 import { yamlValue } from './yaml.ts';
@@ -57,6 +58,7 @@ export async function convertDeclared(
   report: Report,
 ): Promise<readonly ConvertedDocument[]> {
   const { object, spec: written, path } = declared;
+  reportUnrendered(object, report);
   const related = relatedObjectsOf(object, relations, options, object.title, declared);
   const placeOf = (below: readonly PathSegment[]): string => `${object.title}: ${formatPath([...path, ...below])}`;
   const templated = renderTemplates(written, related.controlPlaneVersion, (index, text) => {

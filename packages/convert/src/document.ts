@@ -25,12 +25,14 @@ export interface ConvertedDocument {
   /** Of the machine, or of the object that creates machines. */
   readonly name: string;
   readonly namespace: string | undefined;
+  /** The name for its file: that of the machine, or of the file with its user data. */
+  readonly stem: string;
   readonly yaml: string;
   /** True: it contains values of secrets. */
   readonly holdsSecrets: boolean;
 }
 
-type Context = Omit<Conversion, 'secrets' | 'resolved' | 'platform'>;
+type Context = Omit<Conversion, 'secrets' | 'resolved' | 'platform'> & { readonly stem?: string | undefined };
 
 /** One document of one specification; none where its version is unknown, which is reported. */
 export async function convertSpec(
@@ -84,7 +86,16 @@ export async function convertSpec(
   if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
   const yaml = await emitDocument(document as object, `Converted from ${object}.`);
   await reportProblems(yaml, conversion);
-  return [{ role, name: machine.name, namespace: machine.namespace, yaml, holdsSecrets: secrets.holdsValues }];
+  return [
+    {
+      role,
+      name: machine.name,
+      namespace: machine.namespace,
+      stem: context.stem ?? machine.name,
+      yaml,
+      holdsSecrets: secrets.holdsValues,
+    },
+  ];
 }
 
 /**

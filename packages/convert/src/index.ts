@@ -54,7 +54,8 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
       spec.join.exists,
       spec.join.get('controlPlane').isMap,
     );
-    const context = { report, expressions, options, related, object: title };
+    const stem = secret === undefined ? stemOf(title) : undefined;
+    const context = { report, expressions, options, related, object: title, stem };
     const converted = await convertSpec(spec, role, inputs.secrets, context);
     documents.push(...converted);
     if (role !== undefined) dropOtherRoles(spec, [role], report);
@@ -88,6 +89,14 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   }
   const failed = report.decisions.some(({ severity }) => severity === 'error');
   return { documents: failed ? [] : documents, decisions: report.decisions, dropped: report.dropped };
+}
+
+/** A file name without its directory, its extension, and characters that a file name should not have. */
+function stemOf(path: string): string | undefined {
+  const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
+  const stem = name.slice(0, name.lastIndexOf('.') > 0 ? name.lastIndexOf('.') : name.length);
+  const plain = Array.from(stem, (character) => (/[A-Za-z0-9._-]/.test(character) ? character : '-')).join('');
+  return /^[A-Za-z0-9]/.test(plain) ? plain.slice(0, 200) : undefined;
 }
 
 function roleOfUserData(initializes: boolean, joins: boolean, controlPlane: boolean): Role | undefined {

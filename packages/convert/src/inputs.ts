@@ -5,7 +5,7 @@ import type { Report } from './report.ts';
 import { fromBase64, type SecretObject } from './secrets.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
-import { plain, yamlDocuments } from './yaml.ts';
+import { isEmptyDocument, plain, yamlDocuments } from './yaml.ts';
 
 /** An input text, with its name for messages. */
 export interface InputText {
@@ -44,32 +44,31 @@ export interface Inputs {
 
 /** Classifies the input: objects in YAML or JSON, one or many, also as a List; or bare user data. */
 export async function readInputs(texts: readonly InputText[], report: Report): Promise<Inputs> {
-  const objects: InputObject[] = [];
+  const all: InputObject[] = [];
   const userData: InputUserData[] = [];
   for (const { name, text } of texts) {
     const bare = bareUserData(name, text);
     if (bare !== undefined) userData.push(bare);
-    else objects.push(...(await readObjects(name, text, report)));
+    else all.push(...(await readObjects(name, text, report)));
   }
+  const known = distinct(all, report);
+  const isSecret = ({ kind, group }: InputObject): boolean => kind === 'Secret' && group === '';
   const secrets: SecretObject[] = [];
-  for (const object of objects.filter(({ kind, group }) => kind === 'Secret' && group === '')) {
-    const data = secretData(object, report);
+  for (const object of known.filter(isSecret)) {
+    const data = secretData(object);
     const carried = userDataOf(object, data);
     if (carried !== undefined) userData.push(carried);
     // A bootstrap data Secret also states its format; the text itself shows it.
     const named = new Set(carried === undefined ? [] : ['value', 'format']);
     secrets.push({ namespace: object.namespace, name: object.name, data, named });
   }
-  return {
-    objects: objects.filter(({ kind, group }) => kind !== 'Secret' || group !== ''),
-    userData,
-    secrets: Map.groupBy(secrets, ({ name }) => name),
-  };
+  const objects = known.filter((object) => !isSecret(object));
+  return { objects, userData, secrets: Map.groupBy(secrets, ({ name }) => name) };
 }
 
 function bareUserData(name: string, text: string): InputUserData | undefined {
   if (isCloudConfig(text)) return { format: 'cloud-config', content: text, title: name, secret: undefined };
-  const value = /^\s*\{/.test(text) ? parsedJson(text) : undefined;
+  const value = text.trimStart().startsWith('{') ? parsedJson(text) : undefined;
   return isIgnition(value) ? { format: 'ignition', content: value, title: name, secret: undefined } : undefined;
 }
 
@@ -82,7 +81,7 @@ async function readObjects(name: string, text: string, report: Report): Promise<
       report.add('InputInvalid', `${name}:${mistake.linePos?.[0].line ?? 1}`, `not YAML: ${mistake.code}`);
       continue;
     }
-    if (document.contents !== null) objects.push(...toObjects(await plain(document, name, report), name, report));
+    if (!isEmptyDocument(document)) objects.push(...toObjects(await plain(document, name, report), name, report));
   }
   return objects;
 }
@@ -92,27 +91,75 @@ function toObjects(value: unknown, name: string, report: Report): InputObject[] 
     report.add('InputInvalid', name, 'neither an object with apiVersion and kind nor user data');
     return [];
   }
-  if (value.kind === 'List' && Array.isArray(value.items)) {
-    return value.items.flatMap((item: unknown) => toObjects(item, name, report));
+  // `List` of kubectl; `KubeadmConfigList` of the API server, whose items need no kind.
+  if (value.kind.endsWith('List') && Array.isArray(value.items)) {
+    const item =
+      value.kind === 'List' ? {} : { apiVersion: value.apiVersion, kind: value.kind.slice(0, -'List'.length) };
+    return value.items.flatMap((one: unknown) => toObjects(isMap(one) ? { ...item, ...one } : one, name, report));
   }
   const [group, version] = value.apiVersion.includes('/') ? value.apiVersion.split('/') : ['', value.apiVersion];
   const metadata = isMap(value.metadata) ? value.metadata : {};
-  const objectName = typeof metadata.name === 'string' ? metadata.name : 'unnamed';
-  const namespace = typeof metadata.namespace === 'string' ? metadata.namespace : undefined;
-  const title = `${value.kind} ${namespace === undefined ? '' : `${namespace}/`}${objectName}`;
-  return [{ kind: value.kind, group: group ?? '', version: version ?? '', name: objectName, namespace, value, title }];
+  const objectName = typeof metadata.name === 'string' ? metadata.name : undefined;
+  const namespace =
+    typeof metadata.namespace === 'string' && metadata.namespace !== '' ? metadata.namespace : undefined;
+  const where = namespace === undefined ? '' : `${printableKey(namespace)}/`;
+  const title = `${value.kind} ${where}${objectName === undefined ? UNNAMED : printableKey(objectName)}`;
+  checkName(group ?? '', value.kind, objectName, namespace, title, report);
+  const [first = '', second = ''] = [group, version];
+  return [{ kind: value.kind, group: first, version: second, name: objectName ?? UNNAMED, namespace, value, title }];
 }
 
-/** `stringData` takes precedence over `data`, as in the API server. */
-function secretData({ value, title }: InputObject, report: Report): ReadonlyMap<string, Uint8Array> {
-  const data = new Map<string, Uint8Array>();
+/** Names that the API server takes (apimachinery, validation.IsDNS1123Subdomain and IsDNS1123Label); placeholders are reported later. */
+function checkName(
+  group: string,
+  kind: string,
+  name: string | undefined,
+  namespace: string | undefined,
+  title: string,
+  report: Report,
+): void {
+  if (!group.endsWith('cluster.x-k8s.io') && (group !== '' || kind !== 'Secret')) return;
+  const hasPlaceholder = (text: string): boolean => text.includes('${');
+  if (name !== undefined && !hasPlaceholder(name) && (!DNS_SUBDOMAIN.test(name) || name.length > 253)) {
+    report.add('InputInvalid', title, 'metadata.name is not a name of Kubernetes (RFC 1123)');
+  }
+  if (namespace !== undefined && !hasPlaceholder(namespace) && !DNS_LABEL.test(namespace)) {
+    report.add('InputInvalid', title, 'metadata.namespace is not a name of Kubernetes (RFC 1123)');
+  }
+}
+
+const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const DNS_SUBDOMAIN = /^[a-z0-9](?:[a-z0-9-]{0,251}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,251}[a-z0-9])?)*$/;
+
+/** Of an object with generateName, or with none. */
+const UNNAMED = 'unnamed';
+
+/** The same object given twice is one; two versions of it are a mistake. */
+function distinct(objects: readonly InputObject[], report: Report): readonly InputObject[] {
+  const seen = new Map<string, string>();
+  return objects.filter((object) => {
+    const { group, kind, namespace, name, value, title } = object;
+    if (name === UNNAMED) return true;
+    const key = JSON.stringify([group, kind, namespace, name]);
+    const content = JSON.stringify(value);
+    const before = seen.get(key);
+    seen.set(key, before ?? content);
+    if (before === undefined) return true;
+    if (before === content) report.add('ObjectIgnored', title, 'it is given twice');
+    else report.add('InputInvalid', title, 'it is given twice, with different contents: remove one');
+    return false;
+  });
+}
+
+/** `stringData` takes precedence over `data`, as in the API server. A value that is not base64 has no bytes. */
+function secretData({ value }: InputObject): SecretObject['data'] {
+  const data = new Map<string, Uint8Array | undefined>();
   for (const [key, encoded] of Object.entries(isMap(value.data) ? value.data : {})) {
-    const bytes = typeof encoded === 'string' ? fromBase64(encoded) : undefined;
-    if (bytes === undefined) report.add('InputInvalid', `${title}: data.${printableKey(key)}`, 'not base64');
-    else data.set(key, bytes);
+    const text = encoded ?? '';
+    data.set(key, typeof text === 'string' ? fromBase64(text) : undefined);
   }
   for (const [key, text] of Object.entries(isMap(value.stringData) ? value.stringData : {})) {
-    if (typeof text === 'string') data.set(key, new TextEncoder().encode(text));
+    data.set(key, typeof text === 'string' ? new TextEncoder().encode(text) : undefined);
   }
   return data;
 }
@@ -121,7 +168,7 @@ function secretData({ value, title }: InputObject, report: Report): ReadonlyMap<
  * A bootstrap data Secret has the key `value`, and in practice `format` (cluster-api docs, bootstrap-config contract;
  * storeBootstrapData in the kubeadm provider). The text itself shows its format.
  */
-function userDataOf(secret: InputObject, data: ReadonlyMap<string, Uint8Array>): InputUserData | undefined {
+function userDataOf(secret: InputObject, data: SecretObject['data']): InputUserData | undefined {
   const bytes = data.get('value');
   const text = bytes === undefined ? undefined : utf8Text(bytes);
   const bare = text === undefined ? undefined : bareUserData(secret.title, text);

@@ -10,7 +10,8 @@ const DEFAULT_REFERENCES = '/run/secrets';
 export interface SecretObject {
   readonly namespace: string | undefined;
   readonly name: string;
-  readonly data: ReadonlyMap<string, Uint8Array>;
+  /** undefined: a value that is not base64, such as one that a tool has encrypted. */
+  readonly data: ReadonlyMap<string, Uint8Array | undefined>;
   /** The keys that a configuration refers to. */
   readonly named: Set<string>;
 }
@@ -89,6 +90,11 @@ export class SecretBook {
   bytes(namespace: string | undefined, name: string, key: string): Uint8Array | undefined {
     const found = this.#find(namespace, name);
     found?.named.add(key);
+    if (found?.data.has(key) === true && found.data.get(key) === undefined) {
+      const where = found.namespace === undefined ? '' : `${found.namespace}/`;
+      const message = 'not base64: decrypt it before, or correct it';
+      this.#report.add('InputInvalid', `Secret ${where}${printableKey(name)}: data.${printableKey(key)}`, message);
+    }
     return found?.data.get(key);
   }
 

@@ -8,13 +8,18 @@ import type { Placed, Report } from './report.ts';
 /** Up to this length the library's error handling (one error object per mistake) is fast enough. */
 const HARMLESS_LENGTH = 64 * 1024;
 
-type Version = '1.1' | '1.2';
+/** Who reads the text today: both read YAML 1.1, and only PyYAML reads `1:30` as a number of base 60. */
+type Reader = 'Go' | 'PyYAML';
 
 /** Dates stay text. The library's check for duplicate keys takes quadratic time. */
-function options(version: Version) {
+function options(reader: Reader) {
   const customTags: ParseOptions['customTags'] = (tags) =>
-    tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp');
-  return { version, ...QUIET, uniqueKeys: false, customTags };
+    tags.filter(
+      (tag) =>
+        typeof tag === 'string' ||
+        (tag.tag !== 'tag:yaml.org,2002:timestamp' && (reader === 'PyYAML' || tag.format !== 'TIME')),
+    );
+  return { version: '1.1', ...QUIET, uniqueKeys: false, customTags } as const;
 }
 
 type ParseOptions = NonNullable<Parameters<typeof parseDocument>[1]>;
@@ -23,18 +28,18 @@ type ParseOptions = NonNullable<Parameters<typeof parseDocument>[1]>;
  * The value of a YAML text of the input; undefined where it cannot be parsed, which is reported. The text is never
  * printed: it may be a secret. The parser also refuses documents of nested aliases.
  *
- * @param version 1.1 for input of Go's sigs.k8s.io/yaml and cloud-init's PyYAML
+ * @param reader Go: sigs.k8s.io/yaml, as of kubectl and kubeadm; PyYAML: cloud-init
  */
 export async function yamlValue(
   text: string,
   at: Placed | string,
   report: Report,
-  version: Version = '1.1',
+  reader: Reader = 'Go',
 ): Promise<unknown> {
   if (refuseHostile(text, at, report) !== undefined) return undefined;
   const { LineCounter, parseDocument } = await import('yaml');
   const lineCounter = new LineCounter();
-  const document = parsed(() => parseDocument(text, { ...options(version), lineCounter }), at, report);
+  const document = parsed(() => parseDocument(text, { ...options(reader), lineCounter }), at, report);
   if (document === undefined) return undefined;
   const [mistake] = document.errors;
   if (mistake !== undefined) {
@@ -64,12 +69,16 @@ async function repeatedKeys(document: Document): Promise<readonly number[]> {
   return offsets;
 }
 
+/** A document of comments only, or of nothing: kubectl skips it. */
+export function isEmptyDocument({ contents, errors }: Document.Parsed<ParsedNode>): boolean {
+  return errors.length === 0 && (contents === null || ('value' in contents && contents.value === null));
+}
+
 /** The documents of a text; none if it is refused. Duplicate keys are reported. */
 export async function yamlDocuments(
   text: string,
   at: Placed | string,
   report: Report,
-  version: Version = '1.2',
 ): Promise<readonly Document.Parsed<ParsedNode>[]> {
   const pieces = text.split(/^(?=---(?:\s|$))/m);
   let line = 0;
@@ -79,7 +88,7 @@ export async function yamlDocuments(
     line += piece.split('\n').length - 1;
   }
   const { parseAllDocuments } = await import('yaml');
-  const documents = parsed(() => parseAllDocuments(text, options(version)), at, report);
+  const documents = parsed(() => parseAllDocuments(text, options('Go')), at, report);
   return Array.isArray(documents) ? documents : [];
 }
 

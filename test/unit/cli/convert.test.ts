@@ -51,13 +51,19 @@ describe('machineadm convert', () => {
     assert.throws(() => readdirSync(to), { code: 'ENOENT' });
     const accepted = await convert(...sources, '--to', to, '--accept', 'DeviceAlias');
     assert.equal(accepted.status, 0, accepted.stderr);
-    const names = readdirSync(to).sort();
+    assert.deepEqual(readdirSync(to), ['clusters']);
+    const namespace = join(to, 'clusters');
+    const names = readdirSync(namespace).sort();
     assert.deepEqual(names, ['prod-c-control-plane.init.yaml', 'prod-c-control-plane.join-control-plane.yaml']);
-    for (const name of names) assert.equal(statSync(join(to, name)).mode & 0o777, 0o600);
-    const again = names.map((name) => readFileSync(join(to, name), 'utf8'));
-    await convert(...sources, '--to', to, '--accept', 'all');
+    for (const name of names) assert.equal(statSync(join(namespace, name)).mode & 0o777, 0o600);
+    const again = names.map((name) => readFileSync(join(namespace, name), 'utf8'));
+    const repeated = await convert(...sources, '--to', to, '--accept', 'all');
+    assert.equal(repeated.status, 4, repeated.stderr);
+    assert.match(repeated.stderr, /init\.yaml exists already/);
+    const forced = await convert(...sources, '--to', to, '--accept', 'all', '--force');
+    assert.equal(forced.status, 0, forced.stderr);
     assert.deepEqual(
-      names.map((name) => readFileSync(join(to, name), 'utf8')),
+      names.map((name) => readFileSync(join(namespace, name), 'utf8')),
       again,
       'the same input, the same bytes',
     );

@@ -24,7 +24,7 @@ export async function readCloudConfig(
 ): Promise<Spec | undefined> {
   const isTemplate = JINJA_HEADER.test(text.slice(0, text.indexOf('#cloud-config')));
   const marked = isTemplate ? markExpressions(text, object, expressions, report) : text;
-  const value = await yamlValue(marked, object, report);
+  const value = await yamlValue(marked, object, report, 'PyYAML');
   if (value === undefined) return undefined;
   const config = Source.of(value, object, report, {
     lenient: true,

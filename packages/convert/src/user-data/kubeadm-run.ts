@@ -7,7 +7,7 @@ import type { Report } from '../report.ts';
 import { fromBase64 } from '../secrets.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, Spec } from '../spec.ts';
-import { plain, yamlDocuments, yamlValue } from '../yaml.ts';
+import { isEmptyDocument, plain, yamlDocuments, yamlValue } from '../yaml.ts';
 
 /** How the provider runs kubeadm in user data (cluster-api bootstrap/kubeadm/pkg/cloudinit, kubeadm_init.go and node.go). */
 export interface KubeadmRun {
@@ -80,8 +80,8 @@ export async function readKubeadmPart(
   const configuration = files.find(({ path }) => path === run?.path);
   if (configuration !== undefined) {
     const text = (await plainText(configuration, report)) ?? '';
-    for (const document of await yamlDocuments(text, configuration.at, report, '1.1')) {
-      if (document.contents === null) continue;
+    for (const document of await yamlDocuments(text, configuration.at, report)) {
+      if (isEmptyDocument(document)) continue;
       const [mistake] = document.errors;
       if (mistake !== undefined) report.add('InputInvalid', configuration.at, `${configuration.path}: not YAML`);
       const value = await plain(document, configuration.at, report);
