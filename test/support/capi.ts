@@ -39,7 +39,7 @@ export function withRelatedObjects({ name, cluster }: Example): { name: string; 
   const own = all.filter(({ metadata, spec }) => metadata.name === cluster || spec?.clusterName === cluster);
   return [
     { name: `${name}.yaml`, text: example(name) },
-    { name: 'cluster.yaml', text: own.map((object) => stringify(object)).join('---\n') },
+    { name: 'cluster.yaml', text: own.map((object) => stringify(object, { version: '1.1' })).join('---\n') },
     { name: 'secrets.yaml', text: authorities(cluster) },
   ];
 }
@@ -73,7 +73,7 @@ function authorities(cluster: string): string {
 export function converting(inputs: readonly (string | object)[], options: ConvertOptions = {}): Promise<Conversion> {
   const texts = inputs.map((input, index) => ({
     name: `input-${index}.yaml`,
-    text: typeof input === 'string' ? input : stringify(input),
+    text: typeof input === 'string' ? input : stringify(input, { version: '1.1' }),
   }));
   return convert(texts, options);
 }

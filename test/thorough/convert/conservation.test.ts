@@ -254,7 +254,7 @@ describe('input that the converter used to lose', () => {
     const { decisions } = await convert(
       [
         { name: 'data', text: init.text(init.tree) },
-        { name: 'secret', text: stringify(secret) },
+        { name: 'secret', text: stringify(secret, { version: '1.1' }) },
       ],
       init.options,
     );
@@ -298,7 +298,7 @@ describe('published templates', () => {
         const input: Followed = {
           name: String(object.kind),
           tree: object,
-          text: (tree) => stringify(tree),
+          text: (tree) => stringify(tree, { version: '1.1' }),
           place: placeBelow(`${object.kind} ${namespace}${metadata.name}`),
           options: { kubernetesVersion: 'v1.35.2', endpoint: 'api.example:6443' },
         };

@@ -52,7 +52,9 @@ describe('the patches of published ClusterClasses, for a Cluster that uses every
       const objects: Tree[] = parseAllDocuments(template(name, version)).map((document) => document.toJS());
       const ours = objects.find((object) => object?.kind === 'ClusterClass');
       const rest = objects.filter((object) => object?.kind !== 'Cluster');
-      const text = [...rest, clusterOf(ours, version)].map((object) => stringify(object)).join('---\n');
+      const text = [...rest, clusterOf(ours, version)]
+        .map((object) => stringify(object, { version: '1.1' }))
+        .join('---\n');
       const { documents, decisions } = await convert([{ name, text }], {});
       const errors = decisions.filter(({ severity }) => severity === 'error');
       assert.deepEqual(
