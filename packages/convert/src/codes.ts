@@ -11,7 +11,7 @@ export const CODES = {
   ObjectIgnored: note('An object of the input has no part in a machine.'),
   ClusterAssumed: warning('The input names no Cluster for it: the only one, in the same namespace, is taken.'),
   TemplateUnrendered: decision(
-    'The input has variables of clusterctl, Flux or envsubst that nobody has filled in: they become ordinary text.',
+    'The input has variables of clusterctl, Flux or envsubst without values: they become ordinary text.',
   ),
   RelationAssumed: decision('A relation that the input leaves open was taken, because nothing else is possible.'),
   RelationMissing: decision('An object belongs to one that the input does not have, though it has others of its kind.'),

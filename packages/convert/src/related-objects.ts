@@ -3,11 +3,11 @@ import { classesNaming, type TopologyUse } from './cluster-class/topology.ts';
 import type { ConvertOptions, RelatedFacts } from './conversion.ts';
 import type { InputObject } from './inputs.ts';
 import { at, isMap, text, texts } from './map.ts';
+import { canShareNamespace } from './namespaces.ts';
 import {
   BOOTSTRAP_GROUP,
   CONTROL_PLANE_GROUP,
   CORE_GROUP,
-  canShareNamespace,
   isOf,
   machineSpecOf,
   ownersOf,

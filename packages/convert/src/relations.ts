@@ -1,6 +1,7 @@
 import { printableKey } from '@machineadm/document/diagnostics.ts';
 import type { InputObject } from './inputs.ts';
 import { at, items, text } from './map.ts';
+import { isOpenNamespace } from './namespaces.ts';
 import type { Report } from './report.ts';
 
 export const CORE_GROUP = 'cluster.x-k8s.io';
@@ -54,11 +55,6 @@ export function machineSpecOf({ kind, value }: InputObject): unknown {
 
 /** Kinds of Machines, and of objects that create them from a template. */
 export const MACHINES = ['Machine', 'MachineDeployment', 'MachineSet', 'MachinePool'] as const;
-
-/** A namespace that the input leaves open: the command that applies the object decides. */
-function isOpen(namespace: string | undefined): boolean {
-  return namespace === undefined || namespace.includes('$');
-}
 
 /**
  * The objects of the input, found as the API server would find them: by uid, or by group, kind, namespace and name. A
@@ -122,7 +118,10 @@ export class Relations {
     isFound?: () => void,
   ): T | undefined {
     const exact = candidates.filter((one) => one.namespace === namespace);
-    const possible = exact.length > 0 ? exact : candidates.filter((one) => isOpen(one.namespace) || isOpen(namespace));
+    const possible =
+      exact.length > 0
+        ? exact
+        : candidates.filter((one) => isOpenNamespace(one.namespace) || isOpenNamespace(namespace));
     const [found, another] = possible;
     if (another !== undefined) {
       this.unclear(from, `${what} may be ${possible.length} objects of the input`);
@@ -160,7 +159,7 @@ export class Relations {
   /** The Machines that refer to a bootstrap data Secret, by its name or by that of the configuration it is named after. */
   usersOfSecret(secret: InputObject): readonly InputObject[] {
     const isNear = ({ namespace }: InputObject): boolean =>
-      namespace === secret.namespace || isOpen(namespace) || isOpen(secret.namespace);
+      namespace === secret.namespace || isOpenNamespace(namespace) || isOpenNamespace(secret.namespace);
     const direct = (this.#byDataSecret.get(secret.name) ?? []).filter(isNear);
     if (direct.length > 0) return direct;
     return (this.#byConfig.get(secret.name) ?? []).filter((user) => {
@@ -192,11 +191,6 @@ export class Relations {
     const found = reference === undefined ? undefined : this.find(reference, cluster);
     return found !== undefined && isOf(found, CONTROL_PLANE_GROUP, 'KubeadmControlPlane') ? found : undefined;
   }
-}
-
-/** Whether two objects can be of one namespace. */
-export function canShareNamespace(one: Pick<InputObject, 'namespace'>, other: Pick<InputObject, 'namespace'>): boolean {
-  return one.namespace === other.namespace || isOpen(one.namespace) || isOpen(other.namespace);
 }
 
 export function isOf({ group, kind }: InputObject, wantedGroup: string, wantedKind: string): boolean {

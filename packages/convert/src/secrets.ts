@@ -1,6 +1,6 @@
 import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { Secret } from '@machineadm/document/secret.ts';
-import { canShareNamespace } from './relations.ts';
+import { canShareNamespace } from './namespaces.ts';
 import type { Placed, Report } from './report.ts';
 
 /** In memory, so that its files do not survive a reboot. */
