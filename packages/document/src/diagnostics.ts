@@ -1,3 +1,6 @@
+import { foreignFieldHint } from './foreign-fields.ts';
+import { isPlainWord } from './quotable.ts';
+
 /** A place: a source's name as the user gave it, and a position counted from 1. */
 export interface Place {
   readonly file: string;
@@ -161,27 +164,43 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[], files: reado
   return [...sorted.slice(0, MOST_PROBLEMS), { ...more, hint: 'correct those above first' }];
 }
 
+/** What is known of an unknown key beside its path. */
+interface UnknownKey {
+  /** The keys that the map can have. */
+  readonly known: readonly string[];
+  /** Keys of maps of another type at this place. */
+  readonly others?: readonly string[];
+  /** Its value in the document. */
+  readonly value: unknown;
+  /** The keys that were probably meant: one that the value fits, or fields of this name elsewhere. */
+  readonly meant?: readonly string[];
+}
+
 /**
- * The finding for an unknown key of a map. The key is printed only if it resembles a known one: it could be a misplaced
- * secret.
- *
- * @param others keys of maps of another type at this place
+ * The finding for an unknown key of a map. The key is printed if it is a word as fields have it: anything else could be a
+ * misplaced secret, and so could a key without a value, and every key below `secrets`.
  */
 export function unknownKey(
   path: readonly PathSegment[],
-  known: readonly string[],
-  others: readonly string[] = [],
+  { known, others = [], value, meant = [] }: UnknownKey,
 ): Finding {
   const key = String(path.at(-1));
-  if (others.includes(key)) {
-    const hint = `only another type has it; this type has ${choices(known, key)}`;
-    return { code: 'UnknownField', path, key, message: 'unknown key', hint };
-  }
-  const near = nearestName(key, known);
-  if (near !== undefined)
-    return { code: 'UnknownField', path, key, message: 'unknown key', hint: `did you mean "${near}"?` };
-  const hint = known.length === 0 ? {} : { hint: `known here: ${choices(known, key)}` };
-  return { code: 'UnknownField', path, key, hidesKey: true, message: 'unknown key', ...hint };
+  const finding = { code: 'UnknownField', path, key, message: 'unknown key' } as const;
+  if (others.includes(key))
+    return { ...finding, hint: `only another type has it; this type has ${choices(known, key)}` };
+  const foreign = foreignFieldHint(key, value);
+  if (foreign !== undefined) return { ...finding, hint: foreign };
+  const near = nearestNames(key, known);
+  if (near.length > 0) return { ...finding, hint: didYouMean(near) };
+  const isPrinted = value !== null && path[0] !== 'secrets' && isPlainWord(key);
+  const visible = isPrinted ? finding : ({ ...finding, hidesKey: true } as const);
+  if (meant.length > 0) return { ...finding, hint: didYouMean(meant) };
+  return known.length === 0 ? visible : { ...visible, hint: `known here: ${choices(known, key)}` };
+}
+
+/** `did you mean "a" or "b"?` */
+export function didYouMean(names: readonly string[]): string {
+  return `did you mean ${names.map((name) => `"${name}"`).join(' or ')}?`;
 }
 
 /** Suggested names: all if there are few, otherwise the five most similar ones. */
@@ -201,6 +220,17 @@ export function choices(known: readonly string[], written: string): string {
 /** Longer names are not compared, because the comparison takes quadratic time. */
 const LONGEST_COMPARED = 64;
 const MOST_COMPARED = 500;
+
+/**
+ * The known names that were probably meant: usually one; several if the name is a part of each, as "ControlPlane" is of
+ * "InitControlPlane" and "JoinControlPlane".
+ */
+export function nearestNames(name: string, known: readonly string[]): readonly string[] {
+  const longer = name.length < 4 ? [] : known.filter((item) => item.toLowerCase().includes(name.toLowerCase()));
+  if (longer.length > 1 && longer.length <= 3 && !longer.some((item) => item.length === name.length)) return longer;
+  const near = nearestName(name, known);
+  return near === undefined ? longer.slice(0, longer.length === 1 ? 1 : 0) : [near];
+}
 
 /** The known name most similar to a mistyped one, if it is similar enough. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {

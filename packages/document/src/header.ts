@@ -110,7 +110,7 @@ export function checkRequires(
         }
       });
     } else {
-      mistakes.push(unknownKey(path, ['agentVersion', 'features']));
+      mistakes.push(unknownKey(path, { known: ['agentVersion', 'features'], value }));
     }
   }
   return { mistakes, newer };

@@ -16,6 +16,7 @@ import { ownershipFindings } from './ownership/findings.ts';
 import { PathSet } from './path-set.ts';
 import { isOptional } from './schema.ts';
 import { schemaFindings } from './schema-issues.ts';
+import { searchFields } from './schema-places.ts';
 import { type DocumentSource, sourceTree, treeDigest } from './source-tree.ts';
 import { placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
 import { stripInvalid, type ValidPart } from './valid-part.ts';
@@ -231,12 +232,14 @@ async function expandIn(
 
 function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): Finding[] {
   const findings: Finding[] = [];
+  const elsewhere = searchFields(version.sections);
   const known = ['apiVersion', 'kind', 'requires', ...Object.keys(version.sections)];
-  for (const key of raw.keys()) {
-    if (!known.includes(key)) findings.push(unknownKey([key], known));
+  for (const [key, value] of raw) {
+    if (!known.includes(key)) findings.push(unknownKey([key], { known, value, meant: elsewhere(key) }));
   }
   for (const [name, { schema }] of Object.entries(version.sections)) {
-    if (raw.has(name)) for (const finding of schemaFindings(schema, raw.get(name), [name])) findings.push(finding);
+    if (raw.has(name))
+      for (const finding of schemaFindings(schema, raw.get(name), [name], elsewhere)) findings.push(finding);
     else if (!isOptional(schema))
       findings.push({ code: 'MissingField', path: [], message: `"${name}" is missing`, hint: `add ${name}` });
   }

@@ -1,29 +1,58 @@
 import type * as z from 'zod';
-import { choices, type Finding, MOST_PROBLEMS, nearestName, type PathSegment, unknownKey } from './diagnostics.ts';
+import {
+  choices,
+  didYouMean,
+  type Finding,
+  MOST_PROBLEMS,
+  nearestNames,
+  type PathSegment,
+  unknownKey,
+} from './diagnostics.ts';
+import { quoted } from './quotable.ts';
+import { type RenamedKeys, renamedKeys } from './renamed-keys.ts';
 import { REFUSED, take } from './schema.ts';
+import { accepts, type FieldSearch, isObject, keysAt, schemasAt, segmentsOf } from './schema-places.ts';
 import { valueAt } from './valid-part.ts';
 import { Verbatim } from './verbatim.ts';
 
-/** A schema's findings about a value, in messages that name the remedy and quote nothing of the value. */
-export function schemaFindings(schema: z.ZodType, value: unknown, at: readonly PathSegment[]): Finding[] {
+/**
+ * A schema's findings about a value, in messages that name the remedy. A wrong value is quoted where it is short, cannot be a
+ * secret (`quoted`) and its field is none that holds secrets.
+ */
+export function schemaFindings(
+  schema: z.ZodType,
+  value: unknown,
+  at: readonly PathSegment[],
+  elsewhere: FieldSearch = () => [],
+): Finding[] {
   if (take(schema, value) !== REFUSED) return [];
   const result = schema.safeParse(value);
   if (result.success) return [];
   const findings: Finding[] = [];
+  const renamed = renamedKeys(result.error.issues, schema, value);
   // Above this limit a finding only has a count and a place.
   for (const issue of result.error.issues) {
+    if (renamed.isMissing(issue)) continue;
     if (findings.length > 2 * MOST_PROBLEMS)
       findings.push({ code: 'InvalidValue', path: [...at, ...segmentsOf(issue)], message: '' });
-    else findings.push(...fromIssue(issue, schema, value, at));
+    else findings.push(...fromIssue(issue, schema, value, at, { meantBy: renamed.meantBy, elsewhere }));
   }
   return findings;
 }
 
-function segmentsOf(issue: z.core.$ZodIssue): PathSegment[] {
-  return issue.path.filter((segment) => typeof segment !== 'symbol');
+/** What is known of unknown keys beside the schema of their map. */
+interface KeySearch {
+  readonly meantBy: RenamedKeys['meantBy'];
+  readonly elsewhere: FieldSearch;
 }
 
-function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, at: readonly PathSegment[]): Finding[] {
+function fromIssue(
+  issue: z.core.$ZodIssue,
+  schema: z.ZodType,
+  value: unknown,
+  at: readonly PathSegment[],
+  { meantBy, elsewhere }: KeySearch = { meantBy: new Map(), elsewhere: () => [] },
+): Finding[] {
   const inner = segmentsOf(issue);
   const path = [...at, ...inner];
   const found = valueAt(value, inner);
@@ -31,7 +60,15 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
     case 'unrecognized_keys': {
       const known = keysAt(schema, inner, found);
       const others = keysAt(schema, inner);
-      return issue.keys.slice(0, 2 * MOST_PROBLEMS).map((key) => unknownKey([...path, key], known, others));
+      return issue.keys.slice(0, 2 * MOST_PROBLEMS).map((key) => {
+        const meant = meantBy.get(JSON.stringify([...inner, key]));
+        return unknownKey([...path, key], {
+          known,
+          others,
+          value: valueAt(found, [key]),
+          meant: meant === undefined ? elsewhere(key) : [meant],
+        });
+      });
     }
     case 'invalid_type': {
       if (found === undefined) {
@@ -53,40 +90,65 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
           code: 'InvalidType',
           path,
           message: `${expected}, found ${kindOf(found)}`,
-          ...typeHint(issue.expected, found),
+          ...typeHint(issue.expected, found, keysAt(schema, inner)),
         },
       ];
     }
     case 'invalid_value': {
       const values = issue.values.map(String);
-      const near = typeof found === 'string' ? nearestName(found, values) : undefined;
-      const hint = near === undefined ? undefined : `did you mean "${near}"?`;
+      const near = typeof found === 'string' ? nearestNames(found, values) : [];
       const all = choices(values, typeof found === 'string' ? found : '');
-      const message = isRaw(issue.message)
-        ? `expected ${values.length > 1 ? `one of ${all}` : values[0]}`
-        : issue.message;
+      const expected = `expected ${values.length > 1 ? `one of ${all}` : values[0]}`;
+      const message = isRaw(issue.message) ? `${expected}${foundInstead(found)}` : issue.message;
       const code = found === undefined ? 'MissingField' : 'InvalidValue';
-      return [{ code, path, message, ...(hint === undefined ? {} : { hint }) }];
+      return [{ code, path, message, ...(near.length === 0 ? {} : { hint: didYouMean(near) }) }];
     }
     case 'invalid_union':
       return fromUnion(issue, schema, value, at, path);
     case 'invalid_key':
-      return [{ code: 'InvalidValue', path, key: String(path.at(-1)), hidesKey: true, message: keyMessage(issue) }];
+      return [wrongKey(keyMessage(issue), path)];
     case 'too_small':
     case 'too_big':
       return [{ code: 'InvalidValue', path, message: isRaw(issue.message) ? sizeMessage(issue) : issue.message }];
-    case 'invalid_format':
-      return [{ code: 'InvalidValue', path, message: isRaw(issue.message) ? formatMessage(issue) : issue.message }];
-    default:
-      return [
-        {
-          code: 'InvalidValue',
-          path,
-          message: isRaw(issue.message) ? 'a value that is not allowed here' : issue.message,
-        },
-      ];
+    case 'invalid_format': {
+      const message = isRaw(issue.message) ? formatMessage(issue) : issue.message;
+      return [{ code: 'InvalidValue', path, message: withFound(message, found, path) }];
+    }
+    default: {
+      const message = isRaw(issue.message) ? 'not a value that is allowed here' : issue.message;
+      return [{ code: 'InvalidValue', path, message: withFound(message, found, path) }];
+    }
   }
 }
+
+/** A key that its map cannot have: quoted where it may be, otherwise only its map is named. */
+function wrongKey(message: string, path: readonly PathSegment[]): Finding {
+  const key = String(path.at(-1));
+  const told = withFound(message, key, path.slice(0, -1));
+  return { code: 'InvalidValue', path, key, hidesKey: true, message: told };
+}
+
+/** `, found "never"` at the end of a message; only the kind of a value that is not quoted. */
+function foundInstead(found: unknown): string {
+  if (found === undefined) return '';
+  if (typeof found === 'boolean') return `, found ${found}`;
+  return `, found ${(typeof found === 'string' ? quoted(found) : undefined) ?? kindOf(found)}`;
+}
+
+/** `"10.0.0.10" is not host:port` for `not host:port`, where the value may be quoted. */
+function withFound(message: string, found: unknown, path: readonly PathSegment[]): string {
+  if (!message.startsWith('not ') || typeof found !== 'string' || found === '' || holdsSecrets(path)) return message;
+  const value = quoted(found);
+  return value === undefined ? message : `${value} is ${message}`;
+}
+
+/** Whether the field could hold a secret, whatever its value looks like. */
+function holdsSecrets(path: readonly PathSegment[]): boolean {
+  const field = path.findLast((segment) => typeof segment === 'string') ?? '';
+  return path[0] === 'secrets' || path[0] === 'variables' || SECRET_FIELDS.test(field);
+}
+
+const SECRET_FIELDS = /secret|password|token|credential|command|content|header|^value$|key$|blob|^env$|^pem$/i;
 
 /** zod's default messages, where a schema has none of its own. */
 function isRaw(message: string): boolean {
@@ -125,24 +187,67 @@ function fromUnion(
   at: readonly PathSegment[],
   path: readonly PathSegment[],
 ): Finding[] {
-  const choice = fromChoice(issue, schema, value, path);
+  const choice = fromChoice(issue, schema, value, path) ?? fromDiscriminator(issue, schema, value, path);
   if (choice !== undefined) return choice;
+  const found = valueAt(value, segmentsOf(issue));
   const closest = issue.errors
     .filter((errors) => errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0))
     .sort((a, b) => a.length - b.length)[0];
-  const deep = closest?.filter((error) => error.code !== 'unrecognized_keys') ?? [];
+  const isVague = (error: z.core.$ZodIssue): boolean => error.code === 'custom' && isRaw(error.message);
+  const deep = closest?.filter((error) => error.code !== 'unrecognized_keys' && !isVague(error)) ?? [];
   if (closest === undefined || deep.length === 0) {
+    const message = isRaw(issue.message) ? 'none of the forms that are allowed here' : issue.message;
+    const isWrongType = closest === undefined || !closest.some(isVague);
+    const code = found === undefined ? 'MissingField' : isWrongType ? 'InvalidType' : 'InvalidValue';
+    const isExpectation = message.startsWith('expected') && !holdsSecrets(path);
     return [
       {
-        code: valueAt(value, segmentsOf(issue)) === undefined ? 'MissingField' : 'InvalidType',
+        code,
         path,
-        message: isRaw(issue.message) ? 'none of the forms that are allowed here' : issue.message,
+        message: `${message}${isExpectation ? foundInstead(found) : ''}`,
+        ...shapeHint(schema, issue, found),
       },
     ];
   }
   return deep.flatMap((error) =>
     fromIssue({ ...error, path: [...issue.path, ...error.path] } as z.core.$ZodIssue, schema, value, at),
   );
+}
+
+/** A map whose `type`, or its like, is none of those that exist. */
+function fromDiscriminator(
+  issue: z.core.$ZodIssueInvalidUnion,
+  schema: z.ZodType,
+  value: unknown,
+  path: readonly PathSegment[],
+): Finding[] | undefined {
+  if (!('discriminator' in issue) || typeof issue.discriminator !== 'string') return undefined;
+  const { discriminator } = issue;
+  const inner = segmentsOf(issue);
+  const map = inner.at(-1) === discriminator ? inner.slice(0, -1) : inner;
+  const found = valueAt(value, [...map, discriminator]);
+  const values = schemasAt(schema, map)
+    .filter(isObject)
+    .flatMap((item) => [...(item._zod.def.shape[discriminator]?._zod.values ?? [])].map(String));
+  if (values.length === 0) return undefined;
+  if (found === undefined) {
+    const message = `"${discriminator}" is missing`;
+    return [{ code: 'MissingField', path, message, hint: `one of ${values.join(', ')}` }];
+  }
+  const near = typeof found === 'string' ? nearestNames(found, values) : [];
+  const message = `expected one of ${values.join(', ')}${foundInstead(found)}`;
+  return [{ code: 'InvalidType', path, message, ...(near.length === 0 ? {} : { hint: didYouMean(near) }) }];
+}
+
+/** `write {path: "/dev/sdb"}` for a string where a map is expected that would be right with only that string. */
+function shapeHint(schema: z.ZodType, issue: z.core.$ZodIssueInvalidUnion, found: unknown): { hint?: string } {
+  const text = typeof found === 'string' ? quoted(found) : undefined;
+  if (text === undefined) return {};
+  for (const item of schemasAt(schema, segmentsOf(issue)).filter(isObject)) {
+    const key = Object.keys(item._zod.def.shape)[0];
+    if (key !== undefined && accepts(item, { [key]: found })) return { hint: `write {${key}: ${text}}` };
+  }
+  return {};
 }
 
 /** Maps that each require a different field, none of which is given. */
@@ -162,13 +267,17 @@ function fromChoice(
     first?.path.length === 1 && !given.includes(String(first.path[0])) ? [String(first.path[0])] : [],
   );
   if (new Set(needed).size < 2 || given.some((key) => known.includes(key))) return undefined;
-  if (given.length > 0) return given.slice(0, 2 * MOST_PROBLEMS).map((key) => unknownKey([...path, key], known));
+  if (given.length > 0)
+    return given
+      .slice(0, 2 * MOST_PROBLEMS)
+      .map((key) => unknownKey([...path, key], { known, value: valueAt(found, [key]) }));
   const names = [...new Set(needed)];
   const message = `none of ${names.slice(0, -1).join(', ')} and ${names.at(-1)} is given`;
   return [{ code: 'MissingField', path, message, hint: 'give one of them' }];
 }
 
-function typeHint(expected: string, found: unknown): { hint?: string } {
+function typeHint(expected: string, found: unknown, keys: readonly string[]): { hint?: string } {
+  if (expected === 'object' && keys.length > 0 && found !== null) return { hint: `its keys: ${choices(keys, '')}` };
   if (expected === 'boolean' && typeof found === 'string' && /^(yes|no|on|off|true|false)$/i.test(found)) {
     return { hint: 'write true or false, without quotes' };
   }
@@ -197,43 +306,4 @@ function kindOf(value: unknown): string {
   if (value instanceof Verbatim) return 'a number';
   if (typeof value === 'object') return 'a map';
   return `a ${typeof value}`;
-}
-
-/** The keys that a schema has at a path inside it: of several objects, those that the discriminators of `found` select. */
-function keysAt(schema: z.ZodType, path: readonly PathSegment[], found?: unknown): string[] {
-  let current: z.core.$ZodType[] = unwrap(schema);
-  for (const segment of path) current = current.flatMap((item) => childOf(item, segment)).flatMap(unwrap);
-  const objects = current.filter(isObject);
-  const selected = objects.filter((item) => hasDiscriminatorsOf(item, found));
-  return [...new Set((selected.length > 0 ? selected : objects).flatMap((item) => Object.keys(item._zod.def.shape)))];
-}
-
-function hasDiscriminatorsOf(schema: z.core.$ZodObject, found: unknown): boolean {
-  return Object.entries(schema._zod.def.shape).every(([key, { _zod }]) => {
-    const given = valueAt(found, [key]);
-    return _zod.def.type !== 'literal' || given === undefined || _zod.values?.has(given as string) === true;
-  });
-}
-
-function childOf(schema: z.core.$ZodType, segment: PathSegment): z.core.$ZodType[] {
-  if (isObject(schema)) {
-    const { shape } = schema._zod.def;
-    const child = Object.hasOwn(shape, segment) ? shape[String(segment)] : undefined;
-    return child === undefined ? [] : [child];
-  }
-  const { def } = schema._zod;
-  if (def.type === 'array') return [(def as z.core.$ZodArrayDef).element];
-  if (def.type === 'record') return [(def as z.core.$ZodRecordDef).valueType];
-  return [];
-}
-
-function unwrap(schema: z.core.$ZodType): z.core.$ZodType[] {
-  const { def } = schema._zod;
-  if (def.type === 'optional') return unwrap((def as z.core.$ZodOptionalDef).innerType);
-  if (def.type === 'union') return (def as z.core.$ZodUnionDef).options.flatMap(unwrap);
-  return [schema];
-}
-
-function isObject(schema: z.core.$ZodType): schema is z.core.$ZodObject {
-  return schema._zod.def.type === 'object';
 }

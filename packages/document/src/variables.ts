@@ -1,4 +1,5 @@
 import { choices, type Finding, nearestName, type PathSegment } from './diagnostics.ts';
+import { isPlainWord } from './quotable.ts';
 import type { Tree } from './tree.ts';
 
 /** The source of a variable's value. */
@@ -143,13 +144,14 @@ function interpreted(name: string, path: readonly PathSegment[]): Finding {
   };
 }
 
-/** A name similar to a known one is printed; any other is found at the place given. */
+/** The name is quoted if it is a word; any other is found at the place given. */
 function missing(name: string, known: readonly string[]): Pick<Finding, 'code' | 'message' | 'hint'> {
   const near = nearestName(name, known);
   if (near !== undefined)
     return { code: 'UnknownReference', message: `there is no variable "${name}"`, hint: `did you mean "${near}"?` };
   const hint = known.length === 0 ? 'add it under "variables"' : `"variables" has ${choices(known, name)}`;
-  return { code: 'UnknownReference', message: 'there is no variable of this name', hint };
+  const message = isPlainWord(name) ? `there is no variable "${name}"` : 'there is no variable of this name';
+  return { code: 'UnknownReference', message, hint };
 }
 
 function describe(source: VariableSource): string {

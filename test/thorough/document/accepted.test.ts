@@ -270,23 +270,23 @@ describe('a document that is accepted', () => {
     [
       'capitals in an image repository',
       `${init}{imageRepository: Registry.example/K8S}}\n`,
-      'kubernetes.cluster.imageRepository: not an image repository',
+      'kubernetes.cluster.imageRepository: "Registry.example/K8S" is not an image repository',
     ],
     [
       'a blank in an image repository',
       `${init}{imageRepository: "a b"}}\n`,
-      'kubernetes.cluster.imageRepository: not an image repository',
+      'kubernetes.cluster.imageRepository: "a b" is not an image repository',
     ],
     [
       'a feature gate with a dash',
       `${init}{featureGates: {a-b: true}}}\n`,
-      'kubernetes.cluster.featureGates: not the name of a feature gate',
+      'kubernetes.cluster.featureGates: "a-b" is not the name of a feature gate',
     ],
     ['a surrogate alone', 'secrets: {a: {value: "\\ud800"}}\n', 'half of a character'],
     [
       'a header that is no secret',
       'secrets: {b: {http: {url: "https://a/b", headers: {A: {secret: other}}}}}\n',
-      'secrets.b.http.headers.A.secret: no secret of this name',
+      'secrets.b.http.headers.A.secret: no secret of the name "other"',
     ],
     [
       'secrets that need each other',

@@ -73,7 +73,7 @@ describe('a sink of the type Kubernetes', () => {
     [
       'over plain HTTP',
       sinks('server: http://10.0.0.1:6443', `certificateAuthority: ${pem}`, 'token: abcdef', CONFIG_MAP),
-      [/\.server: not an https URL/],
+      [/\.server: (?:".+" is )?not an https URL/],
     ],
     ['without a ConfigMap', sinks(SERVER, 'token: abcdef'), [/configMap/]],
     [

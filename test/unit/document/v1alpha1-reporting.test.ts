@@ -46,7 +46,7 @@ describe('reporting.sinks', () => {
 
   test('name secrets that must exist, and those are secrets of the document', async () => {
     const body = 'reporting: {sinks: [{type: Exec, command: [a], environment: {TOKEN: {secret: token}}}]}\n';
-    assert.match((await problemsOf(body)).join('\n'), /no secret of this name/);
+    assert.match((await problemsOf(body)).join('\n'), /no secret of the name/);
     const document = await loaded(`secrets: {token: {file: /run/token}}\n${body}`);
     assert.deepEqual(
       documentSecrets(document).map(({ name }) => name),

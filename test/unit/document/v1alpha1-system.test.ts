@@ -35,7 +35,7 @@ host:
   test('a password hash refers to a secret that exists', async () => {
     assert.match(
       (await problemsOf('host: {users: [{name: ada, passwordHash: {secret: nope}}]}\n')).join(),
-      /no secret of this name/,
+      /no secret of the name/,
     );
   });
 

@@ -1,4 +1,5 @@
 import { choices, type Finding, nearestName, type PathSegment } from '../diagnostics.ts';
+import { isPlainWord } from '../quotable.ts';
 import type { Sections } from '../versions/v1alpha1/sections.ts';
 import type { SecretsSection } from './secrets.ts';
 
@@ -36,14 +37,15 @@ export function checkSecretNames(sections: Sections): Finding[] {
   return [...findings, ...circularSecrets(secrets)];
 }
 
-/** The reference is shown only if it is similar to a known name: it may be the secret itself, written into the wrong field. */
+/** The reference is quoted only if it is a word: it may be the secret itself, written into the wrong field. */
 function unknownSecret(path: readonly PathSegment[], name: string, known: readonly string[]): Finding {
   const near = nearestName(name, known);
   const about = ['secrets', name];
   if (near !== undefined)
     return { path, message: `no secret of the name "${name}"`, hint: `did you mean "${near}"?`, about };
   const hint = known.length > 0 ? `"secrets" has ${choices(known, name)}` : 'add it under "secrets"';
-  return { path, message: 'no secret of this name', hint, about };
+  const message = isPlainWord(name) ? `no secret of the name "${name}"` : 'no secret of this name';
+  return { path, message, hint, about };
 }
 
 /** A secret is fetched with a header that is fetched with a header …: more of them than this is no plan of anybody. */

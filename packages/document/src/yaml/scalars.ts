@@ -217,6 +217,8 @@ function foldLines(lines: readonly string[]): string {
   return pieces.join('');
 }
 
+const DEEPER_KEY_HINT = 'indent both alike; if the lines are one value, put it in quotes';
+
 /**
  * An unquoted text of a block, from its first character; it continues in lines that are indented deeper than `parent`.
  * Leaves the cursor at the next content, whose column is returned.
@@ -229,9 +231,9 @@ export function readPlain(cursor: Cursor, parent: number): { readonly text: stri
     cursor.pos = end;
     const { line } = cursor;
     if (!cursor.endsLine()) {
-      const message =
-        pieces.length > 1 ? 'a key inside of the value that begins above it' : 'a second ":" in one value';
-      cursor.fail(message, 'put the value in quotes, or the map on separate lines');
+      if (pieces.length > 1)
+        cursor.fail('a key that is indented deeper than the key above it, which has a value already', DEEPER_KEY_HINT);
+      cursor.fail('a second ":" in one value', 'put the value in quotes, or the map on separate lines');
     }
     const isCommented = cursor.passedComment;
     const next = cursor.nextContent();
