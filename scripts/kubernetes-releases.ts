@@ -24,6 +24,8 @@ import { parseVersion, type Version } from '@machineadm/document/program-version
 const CONSTANTS = 'cmd/kubeadm/app/constants/constants.go';
 const KUBEADM_FEATURES = 'cmd/kubeadm/app/features/features.go';
 const COMPONENT_FEATURES = 'test/compatibility_lifecycle/reference/feature_list.md';
+/** Has no gates of client-go, but the value to which a gate is locked. */
+const LOCKED_VALUES = 'test/compatibility_lifecycle/reference/versioned_feature_list.yaml';
 const TABLES = resolve(import.meta.dirname, '../packages/document/src/kubernetes-releases');
 
 /** Reads a file of the source of a release. */
@@ -114,15 +116,25 @@ function kubeadmGatesOf(source: Source): ReadonlySet<string> {
   return new Set([...text.matchAll(/^\t(\w+): /gm)].map(([, name = '']) => name));
 }
 
+/** The lock of a gate, as in the table. */
+type Lock = Pick<ComponentGate, 'lockedSince' | 'lockedTo'>;
+
 /** The gates of a release, each with the minor that locks it, if any. */
-function componentFeatures(source: Source): ReadonlyMap<string, number | undefined> {
+function componentFeatures(source: Source): ReadonlyMap<string, Lock> {
+  const toFalse = new Set(
+    source(LOCKED_VALUES)
+      .split('- name: ')
+      .filter((entry) => /default: false\n *lockToDefault: true/.test(entry))
+      .map((entry) => /^\w+/.exec(entry)?.[0]),
+  );
   const rows = [...source(COMPONENT_FEATURES).matchAll(/^\| (\w+) \| [^|]* \| ([^|]*) \|/gm)];
   const gates = rows.filter(([, name]) => name !== 'Feature');
   if (gates.length === 0) throw new Error(`${COMPONENT_FEATURES} has no table of features`);
   return new Map(
     gates.map(([, name = '', lock = '']) => {
       const since = /1\.(\d+)\+/.exec(lock)?.[1];
-      return [name, since === undefined ? undefined : Number(since)];
+      const value = toFalse.has(name) ? { lockedTo: false as const } : {};
+      return [name, since === undefined ? {} : { lockedSince: Number(since), ...value }];
     }),
   );
 }
@@ -132,17 +144,18 @@ function listedGatesOf(minor: number): readonly string[] {
   return componentGatesOf(minor).filter((name) => !/^All(Alpha|Beta)$/.test(name));
 }
 
-function ofComponentGates(theirs: ReadonlyMap<string, number | undefined>, { minor }: Version): string[] {
+function ofComponentGates(theirs: ReadonlyMap<string, Lock>, { minor }: Version): string[] {
   const known = componentGates();
-  const locks = [...theirs].flatMap(([name, since]) => {
-    const ours = known.get(name)?.lockedSince;
-    const isSame = !known.has(name) || since === undefined || since > minor || ours === since;
-    return isSame ? [] : [`component gate ${name}: locked since 1.${since}, the table says ${ours ?? 'never'}`];
+  const locks = [...theirs].flatMap(([name, { lockedSince: since, lockedTo = true }]) => {
+    const { lockedSince: ours, lockedTo: to = true } = known.get(name) ?? {};
+    if (!known.has(name) || since === undefined || since > minor || (ours === since && to === lockedTo)) return [];
+    const said = ours === undefined ? 'never' : to === lockedTo ? `${ours}` : `${ours}, to ${to}`;
+    return [`component gate ${name}: locked since 1.${since}, the table says ${said}`];
   });
   return [...compareNames('component gate', listedGatesOf(minor), new Set(theirs.keys()), minor), ...locks];
 }
 
-function withGates(file: string, minor: number, theirs: ReadonlyMap<string, number | undefined>): string {
+function withGates(file: string, minor: number, theirs: ReadonlyMap<string, Lock>): string {
   const newest = NEWEST_COMPONENT_GATES_MINOR;
   if (minor > newest + 1)
     throw new Error(`the gates of 1.${newest + 1} are not complete: run it for v1.${newest + 1}.0 first`);
@@ -151,11 +164,11 @@ function withGates(file: string, minor: number, theirs: ReadonlyMap<string, numb
   for (const name of listedGatesOf(minor)) {
     if (!theirs.has(name)) gates.set(name, { ...gates.get(name), until: minor - 1, untilAtMost: false });
   }
-  for (const [name, lock] of theirs) {
+  for (const [name, { lockedSince, ...lock }] of theirs) {
     const known = gates.get(name) ?? { since: minor };
     const { until = minor, untilAtMost: _untilAtMost, ...back } = known;
     const gate = until < minor ? back : known;
-    gates.set(name, lock !== undefined && lock <= minor ? { ...gate, lockedSince: lock } : gate);
+    gates.set(name, lockedSince !== undefined && lockedSince <= minor ? { ...gate, ...lock, lockedSince } : gate);
   }
   const [before, , after] = tableOf(file, 'component-gates.ts');
   const marker = /(NEWEST_COMPONENT_GATES_MINOR = )\d+/;
@@ -181,7 +194,9 @@ export function gateLines(gates: ReadonlyMap<string, ComponentGate>): string[] {
   };
   return [...windows.keys()].sort(isBefore).flatMap((window) => {
     const names = (windows.get(window) ?? [])
-      .map(([name, { lockedSince }]) => (lockedSince === undefined ? name : `${name}!${lockedSince}`))
+      .map(([name, { lockedSince, lockedTo }]) =>
+        lockedSince === undefined ? name : `${name}!${lockedSince}${lockedTo === false ? 'f' : ''}`,
+      )
       .sort();
     const lines = [window];
     for (const name of names) {

@@ -1404,6 +1404,8 @@ export interface MachineBootstrap {
       readonly require?: 'KubeletHealthy' | 'NodeRegistered' | 'NodeReady' | 'Command';
       /** How long to wait for the proof. */
       readonly timeout?: Duration;
+      /** Whether the control-plane endpoint must lead to this control plane: its name resolves, it accepts connections, its certificate is signed by the CA of the cluster, and this cluster answers. For control planes. */
+      readonly endpoint?: 'Required' | 'Later';
     };
   };
   /** The security benchmarks that machineadm applies to the machine and audits. See docs/hardening.md. Default: no benchmark is applied. */

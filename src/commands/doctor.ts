@@ -7,7 +7,7 @@ import { placeOf } from '@machineadm/document/tree.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
-import { checkControlPlane } from '../diagnosis/checks/control-plane.ts';
+import { checkControlPlane, sharedEndpoint } from '../diagnosis/checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from '../diagnosis/checks/endpoint.ts';
 import { type Finding, runCheckGroups } from '../diagnosis/checks/finding.ts';
 import { checkKubelet } from '../diagnosis/checks/kubelet.ts';
@@ -173,7 +173,10 @@ export function machineCheckGroups(
           ),
     certificates: () => checkCertificates(host, now()),
     'control plane': () => checkControlPlane(host),
-    endpoint: async () => (endpoint === undefined ? [] : await checkEndpoint(host, endpoint, now)),
+    endpoint: async () => {
+      const shared = endpoint ?? (await sharedEndpoint(host));
+      return shared === undefined ? [] : await checkEndpoint(host, shared, now);
+    },
   };
 }
 

@@ -4,6 +4,8 @@ import { type Answer, type ApiCredential, getObject } from '../host/cluster/api-
 /** The parts of a Node that show its identity and health. */
 export interface NodeView {
   readonly name: string;
+  /** metadata.uid: no other Node, of any cluster, has it. */
+  readonly uid: string;
   readonly machineId: string;
   readonly bootId: string;
   /** Upper case. */
@@ -20,8 +22,9 @@ export async function getNode(
   credential: ApiCredential,
   name: string,
   signal?: AbortSignal,
+  timeoutMs?: number,
 ): Promise<Answer<NodeView>> {
-  const answer = await getObject(credential, `/api/v1/nodes/${encodeURIComponent(name)}`, signal);
+  const answer = await getObject(credential, `/api/v1/nodes/${encodeURIComponent(name)}`, signal, timeoutMs);
   return answer.kind === 'found' ? { kind: 'found', object: viewNode(answer.object) } : answer;
 }
 
@@ -34,6 +37,7 @@ function viewNode(object: unknown): NodeView {
   const labels = member(member(object, 'metadata'), 'labels');
   return {
     name: text(member(member(object, 'metadata'), 'name')) ?? '',
+    uid: text(member(member(object, 'metadata'), 'uid')) ?? '',
     machineId: text(member(info, 'machineID')) ?? '',
     bootId: text(member(info, 'bootID')) ?? '',
     systemUuid: (text(member(info, 'systemUUID')) ?? '').toUpperCase(),

@@ -1,9 +1,22 @@
 import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import type { EndpointTrouble } from '../host/cluster/endpoint-trouble.ts';
 
 /** Why a machine does not count as a working node, with the observation. */
-export interface NotReady {
+export type NotReady = OwnTrouble | EndpointNotReady;
+
+/** The machine works, and the control-plane endpoint does not lead to it. */
+interface EndpointNotReady {
   readonly ready: false;
+  readonly reason: EndpointTrouble['reason'];
+  readonly why: string;
+  readonly unknown?: never;
+  readonly endpoint: EndpointTrouble;
+}
+
+interface OwnTrouble {
+  readonly ready: false;
+  readonly endpoint?: never;
   readonly reason: Extract<
     Reason,
     | 'KubeletNotHealthy'
@@ -41,10 +54,10 @@ const REMEDIES = {
     'If another machine owns the Node, give this one a unique name (kubernetes.node.name, host.hostname). If it is left over from a machine that is gone, delete it (kubectl delete node) and restart the kubelet. For a provider ID, correct kubernetes.node.providerID.',
   NodeNotReady:
     'Read the condition in the evidence; most often no pod network is installed yet. Set kubernetes.ready.require to NodeRegistered where the network comes later.',
-} as const satisfies Record<NotReady['reason'], string>;
+} as const satisfies Record<OwnTrouble['reason'], string>;
 
 /** The source of the observation, where it is not the API server's answer about the Node. */
-const SOURCES: Partial<Record<NotReady['reason'], string>> = {
+const SOURCES: Partial<Record<OwnTrouble['reason'], string>> = {
   KubeletNotHealthy: 'kubelet healthz',
   ControlPlaneComponentNotHealthy: 'health of the control plane',
   StaticPodCrashLoop: 'container runtime',
@@ -54,7 +67,8 @@ const SOURCES: Partial<Record<NotReady['reason'], string>> = {
 };
 
 /** What is being waited for, and the last observation. */
-export function describeWait({ reason, why }: NotReady, nodeName: string): string {
+export function describeWait({ reason, why, endpoint }: NotReady, nodeName: string): string {
+  if (endpoint !== undefined) return `the control-plane endpoint to lead to this cluster: ${why}`;
   const what = {
     KubeletNotHealthy: 'the kubelet to be healthy',
     ControlPlaneComponentNotHealthy: 'the control plane of this machine to be healthy',
@@ -70,8 +84,10 @@ export function describeWait({ reason, why }: NotReady, nodeName: string): strin
 }
 
 /** The finding as a failure; `waitedMs` is the time spent waiting, if any. */
-export function failureOfFinding({ reason, why }: NotReady, nodeName: string, waitedMs?: number): Failure {
+export function failureOfFinding(finding: NotReady, nodeName: string, waitedMs?: number): Failure {
   const after = waitedMs === undefined ? '' : ` within ${Math.round(waitedMs / 1000)} s`;
+  if (finding.endpoint !== undefined) return failureOfEndpoint(finding.endpoint, after);
+  const { reason, why } = finding;
   const [become, was] = waitedMs === undefined ? ['is not', 'is not'] : ['did not become', 'was not'];
   const summary = {
     KubeletNotHealthy: `The kubelet ${become} healthy${after}: ${why}.`,
@@ -92,6 +108,24 @@ export function failureOfFinding({ reason, why }: NotReady, nodeName: string, wa
     retryable: reason !== 'NodeIdentityMismatch' && reason !== 'EtcdMemberRemoved',
   };
 }
+
+/** Says which of the two failed: the control plane itself was found to work before its endpoint was asked. */
+function failureOfEndpoint({ reason, text, remedy }: EndpointTrouble, after: string): Failure {
+  return {
+    reason,
+    summary: `The control plane of this machine works, but its endpoint did not lead to it${after}: ${text}.`,
+    evidence: [{ source: 'control-plane endpoint', text }],
+    remedy: `${remedy} Where the load balancer comes after the first control plane, set kubernetes.ready.endpoint to Later.`,
+    retryable: !NEEDS_OPERATOR.has(reason),
+  };
+}
+
+const NEEDS_OPERATOR: ReadonlySet<Reason> = new Set<EndpointTrouble['reason']>([
+  'APIEndpointNotTLS',
+  'APIEndpointOtherCluster',
+  'APIServerCertSANMismatch',
+  'APIServerCertUntrusted',
+]);
 
 /** The same as an error that ends a run. */
 export function notReady(finding: NotReady, nodeName: string, waitedMs: number): MachineadmError {

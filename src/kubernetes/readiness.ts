@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReadyModel } from '@machineadm/document/model.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { EndpointTrouble } from '../host/cluster/endpoint-trouble.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/cluster/kubeconfig.ts';
 import type { ReportedIdentity } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { type EndpointDemand, probeControlPlaneEndpoint } from './control-plane-endpoint.ts';
 import { endedLately } from './control-plane-exits.ts';
 import { type Component, probeControlPlane } from './control-plane-health.ts';
 import { kubeletHealth } from './kubelet-health.ts';
@@ -35,10 +37,14 @@ export interface ControlPlaneDemand {
   readonly required: readonly Component[];
   /** Whether they stay up; undefined: not checked. */
   readonly criSocket: string | undefined;
+  /** Whether the address at which all others reach the cluster works; undefined: not checked. */
+  readonly endpoint?: EndpointDemand | undefined;
 }
 
 /** The result of one check: ready, or the reason why not with its evidence. */
-export type NodeReadiness = { readonly ready: true } | NotReady;
+export type NodeReadiness =
+  /** `endpoint`: why the control-plane endpoint does not work, where it need not work yet. */
+  { readonly ready: true; readonly endpoint?: EndpointTrouble } | NotReady;
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 3_000;
@@ -58,7 +64,12 @@ export async function probeReadiness(
     const trouble = await probeControlPlane(host, demand.controlPlane.required, signal);
     if (trouble !== undefined) return { ready: false, reason: trouble.reason, why: trouble.why };
   }
-  if (demand.require === 'KubeletHealthy') return { ready: true };
+  const endpoint = await endpointTrouble(host, demand, signal);
+  if (endpoint !== undefined && demand.controlPlane?.endpoint?.need === 'Required') {
+    return { ready: false, reason: endpoint.reason, why: endpoint.text, endpoint };
+  }
+  const isReady: NodeReadiness = { ready: true, ...(endpoint === undefined ? {} : { endpoint }) };
+  if (demand.require === 'KubeletHealthy') return isReady;
 
   const registered = await ownNode(host, demand, signal);
   if (!('node' in registered)) return registered;
@@ -67,7 +78,7 @@ export async function probeReadiness(
     const found = node.providerId === '' ? 'none yet' : node.providerId;
     return mismatch(`Node ${node.name} has the provider ID ${found}, the document says ${demand.providerId}`);
   }
-  if (demand.require === 'NodeRegistered' || node.ready?.status === 'True') return { ready: true };
+  if (demand.require === 'NodeRegistered' || node.ready?.status === 'True') return isReady;
   return { ready: false, reason: 'NodeNotReady', why: describeNotReady(node) };
 }
 
@@ -75,6 +86,7 @@ export async function probeReadiness(
  * Waits until the demand is met, or until waiting is futile because an operator must correct the kubelet.
  *
  * @param options.waitingFor called with what is being waited for, whenever that changes
+ * @returns the finding that met it
  * @throws MachineadmError with the last finding's reason after `timeoutMs`, ending with exit code NotReady
  */
 export async function waitUntilReady(
@@ -85,7 +97,7 @@ export async function waitUntilReady(
     readonly signal: AbortSignal;
     readonly waitingFor: (what: string | undefined) => void;
   },
-): Promise<void> {
+): Promise<NodeReadiness> {
   const { signal, waitingFor, timeoutMs } = options;
   // Not the wall clock: time synchronisation moves it just when a machine boots.
   const end = performance.now() + timeoutMs;
@@ -94,7 +106,10 @@ export async function waitUntilReady(
   let rest = FIRST_PAUSE_MS;
   for (;;) {
     const finding = await probeToStay(host, demand, signal);
-    if (finding.ready) return waitingFor(undefined);
+    if (finding.ready) {
+      waitingFor(undefined);
+      return finding;
+    }
     if (finding.reason === 'KubeletNotHealthy') {
       const down = kubelet.observe(await host.service('kubelet'), performance.now());
       if (down !== undefined) throw notReady({ ...finding, why: down }, demand.nodeName, performance.now() - begun);
@@ -128,8 +143,18 @@ export async function probePatiently(
   }
 }
 
-function mayBeMomentary({ reason, unknown }: NotReady): boolean {
-  return reason === 'ControlPlaneComponentNotHealthy' || unknown === true;
+function mayBeMomentary({ reason, unknown, endpoint }: NotReady): boolean {
+  return reason === 'ControlPlaneComponentNotHealthy' || unknown === true || endpoint !== undefined;
+}
+
+async function endpointTrouble(
+  host: QueryHost,
+  demand: ReadinessDemand,
+  signal: AbortSignal | undefined,
+): Promise<EndpointTrouble | undefined> {
+  const endpoint = demand.controlPlane?.endpoint;
+  if (endpoint === undefined) return undefined;
+  return await probeControlPlaneEndpoint(host, endpoint, (credential) => ownNodeName(credential, demand), signal);
 }
 
 /** Ready, and no component of the control plane ended a moment ago: one that is killed again and again looks well in between. */
@@ -156,7 +181,7 @@ async function ownNode(
   demand: ReadinessDemand,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly node: NodeView } | NotReady> {
-  const missing = (why: string): NotReady => ({ ready: false, reason: 'NodeNotRegistered', why });
+  const missing = (why: string) => ({ ready: false, reason: 'NodeNotRegistered', why }) as const;
   try {
     const credential = await readKubeconfig(host, KUBELET_KUBECONFIG);
     if (credential === undefined) return missing(`${KUBELET_KUBECONFIG} does not exist`);

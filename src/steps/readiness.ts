@@ -1,4 +1,5 @@
 import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import type { EndpointTrouble } from '../host/cluster/endpoint-trouble.ts';
 import { reportedIdentity } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
 import { requiredComponents } from '../kubernetes/control-plane-health.ts';
@@ -36,7 +37,7 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
   desired(model, facts) {
     const { kubernetes } = model;
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
-    const { ready, node } = kubernetes;
+    const { ready, node, cluster } = kubernetes;
     return {
       require: ready.require,
       timeoutMs: ready.timeoutMs,
@@ -45,7 +46,13 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
       providerId: node.providerID,
       ...(kubernetes.role === 'Worker'
         ? {}
-        : { controlPlane: { required: requiredComponents(kubernetes), criSocket: node.criSocket } }),
+        : {
+            controlPlane: {
+              required: requiredComponents(kubernetes),
+              criSocket: node.criSocket,
+              endpoint: { need: ready.endpoint, written: cluster.controlPlaneEndpoint },
+            },
+          }),
       ...reportedIdentity(facts),
     };
   },
@@ -74,17 +81,28 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
     ];
   },
 
+  remarks(_desired, _record, { finding }) {
+    return finding.ready && finding.endpoint !== undefined ? [endpointWarning(finding.endpoint)] : [];
+  },
+
   async apply(host, { payload }, execution) {
     const { signal } = execution;
     const { timeoutMs } = payload;
     try {
-      await waitUntilReady(host, payload, { timeoutMs, signal, waitingFor: (what) => execution.waitingFor(what) });
+      const waitingFor = (what: string | undefined): void => execution.waitingFor(what);
+      const found = await waitUntilReady(host, payload, { timeoutMs, signal, waitingFor });
+      if (found.ready && found.endpoint !== undefined) execution.warn(endpointWarning(found.endpoint));
     } catch (error) {
       if (!(error instanceof MachineadmError)) throw error;
       throw await withKubeletLogs(host, error);
     }
   },
 };
+
+/** `ready.endpoint: Later`: the run succeeds, and says that no other machine can use this control plane yet. */
+function endpointWarning({ text, remedy }: EndpointTrouble): string {
+  return `the control plane of this machine works, but no other machine can reach it yet: ${text}. ${remedy}`;
+}
 
 function changeId(desired: ReadinessDesired): string {
   return `readiness/${desired.require}`;

@@ -64,8 +64,9 @@ export interface ApiServer extends AsyncDisposable {
 export async function startApiServer(
   authority: Authority,
   objects: (path: string) => ApiAnswer | undefined,
+  addresses: readonly string[] = ['127.0.0.1'],
 ): Promise<ApiServer> {
-  const { certificate, key } = authority.issue('kube-apiserver', ['127.0.0.1']);
+  const { certificate, key } = authority.issue('kube-apiserver', addresses);
   const requests: string[] = [];
   const sockets = new Set<Duplex>();
   const server = createServer(
@@ -165,6 +166,7 @@ users:
 /** What a test says of a Node; the rest is as the kubelet of the machine in `facts()` reports it. */
 export interface NodeWish {
   readonly name?: string;
+  readonly uid?: string;
   readonly machineID?: string;
   readonly bootID?: string;
   readonly systemUUID?: string;
@@ -181,7 +183,7 @@ export function nodeObject(wish: NodeWish = {}): object {
   return {
     kind: 'Node',
     apiVersion: 'v1',
-    metadata: { name: wish.name ?? 'node-1', labels: wish.labels ?? {} },
+    metadata: { name: wish.name ?? 'node-1', uid: wish.uid ?? 'uid-of-node-1', labels: wish.labels ?? {} },
     spec: wish.providerID === undefined ? {} : { providerID: wish.providerID },
     status: {
       nodeInfo: { machineID, bootID, ...(wish.systemUUID === undefined ? {} : { systemUUID: wish.systemUUID }) },

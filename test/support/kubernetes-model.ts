@@ -132,7 +132,7 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
       overallMs: 1_800_000,
       ...overrides.timeouts,
     },
-    ready: { require: 'NodeRegistered', timeoutMs: 300_000 },
+    ready: { require: 'NodeRegistered', timeoutMs: 300_000, endpoint: 'Required' },
   };
 }
 

@@ -1908,6 +1908,8 @@ type MachineBootstrapKubernetesReady struct {
 	Require *string `json:"require,omitempty"`
 	// How long to wait for the proof.
 	Timeout *string `json:"timeout,omitempty"`
+	// Whether the control-plane endpoint must lead to this control plane: its name resolves, it accepts connections, its certificate is signed by the CA of the cluster, and this cluster answers. For control planes.
+	Endpoint *string `json:"endpoint,omitempty"`
 }
 
 // MachineBootstrapHardening: The security benchmarks that machineadm applies to the machine and audits. See docs/hardening.md. Default: no benchmark is applied.

@@ -469,6 +469,11 @@ export const REASONS = {
     'The load balancer of the API endpoint has no healthy server behind it.',
   ),
   APIEndpointNotTLS: bootstrapper('The server at the API endpoint does not use TLS.'),
+  APIEndpointOtherCluster: reason(
+    'NotReady',
+    'Another cluster answers at the API endpoint.',
+    'Correct the backends of the load balancer, or the address of the name.',
+  ),
   APIEndpointUsesProxy: bootstrapper('The API endpoint is reached through an HTTP proxy.'),
   APIServerUnavailable: bootstrapper('The API server answers that it cannot serve requests.'),
   APIServerUnstable: bootstrapper('The API server came up, and then stopped answering.'),

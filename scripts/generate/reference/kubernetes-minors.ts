@@ -135,8 +135,12 @@ function changes(kind: string, table: readonly (readonly [string, ComponentGate]
 }
 
 function locked(minor: number, gates: ReadonlyMap<string, ComponentGate>): string[] {
-  const names = [...gates].flatMap(([name, { lockedSince }]) => (lockedSince === minor ? [`\`${name}\``] : []));
-  return names.length === 0 ? [] : [`Feature gates of the components, locked to true: ${names.join(', ')}`];
+  return [true, false].flatMap((value) => {
+    const names = [...gates].flatMap(([name, { lockedSince, lockedTo = true }]) =>
+      lockedSince === minor && lockedTo === value ? [`\`${name}\``] : [],
+    );
+    return names.length === 0 ? [] : [`Feature gates of the components, locked to ${value}: ${names.join(', ')}`];
+  });
 }
 
 /** Links to the sources of a fact: `k/k#122082, k/k#122363`. */

@@ -1,8 +1,9 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
+import { ADMIN_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
 import { probeTcp } from '../../host/network/reachability.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { type Endpoint, hostAndPort } from './endpoint.ts';
+import { type Endpoint, hostAndPort, parseEndpoint } from './endpoint.ts';
 import type { Finding } from './finding.ts';
 import { listeningPorts } from './ports.ts';
 
@@ -54,6 +55,18 @@ export async function ownApiServer(host: QueryHost): Promise<Endpoint | undefine
     name: /--advertise-address=(\S+)/.exec(manifest)?.[1] ?? '127.0.0.1',
     port: Number(/--secure-port=(\d+)/.exec(manifest)?.[1] ?? 6443),
   };
+}
+
+/**
+ * The address at which admin.conf, and so everybody else, reaches the cluster of this control plane; undefined: this is not a
+ * control plane, or its own API server is the only one.
+ */
+export async function sharedEndpoint(host: QueryHost): Promise<Endpoint | undefined> {
+  const own = await ownApiServer(host);
+  const admin = await host.readText(ADMIN_KUBECONFIG);
+  if (own === undefined || admin === undefined) return undefined;
+  const endpoint = parseEndpoint(/^\s*server: *["']?(https:\/\/[^\s"']+)/m.exec(admin)?.[1] ?? '');
+  return endpoint?.name === own.name && endpoint.port === own.port ? undefined : endpoint;
 }
 
 /** `healthy`, or a description of the problem. */

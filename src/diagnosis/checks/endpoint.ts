@@ -1,3 +1,9 @@
+import {
+  connectionTrouble,
+  type EndpointTrouble,
+  nameTrouble,
+  tlsTrouble,
+} from '../../host/cluster/endpoint-trouble.ts';
 import { requestOnce, type SingleAnswer } from '../../host/http/request-once.ts';
 import { errorCode, probeTcp, resolveName } from '../../host/network/reachability.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -42,16 +48,7 @@ export async function checkEndpoint(
   const shown = hostAndPort(endpoint);
   const addresses = await resolveName(endpoint.name, STEP_MS);
   if (typeof addresses === 'string') {
-    return [
-      {
-        id: 'endpoint/name',
-        title: 'network',
-        severity: 'failed',
-        reason: 'APIEndpointDNSFailure',
-        text: `the name of the API endpoint ${shown} does not resolve (${addresses})`,
-        remedy: 'Correct the name or the resolver (/etc/resolv.conf), or use an address.',
-      },
-    ];
+    return [failed('endpoint/name', nameTrouble(shown, addresses))];
   }
   const named: Finding = {
     id: 'endpoint/name',
@@ -63,26 +60,12 @@ export async function checkEndpoint(
         : `${endpoint.name} is ${addresses.join(', ')}`,
   };
   const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port, STEP_MS);
-  if (refusal !== undefined) return [named, unreachable(shown, refusal)];
+  if (refusal !== undefined) return [named, failed('endpoint/connection', connectionTrouble(shown, refusal))];
   return [named, ...(await probeTls(host, endpoint, shown, now))];
 }
 
-function unreachable(shown: string, code: string): Finding {
-  const base = { id: 'endpoint/connection', title: 'network', severity: 'failed' } as const;
-  if (code === 'ECONNREFUSED') {
-    return {
-      ...base,
-      reason: 'APIEndpointConnectionRefused',
-      text: `the API endpoint ${shown} refuses connections`,
-      remedy: 'Check that the API server or its load balancer runs, and that the port is correct.',
-    };
-  }
-  return {
-    ...base,
-    reason: 'APIEndpointTimeout',
-    text: `the API endpoint ${shown} cannot be reached (${code})`,
-    remedy: 'Check routes, firewalls and security groups between this machine and the endpoint.',
-  };
+function failed(id: string, { reason, text, remedy }: EndpointTrouble): Finding {
+  return { id, title: 'network', severity: 'failed', reason, text, remedy };
 }
 
 /** A list of health checks is short; a longer answer is not from an API server. */
@@ -100,7 +83,7 @@ async function probeTls(
 ): Promise<readonly Finding[]> {
   const ca = await host.readText(CA_PATH);
   const answer = await ask(endpoint, '/version', ca);
-  if (typeof answer === 'string') return [refusedByTls(shown, answer)];
+  if (typeof answer === 'string') return [failed('endpoint/tls', tlsTrouble(shown, answer, CA_PATH))];
   const judged = ca === undefined ? ' (its certificate was not checked: this machine has no CA yet)' : '';
   return [
     { id: 'endpoint/tls', title: 'network', severity: 'passed', text: `the API server at ${shown} answers${judged}` },
@@ -146,51 +129,6 @@ function etcdCheck(shown: string, health: SingleAnswer | string): readonly Findi
       remedy: 'Restore etcd of that cluster: check that its members run and have a quorum.',
     },
   ];
-}
-
-function refusedByTls(shown: string, code: string): Finding {
-  const base = { id: 'endpoint/tls', title: 'network', severity: 'failed' } as const;
-  switch (code) {
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return {
-        ...base,
-        reason: 'APIServerCertSANMismatch',
-        text: `the certificate of the API server at ${shown} is for other names`,
-        remedy: 'Add the name or address to kubernetes.controlPlane.apiServer.certSANs, or join by one that it has.',
-      };
-    case 'CERT_HAS_EXPIRED':
-      return {
-        ...base,
-        reason: 'CertificateExpired',
-        text: `the certificate of the API server at ${shown} has expired, or the clock here is ahead`,
-        remedy: 'Compare the clocks, then renew it there with `kubeadm certs renew`.',
-      };
-    case 'CERT_NOT_YET_VALID':
-      return {
-        ...base,
-        reason: 'ClockSkew',
-        text: `the certificate of the API server at ${shown} is not valid yet: the clock here is behind`,
-        remedy: 'Set the clock (host.time).',
-      };
-    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-    case 'SELF_SIGNED_CERT_IN_CHAIN':
-    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-    case 'CERT_SIGNATURE_FAILURE':
-      return {
-        ...base,
-        reason: 'APIServerCertUntrusted',
-        text: `the certificate of the API server at ${shown} is not signed by ${CA_PATH}`,
-        remedy: 'The CA here belongs to another cluster, or another server answers there. Compare them.',
-      };
-    default:
-      return {
-        ...base,
-        reason: 'APIEndpointLoadBalancerUnhealthy',
-        text: `the API endpoint ${shown} accepts connections but does not answer as an API server (${code})`,
-        remedy: 'Check the load balancer and its backends.',
-      };
-  }
 }
 
 /** The HTTP date has whole seconds, and the request itself takes time. */

@@ -24,11 +24,12 @@ export type Answer<Found> =
   /** A response without the object: 401, 403, 5xx. */
   | { readonly kind: 'refused'; readonly status: number; readonly why: string; readonly retryAfterMs?: number }
   /** No connection, a timeout, or an incomplete response. */
-  | { readonly kind: 'unreachable'; readonly why: string }
+  | { readonly kind: 'unreachable'; readonly why: string; readonly code?: string }
   /**
-   * The server's certificate is not signed by this credential's authority, or the server refuses the credential itself.
+   * The server's certificate is not signed by this credential's authority (with the `code` of Node's TLS), or the server
+   * refuses the credential itself.
    */
-  | { readonly kind: 'untrusted'; readonly why: string };
+  | { readonly kind: 'untrusted'; readonly why: string; readonly code?: string };
 
 export interface ApiRequest {
   /** With its query. */
@@ -81,10 +82,11 @@ export async function askApiServer(credential: ApiCredential, request: ApiReques
   } catch (error) {
     signal?.throwIfAborted();
     if (deadline.aborted) {
-      return { kind: 'unreachable', why: `${server.host} did not answer within ${timeoutMs / 1000} s` };
+      const why = `${server.host} did not answer within ${timeoutMs / 1000} s`;
+      return { kind: 'unreachable', why, code: 'ETIMEDOUT' };
     }
     const why = `${server.host}: ${describe(error)}`;
-    return { kind: isTrustFailure(error) ? 'untrusted' : 'unreachable', why };
+    return { kind: isTrustFailure(error) ? 'untrusted' : 'unreachable', why, ...codeOf(error) };
   }
 }
 
@@ -120,9 +122,18 @@ function isTrustFailure(error: unknown): boolean {
   return TRUST_FAILURES.test(text(member(error, 'code')) ?? '');
 }
 
+/** Happy-eyeballs failures are an AggregateError with an empty message. */
+function innermost(error: unknown): unknown {
+  return error instanceof AggregateError ? error.errors[0] : error;
+}
+
+function codeOf(error: unknown): { readonly code?: string } {
+  const code = text(member(innermost(error), 'code')) ?? text(member(error, 'code'));
+  return code === undefined ? {} : { code };
+}
+
 function describe(error: unknown): string {
-  // Happy-eyeballs failures are an AggregateError with an empty message.
-  const inner: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const inner = innermost(error);
   return inner instanceof Error && inner.message !== ''
     ? inner.message
     : (text(member(error, 'code')) ?? String(inner));

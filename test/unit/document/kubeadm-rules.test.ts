@@ -232,10 +232,36 @@ describe('feature gates and flags of components', () => {
       'kubernetes.addons.proxy.config.featureGates.NFTablesProxymode: kube-proxy 1.30 does not start with this: there is no feature gate NFTablesProxymode (hint: did you mean "NFTablesProxyMode"?)',
     ],
     [
-      'a gate of which only the latest end is known',
+      'a gate that the minor before had',
       args('controllerManager', 'feature-gates', 'TopologyAwareHints=true', 'v1.36.0'),
-      'kubernetes.controlPlane.controllerManager.args[0].value: kube-controller-manager 1.36 does not start with this: the feature gate TopologyAwareHints was removed in 1.36 or before (hint: remove it)',
+      'kubernetes.controlPlane.controllerManager.args[0].value: kube-controller-manager 1.36 does not start with this: the feature gate TopologyAwareHints was removed in 1.36 (hint: remove it)',
     ],
+    [
+      'a gate of which only the latest end is known',
+      args('controllerManager', 'feature-gates', 'CronJobTimeZone=true', 'v1.31.0'),
+      'kubernetes.controlPlane.controllerManager.args[0].value: kube-controller-manager 1.31 does not start with this: the feature gate CronJobTimeZone was removed in 1.31 or before (hint: remove it)',
+    ],
+    // The sources of 1.36.3; a real API server 1.36.2 refused each of these.
+    ...[
+      ...['DRAAdminAccess', 'DeclarativeValidation', 'DisableNodeKubeProxyVersion', 'ExternalServiceAccountTokenSigner'],
+      ...['ImageVolume', 'KubeletPSI', 'KubeletPodResourcesDynamicResources', 'KubeletPodResourcesGet'],
+      ...['MutableCSINodeAllocatableCount', 'NodeLogQuery', 'ProcMountType', 'SELinuxChangePolicy'],
+      ...['SELinuxMountReadWriteOncePod', 'UserNamespacesSupport'],
+    ].map((name): [string, string, string] => [
+      `${name}, which 1.36 locks`,
+      args('apiServer', 'feature-gates', `${name}=false`, 'v1.36.2'),
+      `kubernetes.controlPlane.apiServer.args[0].value: kube-apiserver 1.36 does not start with this: the feature gate ${name} is locked to true since 1.36 (hint: remove it)`,
+    ]),
+    ...['HonorPVReclaimPolicy', 'InPlacePodVerticalScalingAllocatedStatus'].map((name): [string, string, string] => [
+      `${name}, which 1.36 removed`,
+      args('apiServer', 'feature-gates', `${name}=true`, 'v1.36.2'),
+      `kubernetes.controlPlane.apiServer.args[0].value: kube-apiserver 1.36 does not start with this: the feature gate ${name} was removed in 1.36 (hint: remove it)`,
+    ]),
+    ...['GitRepoVolumeDriver', 'SeparateCacheWatchRPC'].map((name): [string, string, string] => [
+      `${name}, which 1.36 locks to false`,
+      init(`node: {kubelet: {config: {featureGates: {${name}: true}}}}`, 'v1.36.2'),
+      `kubernetes.node.kubelet.config.featureGates.${name}: kubelet 1.36 does not start with this: the feature gate ${name} is locked to false since 1.36 (hint: remove it)`,
+    ]),
     [
       'a gate without a value',
       kubelet('feature-gates', 'NodeSwap'),
@@ -278,7 +304,7 @@ describe('feature gates and flags of components', () => {
     ['a gate in its last minor', args('apiServer', 'feature-gates', 'SizeMemoryBackedVolumes=true', 'v1.34.0')],
     ['a locked gate, as it is locked', args('apiServer', 'feature-gates', 'kube:NodeSwap=true, AllAlpha=T,')],
     ['a gate that 1.20 had', args('apiServer', 'feature-gates', 'IPv6DualStack=true', 'v1.20.2')],
-    ['a gate of a minor that may have new ones', args('apiServer', 'feature-gates', 'SomethingNew=true', 'v1.36.0')],
+    ['a gate of a minor that may have new ones', args('apiServer', 'feature-gates', 'SomethingNew=true', 'v1.37.0')],
     ['the pause image before 1.35', kubelet('pod-infra-container-image', 'registry.example/pause:3.9', 'v1.34.0')],
     ['an external cloud provider', kubelet('cloud-provider', 'external')],
     [
@@ -427,9 +453,9 @@ describe('a warning is given', () => {
     ],
     [
       'a gate that a newer minor may have',
-      init('node: {kubelet: {config: {featureGates: {SomethingNew: true}}}}', 'v1.36.0'),
+      init('node: {kubelet: {config: {featureGates: {SomethingNew: true}}}}', 'v1.37.0'),
       [
-        'kubernetes.node.kubelet.config.featureGates.SomethingNew: it is not known whether kubelet 1.36 has the feature gate SomethingNew; without it, kubelet does not start (hint: see "kubelet --help")',
+        'kubernetes.node.kubelet.config.featureGates.SomethingNew: it is not known whether kubelet 1.37 has the feature gate SomethingNew; without it, kubelet does not start (hint: see "kubelet --help")',
       ],
     ],
     [
@@ -471,7 +497,7 @@ describe('fields that later versions added', () => {
     [
       'patches of kube-proxy',
       patch('kubeproxydaemonset', 'v1.34.0'),
-      `kubernetes.bootstrapper.kubeadm.patches[0].target: kubeadm 1.34 does not have this: it came with 1.36 ${hint}`,
+      `kubernetes.bootstrapper.kubeadm.patches[0].target: kubeadm 1.34 does not have this: it came with 1.37 ${hint}`,
     ],
     [
       'an algorithm',
@@ -479,14 +505,14 @@ describe('fields that later versions added', () => {
       `kubernetes.cluster.encryptionAlgorithm: kubeadm 1.32 does not have this: it came with 1.34 ${hint}`,
     ],
     [
-      'patches of kube-proxy on a machine that joins',
-      worker('bootstrapper: {kubeadm: {patches: [{target: kubeproxydaemonset, patch: {a: b}}]}}'),
-      'kubernetes.bootstrapper.kubeadm.patches[0].target: kubeproxydaemonset has no effect for the role Worker (hint: remove it)',
+      'patches of an addon on a machine that joins',
+      worker('bootstrapper: {kubeadm: {patches: [{target: corednsdeployment, patch: {a: b}}]}}'),
+      'kubernetes.bootstrapper.kubeadm.patches[0].target: corednsdeployment has no effect for the role Worker (hint: remove it)',
     ],
   ]);
   accepts([
     ['of the next minor, whose kubeadm may be there', etcd('v1.34.0')],
-    ['of this minor', patch('kubeproxydaemonset', 'v1.36.0')],
+    ['of this minor', patch('kubeproxydaemonset', 'v1.37.0')],
   ]);
 });
 
@@ -539,13 +565,13 @@ test('thousands of unknown gates cost no more than their suggestions', async () 
   assert.equal(problems.filter((line) => line.includes('hint: known: ')).length, 20);
 });
 
-test('HTTP endpoints of etcd and patches of kube-proxy are in the model', async () => {
+test('HTTP endpoints of etcd and patches of addons are in the model', async () => {
   const external =
     '{endpoints: ["https://a:2379"], httpEndpoints: ["https://a:2378"], caFile: /a, certFile: /b, keyFile: /c}';
-  const patches = '[{target: kubeproxydaemonset, patch: {metadata: {labels: {a: b}}}}]';
+  const patches = '[{target: corednsdeployment, patch: {metadata: {labels: {a: b}}}}]';
   const body = init(`controlPlane: {etcd: {external: ${external}}}, bootstrapper: {kubeadm: {patches: ${patches}}}`);
   const { kubernetes } = (await loaded(body)).model;
   const etcd = kubernetes?.controlPlane.etcd;
   assert.deepEqual(etcd?.kind === 'external' && etcd.httpEndpoints, ['https://a:2378']);
-  assert.equal(kubernetes?.kubeadm.patches[0]?.target, 'kubeproxydaemonset');
+  assert.equal(kubernetes?.kubeadm.patches[0]?.target, 'corednsdeployment');
 });

@@ -111,7 +111,7 @@ describe('the model', () => {
     const { model } = await loaded(`kubernetes: {version: v1.35.2, role: Worker, ${JOIN}}\n`);
     assert.equal(model.host.swap, 'Unmanaged');
     assert.equal(model.containerd, undefined);
-    assert.deepEqual(model.kubernetes?.ready, { require: 'NodeRegistered', timeoutMs: 300_000 });
+    assert.deepEqual(model.kubernetes?.ready, { require: 'NodeRegistered', timeoutMs: 300_000, endpoint: 'Required' });
     assert.equal(model.kubernetes?.timeouts.overallMs, 1_800_000);
     assert.equal(model.reporting.sentinelPath, '/run/cluster-api/bootstrap-success.complete');
     assert.deepEqual(model.reporting.sinks, [{ kind: 'Journal' }]);

@@ -28,6 +28,7 @@ describe('asking an API server', () => {
       kind: 'found',
       object: {
         name: 'node-1',
+        uid: 'uid-of-node-1',
         machineId: '0123456789abcdef0123456789abcdef',
         bootId: '11111111-2222-3333-4444-555555555555',
         systemUuid: '',
@@ -90,7 +91,8 @@ describe('asking an API server', () => {
   test('a server that accepts and never answers costs its limit and no more', async () => {
     await using server = await startApiServer(authority, () => 'silence');
     const answer = await getObject(await credentialFor(server.url), '/x', undefined, 200);
-    assert.deepEqual(answer, { kind: 'unreachable', why: `${new URL(server.url).host} did not answer within 0.2 s` });
+    const why = `${new URL(server.url).host} did not answer within 0.2 s`;
+    assert.deepEqual(answer, { kind: 'unreachable', why, code: 'ETIMEDOUT' });
   });
 
   test('an abort ends the wait with its own reason', async () => {

@@ -16,6 +16,7 @@ import { differences, gateLines, refreshed } from '../../../scripts/kubernetes-r
 const CONSTANTS = 'cmd/kubeadm/app/constants/constants.go';
 const KUBEADM_FEATURES = 'cmd/kubeadm/app/features/features.go';
 const COMPONENT_FEATURES = 'test/compatibility_lifecycle/reference/feature_list.md';
+const LOCKED_VALUES = 'test/compatibility_lifecycle/reference/versioned_feature_list.yaml';
 const TABLES = resolve(import.meta.dirname, '../../../packages/document/src/kubernetes-releases');
 const table = (file: string): string => readFileSync(join(TABLES, file), 'utf8');
 
@@ -74,6 +75,9 @@ var (
       const lock = locked === undefined ? '' : `:closed_lock_with_key:&nbsp;1.${locked}+`;
       return `| ${name} | :ballot_box_with_check:&nbsp;1.16+ | ${lock} | 1.8–1.15 | 1.16– |  |  |  | [code](https://x) |`;
     });
+    files[LOCKED_VALUES] = [...componentGates()]
+      .map(([name, { lockedTo = true }]) => `- name: ${name}\n  - default: ${lockedTo}\n    lockToDefault: true\n`)
+      .join('');
     const head =
       '| Feature | Enabled | Locked | Alpha | Beta | GA | Deprecated | Dependencies | Links |\n|---|---|---|---|\n';
     files[COMPONENT_FEATURES] = `${head}${rows.filter((row) => !/\| All(Alpha|Beta) /.test(row)).join('\n')}\n`;

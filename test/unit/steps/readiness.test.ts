@@ -12,7 +12,7 @@ import { bench } from '../../support/step-bench.ts';
 function node(ready: Partial<ReadyModel> = {}, hostname?: string): Model {
   const kubernetes = {
     ...kubernetesModel({ role: 'Worker' }),
-    ready: { require: 'NodeRegistered' as const, timeoutMs: 200, ...ready },
+    ready: { require: 'NodeRegistered' as const, timeoutMs: 200, endpoint: 'Required' as const, ...ready },
   };
   return { ...hostModel({ hostname }), kubernetes };
 }
@@ -62,6 +62,37 @@ describe('readiness', () => {
     assert.equal(change?.repeatable, false);
     await step.apply();
     assert.deepEqual(await step.plan({ done: new Set(['readiness/NodeRegistered']) }), []);
+  });
+
+  test('of a control plane whose endpoint may come later succeeds with a warning, in each run', async () => {
+    const authority = newAuthority();
+    await using healthz = await startHealthz();
+    await using server = await startApiServer(authority, () => nodeObject());
+    const client = authority.issue('system:node:node-1');
+    const files = {
+      '/var/lib/kubelet/config.yaml': `healthzPort: ${healthz.port}`,
+      '/etc/kubernetes/kubelet.conf': kubeconfig(server.url, authority.certificate, client),
+      '/etc/kubernetes/admin.conf': kubeconfig('https://api.cluster.invalid:6443', authority.certificate, client),
+    };
+    const kubernetes = kubernetesModel({
+      role: 'InitControlPlane',
+      kubeadm: { skipPhases: ['etcd', 'control-plane'] },
+    });
+    const ready = { require: 'NodeRegistered', timeoutMs: 200, endpoint: 'Later' } as const;
+    const step = bench(readiness, memoryHost({ files }), { ...hostModel(), kubernetes: { ...kubernetes, ready } });
+    const { warnings } = await step.apply();
+    assert.match(
+      warnings[0] ?? '',
+      /works, but no other machine can reach it yet: the name of .*api\.cluster\.invalid:6443/,
+    );
+    const done = { done: new Set(['readiness/NodeRegistered']) };
+    assert.deepEqual(await step.plan(done), []);
+    const required = { ...ready, endpoint: 'Required' } as const;
+    const strict = bench(readiness, memoryHost({ files }), {
+      ...hostModel(),
+      kubernetes: { ...kubernetes, ready: required },
+    });
+    await assert.rejects(strict.apply(), { reason: 'APIEndpointDNSFailure', exit: 'NotReady' });
   });
 
   test('that is not reached fails with its reason and the last words of the kubelet', async () => {

@@ -43,8 +43,9 @@ interface PatchTargetFacts {
 }
 
 /**
- * Patch targets (k/k cmd/kubeadm/app/util/patches), and since when: k/k#110405, k/k#124820, k/k#138090. The last one was
- * merged with documentation for 1.36, shortly before that release.
+ * Patch targets, and since when: knownTargets in k/k cmd/kubeadm/app/util/patches/patches.go of 1.31.14, 1.32.13, 1.33.13,
+ * 1.34.9, 1.35.6 and 1.36.3; before, k/k#110405 and k/k#124820. k/k#138090 (kubeproxydaemonset) came after 1.36. kubeadm
+ * prints a line about a file for another target, and goes on without it.
  */
 export const PATCH_TARGETS = {
   etcd: { since: 20, on: 'control planes' },
@@ -52,8 +53,8 @@ export const PATCH_TARGETS = {
   'kube-controller-manager': { since: 20, on: 'control planes' },
   'kube-scheduler': { since: 20, on: 'control planes' },
   kubeletconfiguration: { since: 25, on: 'every machine' },
-  corednsdeployment: { since: 32, on: 'the first control plane' },
-  kubeproxydaemonset: { since: 36, on: 'the first control plane' },
+  corednsdeployment: { since: 31, on: 'the first control plane' },
+  kubeproxydaemonset: { since: 37, on: 'the first control plane' },
 } as const satisfies Readonly<Record<string, PatchTargetFacts>>;
 
 export type PatchTarget = keyof typeof PATCH_TARGETS;

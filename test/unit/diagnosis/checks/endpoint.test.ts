@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { askApiServer, checkControlPlane } from '../../../../src/diagnosis/checks/control-plane.ts';
+import { askApiServer, checkControlPlane, sharedEndpoint } from '../../../../src/diagnosis/checks/control-plane.ts';
 import { checkEndpoint, type Endpoint, hostAndPort, parseEndpoint } from '../../../../src/diagnosis/checks/endpoint.ts';
 import type { Finding } from '../../../../src/diagnosis/checks/finding.ts';
 import { checkOwnEndpoint } from '../../../../src/diagnosis/checks/own-endpoint.ts';
@@ -182,7 +182,7 @@ describe('the connection to an API server', () => {
     ]);
     await using plain = await startServer(() => ({}));
     const [spoken] = await tls(files, plain.port);
-    assert.deepEqual(spoken?.slice(0, 3), ['endpoint/tls', 'failed', 'APIEndpointLoadBalancerUnhealthy']);
+    assert.deepEqual(spoken?.slice(0, 3), ['endpoint/tls', 'failed', 'APIEndpointNotTLS']);
   });
 });
 
@@ -267,5 +267,29 @@ describe('the connection of a first control plane to its own API server', () => 
     assert.deepEqual(named[0], ['endpoint/name', 'passed', undefined]);
     await using sick = await apiServer({ '/livez': [500] });
     assert.deepEqual(await of(machine(sick.port, sick.port), dead), []);
+  });
+});
+
+describe('the endpoint that others use for a control plane', () => {
+  const manifest = 'command: [kube-apiserver, --advertise-address=10.0.0.2 , --secure-port=6443 ]';
+  const shared = (server: string | undefined, apiServer: string | undefined = manifest) =>
+    sharedEndpoint(
+      memoryHost({
+        files: {
+          ...(apiServer === undefined ? {} : { '/etc/kubernetes/manifests/kube-apiserver.yaml': apiServer }),
+          ...(server === undefined
+            ? {}
+            : { '/etc/kubernetes/admin.conf': `clusters:\n- cluster:\n    server: ${server}\n` }),
+        },
+      }),
+    );
+
+  test('is the server of admin.conf, where that is not the own API server', async () => {
+    assert.deepEqual(await shared('https://api.example:7443'), { name: 'api.example', port: 7443 });
+    assert.deepEqual(await shared('"https://[fd00::1]:6443"'), { name: 'fd00::1', port: 6443 });
+    assert.equal(await shared('https://10.0.0.2:6443'), undefined);
+    assert.equal(await shared(undefined), undefined);
+    const worker = memoryHost({ files: { '/etc/kubernetes/admin.conf': 'server: https://api.example:6443' } });
+    assert.equal(await sharedEndpoint(worker), undefined);
   });
 });

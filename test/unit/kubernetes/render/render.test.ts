@@ -605,16 +605,16 @@ describe('patches of the document', () => {
 
   test('must have a target that this kubeadm knows', () => {
     const coredns = [{ target: 'corednsdeployment', type: 'merge', patch: {} }] as const;
-    assert.throws(() => render({ kubeadm: { patches: coredns } }, '1.31.0'), {
+    assert.throws(() => render({ kubeadm: { patches: coredns } }, '1.30.0'), {
       reason: 'NotExpressible',
       evidence: [
         {
           source: 'kubernetes.bootstrapper.kubeadm.patches[0].target',
-          text: 'kubeadm has had the patch target corednsdeployment since 1.32',
+          text: 'kubeadm has had the patch target corednsdeployment since 1.31',
         },
       ],
     });
-    assert.equal(render({ kubeadm: { patches: coredns } }, '1.32.0').files.length, 1);
+    assert.equal(render({ kubeadm: { patches: coredns } }, '1.31.0').files.length, 1);
   });
 });
 

@@ -52,6 +52,14 @@ export function checkExec({ bootstrapper, ready, controlPlane }: KubernetesSecti
     const message = 'Command is bootstrapper.exec.successTest, which is not given';
     findings.push({ path, message, hint: 'add the test, or write KubeletHealthy' });
   }
+  if (ready?.endpoint !== undefined) {
+    const message = 'has no effect with bootstrapper.exec';
+    findings.push({
+      path: ['kubernetes', 'ready', 'endpoint'],
+      message,
+      hint: 'check the endpoint in its successTest',
+    });
+  }
   if (controlPlane?.staticPods !== undefined) {
     const message = 'has no effect: only kubeadm has a known manifests directory';
     findings.push({ path: ['kubernetes', 'controlPlane', 'staticPods'], message, hint: 'write them with host.files' });

@@ -191,7 +191,8 @@ function gateMistake(
     if (minor > NEWEST_COMPONENT_GATES_MINOR) return undefined;
     return { what: `there is no feature gate ${name}`, hint: suggestion(name) };
   }
-  const { since = 0, until = Number.POSITIVE_INFINITY, untilAtMost, lockedSince = Number.POSITIVE_INFINITY } = gate;
+  const { since = 0, until = Number.POSITIVE_INFINITY, untilAtMost } = gate;
+  const { lockedSince = Number.POSITIVE_INFINITY, lockedTo = true } = gate;
   if (minor < since) {
     const what = `the feature gate ${name} came with 1.${since}`;
     return { what, hint: 'remove it, or raise kubernetes.version' };
@@ -200,8 +201,8 @@ function gateMistake(
     const when = untilAtMost === true ? `1.${until + 1} or before` : `1.${until + 1}`;
     return { what: `the feature gate ${name} was removed in ${when}`, hint: 'remove it' };
   }
-  if (minor >= lockedSince && value === false) {
-    return { what: `the feature gate ${name} is locked to true since 1.${lockedSince}`, hint: 'remove it' };
+  if (minor >= lockedSince && value === !lockedTo) {
+    return { what: `the feature gate ${name} is locked to ${lockedTo} since 1.${lockedSince}`, hint: 'remove it' };
   }
   return undefined;
 }

@@ -77,6 +77,7 @@ function checkRole(kubernetes: KubernetesSection): Finding[] {
   if (role === 'Worker') {
     useless(['controlPlane'], kubernetes.controlPlane);
     useless(['pki'], kubernetes.pki);
+    useless(['ready', 'endpoint'], kubernetes.ready?.endpoint);
   }
   return findings;
 }

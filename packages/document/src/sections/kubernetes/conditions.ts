@@ -22,7 +22,7 @@ import { CERTIFICATE_KEY, KUBEADM_PODS } from './control-plane.ts';
 export function kubernetesConditions(): readonly JsonSchema[] {
   return [
     when(is('role', 'InitControlPlane'), without('join'), all(has('join'), without('cluster.bootstrapTokens'))),
-    when(is('role', 'Worker'), without('controlPlane', 'pki')),
+    when(is('role', 'Worker'), without('controlPlane', 'pki', 'ready.endpoint')),
     when(given('bootstrapper.exec'), ofExec(), all(ofKubeadm(), kubeadmConfiguration())),
   ];
 }
@@ -84,6 +84,7 @@ function ofExec(): JsonSchema {
   return all(
     must('ready.require', not({ enum: ['NodeRegistered', 'NodeReady'] })),
     when(is('ready.require', 'Command'), given('bootstrapper.exec.successTest')),
+    without('ready.endpoint'),
     without('controlPlane.staticPods', ...Object.keys(apiServerFiles).map((name) => `controlPlane.apiServer.${name}`)),
   );
 }

@@ -21,6 +21,8 @@ export interface TimeoutsModel {
 export interface ReadyModel {
   readonly require: 'KubeletHealthy' | 'NodeRegistered' | 'NodeReady';
   readonly timeoutMs: number;
+  /** For a control plane: whether the control-plane endpoint must lead to it. */
+  readonly endpoint: 'Required' | 'Later';
 }
 
 export const timeouts = object({
@@ -63,6 +65,18 @@ export const ready = object({
     },
   ),
   timeout: field(duration, 'How long to wait for the proof.', { default: '5m', example: '10m' }),
+  endpoint: field(
+    choice({
+      Required: 'The endpoint must lead to this cluster.',
+      Later: 'A run succeeds without it and warns.',
+    }),
+    'Whether the control-plane endpoint must lead to this control plane: its name resolves, it accepts connections, its certificate is signed by the CA of the cluster, and this cluster answers. For control planes.',
+    {
+      default: 'Required',
+      example: 'Later',
+      changes: 'nothing; with Later, a load balancer may be set up after the first control plane',
+    },
+  ),
 });
 
 export function toTimeouts(section: z.infer<typeof timeouts> | undefined): TimeoutsModel {
@@ -78,10 +92,11 @@ export function toTimeouts(section: z.infer<typeof timeouts> | undefined): Timeo
 }
 
 export function toReady(section: z.infer<typeof ready> | undefined): ReadyModel {
-  const { require, timeout } = section ?? {};
+  const { require, timeout, endpoint } = section ?? {};
   return {
     // `Command` is for a program of one's own only (`ExecModel.proof`).
     require: require === undefined || require === 'Command' ? 'NodeRegistered' : require,
     timeoutMs: milliseconds(timeout) ?? DEFAULT_READY_TIMEOUT_MS,
+    endpoint: endpoint ?? 'Required',
   };
 }
