@@ -182,14 +182,14 @@ describe('--structure lifts', () => {
           content: '- {op: add, path: /metadata/labels/a, value: b}\n',
         },
         { path: '/etc/patches/kubeletconfiguration0+strategic.yaml', content: 'maxPods: 250\n' },
-        { path: '/etc/patches/kubeproxydaemonset.yaml', content: 'metadata: {labels: {a: b}}\n' },
+        { path: '/etc/patches/corednsdeployment.yaml', content: 'metadata: {labels: {a: b}}\n' },
       ],
       spec: { initConfiguration: { patches: { directory: '/etc/patches/' } } },
     });
     assert.deepEqual(document.kubernetes.bootstrapper.kubeadm.patches, [
       { target: 'kube-apiserver', type: 'json', patch: [{ op: 'add', path: '/metadata/labels/a', value: 'b' }] },
       { target: 'kubeletconfiguration', type: 'strategic', patch: { maxPods: 250 } },
-      { target: 'kubeproxydaemonset', type: 'strategic', patch: { metadata: { labels: { a: 'b' } } } },
+      { target: 'corednsdeployment', type: 'strategic', patch: { metadata: { labels: { a: 'b' } } } },
     ]);
     assert.deepEqual(host, {});
   });
