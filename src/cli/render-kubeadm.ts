@@ -69,6 +69,7 @@ export async function renderKubeadmCommand(options: RenderOptions): Promise<numb
         .map((line) => `#   ${line}`),
     );
   // Arguments, variables and settings of other programs can contain secrets too, although no field says so.
-  printText(redact(`${notes.join('\n')}\n${text}`));
+  // In the first document: kubeadm refuses one that has comments only.
+  printText(redact(text.replace(/^---\n/, () => `---\n${notes.join('\n')}\n`)));
   return exitCode('Success');
 }

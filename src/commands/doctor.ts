@@ -156,7 +156,7 @@ export function machineCheckGroups(
     disks: () => checkDisks(host, model === undefined ? 'controlPlane' : use),
     capacity: () => checkCapacity(host, use),
     swap: () => checkSwap(host, model?.host.swap === 'Disabled'),
-    cgroups: () => checkCgroups(host, facts.kubelet),
+    cgroups: () => checkCgroups(host, facts.kubelet, kubernetes !== undefined),
     hostname: () => checkHostname(host, model?.host.hostname ?? facts.hostname, model?.host.hostname !== undefined),
     routing: () => checkRouting(host, kubernetes?.controlPlane?.apiEndpoint?.advertiseAddress),
     time: () => checkTimeSource(host),

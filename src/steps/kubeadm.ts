@@ -97,14 +97,14 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   async preflight(host, desired) {
     // A machine that has joined may have been upgraded since; then none of this is needed.
     if ((await host.stat(KUBELET_KUBECONFIG)) !== undefined) return [];
-    const missing: UnmetRequirement[] = [
-      ...(await kubeadmObstacles(host, desired.kubernetes, desired.cgroupDriver, desired.programs)),
-    ];
     const { command, provided, mountPoints } = desired;
     const isProvided = (path: string): boolean =>
       provided.has(path) ||
       [...provided].some((one) => one.startsWith(`${path}/`)) ||
       mountPoints.some((point) => path.startsWith(`${point}/`));
+    const missing: UnmetRequirement[] = [
+      ...(await kubeadmObstacles(host, desired.kubernetes, desired.cgroupDriver, desired.programs, isProvided)),
+    ];
     for (const file of await missingArgumentFiles(host, desired.kubernetes, isProvided)) {
       missing.push({ ...file, reason: 'ComponentFileMissing', change: `kubeadm/${command}`, scope: 'node' });
     }

@@ -1,6 +1,9 @@
 import { availableParallelism } from 'node:os';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import { cgroupRefusal, hasCgroupV2 } from '../../host/linux/cgroups.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
@@ -193,11 +196,25 @@ export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promi
 }
 
 /** Whether the installed kubelet supports the cgroup version. */
-export async function checkCgroups(host: QueryHost, kubelet: Version | undefined): Promise<readonly Finding[]> {
+export async function checkCgroups(
+  host: QueryHost,
+  kubelet: Version | undefined,
+  hasDocument = false,
+): Promise<readonly Finding[]> {
   const base = { id: 'cgroup', title: 'machine' } as const;
-  const { what, ...refused } = (kubelet && (await cgroupRefusal(host, kubelet))) ?? { what: undefined };
-  if (what !== undefined) return [{ ...base, ...refused, severity: 'failed', text: what }];
-  return [{ ...base, severity: 'passed', text: (await hasCgroupV2(host)) ? 'cgroup v2' : 'cgroup v1' }];
+  const passed = (text: string): readonly Finding[] => [{ ...base, severity: 'passed', text }];
+  const refusal = kubelet && (await cgroupRefusal(host, kubelet));
+  if (refusal === undefined) return passed((await hasCgroupV2(host)) ? 'cgroup v2' : 'cgroup v1');
+  if (await runsOnCgroupV1(host)) return passed('cgroup v1, which the kubelet is configured to accept (failCgroupV1)');
+  if (hasDocument) return passed('cgroup v1');
+  const { what, ...refused } = refusal;
+  return [{ ...base, ...refused, severity: 'failed', text: what }];
+}
+
+/** Whether the configuration with which this machine's kubelet starts lets it run with cgroup v1. */
+async function runsOnCgroupV1(host: QueryHost): Promise<boolean> {
+  const config = await foreignYaml((await host.readText(KUBELET_CONFIG)) ?? '');
+  return member(config, 'failCgroupV1') === false;
 }
 
 /** The time source. Queries only. */

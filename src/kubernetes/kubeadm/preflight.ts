@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { foreignYamlDocuments } from '@machineadm/document/foreign-yaml.ts';
 import { containerdRefusal } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import { kubeadmSkew } from '@machineadm/document/kubernetes-releases/version-skew.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
@@ -22,12 +23,14 @@ export interface KubeadmObstacle {
  * Checks before any change: the programs, and whether they support the document.
  *
  * @param host distinguishes a missing program from one that cannot be executed
+ * @param isProvided whether an earlier step of the document writes something at a path
  */
 export async function kubeadmObstacles(
-  host: Pick<QueryHost, 'stat' | 'readRange' | 'which'>,
+  host: Pick<QueryHost, 'stat' | 'readRange' | 'which' | 'list' | 'readText'>,
   kubernetes: KubernetesModel,
   cgroupDriver: 'systemd' | 'cgroupfs' | undefined,
   programs: Pick<Facts, 'kubeadm' | 'kubelet' | 'containerd'>,
+  isProvided: (path: string) => boolean,
 ): Promise<readonly KubeadmObstacle[]> {
   const { kubeadm, kubelet, containerd } = programs;
   const minor = /^v\d+\.\d+/.exec(kubernetes.version)?.[0] ?? kubernetes.version;
@@ -61,13 +64,30 @@ export async function kubeadmObstacles(
     });
   }
   if (kubelet !== undefined && skew === undefined) {
-    const old = allowsCgroupV1(kubernetes) ? undefined : await cgroupRefusal(host, kubelet);
+    const patched = await kubeletPatches(host, kubernetes, isProvided);
+    const old = allowsCgroupV1(kubernetes, patched) ? undefined : await cgroupRefusal(host, kubelet);
     const runtime = runtimeObstacle(kubernetes, containerd, kubelet);
     obstacles.push(...[kubeletSkew(kubernetes, kubelet, kubeadm), old, runtime].filter((one) => one !== undefined));
   }
   const inexpressible = notExpressible({ kubernetes, kubeadm, cgroupDriver });
   if (inexpressible !== undefined) obstacles.push(inexpressible);
   return obstacles;
+}
+
+/** kubeadm's names of patches (k/k cmd/kubeadm/app/util/patches/patches.go). */
+const KUBELET_PATCH = /^kubeletconfiguration[^.+\n]*(?:\+(?:strategic|merge|json))?\.(?:json|yaml)$/;
+
+/** The patches of the kubelet's configuration that kubeadm will find in the document's own directory. */
+async function kubeletPatches(
+  host: Pick<QueryHost, 'list' | 'readText'>,
+  { kubeadm: { patchesDirectory } }: KubernetesModel,
+  isProvided: (path: string) => boolean,
+): Promise<readonly unknown[] | 'unknown'> {
+  if (patchesDirectory === undefined) return [];
+  const names = ((await host.list(patchesDirectory)) ?? []).filter((name) => KUBELET_PATCH.test(name)).sort();
+  if (names.length === 0 && isProvided(patchesDirectory)) return 'unknown';
+  const files = await Promise.all(names.map((name) => host.readText(`${patchesDirectory}/${name}`)));
+  return (await Promise.all(files.map((file) => foreignYamlDocuments(file ?? '')))).flat();
 }
 
 /** A containerd that the kubelet cannot speak with, where it is the runtime. */

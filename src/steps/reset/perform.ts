@@ -6,7 +6,7 @@ import { resetProgram } from '../../kubernetes/exec/runner.ts';
 import { unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';
 import { leaveDomain } from '../active-directory/leave.ts';
-import { wipeKubeadmConfig } from '../kubeadm-wipe.ts';
+import { removeKubeadmConfig } from '../kubeadm-wipe.ts';
 import type { ResetAction } from '../prior-state/action.ts';
 import type { ResetPlan } from './plan.ts';
 
@@ -28,7 +28,7 @@ export async function performReset(host: Host, plan: ResetPlan, { signal, line }
   if (plan.exec !== undefined) await resetProgram(host, { reset: plan.exec }, { signal, line: say });
   // Its keys go with the files.
   if (plan.domain !== undefined) await leaveDomain(host, plan.domain, { line: say, signal });
-  await wipeKubeadmConfig(host, say);
+  await removeKubeadmConfig(host, say);
   if ((await host.stat(HOOKS_DIRECTORY)) !== undefined) {
     await host.run({ program: 'rm', args: ['-r', '-f', '--one-file-system', '--', HOOKS_DIRECTORY], signal });
   }

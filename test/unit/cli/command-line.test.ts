@@ -290,7 +290,7 @@ reporting:
         assert.deepEqual(kubeadm.map(({ kind }) => kind).sort(), ['ClusterConfiguration', 'InitConfiguration']);
         for (const one of kubeadm) assert.equal(one.apiVersion, apiVersion);
         assert.doesNotMatch(stdout, /0123456789abcdef/);
-        assert.match(stdout, /^# kubeadm init --config FILE/);
+        assert.match(stdout, /^---\n# kubeadm init --config FILE/);
       });
     }
 

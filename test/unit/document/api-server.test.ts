@@ -18,6 +18,122 @@ const encryption = (providers: string, more = '') => `encryptionAtRest: {provide
 const structured = (authorizers: string) => `authorization: {structured: [${authorizers}]}`;
 const NODE_AND_RBAC = '{type: Node, name: node}, {type: RBAC, name: rbac}';
 
+describe('configurations of admission plug-ins', () => {
+  const config = (plugin: string, configuration: string) =>
+    init(`admission: {config: [{plugin: ${plugin}, configuration: ${configuration}}]}`, 'v1.36.2');
+  const security = (configuration: string) => config('PodSecurity', configuration);
+  const EXEMPT = 'exemptions: {namespaces: [kube-system]}';
+  const at = 'kubernetes.controlPlane.apiServer.admission';
+  const refused: readonly (readonly [string, string, string])[] = [
+    [
+      'a level that does not exist',
+      security(`{defaults: {enforce: baselin}, ${EXEMPT}}`),
+      `${at}.config[0].configuration.defaults.enforce: not a level (hint: one of privileged, baseline, restricted)`,
+    ],
+    [
+      'a version without its v',
+      security(`{defaults: {enforce: baseline, enforce-version: "1.34"}, ${EXEMPT}}`),
+      `${at}.config[0].configuration.defaults.enforce-version: not a version (hint: latest, or such as v1.34)`,
+    ],
+    [
+      'a number as a version',
+      security('{defaults: {audit-version: 1.34}}'),
+      `${at}.config[0].configuration.defaults.audit-version: not a version (hint: latest, or such as v1.34)`,
+    ],
+    [
+      'a key in another spelling',
+      security('{defaults: {enforceVersion: latest}}'),
+      `${at}.config[0].configuration.defaults.enforceVersion: there is no field "enforceVersion" (hint: did you mean "enforce-version"?)`,
+    ],
+    [
+      'an exemption in the singular',
+      security('{exemptions: {namespace: [kube-system]}}'),
+      `${at}.config[0].configuration.exemptions.namespace: there is no field "namespace" (hint: did you mean "namespaces"?)`,
+    ],
+    [
+      'a namespace that is none',
+      security('{exemptions: {namespaces: [Kube_System, a, a]}}'),
+      `${at}.config[0].configuration.exemptions.namespaces[0]: not the name of a namespace\n${at}.config[0].configuration.exemptions.namespaces[2]: is given twice`,
+    ],
+    [
+      'defaults that are a text',
+      security('{defaults: baseline}'),
+      `${at}.config[0].configuration.defaults: must be an object`,
+    ],
+    [
+      'a limit without its numbers',
+      config('EventRateLimit', '{limits: [{type: Cluster, qps: 0}]}'),
+      `${at}.config[0].configuration.limits[0].burst: must be a positive whole number\n${at}.config[0].configuration.limits[0].type: not a type of limit (hint: one of Server, Namespace, User, SourceAndObject)\n${at}.config[0].configuration.limits[0].qps: must be a positive whole number`,
+    ],
+    [
+      'no limits',
+      config('EventRateLimit', '{}'),
+      `${at}.config[0].configuration.limits: must be a list of limits (hint: such as limits: [{type: Server, qps: 5000, burst: 20000}])`,
+    ],
+    [
+      'EventRateLimit without a configuration',
+      init('admission: {enable: [EventRateLimit]}', 'v1.36.2'),
+      `${at}.enable[0]: the API server does not start with EventRateLimit without its configuration (hint: add one for EventRateLimit to config)`,
+    ],
+    [
+      'ImagePolicyWebhook without a configuration',
+      init('admission: {enable: [ImagePolicyWebhook]}', 'v1.36.2'),
+      `${at}.enable[0]: the API server does not start with ImagePolicyWebhook without its configuration (hint: add one for ImagePolicyWebhook to config)`,
+    ],
+    [
+      'an image policy for an hour',
+      config('ImagePolicyWebhook', '{imagePolicy: {kubeConfigFile: /a, allowTTL: 3600}}'),
+      `${at}.config[0].configuration.imagePolicy.allowTTL: must be a whole number up to 1800`,
+    ],
+  ];
+  for (const [what, body, expected] of refused)
+    test(`${what} is refused`, async () => {
+      assert.equal((await problemsOf(body)).map((problem) => problem.replace(/^\S+ +/, '')).join('\n'), expected);
+    });
+
+  test('a user name of claims.email needs claims.email_verified', async () => {
+    const jwt = (expression: string, more = '') =>
+      init(
+        `authentication: {structured: {jwt: [{issuer: {url: "https://id.example", audiences: [a]}, claimMappings: {username: {expression: '${expression}'}}${more}}]}}`,
+        'v1.36.2',
+      );
+    const [problem] = await problemsOf(jwt('claims.email'));
+    assert.match(problem ?? '', /username\.expression: claims\.email needs claims\.email_verified, here or in/);
+    for (const accepted of [
+      jwt('claims.email_verified ? claims.email : ""'),
+      jwt('claims.email', ', claimValidationRules: [{expression: "claims.?email_verified.orValue(true) == true"}]'),
+      jwt('claims.sub + "claims.email"'),
+      jwt('claims.emails[0]'),
+    ]) {
+      assert.deepEqual(await problemsOf(accepted), [], accepted);
+    }
+  });
+
+  test('that exempt kube-system, or say nothing of it, are accepted', async () => {
+    for (const configuration of [
+      `{defaults: {enforce: baseline, enforce-version: v1.36}, ${EXEMPT}}`,
+      '{defaults: {audit: restricted, warn: baseline}}',
+      '{defaults: {enforce: privileged}}',
+      '{defaults: {enforce: restricted}, exemptions: {usernames: ["system:node:cp-1"]}}',
+    ]) {
+      const { warnings } = await loaded(security(configuration));
+      assert.deepEqual(warnings, [], configuration);
+    }
+  });
+
+  test('that forbid what is in kube-system get a warning', async () => {
+    for (const level of ['baseline', 'restricted']) {
+      const { warnings } = await loaded(security(`{defaults: {enforce: ${level}}, exemptions: {namespaces: [a]}}`));
+      assert.deepEqual(
+        warnings.map(({ message }) => message),
+        [
+          `${level} forbids kube-proxy, pod networks and the mirror pods of the control plane, which are in kube-system`,
+        ],
+      );
+    }
+  });
+});
+
 describe("the API server's files: an invalid one is refused before any change", () => {
   const cases: readonly (readonly [what: string, body: string, problem: RegExp])[] = [
     ['a level that does not exist', init(audit('{level: Everything}')), /audit\.policy\.rules\[0\]\.level/],

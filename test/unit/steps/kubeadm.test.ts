@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { kubeadm } from '../../../src/steps/kubeadm.ts';
@@ -130,6 +130,39 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(node(told), {}, v1()), ['CgroupV1Unsupported'], "kubeadm's own check refuses it");
     assert.deepEqual(await missing(node({ kubeadm: systemVerification }), {}, v1()), ['CgroupV1Unsupported']);
     assert.deepEqual(await missing(node({ kubeadm: systemVerification, ...told }), {}, v1()), []);
+    const patched = (patch: unknown) =>
+      node({
+        kubeadm: {
+          ...systemVerification,
+          patches: [{ target: 'kubeletconfiguration', type: 'json', patch }] as KubernetesModel['kubeadm']['patches'],
+        },
+      });
+    assert.deepEqual(await missing(patched({ maxPods: 50 }), {}, v1()), ['CgroupV1Unsupported']);
+    assert.deepEqual(await missing(patched({ failCgroupV1: false }), {}, v1()), []);
+    assert.deepEqual(await missing(patched([{ op: 'add', path: '/failCgroupV1', value: false }]), {}, v1()), []);
+  });
+
+  test('the files of patches.directory are read for that, as kubeadm will read them', async () => {
+    const model = node({ kubeadm: { ignorePreflightErrors: ['all'], patchesDirectory: '/etc/kubernetes/patches' } });
+    const of = async (files: Readonly<Record<string, string>>) => {
+      const found = Object.entries(files).map(([name, text]) => [`/etc/kubernetes/patches/${name}`, text]);
+      const v1 = { '/sys/fs/cgroup/memory/cgroup.procs': '', ...Object.fromEntries(found) };
+      return await missing(model, {}, machine(undefined, { files: v1 }));
+    };
+    const set = 'failCgroupV1: false\n';
+    assert.deepEqual(await of({ 'kubeletconfiguration0+merge.yaml': set }), []);
+    assert.deepEqual(
+      await of({ 'kubeletconfiguration+json.json': '[{"op":"add","path":"/failCgroupV1","value":false}]' }),
+      [],
+    );
+    assert.deepEqual(await of({ 'kubeletconfiguration.yaml': `maxPods: 3\n---\n${set}` }), []);
+    assert.deepEqual(await of({ 'kubelet.yaml': set }), ['CgroupV1Unsupported']);
+    assert.deepEqual(await of({ 'kubeletconfiguration.yml': set }), ['CgroupV1Unsupported']);
+    assert.deepEqual(
+      await of({ 'kubeletconfiguration0.yaml': set, 'kubeletconfiguration1.yaml': 'failCgroupV1: true' }),
+      ['CgroupV1Unsupported'],
+    );
+    assert.deepEqual(await of({}), ['CgroupV1Unsupported']);
   });
 
   test('a kubelet up to 1.22 cannot speak with containerd 2, which is reported where containerd is the runtime', async () => {

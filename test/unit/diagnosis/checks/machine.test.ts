@@ -277,6 +277,20 @@ describe('the cgroups of a machine', () => {
     });
 });
 
+test('cgroup v1 is no problem for a kubelet that is configured for it, and with a document the preflight decides', async () => {
+  const v1 = { '/sys/fs/cgroup/memory/cgroup.procs': '' };
+  const kubelet = parseVersion('v1.36.2');
+  const of = async (config: string | undefined, hasDocument = false) => {
+    const files = { ...v1, ...(config === undefined ? {} : { '/var/lib/kubelet/config.yaml': config }) };
+    const [found] = await checkCgroups(memoryHost({ files }), kubelet, hasDocument);
+    return found?.severity;
+  };
+  assert.equal(await of('kind: KubeletConfiguration\nfailCgroupV1: false\n'), 'passed');
+  assert.equal(await of('kind: KubeletConfiguration\nfailCgroupV1: true\n'), 'failed');
+  assert.equal(await of('kind: KubeletConfiguration\n'), 'failed');
+  assert.equal(await of(undefined, true), 'passed');
+});
+
 describe('the time source of a machine', () => {
   const of = async (answer: { readonly status?: number; readonly stdout?: string }) => {
     const host = memoryHost({ programs: { timedatectl: () => answer } });

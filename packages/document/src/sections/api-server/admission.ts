@@ -4,6 +4,7 @@ import * as z from '../../schema.ts';
 import { given, when, without } from '../conditions.ts';
 import { field, object } from '../field.ts';
 import { API_SERVER } from './connection.ts';
+import { checkPluginConfiguration, lintPodSecurity, NEEDS_CONFIGURATION } from './plugin-configuration.ts';
 
 export interface AdmissionModel {
   /** Beside those that the API server and kubeadm switch on. */
@@ -63,6 +64,10 @@ export function checkAdmission({ enable = [], disable = [], config = [] }: Admis
   };
   enable.forEach((name, index) => {
     judge(name, [...path, 'enable', index]);
+    if (NEEDS_CONFIGURATION.includes(name) && !config.some(({ plugin }) => plugin === name)) {
+      const message = `the API server does not start with ${name} without its configuration`;
+      findings.push({ path: [...path, 'enable', index], message, hint: `add one for ${name} to config` });
+    }
     if (disable.includes(name)) {
       findings.push({
         path: [...path, 'enable', index],
@@ -82,12 +87,22 @@ export function checkAdmission({ enable = [], disable = [], config = [] }: Admis
       findings.push({ code: 'Duplicate', path: [...at, 'plugin'], message: `a second configuration of ${plugin}` });
     seen.add(plugin);
     const ours = OURS.includes(plugin);
+    findings.push(...checkPluginConfiguration(plugin, configuration, [...at, 'configuration']));
     if (ours && ('apiVersion' in configuration || 'kind' in configuration)) {
       const message = 'apiVersion and kind are chosen by the Kubernetes version';
       findings.push({ path: [...at, 'configuration'], message, hint: 'remove them' });
     }
   });
   return findings;
+}
+
+/** What plug-ins would do that nobody wants. */
+export function lintAdmission({ disable = [], config = [] }: AdmissionSection): Finding[] {
+  return config.flatMap(({ plugin, configuration }, index) =>
+    plugin === 'PodSecurity' && !disable.includes(plugin)
+      ? lintPodSecurity(configuration, [...API_SERVER, 'admission', 'config', index, 'configuration'])
+      : [],
+  );
 }
 
 export function toAdmission({ enable = [], disable = [], config = [] }: AdmissionSection): AdmissionModel {

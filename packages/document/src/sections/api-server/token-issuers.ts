@@ -167,12 +167,9 @@ function claimForm(withPrefix: boolean): JsonSchema {
 
 type Jwt = z.infer<typeof jwt>;
 
-export function checkJwt(
-  { issuer, claimMappings, claimValidationRules }: Jwt,
-  path: readonly PathSegment[],
-  minor: number,
-): Finding[] {
-  const findings: Finding[] = [];
+export function checkJwt(jwt: Jwt, path: readonly PathSegment[], minor: number): Finding[] {
+  const { issuer, claimMappings, claimValidationRules } = jwt;
+  const findings: Finding[] = checkEmail(jwt, path);
   const at = [...path, 'issuer'];
   if (issuer.audiences.length > 1) findings.push(...needs('severalAudiences', [...at, 'audiences'], minor));
   if (issuer.discoveryURL !== undefined) findings.push(...needs('issuerDiscoveryURL', [...at, 'discoveryURL'], minor));
@@ -219,6 +216,30 @@ export function checkJwt(
     }
   });
   return findings;
+}
+
+/**
+ * Whoever may write any address into a token could be anybody: the API server wants to see `claims.email_verified` where the
+ * user name is made of `claims.email` (k/k staging/src/k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go).
+ */
+function checkEmail({ claimMappings, claimValidationRules }: Jwt, path: readonly PathSegment[]): Finding[] {
+  const { expression } = claimMappings.username;
+  if (!uses(expression, 'email')) return [];
+  const others = [
+    expression,
+    ...(claimMappings.extra ?? []).map(({ valueExpression }) => valueExpression),
+    ...(claimValidationRules ?? []).map((rule) => rule.expression),
+  ];
+  if (others.some((other) => uses(other, 'email_verified'))) return [];
+  const message = 'claims.email needs claims.email_verified, here or in claimValidationRules';
+  const hint = 'add claimValidationRules: [{expression: "claims.?email_verified.orValue(true) == true"}]';
+  return [{ path: [...path, 'claimMappings', 'username', 'expression'], message, hint }];
+}
+
+/** Whether a CEL expression selects a field of the claims; the texts in it are no selections. */
+function uses(expression: string | undefined, field: string): boolean {
+  const code = (expression ?? '').replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g, '""');
+  return new RegExp(`\\bclaims\\s*\\.\\s*\\??\\s*${field}\\b`).test(code);
 }
 
 function oneOfBoth(

@@ -1,4 +1,5 @@
 import type { Finding } from '../../diagnostics.ts';
+import { lintAdmission } from '../api-server/admission.ts';
 import { API_SERVER } from '../api-server/connection.ts';
 import { lintComponentGates } from './checks-components.ts';
 import { lintKubeadmGates } from './checks-kubeadm-cluster.ts';
@@ -7,7 +8,12 @@ import type { KubernetesSection } from './index.ts';
 /** What `kubernetes` may ask for and will hurt. */
 export function lintKubernetes(kubernetes: KubernetesSection): Finding[] {
   if (kubernetes.bootstrapper?.exec !== undefined) return [];
-  return [...tokensWithoutAnonymous(kubernetes), ...lintComponentGates(kubernetes), ...lintKubeadmGates(kubernetes)];
+  return [
+    ...tokensWithoutAnonymous(kubernetes),
+    ...lintAdmission(kubernetes.controlPlane?.apiServer?.admission ?? {}),
+    ...lintComponentGates(kubernetes),
+    ...lintKubeadmGates(kubernetes),
+  ];
 }
 
 /** What a machine that joins by token reads before it can prove who it is (k/k cmd/kubeadm/app/discovery/token/token.go). */
