@@ -243,7 +243,12 @@ describe('feature gates and flags of components', () => {
     ],
     // The sources of 1.36.3; a real API server 1.36.2 refused each of these.
     ...[
-      ...['DRAAdminAccess', 'DeclarativeValidation', 'DisableNodeKubeProxyVersion', 'ExternalServiceAccountTokenSigner'],
+      ...[
+        'DRAAdminAccess',
+        'DeclarativeValidation',
+        'DisableNodeKubeProxyVersion',
+        'ExternalServiceAccountTokenSigner',
+      ],
       ...['ImageVolume', 'KubeletPSI', 'KubeletPodResourcesDynamicResources', 'KubeletPodResourcesGet'],
       ...['MutableCSINodeAllocatableCount', 'NodeLogQuery', 'ProcMountType', 'SELinuxChangePolicy'],
       ...['SELinuxMountReadWriteOncePod', 'UserNamespacesSupport'],
