@@ -9,7 +9,7 @@ export interface CertificateWish {
   readonly authority: boolean;
   /** Default: `test certificate`. */
   readonly commonName?: string;
-  /** IPv4 addresses the certificate is for. */
+  /** IPv4 addresses and names of hosts that the certificate is for. */
   readonly addresses?: readonly string[];
   /** Who signs it; default: itself. */
   readonly issuer?: { readonly commonName: string; readonly key: KeyObject };
@@ -47,7 +47,11 @@ function distinguishedName(commonName: string): Buffer {
 }
 
 function alternativeNames(addresses: readonly string[]): Buffer {
-  const names = addresses.map((address) => der(0x87, Buffer.from(address.split('.').map(Number))));
+  const names = addresses.map((address) =>
+    /^[\d.]+$/.test(address)
+      ? der(0x87, Buffer.from(address.split('.').map(Number)))
+      : der(0x82, Buffer.from(address)),
+  );
   return sequence(objectIdentifier([2, 5, 29, 17]), der(0x04, sequence(...names)));
 }
 

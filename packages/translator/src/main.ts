@@ -1,6 +1,7 @@
 import { isMainThread } from 'node:worker_threads';
 import { connect } from './cluster/api.ts';
-import { conversionsIn, serveConversions } from './conversion-worker.ts';
+import { conversionPool } from './conversions/pool.ts';
+import { serveConversions } from './conversions/worker.ts';
 import { readCommandLine } from './service/configuration.ts';
 import { errorText, jsonLog } from './service/log.ts';
 import { startService } from './service/service.ts';
@@ -24,7 +25,8 @@ async function main(): Promise<number> {
   try {
     const { configuration } = line;
     const api = connect(configuration.kubeconfig);
-    const conversions = conversionsIn(process.argv[1] ?? '');
+    const { workers, budgetMs } = configuration;
+    const conversions = conversionPool({ program: process.argv[1] ?? '', workers, budgetMs });
     const service = await startService(configuration, api, VERSION, log, stopping.signal, conversions);
     await stopped;
     await service?.stop();

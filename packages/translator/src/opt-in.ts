@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { KubernetesObject } from './cluster/objects.ts';
 
 /** The label or annotation that decides whether a machine is bootstrapped by machineadm. */
@@ -22,4 +23,21 @@ export function settingOf(
     if (value !== undefined) return value;
   }
   return undefined;
+}
+
+const Booted = z.looseObject({
+  spec: z.looseObject({
+    providerID: z.string().nullish(),
+    bootstrap: z.looseObject({ dataSecretName: z.string().nullish() }).nullish(),
+  }),
+});
+
+/**
+ * Whether a Machine has its bootstrap data: it booted, or will boot at any moment. A MachinePool never has, because it gets
+ * new data for later instances.
+ */
+export function hasBootstrapData(machine: KubernetesObject | undefined): boolean {
+  if (machine?.kind !== 'Machine') return false;
+  const spec = Booted.safeParse(machine).data?.spec;
+  return (spec?.providerID ?? '') !== '' || (spec?.bootstrap?.dataSecretName ?? '') !== '';
 }

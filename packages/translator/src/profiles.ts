@@ -13,6 +13,21 @@ const Codes = z.array(
 const Hex = z.string().regex(/^[0-9a-f]{64}$/, 'not 64 lower-case hexadecimal digits');
 const Digests = z.strictObject({ gzip: Hex, xz: Hex.optional(), program: Hex });
 
+/**
+ * What a fragment of a document may set: the machine and its programs. What makes it a machine of its cluster (identity, role,
+ * version, certificates, discovery) comes from Cluster API alone, and sinks from `sinks` of the profile.
+ */
+export const FRAGMENT_SECTIONS = ['host', 'containerRuntime', 'images', 'hardening', 'secrets', 'variables'] as const;
+export const FRAGMENT_KUBERNETES = ['bootstrapper', 'controlPlane', 'node', 'addons', 'timeouts', 'ready'] as const;
+export const FRAGMENT_REPORTING = ['sentinel', 'deadline'] as const;
+const parts = <T extends string>(names: readonly T[]) =>
+  z.strictObject(Object.fromEntries(names.map((name) => [name, z.unknown().optional()])));
+const Fragment = z.strictObject({
+  ...parts(FRAGMENT_SECTIONS).shape,
+  kubernetes: parts(FRAGMENT_KUBERNETES).optional(),
+  reporting: parts(FRAGMENT_REPORTING).optional(),
+});
+
 /** How the machines of a profile are bootstrapped. Every field may be absent. */
 const Profile = z.strictObject({
   /** The version of machineadm on the machines; default: the version of the translator. */
@@ -59,22 +74,32 @@ const Profile = z.strictObject({
     .optional(),
   /** Further sinks of the document, as in its field `reporting.sinks`. */
   sinks: z.array(z.record(z.string(), z.unknown())).optional(),
+  /** Merged into the document of every machine, last. */
+  document: Fragment.optional(),
 });
-export type Profile = z.infer<typeof Profile>;
+/** A profile with all documents to merge, in their order. */
+export type Profile = Omit<z.infer<typeof Profile>, 'document'> & { readonly documents?: readonly object[] | undefined };
 
-const ProfilesFile = z.strictObject({ profiles: z.record(z.string(), Profile) });
+const ProfilesFile = z.strictObject({
+  profiles: z.record(z.string(), Profile).default({}),
+  /** Documents that an annotation may name. */
+  documents: z.record(z.string(), Fragment).default({}),
+});
+/** The content of the file of profiles. */
+export type Profiles = z.infer<typeof ProfilesFile>;
+export const NO_PROFILES: Profiles = { profiles: {}, documents: {} };
 
 /** Profiles by name, as in the file of the translator's ConfigMap. Throws `Kept` with the place of each problem. */
-export function parseProfiles(text: string): ReadonlyMap<string, Profile> {
+export function parseProfiles(text: string): Profiles {
   let value: unknown;
   try {
     value = parse(text);
   } catch (error) {
     throw new Kept('OptionsInvalid', `the profiles are not YAML: ${errorMessage(error)}`);
   }
-  const { success, data, error } = ProfilesFile.safeParse(value ?? { profiles: {} });
+  const { success, data, error } = ProfilesFile.safeParse(value ?? {});
   if (!success) throw new Kept('OptionsInvalid', `the profiles are invalid: ${problems(error)}`);
-  return new Map(Object.entries(data.profiles));
+  return data;
 }
 
 function problems(error: z.ZodError): string {
@@ -92,32 +117,35 @@ export const ANNOTATIONS = {
   accept: 'machineadm.dev/bootstrap-accept',
   fetch: 'machineadm.dev/bootstrap-fetch',
   report: 'machineadm.dev/bootstrap-report',
+  document: 'machineadm.dev/bootstrap-document',
 } as const;
 
 /**
- * The profile of a machine: the one that an annotation names, or `default`, or an empty one; then overridden by the other
- * annotations. Locations of an annotation are verified by the digests or keys of the profile.
+ * The profile of a machine and its name: the one that an annotation names, or `default`, or an empty one; then overridden by
+ * the other annotations. Locations of an annotation are verified by the digests or keys of the profile, and its documents are
+ * those of the file: who may annotate a Machine must not get more than the author of the profiles allows.
  * Throws `Kept` with `OptionsInvalid`.
  */
 export function profileFor(
   narrowestFirst: readonly (KubernetesObject | undefined)[],
-  profiles: ReadonlyMap<string, Profile>,
-): Profile {
+  { profiles, documents }: Profiles,
+): { readonly name: string; readonly profile: Profile } {
   const setting = (name: keyof typeof ANNOTATIONS) => settingOf(narrowestFirst, ANNOTATIONS[name]);
   const named = setting('profile');
-  const profile = profiles.get(named ?? 'default');
+  const name = named ?? 'default';
+  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
   if (named !== undefined && profile === undefined) {
     throw new Kept('OptionsInvalid', `${ANNOTATIONS.profile}: there is no profile "${named}"`);
   }
-  const list = (name: 'accept' | 'fetch') =>
-    setting(name)
+  const list = (of: 'accept' | 'fetch' | 'document') =>
+    setting(of)
       ?.split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
   const overrides: Record<string, unknown> = {};
-  for (const name of ['version', 'provider', 'binary'] as const) {
-    const value = setting(name);
-    if (value !== undefined) overrides[name] = value;
+  for (const key of ['version', 'provider', 'binary'] as const) {
+    const value = setting(key);
+    if (value !== undefined) overrides[key] = value;
   }
   const accept = list('accept');
   if (accept !== undefined) overrides.accept = accept;
@@ -134,14 +162,27 @@ export function profileFor(
   }
   const { success, data, error } = Profile.safeParse({ ...profile, ...overrides });
   if (!success) throw new Kept('OptionsInvalid', `annotations machineadm.dev/bootstrap-*: ${problems(error)}`);
-  const report = setting('report');
-  if (report === undefined) return data;
-  if (report === 'None') return { ...data, report: undefined };
-  if (report !== 'ConfigMap') {
-    throw new Kept('OptionsInvalid', `${ANNOTATIONS.report}: "${report}" is neither ConfigMap nor None`);
-  }
-  if (data.report === undefined) {
-    throw new Kept('OptionsInvalid', `${ANNOTATIONS.report}: the profile has no report.server for the machines`);
-  }
-  return data;
+  const { document, report, ...rest } = data;
+  const fragments = [
+    ...(document === undefined ? [] : [document]),
+    ...(list('document') ?? []).map((one) => {
+      const fragment = Object.hasOwn(documents, one) ? documents[one] : undefined;
+      if (fragment === undefined) {
+        throw new Kept('OptionsInvalid', `${ANNOTATIONS.document}: the file of profiles has no document "${one}"`);
+      }
+      return fragment;
+    }),
+  ];
+  return { name, profile: { ...rest, report: reportFor(setting('report'), report), documents: fragments } };
+}
+
+function reportFor(setting: string | undefined, report: Profile['report']): Profile['report'] {
+  if (setting === undefined || (setting === 'ConfigMap' && report !== undefined)) return report;
+  if (setting === 'None') return undefined;
+  throw new Kept(
+    'OptionsInvalid',
+    setting === 'ConfigMap'
+      ? `${ANNOTATIONS.report}: the profile has no report.server for the machines`
+      : `${ANNOTATIONS.report}: "${setting}" is neither ConfigMap nor None`,
+  );
 }

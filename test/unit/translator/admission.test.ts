@@ -1,154 +1,90 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { admit, reasonToSkip } from '@machineadm/translator/admission/handler.ts';
-import { recordOutcome } from '@machineadm/translator/admission/record.ts';
-import { allowed, markOf, parseReview, TRANSLATED } from '@machineadm/translator/admission/review.ts';
-import { newServingCertificate } from '@machineadm/translator/certificates/x509.ts';
-import { type Api, ApiError, type Request } from '@machineadm/translator/cluster/api.ts';
+import { admit, reasonToSkip, type Translator } from '@machineadm/translator/admission/handler.ts';
+import { allowed, parseReview } from '@machineadm/translator/admission/review.ts';
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
+import { convertSecret, wrapConverted } from '@machineadm/translator/conversions/translate.ts';
+import { markOf, storedState, TRANSLATED } from '@machineadm/translator/mark.ts';
 import { parseProfiles } from '@machineadm/translator/profiles.ts';
-import { convertSecret, wrapConverted } from '@machineadm/translator/translate.ts';
 import { parse } from 'yaml';
-import * as z from 'zod';
 import { goldenUserData } from '../../support/capi.ts';
+import { base64, ManagementCluster, PROVIDER, patched, patchOf, reviewOf } from '../../support/management-cluster.ts';
 
 const WORKER = goldenUserData('02-worker-registry-mirrors', 'join-worker');
-const NAMESPACE = 'clusters';
-const base64 = (text: string) => Buffer.from(text).toString('base64');
-
-const OWNER = {
-  apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta1',
-  kind: 'KubeadmConfig',
-  name: 'm1',
-  uid: 'config-uid',
-};
-const SECRET = {
-  metadata: { name: 'm1', labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' }, ownerReferences: [OWNER] },
-  type: 'cluster.x-k8s.io/secret',
-  data: { value: base64(WORKER), format: base64('cloud-config') },
-};
-
-function body(request: object): string {
-  return JSON.stringify({
-    apiVersion: 'admission.k8s.io/v1',
-    kind: 'AdmissionReview',
-    request: { uid: 'u1', operation: 'CREATE', namespace: NAMESPACE, object: SECRET, ...request },
-  });
-}
-
-function review(request: object = {}) {
-  return parseReview(body(request)) ?? assert.fail('no review');
-}
-
-const { authority: AUTHORITY } = newServingCertificate({
-  dnsNames: ['management.example'],
-  notBefore: new Date('2026-01-01T00:00:00Z'),
-  notAfter: new Date('2056-01-01T00:00:00Z'),
-});
-
-/** The API server of a cluster with one machine, m1. */
-class Cluster implements Api {
-  readonly certificateAuthority = AUTHORITY;
-  readonly calls: string[] = [];
-  readonly bodies: unknown[] = [];
-  readonly missing = new Set<string>();
-  label: Record<string, string> = { 'machineadm.dev/bootstrap': 'enabled' };
-  annotations: Record<string, string> = {};
-  fails: ApiError | undefined;
-  /** The only version that is served. */
-  serves = 'v1beta2';
-
-  async request({ method = 'GET', path, body: sent }: Request): Promise<unknown> {
-    const name = path.split('/').at(-1) ?? '';
-    this.calls.push(`${method} ${path.split('/').slice(-2).join('/')}`);
-    if (sent !== undefined) this.bodies.push(sent);
-    if (this.fails !== undefined) throw this.fails;
-    if (this.missing.has(path.split('/').at(-2) ?? '')) throw new ApiError(404, 'not found');
-    if (method !== 'GET') return path.endsWith('/token') ? { status: { token: 'the-token' } } : {};
-    const discovery = /^\/apis\/[^/]+$/.test(path);
-    if (discovery) return { preferredVersion: { version: this.serves } };
-    if (!path.includes(`/${this.serves}/`)) throw new ApiError(404, 'not found');
-    const metadata = { name, namespace: NAMESPACE, labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' } };
-    if (path.includes('/kubeadmconfigs/')) {
-      const machine = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', name: 'm1', uid: 'machine-uid' };
-      return {
-        apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta2',
-        kind: 'KubeadmConfig',
-        metadata: { ...metadata, uid: 'config-uid', ownerReferences: [machine] },
-      };
-    }
-    const kind = path.includes('/machines/') ? 'Machine' : 'Cluster';
-    return {
-      apiVersion: 'cluster.x-k8s.io/v1beta2',
-      kind,
-      metadata: {
-        ...metadata,
-        uid: `${kind.toLowerCase()}-uid`,
-        ...(kind === 'Machine' ? { labels: { ...metadata.labels, ...this.label }, annotations: this.annotations } : {}),
-      },
-      spec: {
-        version: 'v1.35.2',
-        clusterName: 'prod-a',
-        bootstrap: { configRef: { kind: 'KubeadmConfig', name: 'm1' } },
-      },
-    };
-  }
-
-  async watch(): Promise<void> {}
-}
-
+const NAME = 'prod-a-md-0-aaaaa';
 const PROFILES = parseProfiles("profiles: {reporting: {report: {server: 'https://management.example:6443'}}}");
+const NEVER = new AbortController().signal;
+
+function cluster(change: Parameters<ManagementCluster['addMachine']>[1] = {}) {
+  const api = new ManagementCluster();
+  api.addCluster();
+  const machine = api.addMachine(NAME, change);
+  return { api, machine, secret: machine.secret(WORKER) };
+}
+
+const parsed = (secret: object, change: object = {}) => parseReview(reviewOf(secret, change)) ?? assert.fail('no review');
 
 function admitBy(
-  api: Cluster,
-  request = review(),
-  deadline = new AbortController().signal,
-  versions = new ServedVersions(api),
+  api: ManagementCluster,
+  request: ReturnType<typeof parsed>,
+  change: Partial<Translator> = {},
+  deadline = NEVER,
 ) {
   const conversions = {
-    convertSecret: (_: AbortSignal, ...args: Parameters<typeof convertSecret>) => convertSecret(...args),
-    wrapConverted: (_: AbortSignal, ...args: Parameters<typeof wrapConverted>) => wrapConverted(...args),
+    convertSecret: (_: string, __: AbortSignal, ...args: Parameters<typeof convertSecret>) => convertSecret(...args),
+    wrapConverted: (_: string, __: AbortSignal, ...args: Parameters<typeof wrapConverted>) => wrapConverted(...args),
     close: async () => undefined,
   };
-  return admit(request, { api, versions, profiles: async () => PROFILES, version: '0.1.0', conversions }, deadline);
-}
-
-const Patched = z.object({
-  response: z.object({ uid: z.literal('u1'), allowed: z.literal(true), patch: z.string().optional() }),
-});
-
-function patchOf(answer: object): readonly { readonly op: string; readonly path: string; readonly value: unknown }[] {
-  const { patch } = Patched.parse(answer).response;
-  return patch === undefined ? [] : JSON.parse(Buffer.from(patch, 'base64').toString());
+  const translator = {
+    api,
+    versions: new ServedVersions(api),
+    profiles: async () => PROFILES,
+    version: '0.1.0',
+    conversions,
+    isCallerProven: true,
+    providerUsers: [PROVIDER],
+    ...change,
+  };
+  return admit(request, translator, deadline);
 }
 
 describe('parseReview', () => {
-  for (const text of ['', '{', '[]', '{}', body({ uid: '' }), body({ operation: 'READ' })]) {
+  for (const text of ['', '{', '[]', '{}', reviewOf({}, { uid: '' }), reviewOf({}, { operation: 'READ' })]) {
     test(`refuses ${text.slice(0, 30)}`, () => assert.equal(parseReview(text), undefined));
   }
 
-  test('takes the Secret of a write, and that before of an update', () => {
-    assert.equal(review().secret?.metadata.name, 'm1');
-    assert.equal(review().before, undefined);
-    assert.equal(review({ operation: 'UPDATE', oldObject: SECRET }).before?.metadata.name, 'm1');
-    assert.equal(review({ operation: 'DELETE' }).secret, undefined);
-    assert.equal(review({ dryRun: true }).isDryRun, true);
+  test('takes the Secret of a write, that before of an update, and who writes', () => {
+    const { secret } = cluster();
+    assert.deepEqual([parsed(secret).secret?.metadata.name, parsed(secret).user], [NAME, PROVIDER]);
+    assert.equal(parsed(secret).before, undefined);
+    assert.equal(parsed(secret, { operation: 'UPDATE', oldObject: secret }).before?.metadata.name, NAME);
+    assert.equal(parsed(secret, { operation: 'DELETE' }).secret, undefined);
+    assert.equal(parsed(secret, { dryRun: true }).isDryRun, true);
+    assert.equal(parsed(secret, { userInfo: undefined }).user, '');
   });
 });
 
 describe('reasonToSkip', () => {
+  const { secret } = cluster();
   const skips = (change: object, request: object = {}) =>
-    reasonToSkip(review({ object: { ...SECRET, ...change }, ...request }));
+    reasonToSkip(parsed({ ...secret, ...change }, request), [PROVIDER]);
 
   test('is nothing for the bootstrap data of a provider', () => assert.equal(skips({}), undefined));
+
+  test('is nothing for a value that was stored untranslated: writing it again heals it', () =>
+    assert.equal(skips({}, { operation: 'UPDATE', oldObject: secret }), undefined));
+
+  test('is nothing for user data that merely mentions machineadm provision', () => {
+    const value = base64('#cloud-config\nwrite_files: [{path: /etc/motd, content: "/usr/local/bin/machineadm provision"}]');
+    assert.equal(skips({ data: { value } }), undefined);
+  });
 
   for (const [what, reason] of [
     [skips({ type: 'Opaque' }), 'no Secret of Cluster API'],
     [skips({ data: {} }), 'no user data'],
-    [skips({}, { operation: 'UPDATE', oldObject: SECRET }), 'user data unchanged'],
-    [skips({ data: { value: base64('runcmd: [/usr/local/bin/machineadm provision -d /x]') } }), 'translated already'],
+    [skips({}, { userInfo: { username: 'kubernetes-admin' } }), 'not written by the bootstrap provider'],
     [
-      skips({ metadata: { ...SECRET.metadata, annotations: { [TRANSLATED]: markOf(SECRET.data.value) } } }),
+      skips({ metadata: { ...secret.metadata, annotations: { [TRANSLATED]: markOf(secret.data.value ?? '') } } }),
       'translated already',
     ],
   ] as const) {
@@ -158,128 +94,156 @@ describe('reasonToSkip', () => {
 
 describe('admit', () => {
   test('replaces the user data of a machine that opted in, and marks it', async () => {
-    const { review: answer, outcome } = await admitBy(new Cluster());
+    const { api, secret } = cluster();
+    const { review, outcome } = await admitBy(api, parsed(secret));
     assert.equal(outcome.kind, 'Translated');
-    const [value, mark] = patchOf(answer);
-    assert.deepEqual([value?.op, value?.path, mark?.path], ['replace', '/data/value', '/metadata/annotations']);
-    assert.deepEqual(mark?.value, { [TRANSLATED]: markOf(String(value?.value)) });
-    const { write_files: files, runcmd } = parse(Buffer.from(String(value?.value), 'base64').toString());
+    assert.deepEqual(
+      patchOf(review).map(({ op, path }) => [op, path]),
+      [
+        ['replace', '/data/value'],
+        ['add', '/metadata/annotations'],
+      ],
+    );
+    const stored = patched(secret, review);
+    const { write_files: files, runcmd } = parse(Buffer.from(stored.data.value ?? '', 'base64').toString());
     assert.equal(files[0].path, '/etc/machineadm/bootstrap.yaml');
     assert.deepEqual(runcmd, ['/usr/local/bin/machineadm provision -d /etc/machineadm/bootstrap.yaml']);
+    const state = storedState(stored);
+    assert.ok(state.kind === 'Translated');
+    assert.deepEqual([state.mark?.version, state.mark?.profile, state.mark?.notes], ['0.1.0', 'default', []]);
+    assert.ok(state.mark?.codes.includes('HookContinues'));
   });
 
   test('keeps the annotations that a Secret has', async () => {
-    const object = { ...SECRET, metadata: { ...SECRET.metadata, annotations: { a: 'b' } } };
-    const [, mark] = patchOf((await admitBy(new Cluster(), review({ object }))).review);
-    assert.equal(mark?.path, '/metadata/annotations/machineadm.dev~1translated');
+    const { api, secret } = cluster();
+    const object = { ...secret, metadata: { ...secret.metadata, annotations: { a: 'b' } } };
+    const stored = patched(object, (await admitBy(api, parsed(object))).review);
+    const { annotations } = stored.metadata as { annotations?: Record<string, string> };
+    assert.equal(annotations?.a, 'b');
+    assert.equal(storedState(stored).kind, 'Translated');
   });
 
-  test('asks for nothing but what it must know', async () => {
-    const api = new Cluster();
-    api.label = {};
-    const { review: answer, outcome } = await admitBy(api);
-    assert.deepEqual([answer, outcome], [allowed('u1'), { kind: 'Untouched', why: 'not opted in' }]);
-    assert.deepEqual(api.calls.filter((call) => !call.startsWith('GET apis/')).sort(), [
-      'GET clusters/prod-a',
-      'GET kubeadmconfigs/m1',
-      'GET machines/m1',
-    ]);
-    const other = new Cluster();
-    await admitBy(other, review({ object: { ...SECRET, metadata: { name: 'm1' } } }));
+  test('reads what it must know, and writes nothing', async () => {
+    const { api, secret } = cluster({ labels: {} });
+    const { review, outcome } = await admitBy(api, parsed(secret));
+    assert.deepEqual([review, outcome], [allowed('u1'), { kind: 'Untouched', why: 'not opted in' }]);
+    assert.deepEqual(
+      api.calls.flatMap((call) => (/^GET \/apis\/[^/]+$/.test(call) ? [] : [call.split('/').slice(-2).join('/')])).sort(),
+      ['clusters/prod-a', `kubeadmconfigs/${NAME}`, `machines/${NAME}`],
+    );
+    const other = new ManagementCluster();
+    await admitBy(other, parsed({ ...secret, metadata: { name: 'm1' } }));
     assert.deepEqual(other.calls, []);
+    const translated = cluster();
+    await admitBy(translated.api, parsed(translated.secret));
+    assert.deepEqual(translated.api.writes, []);
   });
 
-  for (const [what, change, reason] of [
-    ['an API server that fails', (api: Cluster) => (api.fails = new ApiError(500, 'internal')), 'TranslationFailed'],
-    ['a Machine that is gone', (api: Cluster) => api.missing.add('machines'), undefined],
-    [
-      'a profile that does not exist',
-      (api: Cluster) => (api.annotations = { 'machineadm.dev/bootstrap-profile': 'x' }),
-      'OptionsInvalid',
-    ],
-  ] as const) {
-    test(`lets the Secret pass as it is with ${what}`, async () => {
-      const api = new Cluster();
-      change(api);
-      const { review: answer, outcome } = await admitBy(api);
-      assert.deepEqual(answer, allowed('u1'));
-      assert.equal(outcome.kind === 'Kept' ? outcome.error.reason : undefined, reason);
+  test('leaves a Secret alone where an API request fails before it is known that the machine opted in', async () => {
+    const { api, secret } = cluster();
+    api.failing.set('/kubeadmconfigs/', 500);
+    const { review, outcome } = await admitBy(api, parsed(secret));
+    assert.deepEqual(review, allowed('u1'));
+    assert.equal(outcome.kind === 'Kept' ? outcome.error.reason : undefined, 'TranslationFailed');
+  });
+
+  test('stores with the Secret why it was kept', async () => {
+    const { api, secret } = cluster({ annotations: { 'machineadm.dev/bootstrap-profile': 'x' } });
+    const { review } = await admitBy(api, parsed(secret));
+    const stored = patched(secret, review);
+    assert.deepEqual(stored.data, secret.data);
+    assert.deepEqual(storedState(stored), {
+      kind: 'Kept',
+      reason: 'OptionsInvalid',
+      message: 'machineadm.dev/bootstrap-profile: there is no profile "x"',
     });
-  }
+  });
 
   test('lets the Secret pass as it is when the time is over', async () => {
-    const { review: answer, outcome } = await admitBy(new Cluster(), review(), AbortSignal.abort());
-    assert.deepEqual(answer, allowed('u1'));
+    const { api, secret } = cluster();
+    const { review, outcome } = await admitBy(api, parsed(secret), {}, AbortSignal.abort());
+    assert.deepEqual(review, allowed('u1'));
     assert.equal(outcome.kind === 'Kept' ? outcome.error.reason : undefined, 'TimedOut');
   });
 
-  test('makes a credential for reports in this order, and none in a dry run', async () => {
-    const api = new Cluster();
-    api.annotations = { 'machineadm.dev/bootstrap-profile': 'reporting' };
-    await admitBy(api, review({ dryRun: true }));
-    assert.ok(api.calls.every((call) => call.startsWith('GET')));
-    const { outcome } = await admitBy(api);
-    assert.equal(outcome.kind, 'Translated');
-    assert.deepEqual(
-      api.calls.filter((call) => call.startsWith('POST')).map((call) => call.split('/').at(-1)),
-      ['configmaps', 'serviceaccounts', 'roles', 'rolebindings', 'token'],
-    );
-    const [, , role] = api.bodies as { rules: object[]; metadata: { ownerReferences: { uid: string }[] } }[];
-    assert.deepEqual(role?.rules, [
-      { apiGroups: [''], resources: ['configmaps'], resourceNames: ['machineadm-report-m1'], verbs: ['patch'] },
-    ]);
-    assert.equal(role?.metadata.ownerReferences[0]?.uid, 'machine-uid');
+  for (const [what, change] of [
+    ['has its bootstrap data', { dataSecretName: NAME }],
+    ['booted', { providerID: 'aws:///a/i-1' }],
+  ] as const) {
+    test(`translates nothing for a machine that ${what}, unless its Secret was translated before`, async () => {
+      const { api, secret } = cluster(change);
+      const update = { operation: 'UPDATE', oldObject: secret };
+      assert.deepEqual((await admitBy(api, parsed(secret, update))).review, allowed('u1'));
+      const first = cluster();
+      const oldObject = patched(secret, (await admitBy(first.api, parsed(first.secret))).review);
+      const { outcome } = await admitBy(api, parsed(secret, { operation: 'UPDATE', oldObject }));
+      assert.equal(outcome.kind, 'Translated');
+    });
+  }
+
+  test('translates each rotation of a MachinePool, without a report', async () => {
+    const { api, secret } = cluster({
+      kind: 'MachinePool',
+      annotations: { 'machineadm.dev/bootstrap-profile': 'reporting' },
+    });
+    const state = storedState(patched(secret, (await admitBy(api, parsed(secret))).review));
+    assert.ok(state.kind === 'Translated');
+    assert.match(state.mark?.notes.join() ?? '', /MachinePool share one Secret/);
+  });
+
+  test('asks again for the version of Cluster API where the one before is no longer served', async () => {
+    const { api, secret } = cluster();
+    const versions = new ServedVersions(api);
+    api.serves = 'v1beta1';
+    await versions.of('bootstrap.cluster.x-k8s.io');
+    api.serves = 'v1beta2';
+    assert.equal((await admitBy(api, parsed(secret), { versions })).outcome.kind, 'Translated');
   });
 });
 
-test('asks again for the version of Cluster API where the one before is no longer served', async () => {
-  const api = new Cluster();
-  const versions = new ServedVersions(api);
-  api.serves = 'v1beta1';
-  const { outcome: before } = await admitBy(api, review(), undefined, versions);
-  api.serves = 'v1beta2';
-  const { outcome } = await admitBy(api, review(), undefined, versions);
-  assert.deepEqual([before.kind, outcome.kind], ['Translated', 'Translated']);
-});
+describe('the token for a report', () => {
+  const account = `/api/v1/namespaces/clusters/serviceaccounts/machineadm-report-${NAME}`;
+  const reporting = () => {
+    const made = cluster({ annotations: { 'machineadm.dev/bootstrap-profile': 'reporting' } });
+    const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', name: NAME, uid: made.machine.uid };
+    return { ...made, owner };
+  };
+  const notesOf = async ({ api, secret }: ReturnType<typeof reporting>, request: object = {}, change = {}) => {
+    const state = storedState(patched(secret, (await admitBy(api, parsed(secret, request), change)).review));
+    assert.ok(state.kind === 'Translated');
+    return state.mark?.notes.join() ?? '';
+  };
 
-describe('recordOutcome', () => {
-  const Event = z.looseObject({ type: z.string(), reason: z.string(), message: z.string() });
-  const Applied = z.looseObject({
-    status: z.object({ conditions: z.array(z.looseObject({ status: z.string(), reason: z.string() })) }),
+  test('is requested for the account of this Machine, and nothing else is written', async () => {
+    const made = reporting();
+    made.api.put(account, { metadata: { name: `machineadm-report-${NAME}`, ownerReferences: [made.owner] } });
+    assert.equal(await notesOf(made), '');
+    assert.deepEqual(made.api.writes, []);
+    assert.ok(made.api.calls.includes(`POST ${account}/token`));
   });
 
-  test('says with an Event and a condition what became of the Secret', async () => {
-    const api = new Cluster();
-    const translated = await admitBy(api);
-    await recordOutcome(api, translated.outcome);
-    const [event, applied] = [Event.parse(api.bodies[0]), Applied.parse(api.bodies[1])];
-    assert.deepEqual([event.type, event.reason], ['Normal', 'BootstrapTranslated']);
-    assert.deepEqual(
-      [applied.status.conditions[0]?.status, applied.status.conditions[0]?.reason],
-      ['True', 'Translated'],
+  for (const [what, owner, request, change, note] of [
+    ['in a dry run', {}, { dryRun: true }, {}, /dry run/],
+    ['for a caller without proof', {}, {}, { isCallerProven: false }, /does not prove/],
+    ['of an account of another Machine', { uid: 'another' }, {}, {}, /does not belong to this Machine/],
+    ['of an account of another kind of owner', { kind: 'Pod' }, {}, {}, /does not belong to this Machine/],
+  ] as const) {
+    test(`is not requested ${what}, and the machine is translated without`, async () => {
+      const made = reporting();
+      const ownerReferences = [{ ...made.owner, ...owner }];
+      made.api.put(account, { metadata: { name: `machineadm-report-${NAME}`, ownerReferences } });
+      assert.match(await notesOf(made, request, change), note);
+      assert.ok(!made.api.calls.some((call) => call.endsWith('/token')));
+    });
+  }
+
+  test('is left out where the account does not appear in time, or the API server refuses', async () => {
+    const made = reporting();
+    made.api.failing.set('/token', 403);
+    setTimeout(
+      () => made.api.put(account, { metadata: { name: 'x', ownerReferences: [made.owner] } }),
+      300,
     );
-
-    const failing = new Cluster();
-    failing.annotations = { 'machineadm.dev/bootstrap-profile': 'x' };
-    const kept = await admitBy(failing);
-    await recordOutcome(failing, kept.outcome);
-    const warning = Event.parse(failing.bodies[0]);
-    assert.deepEqual([warning.type, warning.reason], ['Warning', 'BootstrapNotTranslated']);
-    assert.match(warning.message, /^OptionsInvalid: .*no profile "x"/);
-  });
-
-  test('says nothing of a Secret that nobody wants translated', async () => {
-    const api = new Cluster();
-    await recordOutcome(api, { kind: 'Untouched', why: 'not opted in' });
-    assert.deepEqual(api.calls, []);
-  });
-
-  test('tries both, and reports that one failed', async () => {
-    const api = new Cluster();
-    const { outcome } = await admitBy(api);
-    api.calls.length = 0;
-    api.fails = new ApiError(403, 'forbidden');
-    await assert.rejects(recordOutcome(api, outcome), /forbidden/);
-    assert.ok(api.calls.includes('POST clusters/events'));
+    assert.match(await notesOf(made), /no report: POST .*refused/, 'it waits for the account');
   });
 });

@@ -8,20 +8,22 @@ describe('the command line of the translator', () => {
   test('has defaults for a pod', () => {
     const line = readCommandLine([], POD, '0.1.0');
     assert.ok(line.kind === 'run');
-    const { namespace, identity, dnsNames, leaseDurationMs, deadlineMs, certificateLifetimeMs } = line.configuration;
+    const { namespace, identity, leaseDurationMs, deadlineMs, caller, providerUsers } = line.configuration;
     assert.deepEqual([namespace, identity], ['machineadm-system', 'translator-1']);
-    assert.equal(dnsNames[0], 'machineadm-translator.machineadm-system.svc');
-    assert.deepEqual([leaseDurationMs, deadlineMs, certificateLifetimeMs], [15_000, 8_000, 90 * 86_400_000]);
+    assert.deepEqual([leaseDurationMs, deadlineMs, caller], [15_000, 8_000, 'Unauthenticated']);
+    assert.deepEqual(providerUsers, [
+      'system:serviceaccount:capi-kubeadm-bootstrap-system:capi-kubeadm-bootstrap-manager',
+    ]);
   });
 
   test('takes options', () => {
     const args = ['--report-namespace=a', '--report-namespace', 'b', '--deadline=0.5', '--webhook-port=0'];
-    const line = readCommandLine([...args, '--namespace=other', '--dns-name=x.svc'], POD, '0.1.0');
+    const line = readCommandLine([...args, '--namespace=other', '--provider-user=x'], POD, '0.1.0');
     assert.ok(line.kind === 'run');
-    const { reportNamespaces, deadlineMs, webhookPort, namespace, dnsNames } = line.configuration;
+    const { reportNamespaces, deadlineMs, webhookPort, namespace, providerUsers } = line.configuration;
     assert.deepEqual(
-      [reportNamespaces, deadlineMs, webhookPort, namespace, dnsNames],
-      [['a', 'b'], 500, 0, 'other', ['x.svc']],
+      [reportNamespaces, deadlineMs, webhookPort, namespace, providerUsers],
+      [['a', 'b'], 500, 0, 'other', ['x']],
     );
   });
 
@@ -31,6 +33,10 @@ describe('the command line of the translator', () => {
     [['--webhook-port=70000'], /--webhook-port/],
     [['--deadline=soon'], /--deadline/],
     [['--report-namespace=A/B'], /--report-namespace/],
+    [['--caller=Nobody'], /--caller/],
+    [['--caller=ClientCertificate', '--caller-name=a'], /needs --caller-ca/],
+    [['--caller=ClientCertificate', '--caller-ca=a'], /needs --caller-name/],
+    [['--caller=Token'], /needs --caller-name/],
   ] as const) {
     test(`${args.join(' ')} is a mistake`, () => {
       const line = readCommandLine(args, POD, '0.1.0');
@@ -50,6 +56,6 @@ describe('the command line of the translator', () => {
     assert.deepEqual(version, { kind: 'print', text: 'machineadm-translator 1.2.3\n' });
     const help = readCommandLine(['--help'], {}, '1.2.3');
     assert.ok(help.kind === 'print');
-    assert.match(help.text, /--certificate-overlap/);
+    assert.match(help.text, /--check-interval/);
   });
 });

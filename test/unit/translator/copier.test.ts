@@ -10,11 +10,22 @@ import { waitUntil } from '../../support/wait-until.ts';
 const MAPS = '/api/v1/namespaces/team/configmaps';
 const MACHINES = '/apis/cluster.x-k8s.io/v1beta2/namespaces/team/machines';
 const CONFIGS = '/apis/bootstrap.cluster.x-k8s.io/v1beta2/namespaces/team/kubeadmconfigs';
+const ACCOUNTS = '/api/v1/namespaces/team/serviceaccounts';
 const CONDITION = { type: REPORTED_TYPES[0], status: 'True', reason: 'Succeeded', message: 'done' } as const;
+
+/** The reference to a Machine, as the translator sets it. */
+function owner(machine: string, change: object = {}) {
+  return { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', name: machine, uid: `uid-${machine}`, ...change };
+}
+
+/** The account whose token may write the report of a machine. */
+function account(machine: string, change: object = {}) {
+  return { metadata: { name: `machineadm-report-${machine}`, ownerReferences: [owner(machine, change)] } };
+}
 
 function report(machine: string, more: object = {}, conditions: readonly object[] = [CONDITION]) {
   return {
-    metadata: { name: `machineadm-report-${machine}`, resourceVersion: '7', ...more },
+    metadata: { name: `machineadm-report-${machine}`, resourceVersion: '7', ownerReferences: [owner(machine)], ...more },
     data: { 'conditions.json': JSON.stringify(conditions) },
   };
 }
@@ -57,7 +68,7 @@ function cluster(objects: Readonly<Record<string, object>>, pages: readonly (rea
         state.patched.push(request);
         return {};
       }
-      const found = objects[path];
+      const found = objects[path] ?? (path.startsWith(`${ACCOUNTS}/`) ? account(path.split('-').at(-1) ?? '') : undefined);
       if (found === undefined) throw new ApiError(404, `no ${path}`);
       return found;
     },
@@ -139,11 +150,6 @@ describe('what machines report', () => {
       { [`${MACHINES}/a`]: machine('a'), [`${MACHINES}/`]: machine('') },
     ],
     ['of a Machine that is gone', report('a'), {}],
-    [
-      'of an earlier Machine of this name',
-      report('a', { ownerReferences: [{ apiVersion: 'v1', kind: 'Machine', name: 'a', uid: 'earlier' }] }),
-      { [`${MACHINES}/a`]: machine('a') },
-    ],
   ] as const) {
     test(`${what}: nothing is written, and no event is created`, async () => {
       const made = cluster(objects, [[item]]);
@@ -156,13 +162,8 @@ describe('what machines report', () => {
 
   for (const [what, item, config] of [
     [
-      'whose owner is this Machine',
-      report('a', {
-        ownerReferences: [
-          { apiVersion: 'v1', kind: 'Other', name: 'a', uid: 'x' },
-          { apiVersion: 'v1', kind: 'Machine', name: 'a', uid: 'uid-a' },
-        ],
-      }),
+      'whose owner is this Machine, among others',
+      report('a', { ownerReferences: [{ apiVersion: 'v1', kind: 'Other', name: 'a', uid: 'x' }, owner('a')] }),
       undefined,
     ],
     ['whose Machine has the configuration of another provider', report('a'), { kind: 'TalosConfig', name: 'c' }],
@@ -175,6 +176,28 @@ describe('what machines report', () => {
       await stop();
       assert.deepEqual(pathsOf(made.state.patched), [`${MACHINES}/a/status`]);
       assert.equal(said.length, 1);
+    });
+  }
+
+  for (const [what, item, objects] of [
+    ['without an owner', report('a', { ownerReferences: undefined }), {}],
+    ['of an earlier Machine of this name', report('a', { ownerReferences: [owner('a', { uid: 'earlier' })] }), {}],
+    ['of another Machine', report('a', { ownerReferences: [owner('b')] }), {}],
+    ['of an owner of another group', report('a', { ownerReferences: [owner('a', { apiVersion: 'v1' })] }), {}],
+    [
+      'whose account belongs to another Machine',
+      report('a'),
+      { [`${ACCOUNTS}/machineadm-report-a`]: account('a', { uid: 'another' }) },
+    ],
+    ['whose account nobody owns', report('a'), { [`${ACCOUNTS}/machineadm-report-a`]: { metadata: { name: 'x' } } }],
+  ] as const) {
+    test(`of whoever may create ConfigMaps, ${what}, is no report: nothing is written, and it is said`, async () => {
+      const made = cluster({ [`${MACHINES}/a`]: machine('a'), ...objects }, [[item]]);
+      const { said, stop } = copying(made);
+      await waitUntil(() => made.state.watches.length === 1, 'the watch');
+      await stop();
+      assert.deepEqual(made.state.patched, []);
+      assert.match(said.join(), /^warn no report of its Machine: .*machineadm-report-a$/);
     });
   }
 

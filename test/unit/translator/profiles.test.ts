@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Kept } from '@machineadm/translator/kept.ts';
 import { isOptedIn, settingOf } from '@machineadm/translator/opt-in.ts';
-import { parseProfiles, profileFor } from '@machineadm/translator/profiles.ts';
+import { NO_PROFILES, parseProfiles, profileFor } from '@machineadm/translator/profiles.ts';
 
 function object(labels: Record<string, string> | null, annotations: Record<string, string> = {}) {
   return { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', metadata: { name: 'm', labels, annotations } };
@@ -41,16 +41,21 @@ const PROFILES = parseProfiles(`profiles:
       certificateAuthorities: PEM
       digests: {amd64: {gzip: ${DIGEST}, program: ${DIGEST}}}
   reporting: {report: {server: 'https://management.example:6443'}}
+  hardened: {document: {hardening: {profiles: [cis-level-1]}}}
+documents:
+  audited: {kubernetes: {controlPlane: {apiServer: {}}}}
 `);
 
 describe('profiles', () => {
   const annotated = (annotations: Record<string, string>) =>
-    profileFor([object(null, annotations), object(null, { 'machineadm.dev/bootstrap-provider': 'capa' })], PROFILES);
+    profileFor([object(null, annotations), object(null, { 'machineadm.dev/bootstrap-provider': 'capa' })], PROFILES)
+      .profile;
 
   test('the default one, overridden by annotations of the narrowest object first', () => {
-    assert.deepEqual(profileFor([object(null)], PROFILES), { provider: 'capv' });
-    assert.deepEqual(profileFor([object(null)], new Map()), {});
-    assert.deepEqual(annotated({}), { provider: 'capa' });
+    const none = { report: undefined, documents: [] };
+    assert.deepEqual(profileFor([object(null)], PROFILES), { name: 'default', profile: { provider: 'capv', ...none } });
+    assert.deepEqual(profileFor([object(null)], NO_PROFILES), { name: 'default', profile: none });
+    assert.deepEqual(annotated({}), { provider: 'capa', ...none });
     assert.deepEqual(
       annotated({
         'machineadm.dev/bootstrap-provider': 'capz',
@@ -58,7 +63,13 @@ describe('profiles', () => {
         'machineadm.dev/bootstrap-binary': '/usr/bin/machineadm',
         'machineadm.dev/bootstrap-accept': ' DeviceAlias, WindowsHost,',
       }),
-      { provider: 'capz', version: '2.0.0', binary: '/usr/bin/machineadm', accept: ['DeviceAlias', 'WindowsHost'] },
+      {
+        provider: 'capz',
+        version: '2.0.0',
+        binary: '/usr/bin/machineadm',
+        accept: ['DeviceAlias', 'WindowsHost'],
+        ...none,
+      },
     );
   });
 
@@ -85,6 +96,9 @@ describe('profiles', () => {
     ['a version that is none', { version: 'latest' }, /version/],
     ['locations without digests or keys', { fetch: 'https://a.example' }, /verify/],
     ['reports without a server', { report: 'ConfigMap' }, /report\.server/],
+    ['a document that the file does not have', { document: 'hardened' }, /no document "hardened"/],
+    ['a document of the language', { document: 'constructor' }, /no document "constructor"/],
+    ['a profile of the language', { profile: 'constructor' }, /no profile "constructor"/],
     ['another kind of report', { report: 'Webhook' }, /"Webhook" is neither/],
   ] as const) {
     test(`${what} is refused`, () => {
@@ -101,9 +115,35 @@ describe('profiles', () => {
     });
   }
 
+  test('documents of the profile come first, then those that an annotation names', () => {
+    const { documents } = annotated({
+      'machineadm.dev/bootstrap-profile': 'hardened',
+      'machineadm.dev/bootstrap-document': ' audited,',
+    });
+    assert.deepEqual(documents, [
+      { hardening: { profiles: ['cis-level-1'] } },
+      { kubernetes: { controlPlane: { apiServer: {} } } },
+    ]);
+  });
+
+  for (const fragment of [
+    'metadata: {name: other}',
+    'kubernetes: {role: Worker}',
+    'kubernetes: {version: v1.35.2}',
+    'kubernetes: {join: {}}',
+    'kubernetes: {pki: {}}',
+    'reporting: {sinks: []}',
+    'kind: Secret',
+  ]) {
+    test(`a document may not set ${fragment}`, () => {
+      assert.throws(() => parseProfiles(`profiles: {a: {document: {${fragment}}}}`), /Unrecognized key/i);
+      assert.throws(() => parseProfiles(`documents: {a: {${fragment}}}`), /Unrecognized key/i);
+    });
+  }
+
   for (const text of ['profiles: [', 'profile: {}', 'profiles: {a: {provider: x}}', 'profiles: {a: {sinks: 3}}']) {
     test(`${text} is refused`, () => assert.throws(() => parseProfiles(text), /profiles are (?:not YAML|invalid)/));
   }
 
-  test('an empty file has no profile', () => assert.equal(parseProfiles('').size, 0));
+  test('an empty file has no profile', () => assert.deepEqual(parseProfiles(''), NO_PROFILES));
 });

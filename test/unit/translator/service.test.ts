@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { type Api, ApiError, type Request } from '@machineadm/translator/cluster/api.ts';
 import type { Configuration } from '@machineadm/translator/service/configuration.ts';
 import { readCommandLine } from '@machineadm/translator/service/configuration.ts';
+import { NO_PROFILES } from '@machineadm/translator/profiles.ts';
 import { profilesFrom } from '@machineadm/translator/service/profiles-file.ts';
 import { type Service, startService } from '@machineadm/translator/service/service.ts';
 import { newAuthority } from '../../support/api-server.ts';
@@ -209,15 +210,19 @@ describe('the service of the translator', () => {
   });
 
   test('reads its profiles again when their file changes, and refuses what it cannot read', async () => {
-    assert.equal((await profilesFrom(undefined)()).size, 0);
+    assert.equal(await profilesFrom(undefined)(), NO_PROFILES);
     const path = join(directory, 'profiles.yaml');
     const profiles = profilesFrom(path);
-    await assert.rejects(profiles(), { reason: 'OptionsInvalid', message: /^the profiles cannot be read: ENOENT/ });
+    assert.deepEqual(await profiles(), NO_PROFILES, 'the ConfigMap is optional');
+    await assert.rejects(profilesFrom(directory)(), {
+      reason: 'OptionsInvalid',
+      message: /^the profiles cannot be read: EISDIR/,
+    });
     writeFileSync(path, 'profiles: {a: {}}\n');
     const first = await profiles();
-    assert.deepEqual([...first.keys()], ['a']);
+    assert.deepEqual(Object.keys(first.profiles), ['a']);
     assert.equal(await profiles(), first);
     writeFileSync(path, 'profiles: {b: {}}\n');
-    assert.deepEqual([...(await profiles()).keys()], ['b']);
+    assert.deepEqual(Object.keys((await profiles()).profiles), ['b']);
   });
 });

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { Kept } from '@machineadm/translator/kept.ts';
 import type { Profile } from '@machineadm/translator/profiles.ts';
-import { convertSecret, formatOf, runsMachineadm, wrapConverted } from '@machineadm/translator/translate.ts';
+import { convertSecret, formatOf, type ReportSink, wrapConverted } from '@machineadm/translator/conversions/translate.ts';
+import { parse } from 'yaml';
 import { goldenUserData } from '../../support/capi.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -42,20 +44,6 @@ describe('the Secret of a provider', () => {
     assert.throws(() => formatOf(secret('x', 'ps1')), kept('ConversionFailed', /neither cloud-config nor ignition/));
   });
 
-  for (const [text, runs] of [
-    ['#cloud-config\nruncmd: [machineadm provision --boot]\n', true],
-    ['"C:\\\\machineadm\\\\machineadm.exe" provision', true],
-    ['C:\\machineadm.exe provision', true],
-    ['/etc/machineadm/bootstrap.yaml', true],
-    ['#cloud-config\nruncmd: [kubeadm init]\n', false],
-    ['machineadmin provision', false],
-  ] as const) {
-    test(`${runs ? 'runs' : 'does not run'} machineadm: ${JSON.stringify(text)}`, () =>
-      assert.equal(runsMachineadm(secret(text)), runs));
-  }
-  test('does not run machineadm where it has no value', () =>
-    assert.equal(runsMachineadm({ metadata: { name: 'm1', namespace: 'n' } }), false));
-
   test('becomes one document, with each code once', async () => {
     const { yaml, format, codes } = await converted(WORKER);
     assert.match(yaml, /^apiVersion: machineadm\.dev\/v1alpha1$/m);
@@ -78,8 +66,13 @@ describe('the Secret of a provider', () => {
 });
 
 describe('the user data that runs machineadm', () => {
-  const wrap = async (userData: string, profile: Profile = {}, sink?: Parameters<typeof wrapConverted>[2]) =>
-    await wrapConverted(await converted(userData, { accept: ['all'] }), profile, sink, '1.2.3');
+  const wrap = async (userData: string, profile: Profile = {}, sink?: ReportSink, mayHoldSecrets = true) =>
+    await wrapConverted(await converted(userData, { accept: ['all'] }), {
+      profile,
+      sink,
+      mayHoldSecrets,
+      translatorVersion: '1.2.3',
+    });
 
   test('is for cloud-init, or for cloudbase-init on Windows', async () => {
     const linux = await wrap(WORKER, { binary: '/opt/machineadm' });
@@ -91,7 +84,14 @@ describe('the user data that runs machineadm', () => {
 
   test('is Ignition where the Secret was, in the version of the profile', async () => {
     const document = { ...(await converted(WORKER)), format: 'ignition' } as const;
-    const { ignition } = JSON.parse(await wrapConverted(document, { ignitionVersion: '3.3.0' }, undefined, '1.2.3'));
+    const { ignition } = JSON.parse(
+      await wrapConverted(document, {
+        profile: { ignitionVersion: '3.3.0' },
+        sink: undefined,
+        mayHoldSecrets: true,
+        translatorVersion: '1.2.3',
+      }),
+    );
     assert.equal(ignition.version, '3.3.0');
   });
 
@@ -133,4 +133,27 @@ describe('the user data that runs machineadm', () => {
     assert.notEqual(document, await wrap(WORKER));
     assert.notEqual(await wrap(WORKER, { sinks: [webhook] }, sink).catch((error: unknown) => String(error)), document);
   });
+
+  test('has the documents of the profile, merged last and validated', async () => {
+    const sysctl = { host: { sysctl: { 'net.core.somaxconn': 4096 } } };
+    const document = documentIn(await wrap(WORKER, { documents: [sysctl, { hardening: { profiles: ['cis-level-1'] } }] }));
+    assert.match(document, /net\.core\.somaxconn: 4096/);
+    assert.match(document, /profiles:\n\s+- cis-level-1/);
+    const wrong = { host: { sysctl: 'all' } };
+    await assert.rejects(wrap(WORKER, { documents: [wrong] }), kept('OptionsInvalid', /host\.sysctl/));
+  });
+
+  test('has no secret of the profile for a caller that did not prove itself; the provider’s own are its text', async () => {
+    const documents = [{ secrets: { mine: { value: 'hunter-two-three' } } }];
+    assert.match(documentIn(await wrap(WORKER, { documents })), /hunter-two-three/);
+    await assert.rejects(wrap(WORKER, { documents }, undefined, false), kept('CallerUnknown', /secrets\.mine/));
+    const references = [{ secrets: { mine: { file: '/etc/mine' } } }];
+    assert.match(documentIn(await wrap(WORKER, { documents: references }, undefined, false)), /\/etc\/mine/);
+  });
 });
+
+/** The document in cloud-config. */
+function documentIn(userData: string): string {
+  const { write_files: files } = parse(userData);
+  return gunzipSync(Buffer.from(files[0].content, 'base64')).toString();
+}

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { SecretObject } from '../cluster/objects.ts';
+import { keptMark, type Mark, MARKS, translatedMark } from '../mark.ts';
 
 /** An AdmissionReview for a Secret (k8s api/admission/v1). */
 const Review = z.looseObject({
@@ -11,6 +11,7 @@ const Review = z.looseObject({
     operation: z.enum(['CREATE', 'UPDATE', 'DELETE', 'CONNECT']),
     namespace: z.string().optional(),
     dryRun: z.boolean().nullish(),
+    userInfo: z.looseObject({ username: z.string().optional() }).nullish(),
     object: z.unknown().optional(),
     oldObject: z.unknown().optional(),
   }),
@@ -19,6 +20,8 @@ const Review = z.looseObject({
 export interface AdmissionRequest {
   readonly uid: string;
   readonly namespace: string;
+  /** Who writes the Secret; empty where the request does not say. */
+  readonly user: string;
   readonly isDryRun: boolean;
   /** undefined = the request is about something that the translator never changes. */
   readonly secret: SecretObject | undefined;
@@ -36,19 +39,18 @@ export function parseReview(body: string): AdmissionRequest | undefined {
   }
   const { success, data } = Review.safeParse(value);
   if (!success) return undefined;
-  const { uid, operation, namespace = '', dryRun, object, oldObject } = data.request;
+  const { uid, operation, namespace = '', dryRun, userInfo, object, oldObject } = data.request;
   const isWrite = operation === 'CREATE' || operation === 'UPDATE';
   const secret = isWrite ? SecretObject.safeParse(object) : undefined;
   const before = operation === 'UPDATE' ? SecretObject.safeParse(oldObject) : undefined;
-  return { uid, namespace, isDryRun: dryRun === true, secret: secret?.data, before: before?.data };
-}
-
-/** The annotation that marks a translated Secret: `sha256:` of its value, and the version of the translator. */
-export const TRANSLATED = 'machineadm.dev/translated';
-
-/** The mark for a value in base64. */
-export function markOf(value: string): string {
-  return `sha256:${createHash('sha256').update(Buffer.from(value, 'base64')).digest('hex')}`;
+  return {
+    uid,
+    namespace,
+    user: userInfo?.username ?? '',
+    isDryRun: dryRun === true,
+    secret: secret?.data,
+    before: before?.data,
+  };
 }
 
 /** The answer that lets the Secret pass as it is. */
@@ -57,15 +59,41 @@ export function allowed(uid: string): object {
 }
 
 /** The answer that replaces the user data of a Secret and marks it. */
-export function translated(uid: string, secret: SecretObject, userData: string): object {
+export function translated(uid: string, secret: SecretObject, userData: string, mark: Mark): object {
   const value = Buffer.from(userData).toString('base64');
-  const annotation = TRANSLATED.replace('/', '~1');
-  const patch = [
+  return patched(uid, [
     { op: 'replace', path: '/data/value', value },
-    secret.metadata.annotations === undefined || secret.metadata.annotations === null
-      ? { op: 'add', path: '/metadata/annotations', value: { [TRANSLATED]: markOf(value) } }
-      : { op: 'add', path: `/metadata/annotations/${annotation}`, value: markOf(value) },
+    ...annotated(secret, { ...keptMark(undefined), ...translatedMark(value, mark) }),
+  ]);
+}
+
+/** The answer that keeps the user data, and says in an annotation why. */
+export function kept(uid: string, secret: SecretObject, why: string): object {
+  return patched(uid, annotated(secret, { ...translatedMark(undefined), ...keptMark(why) }));
+}
+
+/** Sets the annotations, and removes those that are undefined. */
+function annotated(
+  { metadata: { annotations } }: SecretObject,
+  wanted: Readonly<Record<string, string | undefined>>,
+): readonly object[] {
+  const present = annotations ?? undefined;
+  const set = MARKS.flatMap((name): [string, string][] => {
+    const value = wanted[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  if (present === undefined) return [{ op: 'add', path: '/metadata/annotations', value: Object.fromEntries(set) }];
+  const pathOf = (name: string) => `/metadata/annotations/${name.replace('/', '~1')}`;
+  return [
+    ...set.map(([name, value]) => ({ op: 'add', path: pathOf(name), value })),
+    ...MARKS.filter((name) => wanted[name] === undefined && present[name] !== undefined).map((name) => ({
+      op: 'remove',
+      path: pathOf(name),
+    })),
   ];
+}
+
+function patched(uid: string, patch: readonly object[]): object {
   return {
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',

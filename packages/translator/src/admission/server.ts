@@ -1,61 +1,74 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { errorText, type Log } from '../service/log.ts';
 import type { Metrics } from '../service/metrics.ts';
+import type { Callers } from './caller.ts';
 import { type Answer, admit, type Outcome, type Translator } from './handler.ts';
+import { ReceivedBodies } from './received.ts';
 import { parseReview } from './review.ts';
 
-/** A Secret has at most 1 MiB, in base64 and twice in an update (old and new). */
-const LARGEST_REVIEW = 4 * 1024 * 1024;
-/** What all reviews in flight may hold in memory together. More are refused, and pass untranslated. */
-const LARGEST_IN_FLIGHT = 32 * 1024 * 1024;
+/** A body that takes longer is not that of an API server. */
+const BODY_MS = 5_000;
+/** The group that the front proxy calls, where it is used (packaging/translator/front-proxy). */
+const AGGREGATED = '/apis/translator.machineadm.dev/v1';
+const PATHS: ReadonlySet<string | undefined> = new Set(['/translate', `${AGGREGATED}/reviews`]);
+/** What the aggregation layer asks to know whether the translator is there. */
+const DISCOVERY = {
+  kind: 'APIResourceList',
+  apiVersion: 'v1',
+  groupVersion: 'translator.machineadm.dev/v1',
+  resources: [{ name: 'reviews', singularName: 'review', namespaced: false, kind: 'AdmissionReview', verbs: ['create'] }],
+};
 
 export interface AdmissionLimits {
   /** A translation that takes longer leaves the Secret as it is. Shorter than the timeout of the webhook. */
   readonly deadlineMs: number;
+  readonly bodyMs?: number;
 }
 
-/** Listens for AdmissionReviews at `/translate`. */
+/** Listens for AdmissionReviews. A request that nobody proved to come from the API server ends before its body is read. */
 export function admissionListener(
   translator: Translator,
-  { deadlineMs }: AdmissionLimits,
+  callers: Callers,
+  { deadlineMs, bodyMs = BODY_MS }: AdmissionLimits,
   log: Log,
   metrics: Metrics,
-  record: (outcome: Outcome) => void,
 ): RequestListener {
-  let inFlight = 0;
-  return (request, response) => {
-    const refuse = (status: number, message: string): void => {
-      metrics.rejectedRequests.inc();
-      log('warn', 'request refused', { status, reason: message });
-      respond(response, status, { message });
-      request.resume();
-    };
-    if (request.url?.split('?')[0] !== '/translate') return refuse(404, 'not found');
-    if (request.method !== 'POST') return refuse(405, 'only POST is allowed');
-    const declared = Number(request.headers['content-length'] ?? LARGEST_REVIEW);
-    if (!(declared <= LARGEST_REVIEW)) return refuse(413, 'the review is too large');
-    if (inFlight + declared > LARGEST_IN_FLIGHT) return refuse(503, 'too many reviews at once');
-    inFlight += declared;
-    const work = async (): Promise<void> => {
-      const body = await bodyOf(request, declared);
-      const review = body === undefined ? undefined : parseReview(body);
-      if (review === undefined) return refuse(400, 'the body is not an AdmissionReview of admission.k8s.io/v1');
+  const bodies = new ReceivedBodies();
+  const refuse = (response: ServerResponse, status: number, message: string): void => {
+    metrics.rejectedRequests.inc();
+    log('warn', 'request refused', { status, reason: message });
+    // The rest of a body is not read.
+    respond(response, status, { message }, { connection: 'close' });
+  };
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = request.url?.split('?')[0];
+    if (path === AGGREGATED && request.method === 'GET') return respond(response, 200, DISCOVERY);
+    if (!PATHS.has(path)) return refuse(response, 404, 'not found');
+    if (request.method !== 'POST') return refuse(response, 405, 'only POST is allowed');
+    const deadline = AbortSignal.timeout(deadlineMs);
+    const unproven = await callers.refusal(request, deadline);
+    if (unproven !== undefined) return refuse(response, 401, unproven);
+    const read = await bodies.read(request, bodyMs, async (body) => {
+      const review = parseReview(new TextDecoder().decode(body));
+      if (review === undefined) return false;
       const stop = metrics.admissionSeconds.startTimer();
-      const answer = await admit(review, translator, AbortSignal.timeout(deadlineMs));
-      respond(response, 200, answer.review);
+      const given = await admit(review, translator, deadline);
+      respond(response, 200, given.review);
       stop();
-      metrics.admissions.inc({ outcome: outcomeName(answer.outcome) });
-      tell(log, review.namespace, review.secret?.metadata.name, answer);
-      if (!review.isDryRun) record(answer.outcome);
-    };
-    work()
-      .catch((error: unknown) => {
-        log('error', 'request failed', { error: errorText(error) });
-        if (!response.headersSent) respond(response, 500, { message: 'internal error' });
-      })
-      .finally(() => {
-        inFlight -= declared;
-      });
+      metrics.admissions.inc({ outcome: outcomeName(given.outcome) });
+      tell(log, review.namespace, review.secret?.metadata.name, given);
+      return true;
+    });
+    if ('unread' in read) return refuse(response, read.unread.status, read.unread.message);
+    if (!read.used) refuse(response, 400, 'the body is not an AdmissionReview of admission.k8s.io/v1');
+  };
+  return (request, response) => {
+    // Its client is gone.
+    response.on('error', () => undefined);
+    answer(request, response).catch((error: unknown) => {
+      log('error', 'request failed', { error: errorText(error) });
+      if (!response.headersSent) respond(response, 500, { message: 'internal error' }, { connection: 'close' });
+    });
   };
 }
 
@@ -69,22 +82,18 @@ function tell(log: Log, namespace: string, secret: string | undefined, { outcome
   else if (outcome.kind === 'Translated') log('info', 'Secret translated', { ...fields, codes: outcome.codes });
 }
 
-/** The body, or undefined where it is longer than declared or allowed, or not UTF-8. */
-async function bodyOf(request: IncomingMessage, declared: number): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    if (!Buffer.isBuffer(chunk)) return undefined;
-    size += chunk.length;
-    if (size > declared) return undefined;
-    chunks.push(chunk);
-  }
-  return new TextDecoder().decode(Buffer.concat(chunks));
-}
-
-function respond(response: ServerResponse, status: number, value: object): void {
+function respond(
+  response: ServerResponse,
+  status: number,
+  value: object,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const body = JSON.stringify(value);
   response
-    .writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+    .writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      ...headers,
+    })
     .end(body);
 }

@@ -52,6 +52,12 @@ export function pathOf(kind: Kind, version: string, namespace: string, name: str
   return `/apis/${group}/${version}/namespaces/${namespace}/${plural}/${encodeURIComponent(name)}`;
 }
 
+/** The path of all objects of a kind, in all namespaces. */
+export function collectionPath(kind: Kind, version: string): string {
+  const [group, plural] = PLURALS[kind];
+  return `/apis/${group}/${version}/${plural}`;
+}
+
 /** Reads an object in the version that the API server prefers; undefined = there is none. */
 export async function readObject(
   api: Api,

@@ -7,6 +7,8 @@ export interface Condition {
   readonly reason: string;
   readonly message: string;
   readonly lastTransitionTime: string;
+  /** The generation of the object that it is about. */
+  readonly observedGeneration?: number | undefined;
 }
 
 /** Types that a machine may report. Every other one is ignored: a machine must not claim `InfrastructureReady`. */
@@ -30,7 +32,7 @@ const Reported = z.object({
   message: z.unknown().optional(),
 });
 
-type Judged = Omit<Condition, 'lastTransitionTime'>;
+export type Judged = Omit<Condition, 'lastTransitionTime'>;
 
 /**
  * The conditions that a machine reported in its ConfigMap, without everything that it may not say. A machine that was
@@ -70,9 +72,10 @@ export function conditionsToApply(
   now: Date,
 ): readonly Condition[] | undefined {
   const had = new Map(present.map((condition) => [condition.type, condition]));
-  const isCurrent = reported.every(({ type, status, reason, message }) => {
+  const isCurrent = reported.every(({ type, status, reason, message, observedGeneration }) => {
     const one = had.get(type);
-    return one !== undefined && one.status === status && one.reason === reason && one.message === message;
+    const isSame = one?.status === status && one.reason === reason && one.message === message;
+    return isSame && (observedGeneration === undefined || one?.observedGeneration === observedGeneration);
   });
   if (isCurrent) return undefined;
   const time = now.toISOString().replace(/\.\d+Z$/, 'Z');

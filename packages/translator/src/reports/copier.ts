@@ -1,12 +1,13 @@
 import * as z from 'zod';
-import type { Api } from '../cluster/api.ts';
+import { type Api, isStatus } from '../cluster/api.ts';
+import { type FollowOptions, follow } from '../cluster/follow.ts';
 import { KubernetesObject } from '../cluster/objects.ts';
 import { readObject, type ServedVersions } from '../cluster/related.ts';
 import { pause } from '../service/leader.ts';
 import { errorText, type Log } from '../service/log.ts';
 import type { Metrics } from '../service/metrics.ts';
 import { reportedConditions } from './conditions.ts';
-import { REPORT_LABEL, REPORT_PREFIX } from './mint.ts';
+import { isOwnedBy, REPORT_LABEL, REPORT_PREFIX } from './objects.ts';
 import { writeConditions } from './write-conditions.ts';
 
 /** Who owns the conditions of machines. The same as in packaging/management-cluster/copy-conditions.sh, which it replaces. */
@@ -18,10 +19,7 @@ const ReportMap = z.looseObject({
 });
 type ReportMap = z.infer<typeof ReportMap>;
 
-const List = z.looseObject({
-  metadata: z.looseObject({ resourceVersion: z.string().optional(), continue: z.string().optional() }),
-  items: z.array(ReportMap),
-});
+const Account = z.looseObject({ metadata: KubernetesObject.shape.metadata });
 const BootstrapReference = z.looseObject({
   spec: z.looseObject({
     bootstrap: z
@@ -32,15 +30,10 @@ const BootstrapReference = z.looseObject({
   }),
 });
 
-export interface CopierOptions {
+export interface CopierOptions extends FollowOptions {
   readonly namespaces: readonly string[];
-  /** Everything is looked at again after so long, in case a write was lost. */
-  readonly resyncMs: number;
-  /** Before a failed watch or copy is tried again. */
-  readonly retryMs: number;
 }
 
-const PAGE = '200';
 const LONGEST_RETRY_MS = 300_000;
 
 /**
@@ -88,66 +81,23 @@ class Copier {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { resyncMs, retryMs } = this.#options;
-    while (!signal.aborted) {
-      const round = AbortSignal.any([signal, AbortSignal.timeout(resyncMs)]);
-      try {
-        const resourceVersion = await this.#list(round);
-        await this.#follow(resourceVersion, round);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#log('warn', 'reports cannot be listed', { namespace: this.#namespace, error: errorText(error) });
-        await pause(retryMs, signal);
-      }
-    }
-  }
-
-  get #path(): string {
-    return `/api/v1/namespaces/${this.#namespace}/configmaps`;
-  }
-
-  /** Copies every report once, page by page; gives the version from which to watch. */
-  async #list(signal: AbortSignal): Promise<string | undefined> {
-    let next = '';
-    let version: string | undefined;
-    do {
-      const query = { labelSelector: `${REPORT_LABEL}=true`, limit: PAGE, ...(next === '' ? {} : { continue: next }) };
-      const { metadata, items } = List.parse(await this.#api.request({ path: this.#path, query, signal }));
-      for (const item of items) this.#waiting.set(item.metadata.name, item);
-      await this.#copyWaiting(signal);
-      version ??= metadata.resourceVersion;
-      next = metadata.continue ?? '';
-    } while (next !== '' && !signal.aborted);
-    return version;
-  }
-
-  /** Watches until the resync is due, or a watch says that the version is too old. */
-  async #follow(from: string | undefined, signal: AbortSignal): Promise<void> {
-    let version = from;
-    while (!signal.aborted && version !== undefined) {
-      const query = { labelSelector: `${REPORT_LABEL}=true`, resourceVersion: version, allowWatchBookmarks: 'true' };
-      let isExpired = false;
-      const beganAt = performance.now();
-      await this.#api.watch(
-        this.#path,
-        query,
-        ({ type, object }) => {
-          const { success, data } = ReportMap.safeParse(object);
-          if (type === 'ERROR' || !success) {
-            isExpired = true;
-            return;
-          }
-          version = data.metadata.resourceVersion ?? version;
-          if (type !== 'ADDED' && type !== 'MODIFIED') return;
-          this.#waiting.set(data.metadata.name, data);
-          void this.#copyWaiting(signal);
-        },
-        signal,
-      );
-      if (isExpired) return;
-      // A server that ends each watch at once is not asked all the time.
-      if (performance.now() - beganAt < this.#options.retryMs) await pause(this.#options.retryMs, signal);
-    }
+    const collection = {
+      path: async () => `/api/v1/namespaces/${this.#namespace}/configmaps`,
+      query: { labelSelector: `${REPORT_LABEL}=true` },
+      page: async (items: readonly unknown[]) => {
+        for (const item of z.array(ReportMap).parse(items)) this.#waiting.set(item.metadata.name, item);
+        await this.#copyWaiting(signal);
+      },
+      changed: (type: string, object: unknown) => {
+        const report = ReportMap.parse(object);
+        if (type === 'DELETED') return;
+        this.#waiting.set(report.metadata.name, report);
+        void this.#copyWaiting(signal);
+      },
+      failed: (error: unknown) =>
+        this.#log('warn', 'reports cannot be listed', { namespace: this.#namespace, error: errorText(error) }),
+    };
+    await follow(this.#api, collection, this.#options, signal);
   }
 
   /** Copies what waits, one after the other; whoever comes while it runs leaves it to that run. */
@@ -182,15 +132,24 @@ class Copier {
     }
   }
 
-  /** Whether anything was written. The name of the ConfigMap says whose report it is: a machine cannot change it. */
-  async #copyOnce({ metadata, data }: ReportMap, signal: AbortSignal): Promise<boolean> {
+  /**
+   * Whether anything was written. A report counts only if its ConfigMap has the name of a Machine, belongs to this very
+   * Machine, and the only account that may write it does so, too. A ConfigMap that somebody else made is no report.
+   */
+  async #copyOnce(report: ReportMap, signal: AbortSignal): Promise<boolean> {
+    const { metadata, data } = report;
     const conditions = reportedConditions(data);
     if (conditions.length === 0 || !metadata.name.startsWith(REPORT_PREFIX)) return false;
     const machineName = metadata.name.slice(REPORT_PREFIX.length);
     const machine = await readObject(this.#api, this.#versions, 'Machine', this.#namespace, machineName, signal);
-    // A report of an earlier Machine of this name says nothing about this one.
-    const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Machine');
-    if (machine === undefined || (owner !== undefined && owner.uid !== machine.metadata.uid)) return false;
+    if (machine === undefined) return false;
+    const account = isOwnedBy(report, machine) ? await this.#account(metadata.name, signal) : undefined;
+    if (account === undefined || !isOwnedBy(account, machine)) {
+      this.#metrics.foreignReports.inc();
+      const fields = { namespace: this.#namespace, report: metadata.name };
+      this.#log('warn', 'no report of its Machine: the ConfigMap or its ServiceAccount has another owner', fields);
+      return false;
+    }
     const written = await writeConditions(this.#api, 'Machine', machine, conditions, MANAGER);
     const reference = BootstrapReference.safeParse(machine).data?.spec.bootstrap?.configRef;
     if (reference?.kind !== 'KubeadmConfig') return written;
@@ -204,5 +163,16 @@ class Copier {
     );
     if (config === undefined) return written;
     return (await writeConditions(this.#api, 'KubeadmConfig', config, conditions, MANAGER)) || written;
+  }
+
+  /** The account whose token may write this report. */
+  async #account(name: string, signal: AbortSignal): Promise<z.infer<typeof Account> | undefined> {
+    try {
+      const path = `/api/v1/namespaces/${this.#namespace}/serviceaccounts/${name}`;
+      return Account.parse(await this.#api.request({ path, signal }));
+    } catch (error) {
+      if (isStatus(error, 404)) return undefined;
+      throw error;
+    }
   }
 }

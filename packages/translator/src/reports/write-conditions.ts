@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Api } from '../cluster/api.ts';
 import type { KubernetesObject } from '../cluster/objects.ts';
 import { pathOf } from '../cluster/related.ts';
-import { type Condition, conditionsToApply } from './conditions.ts';
+import { type Condition, conditionsToApply, type Judged } from './conditions.ts';
 
 const Present = z.array(
   z.looseObject({
@@ -11,6 +11,7 @@ const Present = z.array(
     reason: z.string().default(''),
     message: z.string().default(''),
     lastTransitionTime: z.string(),
+    observedGeneration: z.number().optional(),
   }),
 );
 const WithStatus = z.looseObject({
@@ -21,6 +22,14 @@ const WithStatus = z.looseObject({
     })
     .nullish(),
 });
+
+/** The conditions that an object has, in the form of v1beta2. */
+export function presentConditions(object: KubernetesObject): readonly Condition[] {
+  const status = WithStatus.safeParse(object).data?.status;
+  const isOld = object.apiVersion.endsWith('/v1beta1');
+  const { data = [] } = Present.safeParse((isOld ? status?.v1beta2?.conditions : status?.conditions) ?? []);
+  return data;
+}
 
 /**
  * Writes conditions to the status of an object by server-side apply, where they differ. Conditions of others stay as they
@@ -33,16 +42,14 @@ export async function writeConditions(
   api: Api,
   kind: 'Machine' | 'KubeadmConfig',
   object: KubernetesObject,
-  wanted: readonly Omit<Condition, 'lastTransitionTime'>[],
+  wanted: readonly Judged[],
   manager: string,
 ): Promise<boolean> {
   if (wanted.length === 0) return false;
   const { apiVersion, metadata } = object;
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
   const isOld = version === 'v1beta1';
-  const status = WithStatus.parse(object).status;
-  const { success, data } = Present.safeParse((isOld ? status?.v1beta2?.conditions : status?.conditions) ?? []);
-  const conditions = conditionsToApply(wanted, success ? data : [], new Date());
+  const conditions = conditionsToApply(wanted, presentConditions(object), new Date());
   if (conditions === undefined) return false;
   const { name, namespace = '', uid } = metadata;
   await api.request({

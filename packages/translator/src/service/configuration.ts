@@ -1,27 +1,32 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import * as z from 'zod';
-import { DEFAULT_LIFETIME_MS } from '../certificates/self-managed.ts';
+import { CALLER_PROOFS, type CallerProof } from '../admission/caller.ts';
 
 const HELP = `usage: machineadm-translator [options]
 
   --kubeconfig FILE             default: the cluster that this pod runs in
   --namespace NAME              of the translator's own objects (default: $POD_NAMESPACE)
   --identity NAME               of this replica (default: $POD_NAME)
-  --profiles FILE               profiles of machines, in YAML; read again when it changes
-  --report-namespace NAME       copy reports of machines in this namespace to their Machines; repeat for several
+  --profiles FILE               profiles of machines, in YAML; read again when it changes, may be missing
+  --report-namespace NAME       machines in this namespace may report to this cluster; repeat for several
+  --caller PROOF                how the API server proves that it calls: ClientCertificate, FrontProxy, Token,
+                                or Unauthenticated (default): then no credential and no secret leaves in an answer
+  --caller-ca FILE              authorities of client certificates of the API server
+  --caller-name NAME            common name of the certificate, or user of the token; repeat for several
+  --provider-user NAME          user whose Secrets are translated; repeat for several
+                                (default: the service account of the kubeadm bootstrap provider, as clusterctl installs it)
   --bind-address ADDRESS        default: ::
   --webhook-port PORT           default: 9443
   --health-port PORT            /healthz, /readyz and /metrics (default: 8080)
-  --certificate-directory DIR   tls.crt and tls.key, for example of cert-manager; without it the translator makes its own
-  --dns-name NAME               in the certificate that it makes; repeat for several (default: the Service machineadm-translator)
-  --certificate-secret NAME     that holds this certificate (default: machineadm-translator-tls)
-  --certificate-lifetime TIME   of the certificate that it makes, in seconds (default: 7776000)
-  --certificate-overlap TIME    between a new authority and its first use, in seconds (default: 60)
-  --webhook-configuration NAME  whose caBundle it keeps up to date (default: machineadm-translator)
+  --certificate-directory DIR   tls.crt and tls.key (default: /etc/machineadm-translator/tls)
   --lease NAME                  that elects the leader (default: machineadm-translator)
   --lease-duration TIME         after which another replica takes over, in seconds (default: 15)
   --deadline TIME               of a translation, in seconds; shorter than the webhook's timeout (default: 8)
+  --budget TIME                 processor time of one conversion, in seconds (default: 3)
+  --workers N                   conversions at the same time (default: the processors, at most 2)
+  --check-interval TIME         between two checks of all Secrets, in seconds (default: 30)
   --shutdown-delay TIME         between SIGTERM and the last connection, in seconds (default: 5)
   --version, --help
 `;
@@ -32,19 +37,20 @@ export interface Configuration {
   readonly identity: string;
   readonly profiles: string | undefined;
   readonly reportNamespaces: readonly string[];
+  readonly caller: CallerProof;
+  readonly callerAuthorities: string | undefined;
+  readonly callerNames: readonly string[];
+  readonly providerUsers: readonly string[];
   readonly bindAddress: string;
   readonly webhookPort: number;
   readonly healthPort: number;
-  /** undefined = self-managed. */
-  readonly certificateDirectory: string | undefined;
-  readonly dnsNames: readonly string[];
-  readonly certificateSecret: string;
-  readonly certificateLifetimeMs: number;
-  readonly certificateOverlapMs: number;
-  readonly webhookConfiguration: string;
+  readonly certificateDirectory: string;
   readonly lease: string;
   readonly leaseDurationMs: number;
   readonly deadlineMs: number;
+  readonly budgetMs: number;
+  readonly workers: number;
+  readonly checkIntervalMs: number;
   readonly shutdownDelayMs: number;
 }
 
@@ -56,6 +62,9 @@ export type CommandLine =
 const SERVICE = 'machineadm-translator';
 const text = { type: 'string' } as const;
 const list = { type: 'string', multiple: true } as const;
+const LISTS: ReadonlySet<string> = new Set(['report-namespace', 'caller-name', 'provider-user']);
+/** The account of the kubeadm bootstrap provider, as clusterctl installs it. */
+const PROVIDER = 'system:serviceaccount:capi-kubeadm-bootstrap-system:capi-kubeadm-bootstrap-manager';
 
 const Name = z.string().regex(/^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/, 'is not the name of an object');
 const Port = z.coerce.number().int().min(0).max(65_535);
@@ -73,18 +82,20 @@ const Values = z.object({
   identity: z.string().min(1),
   profiles: z.string().optional(),
   'report-namespace': z.array(Name).default([]),
+  caller: z.enum(CALLER_PROOFS).default('Unauthenticated'),
+  'caller-ca': z.string().optional(),
+  'caller-name': z.array(z.string().min(1)).default([]),
+  'provider-user': z.array(z.string().min(1)).default([PROVIDER]),
   'bind-address': z.string().default('::'),
   'webhook-port': Port.default(9443),
   'health-port': Port.default(8080),
-  'certificate-directory': z.string().optional(),
-  'dns-name': z.array(z.string()).optional(),
-  'certificate-secret': Name.default(`${SERVICE}-tls`),
-  'certificate-lifetime': seconds(DEFAULT_LIFETIME_MS / 1000, 1),
-  'certificate-overlap': seconds(60),
-  'webhook-configuration': Name.default(SERVICE),
+  'certificate-directory': z.string().default('/etc/machineadm-translator/tls'),
   lease: Name.default(SERVICE),
   'lease-duration': seconds(15, 1),
   deadline: seconds(8, 0.001),
+  budget: seconds(3, 0.001),
+  workers: z.coerce.number().int().min(1).max(16).default(Math.min(2, availableParallelism())),
+  'check-interval': seconds(30, 0.1),
   'shutdown-delay': seconds(5),
 });
 
@@ -97,9 +108,7 @@ export function readCommandLine(
   let values: Readonly<Record<string, unknown>>;
   try {
     const names = Object.keys(Values.shape);
-    const options = Object.fromEntries(
-      names.map((name) => [name, name === 'dns-name' || name === 'report-namespace' ? list : text]),
-    );
+    const options = Object.fromEntries(names.map((name) => [name, LISTS.has(name) ? list : text]));
     const flags = { version: { type: 'boolean' }, help: { type: 'boolean' } } as const;
     ({ values } = parseArgs({ args: [...args], options: { ...options, ...flags }, allowPositionals: false }));
   } catch (error) {
@@ -113,29 +122,44 @@ export function readCommandLine(
     const messages = error.issues.map(({ path, message }) => `--${path[0]?.toString()}: ${message}`);
     return { kind: 'usage', message: [...new Set(messages)].join('; ') };
   }
+  const problem = callerProblem(data);
+  if (problem !== undefined) return { kind: 'usage', message: problem };
   return { kind: 'run', configuration: configurationOf(data) };
 }
 
+/** Options without which a proof would be none. */
+function callerProblem(values: z.infer<typeof Values>): string | undefined {
+  const { caller } = values;
+  if (caller === 'ClientCertificate' && values['caller-ca'] === undefined) {
+    return '--caller ClientCertificate needs --caller-ca';
+  }
+  if ((caller === 'ClientCertificate' || caller === 'Token') && values['caller-name'].length === 0) {
+    return `--caller ${caller} needs --caller-name`;
+  }
+  return undefined;
+}
+
 function configurationOf(values: z.infer<typeof Values>): Configuration {
-  const { namespace } = values;
   return {
     kubeconfig: values.kubeconfig,
-    namespace,
+    namespace: values.namespace,
     identity: values.identity,
     profiles: values.profiles,
     reportNamespaces: values['report-namespace'],
+    caller: values.caller,
+    callerAuthorities: values['caller-ca'],
+    callerNames: values['caller-name'],
+    providerUsers: values['provider-user'],
     bindAddress: values['bind-address'],
     webhookPort: values['webhook-port'],
     healthPort: values['health-port'],
     certificateDirectory: values['certificate-directory'],
-    dnsNames: values['dns-name'] ?? [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`],
-    certificateSecret: values['certificate-secret'],
-    certificateLifetimeMs: values['certificate-lifetime'],
-    certificateOverlapMs: values['certificate-overlap'],
-    webhookConfiguration: values['webhook-configuration'],
     lease: values.lease,
     leaseDurationMs: values['lease-duration'],
     deadlineMs: values.deadline,
+    budgetMs: values.budget,
+    workers: values.workers,
+    checkIntervalMs: values['check-interval'],
     shutdownDelayMs: values['shutdown-delay'],
   };
 }

@@ -7,9 +7,10 @@ export interface Metrics {
   readonly admissions: Counter<'outcome'>;
   readonly admissionSeconds: Histogram;
   readonly rejectedRequests: Counter;
-  readonly recordErrors: Counter;
   readonly conditionsCopied: Counter;
   readonly copyErrors: Counter;
+  readonly foreignReports: Counter;
+  readonly checkErrors: Counter;
   readonly isLeader: Gauge;
   /** Unix time at which the certificate of the webhook expires. */
   readonly certificateExpiry: Gauge;
@@ -33,13 +34,18 @@ export function newMetrics(): Metrics {
       ...named('admission_duration_seconds', 'Time from the whole request to the answer.'),
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     }),
-    rejectedRequests: new Counter(named('rejected_requests_total', 'Requests that are not an AdmissionReview.')),
-    recordErrors: new Counter(named('record_errors_total', 'Events and conditions that could not be written.')),
+    rejectedRequests: new Counter(named('rejected_requests_total', 'Requests that were refused: not from the API server, too slow, too large, or no review.')),
+    checkErrors: new Counter(
+      named('check_errors_total', 'Stored Secrets that could not be checked, and conditions that could not be written.'),
+    ),
     conditionsCopied: new Counter(
       named('conditions_copied_total', 'Reports whose conditions were written to a Machine.'),
     ),
     copyErrors: new Counter(named('copy_errors_total', 'Reports that could not be copied; each is tried again.')),
-    isLeader: new Gauge(named('leader', '1 on the replica that copies conditions and renews the certificate.')),
+    foreignReports: new Counter(
+      named('foreign_reports_total', 'ConfigMaps that look like a report and do not belong to their Machine.'),
+    ),
+    isLeader: new Gauge(named('leader', '1 on the replica that checks Secrets and copies reports.')),
     certificateExpiry: new Gauge(
       named('certificate_expiry_timestamp_seconds', 'When the certificate of the webhook expires, in Unix time.'),
     ),

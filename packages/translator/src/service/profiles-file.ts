@@ -1,20 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { Kept } from '../kept.ts';
-import { type Profile, parseProfiles } from '../profiles.ts';
+import { NO_PROFILES, type Profiles, parseProfiles } from '../profiles.ts';
 
 /**
  * The profiles of a file that may change at any time, as a mounted ConfigMap does. It is read for each translation and
- * parsed when its text changed. Without a file there is no profile. Throws `Kept` with `OptionsInvalid`.
+ * parsed when its text changed. A file that does not exist has no profiles: the ConfigMap is optional. Throws `Kept` with
+ * `OptionsInvalid`.
  */
-export function profilesFrom(path: string | undefined): () => Promise<ReadonlyMap<string, Profile>> {
-  let known: { readonly text: string; readonly profiles: ReadonlyMap<string, Profile> } | undefined;
+export function profilesFrom(path: string | undefined): () => Promise<Profiles> {
+  let known: { readonly text: string; readonly profiles: Profiles } | undefined;
   return async () => {
-    if (path === undefined) return new Map();
+    if (path === undefined) return NO_PROFILES;
     let text: string;
     try {
       text = await readFile(path, 'utf8');
     } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return NO_PROFILES;
       throw new Kept('OptionsInvalid', `the profiles cannot be read: ${errorMessage(error)}`);
     }
     if (known?.text !== text) known = { text, profiles: parseProfiles(text) };

@@ -1,14 +1,15 @@
 import type { Server } from 'node:http';
 import { createServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { recordOutcome } from '../admission/record.ts';
+import { callersBy } from '../admission/caller.ts';
+import { limitConnections } from '../admission/connections.ts';
 import { admissionListener } from '../admission/server.ts';
-import { readDirectory } from '../certificates/directory.ts';
-import { expiryOf, SelfManagedCertificate } from '../certificates/self-managed.ts';
 import type { Api } from '../cluster/api.ts';
 import { ServedVersions } from '../cluster/related.ts';
-import type { Conversions } from '../conversion-worker.ts';
+import type { Conversions } from '../conversions/pool.ts';
+import { type Reconciled, reconcile } from '../reconcile/reconciler.ts';
 import { copyConditions } from '../reports/copier.ts';
+import { expiryOf, readDirectory } from './certificate.ts';
 import type { Configuration } from './configuration.ts';
 import { healthServer } from './health.ts';
 import { electLeader, pause } from './leader.ts';
@@ -16,10 +17,15 @@ import { errorText, type Log } from './log.ts';
 import { type Metrics, newMetrics } from './metrics.ts';
 import { profilesFrom } from './profiles-file.ts';
 
-/** How often a replica looks for a rotated certificate, and the leader whether one is due. */
+/** How often a replica looks for a rotated certificate, and for rotated authorities of its callers. */
 const CERTIFICATE_INTERVAL_MS = 10_000;
 const RETRY_MS = 2_000;
 const RESYNC_MS = 600_000;
+/** A client that sends nothing, or slowly, is not the API server. */
+const HEADERS_MS = 5_000;
+const REQUEST_MS = 15_000;
+/** The API server ends its own idle connections after 90 s; it must not send into one that ends here. */
+const IDLE_MS = 100_000;
 /** Requests in flight get this long when the service stops. */
 const DRAIN_MS = 20_000;
 
@@ -51,36 +57,37 @@ export async function startService(
   const health = healthServer(metrics, () => isReady);
   const healthPort = await listen(health, configuration.healthPort, configuration.bindAddress);
 
-  const certificates = certificateSource(configuration, api);
-  const first = await untilLoaded(certificates.load, signal, log);
+  const callers = callersBy(
+    { proof: configuration.caller, authorities: configuration.callerAuthorities, names: configuration.callerNames },
+    api,
+  );
+  const load = async (): Promise<Loaded> => ({
+    ...(await readDirectory(configuration.certificateDirectory)),
+    authorities: await callers.authorities(),
+  });
+  const first = await untilLoaded(load, signal, log);
   if (first === undefined) {
     await close(health);
     return undefined;
   }
-  const server = createServer({ cert: first.certificate, key: first.key, minVersion: 'TLSv1.2' });
-  const recording = new Set<Promise<void>>();
-  const translator = { api, versions, profiles: profilesFrom(configuration.profiles), version, conversions };
-  const listener = admissionListener(translator, { deadlineMs: configuration.deadlineMs }, log, metrics, (outcome) => {
-    const done = recordOutcome(api, outcome)
-      .catch((error: unknown) => {
-        metrics.recordErrors.inc();
-        log('warn', 'outcome not recorded', { error: errorText(error) });
-      })
-      .finally(() => recording.delete(done));
-    recording.add(done);
-  });
-  server.on('request', listener);
-  // A connection that sends nothing must not stay: the API server keeps its own alive for 90 s.
-  server.headersTimeout = 10_000;
-  server.requestTimeout = 30_000;
+  const server = createServer({ ...tlsOptions(first), handshakeTimeout: HEADERS_MS, connectionsCheckingInterval: 1_000 });
+  const profiles = profilesFrom(configuration.profiles);
+  const { isProven: isCallerProven } = callers;
+  const { providerUsers, deadlineMs } = configuration;
+  const translator = { api, versions, profiles, version, conversions, isCallerProven, providerUsers };
+  server.on('request', admissionListener(translator, callers, { deadlineMs }, log, metrics));
+  limitConnections(server);
+  server.headersTimeout = HEADERS_MS;
+  server.requestTimeout = REQUEST_MS;
+  server.keepAliveTimeout = IDLE_MS;
   const webhookPort = await listen(server, configuration.webhookPort, configuration.bindAddress);
   metrics.certificateExpiry.set(expiryOf(first.certificate).getTime() / 1000);
   isReady = true;
   log('info', 'ready', { version, webhookPort, healthPort });
 
   const work = [
-    rotate(server, first, certificates.load, ended.signal, log, metrics),
-    lead(configuration, api, versions, certificates.maintain, ended.signal, log, metrics),
+    rotate(server, first, load, ended.signal, log, metrics),
+    lead(configuration, { api, versions, profiles, log, metrics }, ended.signal),
   ];
   return {
     webhookPort,
@@ -94,7 +101,6 @@ export async function startService(
       const limit = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
       await drained;
       clearTimeout(limit);
-      await Promise.all(recording);
       ended.abort();
       await Promise.all(work);
       await close(health);
@@ -107,28 +113,14 @@ export async function startService(
 interface Loaded {
   readonly certificate: string;
   readonly key: string;
+  /** Of callers; undefined = no certificate is asked for. */
+  readonly authorities: string | undefined;
 }
 
-interface CertificateSource {
-  readonly load: () => Promise<Loaded>;
-  /** For the leader; undefined = another program renews it. */
-  readonly maintain: ((pause: (milliseconds: number) => Promise<void>) => Promise<boolean>) | undefined;
-}
-
-function certificateSource(configuration: Configuration, api: Api): CertificateSource {
-  const { certificateDirectory } = configuration;
-  if (certificateDirectory !== undefined) {
-    return { load: () => readDirectory(certificateDirectory), maintain: undefined };
-  }
-  const own = new SelfManagedCertificate(api, {
-    namespace: configuration.namespace,
-    secretName: configuration.certificateSecret,
-    webhookConfiguration: configuration.webhookConfiguration,
-    dnsNames: configuration.dnsNames,
-    lifetimeMs: configuration.certificateLifetimeMs,
-    overlapMs: configuration.certificateOverlapMs,
-  });
-  return { load: () => own.current(), maintain: (wait) => own.maintain(wait) };
+/** A certificate that does not fit is refused with an answer, which says why, and not in the handshake. */
+function tlsOptions({ certificate, key, authorities }: Loaded) {
+  const client = authorities === undefined ? {} : { ca: authorities, requestCert: true, rejectUnauthorized: false };
+  return { cert: certificate, key, minVersion: 'TLSv1.2', ...client } as const;
 }
 
 async function untilLoaded(load: () => Promise<Loaded>, signal: AbortSignal, log: Log): Promise<Loaded | undefined> {
@@ -158,8 +150,8 @@ async function rotate(
     if (signal.aborted) return;
     try {
       const loaded = await load();
-      if (loaded.certificate === served.certificate && loaded.key === served.key) continue;
-      server.setSecureContext({ cert: loaded.certificate, key: loaded.key, minVersion: 'TLSv1.2' });
+      if (JSON.stringify(loaded) === JSON.stringify(served)) continue;
+      server.setSecureContext(tlsOptions(loaded));
       served = loaded;
       metrics.certificateExpiry.set(expiryOf(loaded.certificate).getTime() / 1000);
       log('info', 'certificate rotated');
@@ -169,49 +161,22 @@ async function rotate(
   }
 }
 
-/** What one replica does at a time: the certificate, and the conditions of machines. */
-async function lead(
-  configuration: Configuration,
-  api: Api,
-  versions: ServedVersions,
-  maintain: CertificateSource['maintain'],
-  signal: AbortSignal,
-  log: Log,
-  metrics: Metrics,
-): Promise<void> {
-  const { namespace, lease: name, identity, leaseDurationMs: durationMs, reportNamespaces } = configuration;
+/** What one replica does at a time: it checks what is stored, and copies the reports of machines. */
+async function lead(configuration: Configuration, context: Reconciled, signal: AbortSignal): Promise<void> {
+  const { namespace, lease: name, identity, leaseDurationMs: durationMs } = configuration;
+  const { reportNamespaces, checkIntervalMs } = configuration;
+  const { api, versions, log, metrics } = context;
   const term = async (leading: AbortSignal): Promise<void> => {
     metrics.isLeader.set(1);
-    const copying = { namespaces: reportNamespaces, resyncMs: RESYNC_MS, retryMs: RETRY_MS };
+    const following = { resyncMs: RESYNC_MS, retryMs: RETRY_MS };
     await Promise.all([
-      copyConditions(api, versions, copying, leading, log, metrics),
-      maintain === undefined ? undefined : keepCertificate(maintain, leading, log),
+      reconcile(context, { ...following, reportNamespaces, checkIntervalMs }, leading),
+      copyConditions(api, versions, { ...following, namespaces: reportNamespaces }, leading, log, metrics),
     ]);
-    // It leads even if it has nothing to copy and another program renews the certificate.
-    while (!leading.aborted) await pause(RESYNC_MS, leading);
     metrics.isLeader.set(0);
   };
   const options = { namespace, name, identity, durationMs, retryMs: Math.max(100, durationMs / 5) };
   await electLeader(api, options, term, signal, log);
-}
-
-async function keepCertificate(
-  maintain: NonNullable<CertificateSource['maintain']>,
-  signal: AbortSignal,
-  log: Log,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      const isRenewed = await maintain(async (milliseconds) => {
-        await pause(milliseconds, signal);
-        signal.throwIfAborted();
-      });
-      if (isRenewed) log('info', 'certificate renewed');
-    } catch (error) {
-      if (!signal.aborted) log('warn', 'certificate not maintained', { error: errorText(error) });
-    }
-    await pause(CERTIFICATE_INTERVAL_MS, signal);
-  }
 }
 
 async function listen(server: Server | TlsServer, port: number, host: string): Promise<number> {

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -10,4 +11,9 @@ export async function readDirectory(
     readFile(join(directory, 'tls.key'), 'utf8'),
   ]);
   return { certificate, key };
+}
+
+/** When a certificate expires. */
+export function expiryOf(certificate: string): Date {
+  return new X509Certificate(certificate).validToDate;
 }

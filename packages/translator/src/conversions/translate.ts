@@ -1,15 +1,15 @@
 import { CODES, convert, type Decision } from '@machineadm/convert/index.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type DocumentSource, loadDocument } from '@machineadm/document/load.ts';
-import { MACHINE_DOCUMENT } from '@machineadm/document/ownership/paths.ts';
+import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
 import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 import { type CarrierName, wrapDocument } from '@machineadm/user-data/index.ts';
 import { stringify } from 'yaml';
-import type { KubernetesObject, SecretObject } from './cluster/objects.ts';
-import { Kept } from './kept.ts';
-import type { Profile } from './profiles.ts';
+import type { KubernetesObject, SecretObject } from '../cluster/objects.ts';
+import { Kept } from '../kept.ts';
+import type { Profile } from '../profiles.ts';
 
 /** The format of the Secret: cloud-config where it says nothing (cluster-api docs, bootstrap-config contract). */
 export type SecretFormat = 'cloud-config' | 'ignition';
@@ -36,12 +36,6 @@ export function formatOf({ data }: SecretObject): SecretFormat {
   const format = decoded(data?.format) ?? 'cloud-config';
   if (format === 'cloud-config' || format === 'ignition') return format;
   throw new Kept('ConversionFailed', `the Secret's format is neither cloud-config nor ignition`);
-}
-
-/** Whether the user data runs machineadm already: a second Secret of a user, or one that was moved between clusters. */
-export function runsMachineadm({ data }: SecretObject): boolean {
-  const text = decoded(data?.value) ?? '';
-  return text.includes(MACHINE_DOCUMENT) || /\bmachineadm(?:\.exe)?\\?"? provision\b/.test(text);
 }
 
 /**
@@ -83,35 +77,57 @@ function listed(decisions: readonly Decision[]): string {
   return `${codes.map((code) => `${code} (${CODES[code].meaning})`).join(' ')} ${places.join('; ')}${more}`;
 }
 
+export interface WrapOptions {
+  readonly profile: Profile;
+  readonly sink: ReportSink | undefined;
+  /** Whether the answer may contain secrets of the profile. */
+  readonly mayHoldSecrets: boolean;
+  readonly translatorVersion: string;
+}
+
 /**
- * The user data that runs machineadm with the document, and with the sinks of the profile. Throws `Kept` where the
- * document or the profile does not fit the format.
+ * The user data that runs machineadm with the document, merged with the sinks and the documents of the profile. Throws `Kept`
+ * where the document or the profile does not fit the format.
  */
 export async function wrapConverted(
   { yaml, format }: ConvertedSecret,
-  profile: Profile,
-  sink: ReportSink | undefined,
-  translatorVersion: string,
+  { profile, sink, mayHoldSecrets, translatorVersion }: WrapOptions,
 ): Promise<string> {
-  const overlay = reportingOverlay(profile, sink);
-  const sources = [yaml, ...(overlay === undefined ? [] : [stringify(overlay)])].map(
+  const overlays = [...reportingOverlay(profile, sink), ...(profile.documents ?? [])].map((one) => ({
+    apiVersion: 'machineadm.dev/v1alpha1',
+    kind: 'MachineBootstrap',
+    ...one,
+  }));
+  const sources = [yaml, ...overlays.map((one) => stringify(one))].map(
     (text, index): DocumentSource => ({
       name: index === 0 ? 'document' : 'profile',
       bytes: new TextEncoder().encode(text),
     }),
   );
+  const agent = { agentVersion: profile.version ?? translatorVersion };
   try {
-    const loaded = await loadDocument(sources, { agentVersion: profile.version ?? translatorVersion });
+    const loaded = await loadDocument(sources, agent);
     if (!loaded.ok) {
       const problems = loaded.problems.map(({ path, message }) => `${path}: ${message}`);
       throw new Kept(
-        overlay === undefined ? 'ConversionFailed' : 'OptionsInvalid',
+        overlays.length === 0 ? 'ConversionFailed' : 'OptionsInvalid',
         problems.slice(0, MOST_PLACES).join('; '),
       );
     }
+    if (!mayHoldSecrets && overlays.length > 0) {
+      const alone = await loadDocument(sources.slice(0, 1), agent);
+      const own = alone.ok ? valuesIn(alone.document) : new Set<string>();
+      const added = [...valuesIn(loaded.document)].filter((name) => !own.has(name));
+      if (added.length > 0) {
+        throw new Kept(
+          'CallerUnknown',
+          `the profile contains values of secrets (${added.slice(0, MOST_PLACES).join(', ')}): use references, or set --caller`,
+        );
+      }
+    }
     const { document } = loaded;
     const text =
-      overlay === undefined ? yaml : stringify(toPlain(document.tree), { lineWidth: 0, customTags: [VERBATIM_TAG] });
+      overlays.length === 0 ? yaml : stringify(toPlain(document.tree), { lineWidth: 0, customTags: [VERBATIM_TAG] });
     const carrier = carrierFor(format, document.model.host.platform);
     const { userData } = await wrapDocument(text, document, {
       format: carrier,
@@ -167,10 +183,15 @@ function downloadScript(
   });
 }
 
-/** A second source of the document: the sinks of the profile, and that of the ConfigMap. The journal keeps its place. */
-function reportingOverlay(profile: Profile, sink: ReportSink | undefined): object | undefined {
+/** Names of the secrets whose values are in a document. */
+function valuesIn(document: LoadedDocument): ReadonlySet<string> {
+  return new Set(documentSecrets(document).flatMap(({ name, source }) => (source.kind === 'value' ? [name] : [])));
+}
+
+/** A further source of the document: the sinks of the profile, and that of the ConfigMap. The journal keeps its place. */
+function reportingOverlay(profile: Profile, sink: ReportSink | undefined): readonly object[] {
   const sinks = profile.sinks ?? [];
-  if (sinks.length === 0 && sink === undefined) return undefined;
+  if (sinks.length === 0 && sink === undefined) return [];
   const own =
     sink === undefined
       ? []
@@ -184,14 +205,15 @@ function reportingOverlay(profile: Profile, sink: ReportSink | undefined): objec
           },
         ];
   const journal = sinks.some(({ type }) => type === 'Journal') ? [] : [{ type: 'Journal' }];
-  return {
-    apiVersion: 'machineadm.dev/v1alpha1',
-    kind: 'MachineBootstrap',
-    ...(sink === undefined ? {} : { secrets: { reportToken: { value: sink.token } } }),
-    reporting: { sinks: [...journal, ...sinks, ...own] },
-  };
+  return [
+    {
+      ...(sink === undefined ? {} : { secrets: { reportToken: { value: sink.token } } }),
+      reporting: { sinks: [...journal, ...sinks, ...own] },
+    },
+  ];
 }
 
-function decoded(base64: string | undefined): string | undefined {
+/** Text in base64. */
+export function decoded(base64: string | undefined): string | undefined {
   return base64 === undefined ? undefined : Buffer.from(base64, 'base64').toString('utf8');
 }
