@@ -5,12 +5,18 @@ export const TRANSLATOR_ARCHIVE = 'machineadm-translator-image-linux.tar';
 export const TRANSLATOR_PROGRAM = 'usr/share/machineadm-translator/translator.cjs';
 export const TRANSLATOR_NODE = 'usr/local/bin/node';
 
+/**
+ * The image in the manifests. clusterctl takes canonical names only. This one is what container runtimes make of the name in the
+ * archive, and nobody can publish there: it must be replaced by a registry, or imported on each node.
+ */
+export const TRANSLATOR_REPOSITORY = 'docker.io/library/machineadm-translator';
+
 /** Uid and gid of the process, as in the Deployment. */
 const USER = '65532:65532';
 
 /**
- * The image of the translator. Memory in MiB: at most 128 + 3 * 8 for the heap, 96 + 16 for that of conversions, 32 for
- * concurrent reviews, and about 70 for Node itself. The sum is below the memory limit of the Deployment.
+ * The image of the translator. Memory in MiB: at most 128 + 3 * 8 for the heap, 96 + 16 for that of each of two threads for
+ * conversions, 32 for concurrent reviews, and about 70 for Node itself. The sum is below the memory limit of the Deployment.
  */
 export const TRANSLATOR_IMAGE = {
   title: 'machineadm-translator',

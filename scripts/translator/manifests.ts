@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import { tarOfFiles } from '../build/tar.ts';
+import { TRANSLATOR_REPOSITORY } from './image.ts';
 
 /** All manifests of the translator are generated from this kustomize base. */
 
@@ -25,7 +26,7 @@ export function chartFile(version: string): string {
 
 const Kustomization = z.looseObject({ resources: z.array(z.string()) });
 /** The image in the base. A test compares its version with package.json. */
-const IMAGE = /machineadm-translator:\d+\.\d+\.\d+\S*/;
+const IMAGE = /docker\.io\/library\/machineadm-translator:\d+\.\d+\.\d+\S*/;
 
 function baseFiles(root: string): readonly { readonly name: string; readonly text: string }[] {
   const { resources } = Kustomization.parse(parse(readFileSync(join(root, BASE, 'kustomization.yaml'), 'utf8')));
@@ -35,7 +36,7 @@ function baseFiles(root: string): readonly { readonly name: string; readonly tex
 /** All objects in one file, for `kubectl apply -f` and clusterctl. */
 export function components(root: string, version: string): string {
   const texts = baseFiles(root).map(({ text }) => text);
-  return texts.join('---\n').replace(IMAGE, `machineadm-translator:${version}`);
+  return texts.join('---\n').replace(IMAGE, `${TRANSLATOR_REPOSITORY}:${version}`);
 }
 
 /** metadata.yaml for clusterctl (cmd/clusterctl/api/v1alpha3/metadata_type.go). */
@@ -61,6 +62,10 @@ export function chartTemplates(root: string): ReadonlyMap<string, string> {
       [IMAGE, '"{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"'],
       [/replicas: 2\b/, 'replicas: {{ .Values.replicas }}'],
       [
+        /( +)- ports: \[\{protocol: TCP, port: webhook\}\]\n/,
+        '$&$1  {{- with .Values.controlPlaneCidrs }}\n$1  from:\n$1    {{- range . }}\n$1    - ipBlock: {cidr: {{ . | quote }}}\n$1    {{- end }}\n$1  {{- end }}\n',
+      ],
+      [
         /( +)(- --profiles=\S+\n)/,
         '$1$2$1{{- range .Values.reportNamespaces }}\n$1- --report-namespace={{ . }}\n$1{{- end }}\n$1{{- range .Values.args }}\n$1- {{ . | quote }}\n$1{{- end }}\n',
       ],
@@ -68,20 +73,25 @@ export function chartTemplates(root: string): ReadonlyMap<string, string> {
     return changes.reduce((before, [from, to]) => before.replace(from, to), text);
   };
   const files = baseFiles(root).filter(({ name }) => name !== 'namespace.yaml');
-  return new Map([...files.map(({ name, text }) => [name, replaced(text)] as const), ['reports.yaml', REPORTS]]);
+  return new Map([
+    ...files.map(({ name, text }) => [name, replaced(text)] as const),
+    ['bindings.yaml', `${bindings('namespaces', 'namespace')}${bindings('reportNamespaces', 'reports')}`],
+  ]);
 }
 
-/** The role bindings for reports in each namespace in the values. */
-const REPORTS = `{{- range .Values.reportNamespaces }}
+/** The role bindings in each namespace of a value. */
+function bindings(value: string, role: string): string {
+  return `{{- range .Values.${value} }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
-metadata: {namespace: {{ . }}, name: machineadm-translator-reports}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: machineadm-translator-reports}
+metadata: {namespace: {{ . }}, name: machineadm-translator-${role}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: machineadm-translator-${role}}
 subjects:
   - {kind: ServiceAccount, namespace: {{ $.Release.Namespace }}, name: machineadm-translator}
 {{- end }}
 `;
+}
 
 /** The Helm chart as an archive for `helm install`. It is reproducible. */
 export function chartArchive(root: string, version: string): Buffer {

@@ -19,6 +19,7 @@ interface Manifest {
   metadata: { name: string; namespace?: string; labels?: Record<string, string> };
   spec?: {
     replicas?: number;
+    ingress?: { from?: object[] }[];
     template?: { metadata: { labels: Record<string, string> }; spec: { containers: [Container] } };
   };
   subjects?: { namespace?: string }[];
@@ -54,7 +55,7 @@ describe('the kustomize base, by kustomize', { skip: apiServerUnavailable() ?? f
   test('gives the objects of components.yaml, with the image of the user', () => {
     cpSync(BASE, join(scratch, 'base'), { recursive: true });
     // kustomize 2.0 of kubectl 1.20 names directories `bases`; later ones take them among the resources, too.
-    const own = `bases: [base]\nimages: [{name: machineadm-translator, newName: registry.example.com/a/b, newTag: 9.9.9}]\n`;
+    const own = `bases: [base]\nimages: [{name: docker.io/library/machineadm-translator, newName: registry.example.com/a/b, newTag: 9.9.9}]\n`;
     writeFileSync(join(scratch, 'kustomization.yaml'), own);
     const found = byName(execFileSync(labProgram('kubectl'), ['kustomize', scratch], { encoding: 'utf8' }));
     const expected = byName(components(ROOT, VERSION));
@@ -147,7 +148,9 @@ describe("the Helm chart, by Go's templates", { skip: noGo }, () => {
       image: { repository: 'registry.example.com/a/b', tag: '9.9.9' },
       replicas: 3,
       reportNamespaces: ['team-a', 'team-b'],
-      args: ['--deadline=5', '--dns-name=a "quoted" name'],
+      namespaces: ['team-c'],
+      controlPlaneCidrs: ['192.0.2.0/28', '2001:db8::/64'],
+      args: ['--deadline=5', '--lease=a "quoted" name'],
     });
     const { image, args } = containerOf(objects, 'elsewhere');
     assert.equal(image, 'registry.example.com/a/b:9.9.9');
@@ -155,13 +158,19 @@ describe("the Helm chart, by Go's templates", { skip: noGo }, () => {
       '--report-namespace=team-a',
       '--report-namespace=team-b',
       '--deadline=5',
-      '--dns-name=a "quoted" name',
+      '--lease=a "quoted" name',
     ]);
     assert.equal(objects.get('Deployment elsewhere/machineadm-translator')?.spec?.replicas, 3);
-    for (const namespace of ['team-a', 'team-b']) {
-      const binding = objects.get(`RoleBinding ${namespace}/machineadm-translator-reports`);
-      assert.equal(binding?.subjects?.[0]?.namespace, 'elsewhere');
+    for (const name of [
+      'team-a/machineadm-translator-reports',
+      'team-b/machineadm-translator-reports',
+      'team-c/machineadm-translator-namespace',
+    ]) {
+      assert.equal(objects.get(`RoleBinding ${name}`)?.subjects?.[0]?.namespace, 'elsewhere');
     }
+    const [webhook, health] = objects.get('NetworkPolicy elsewhere/machineadm-translator')?.spec?.ingress ?? [];
+    assert.deepEqual(webhook?.from, [{ ipBlock: { cidr: '192.0.2.0/28' } }, { ipBlock: { cidr: '2001:db8::/64' } }]);
+    assert.equal(health?.from, undefined);
     const others = [...objects.values()].filter(({ metadata }) => metadata.namespace === SYSTEM);
     assert.deepEqual(others, [], 'nothing stays in the namespace of the plain manifests');
     assert.ok(!JSON.stringify([...objects.values()]).includes(SYSTEM));

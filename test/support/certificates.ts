@@ -48,9 +48,7 @@ function distinguishedName(commonName: string): Buffer {
 
 function alternativeNames(addresses: readonly string[]): Buffer {
   const names = addresses.map((address) =>
-    /^[\d.]+$/.test(address)
-      ? der(0x87, Buffer.from(address.split('.').map(Number)))
-      : der(0x82, Buffer.from(address)),
+    /^[\d.]+$/.test(address) ? der(0x87, Buffer.from(address.split('.').map(Number))) : der(0x82, Buffer.from(address)),
   );
   return sequence(objectIdentifier([2, 5, 29, 17]), der(0x04, sequence(...names)));
 }

@@ -1,6 +1,6 @@
-import { newAuthority } from './api-server.ts';
 import { type Api, ApiError, type Request, type WatchEvent } from '@machineadm/translator/cluster/api.ts';
 import * as z from 'zod';
+import { newAuthority } from './api-server.ts';
 
 /** Objects as the controllers of Cluster API write them. */
 
@@ -11,15 +11,20 @@ const CLUSTER = { 'cluster.x-k8s.io/cluster-name': 'prod-a' };
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-interface Stored {
+type Stored = {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly uid?: string };
-}
+};
+
+/** Paths of lists. */
+const COLLECTION = /\/(?:machines|machinepools|kubeadmconfigs|clusters|configmaps|secrets)$/;
 type Anything = Record<string, unknown>;
 
 const Named = z.looseObject({
   metadata: z.looseObject({ name: z.string().optional(), generateName: z.string().optional() }),
 });
-const Conditions = z.looseObject({ status: z.looseObject({ conditions: z.array(z.looseObject({ type: z.string() })) }) });
+const Conditions = z.looseObject({
+  status: z.looseObject({ conditions: z.array(z.looseObject({ type: z.string() })) }),
+});
 
 /** A management cluster in memory: it stores what is posted, applies conditions, and tells watchers. */
 export class ManagementCluster implements Api {
@@ -75,9 +80,7 @@ export class ManagementCluster implements Api {
     if (method === 'GET') {
       const object = this.objects.get(path);
       if (object !== undefined) return object;
-      if (!/s$/.test(path) || /\/(?:secrets|configmaps|serviceaccounts|machines|kubeadmconfigs|clusters)\//.test(path)) {
-        throw new ApiError(404, `${path}: not found`);
-      }
+      if (!COLLECTION.test(path)) throw new ApiError(404, `${path}: not found`);
       return { metadata: { resourceVersion: `${this.#revision}` }, items: this.#under(path) };
     }
     if (path.endsWith('/token')) return { status: { token: `token-of-${path.split('/').at(-2)}` } };
@@ -113,7 +116,10 @@ export class ManagementCluster implements Api {
     const before = Object.values(this.conditions(target));
     const applied = Conditions.parse(body).status.conditions;
     const kept = before.filter(({ type }) => !applied.some((one) => one.type === type));
-    this.put(target, { ...object, status: { ...z.looseObject({}).parse(object.status ?? {}), conditions: [...kept, ...applied] } });
+    this.put(target, {
+      ...object,
+      status: { ...z.looseObject({}).parse(object.status ?? {}), conditions: [...kept, ...applied] },
+    });
     return this.objects.get(target);
   }
 
@@ -220,10 +226,10 @@ export interface AddedMachine {
   store(secret: object): void;
 }
 
-export interface SecretOfProvider extends Stored {
+export type SecretOfProvider = Stored & {
   readonly type: string;
   readonly data: Readonly<Record<string, string>>;
-}
+};
 
 /** A uid that depends on the name only. */
 function uidOf(name: string): string {
@@ -271,7 +277,11 @@ export function patchOf(answer: unknown): readonly Operation[] {
 
 /** The Secret that the API server stores after an answer. */
 export function patched(secret: SecretOfProvider, answer: unknown): SecretOfProvider & Stored {
-  const result: { metadata: Anything; data: Record<string, string> } = structuredClone({ ...secret, metadata: { ...secret.metadata }, data: { ...secret.data } });
+  const result: { metadata: Anything; data: Record<string, string> } = structuredClone({
+    ...secret,
+    metadata: { ...secret.metadata },
+    data: { ...secret.data },
+  });
   for (const { op, path, value } of patchOf(answer)) {
     if (path === '/data/value') result.data.value = String(value);
     else if (path === '/metadata/annotations') result.metadata.annotations = value;

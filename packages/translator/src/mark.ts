@@ -63,9 +63,7 @@ export function storedState({ metadata, data }: SecretObject): Stored {
   }
   const [, reason, message] = /^([A-Za-z]+): (.*)$/s.exec(why?.slice(0, LONGEST_MESSAGE) ?? '') ?? [];
   const known = keptReason(reason);
-  return known === undefined || message === undefined
-    ? { kind: 'Unmarked' }
-    : { kind: 'Kept', reason: known, message };
+  return known === undefined || message === undefined ? { kind: 'Unmarked' } : { kind: 'Kept', reason: known, message };
 }
 
 /** Whether the stored value is a translation. */

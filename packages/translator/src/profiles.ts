@@ -78,7 +78,9 @@ const Profile = z.strictObject({
   document: Fragment.optional(),
 });
 /** A profile with all documents to merge, in their order. */
-export type Profile = Omit<z.infer<typeof Profile>, 'document'> & { readonly documents?: readonly object[] | undefined };
+export type Profile = Omit<z.infer<typeof Profile>, 'document'> & {
+  readonly documents?: readonly object[] | undefined;
+};
 
 const ProfilesFile = z.strictObject({
   profiles: z.record(z.string(), Profile).default({}),

@@ -22,7 +22,8 @@ function cluster(change: Parameters<ManagementCluster['addMachine']>[1] = {}) {
   return { api, machine, secret: machine.secret(WORKER) };
 }
 
-const parsed = (secret: object, change: object = {}) => parseReview(reviewOf(secret, change)) ?? assert.fail('no review');
+const parsed = (secret: object, change: object = {}) =>
+  parseReview(reviewOf(secret, change)) ?? assert.fail('no review');
 
 function admitBy(
   api: ManagementCluster,
@@ -75,7 +76,9 @@ describe('reasonToSkip', () => {
     assert.equal(skips({}, { operation: 'UPDATE', oldObject: secret }), undefined));
 
   test('is nothing for user data that merely mentions machineadm provision', () => {
-    const value = base64('#cloud-config\nwrite_files: [{path: /etc/motd, content: "/usr/local/bin/machineadm provision"}]');
+    const value = base64(
+      '#cloud-config\nwrite_files: [{path: /etc/motd, content: "/usr/local/bin/machineadm provision"}]',
+    );
     assert.equal(skips({ data: { value } }), undefined);
   });
 
@@ -128,7 +131,9 @@ describe('admit', () => {
     const { review, outcome } = await admitBy(api, parsed(secret));
     assert.deepEqual([review, outcome], [allowed('u1'), { kind: 'Untouched', why: 'not opted in' }]);
     assert.deepEqual(
-      api.calls.flatMap((call) => (/^GET \/apis\/[^/]+$/.test(call) ? [] : [call.split('/').slice(-2).join('/')])).sort(),
+      api.calls
+        .flatMap((call) => (/^GET \/apis\/[^/]+$/.test(call) ? [] : [call.split('/').slice(-2).join('/')]))
+        .sort(),
       ['clusters/prod-a', `kubeadmconfigs/${NAME}`, `machines/${NAME}`],
     );
     const other = new ManagementCluster();
@@ -240,10 +245,7 @@ describe('the token for a report', () => {
   test('is left out where the account does not appear in time, or the API server refuses', async () => {
     const made = reporting();
     made.api.failing.set('/token', 403);
-    setTimeout(
-      () => made.api.put(account, { metadata: { name: 'x', ownerReferences: [made.owner] } }),
-      300,
-    );
+    setTimeout(() => made.api.put(account, { metadata: { name: 'x', ownerReferences: [made.owner] } }), 300);
     assert.match(await notesOf(made), /no report: POST .*refused/, 'it waits for the account');
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { request as send } from 'node:https';
+import { createServer, request as send } from 'node:https';
 import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,6 @@ import { ReceivedBodies } from '@machineadm/translator/admission/received.ts';
 import { convertSecret, wrapConverted } from '@machineadm/translator/conversions/translate.ts';
 import { readCommandLine } from '@machineadm/translator/service/configuration.ts';
 import { type Service, startService } from '@machineadm/translator/service/service.ts';
-import { createServer } from 'node:https';
 import { newAuthority } from '../../support/api-server.ts';
 import { goldenUserData } from '../../support/capi.ts';
 import { ENABLED, ManagementCluster, patched, patchOf, reviewOf } from '../../support/management-cluster.ts';
@@ -66,8 +65,14 @@ async function translatorWith(...args: readonly string[]) {
     close: async () => undefined,
   };
   const service: Service =
-    (await startService(line.configuration, api, '0.1.0', () => undefined, new AbortController().signal, conversions)) ??
-    assert.fail('it did not start');
+    (await startService(
+      line.configuration,
+      api,
+      '0.1.0',
+      () => undefined,
+      new AbortController().signal,
+      conversions,
+    )) ?? assert.fail('it did not start');
   const post = (body: string, options: object = {}, path = '/translate'): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const sent = send({
@@ -150,7 +155,9 @@ describe('a request that is not from the API server', () => {
     assert.ok(!api.calls.some((call) => call.endsWith('/token')), 'no token was requested');
     assert.match(textOf(forged), /no report: the API server does not prove that it is the caller/);
 
-    const signed = api.addMachine('signed-md-0-aaaaa', { annotations: { 'machineadm.dev/bootstrap-profile': 'signed' } });
+    const signed = api.addMachine('signed-md-0-aaaaa', {
+      annotations: { 'machineadm.dev/bootstrap-profile': 'signed' },
+    });
     const answer = await post(reviewOf(signed.secret(WORKER)));
     assert.ok(!textOf(answer).includes(SIGNING_SECRET));
     assert.match(textOf(answer), /CallerUnknown: the profile contains values of secrets \(secrets\.signing\)/);
@@ -195,7 +202,8 @@ describe('a request that is not from the API server', () => {
 async function frontProxied() {
   const original = ManagementCluster.prototype.request;
   ManagementCluster.prototype.request = async function (request) {
-    if (!request.path.endsWith('/configmaps/extension-apiserver-authentication')) return await original.call(this, request);
+    if (!request.path.endsWith('/configmaps/extension-apiserver-authentication'))
+      return await original.call(this, request);
     return {
       data: {
         'requestheader-client-ca-file': CALLER.certificate,
@@ -317,7 +325,8 @@ describe('bodies in flight', () => {
 
   test('of the peer that holds the most are given up first', async () => {
     const slow = Array.from({ length: 4 }, () => {
-      const socket = connectTls({ port, host: '127.0.0.1', localAddress: '127.0.0.2', ca: SERVER.certificate });
+      const from = connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+      const socket = connectTls({ socket: from, ca: SERVER.certificate, checkServerIdentity: () => undefined });
       socket.on('error', () => undefined).on('data', () => undefined);
       socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n');
       socket.write(Buffer.alloc(70_000));
@@ -348,7 +357,10 @@ test('a stored Secret that was kept says why, and one that is translated later n
   const { api, post } = translator;
   const machine = api.addMachine('prod-a-md-0-aaaaa', { annotations: { 'machineadm.dev/bootstrap-profile': 'none' } });
   const secret = machine.secret(WORKER);
-  const kept = patched(secret, (await post(reviewOf(secret))).body) as { metadata: { annotations?: object }; data: object };
+  const kept = patched(secret, (await post(reviewOf(secret))).body) as {
+    metadata: { annotations?: object };
+    data: object;
+  };
   assert.deepEqual(kept.data, secret.data);
   assert.match(JSON.stringify(kept.metadata.annotations), /OptionsInvalid: .*there is no profile/);
   const again = api.addMachine('prod-a-md-0-aaaaa');

@@ -25,7 +25,12 @@ function account(machine: string, change: object = {}) {
 
 function report(machine: string, more: object = {}, conditions: readonly object[] = [CONDITION]) {
   return {
-    metadata: { name: `machineadm-report-${machine}`, resourceVersion: '7', ownerReferences: [owner(machine)], ...more },
+    metadata: {
+      name: `machineadm-report-${machine}`,
+      resourceVersion: '7',
+      ownerReferences: [owner(machine)],
+      ...more,
+    },
     data: { 'conditions.json': JSON.stringify(conditions) },
   };
 }
@@ -68,7 +73,8 @@ function cluster(objects: Readonly<Record<string, object>>, pages: readonly (rea
         state.patched.push(request);
         return {};
       }
-      const found = objects[path] ?? (path.startsWith(`${ACCOUNTS}/`) ? account(path.split('-').at(-1) ?? '') : undefined);
+      const found =
+        objects[path] ?? (path.startsWith(`${ACCOUNTS}/`) ? account(path.split('-').at(-1) ?? '') : undefined);
       if (found === undefined) throw new ApiError(404, `no ${path}`);
       return found;
     },

@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { KEPT_REASONS } from '@machineadm/translator/kept.ts';
-import { ANNOTATIONS } from '@machineadm/translator/profiles.ts';
+import { MARKS } from '@machineadm/translator/mark.ts';
+import {
+  ANNOTATIONS,
+  FRAGMENT_KUBERNETES,
+  FRAGMENT_REPORTING,
+  FRAGMENT_SECTIONS,
+} from '@machineadm/translator/profiles.ts';
+import { STORED_REASONS } from '@machineadm/translator/reconcile/verdict.ts';
 import { newMetrics } from '@machineadm/translator/service/metrics.ts';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { parse, parseAllDocuments } from 'yaml';
@@ -15,6 +22,7 @@ const LABEL = 'cluster.x-k8s.io/provider';
 
 interface Manifest {
   kind: string;
+  roleRef?: { name: string };
   metadata: { name: string; namespace?: string; labels: Record<string, string> };
   spec?: { template?: { metadata: { labels: Record<string, string> }; spec: PodSpec } };
   rules?: { resources: string[]; verbs: string[] }[];
@@ -41,10 +49,10 @@ describe('the manifests of the translator', () => {
   test('are those of one release: the package, the base and the image have its version', () => {
     const { version }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     assert.equal(VERSION, version);
-    assert.equal(pod.containers[0]?.image, `machineadm-translator:${version}`);
+    assert.equal(pod.containers[0]?.image, `docker.io/library/machineadm-translator:${version}`);
     const base = readFileSync(join(ROOT, 'packaging/translator/base/deployment.yaml'), 'utf8');
-    assert.ok(base.includes(`image: machineadm-translator:${version}\n`));
-    assert.match(components(ROOT, '7.8.9'), /image: machineadm-translator:7\.8\.9\n/);
+    assert.ok(base.includes(`image: docker.io/library/machineadm-translator:${version}\n`));
+    assert.match(components(ROOT, '7.8.9'), /image: docker\.io\/library\/machineadm-translator:7\.8\.9\n/);
   });
 
   test('have the label of clusterctl, and contain nothing that belongs to the user', () => {
@@ -56,7 +64,7 @@ describe('the manifests of the translator', () => {
     assert.deepEqual(parse(clusterctlMetadata('1.4.0')).releaseSeries, [{ major: 1, minor: 4, contract: 'v1beta2' }]);
   });
 
-  test('never stop a cluster, and leave the certificate authority to the translator', () => {
+  test('never stop a cluster, and leave the certificate authority to cert-manager', () => {
     const [webhook, ...others] = named(objects, 'MutatingWebhookConfiguration').webhooks ?? [];
     assert.deepEqual(others, []);
     assert.deepEqual(
@@ -83,25 +91,60 @@ describe('the manifests of the translator', () => {
     }
   });
 
-  test('grant no right to read Secrets outside of the own namespace', () => {
+  test('grant no right to Secrets but the one that is bound by namespace, and none to the own webhook', () => {
+    const boundEverywhere = objects.flatMap(({ kind, roleRef }) =>
+      kind === 'ClusterRoleBinding' ? [roleRef?.name] : [],
+    );
+    assert.deepEqual(boundEverywhere, ['machineadm-translator']);
     for (const { kind, metadata, rules } of objects) {
-      if (kind !== 'ClusterRole') continue;
-      for (const rule of rules ?? []) {
-        assert.ok(!rule.resources.includes('secrets') && !rule.resources.includes('*'), metadata.name);
-        assert.ok(!rule.verbs.some((verb) => ['*', 'delete', 'escalate', 'bind', 'impersonate'].includes(verb)));
+      if (kind !== 'ClusterRole' && kind !== 'Role') continue;
+      for (const { resources, verbs } of rules ?? []) {
+        if (resources.includes('secrets')) {
+          assert.deepEqual([metadata.name, verbs], ['machineadm-translator-namespace', ['get']]);
+        }
+        assert.ok(!resources.some((one) => one === '*' || one.endsWith('configurations')), metadata.name);
+        assert.ok(!verbs.some((verb) => ['*', 'delete', 'escalate', 'bind', 'impersonate'].includes(verb)));
       }
     }
+  });
+});
+
+describe('clusterctl generate provider', () => {
+  const text = components(ROOT, VERSION);
+  const objects = objectsOf(text);
+
+  test('takes the images: their names are canonical (distribution/reference, ParseNamed)', () => {
+    const images = [...text.matchAll(/^ *image: (\S+)$/gm)].map(([, image]) => image ?? '');
+    assert.equal(images.length, 1);
+    for (const image of images) {
+      assert.match(image, /^(?:[a-z0-9-]+\.)+[a-z]+(?::\d+)?\/[a-z0-9._-]+(?:\/[a-z0-9._-]+)+:[\w.-]+$/);
+    }
+  });
+
+  test('finds one namespace, no variable, and its label on every object', () => {
+    assert.equal(objects.filter(({ kind }) => kind === 'Namespace').length, 1);
+    // drone/envsubst, as clusterctl evaluates it.
+    assert.doesNotMatch(text, /\$\{|\$[A-Za-z_]/);
+    for (const { kind, metadata } of objects)
+      assert.equal(metadata.labels[LABEL], 'runtime-extension-machineadm', kind);
+  });
+
+  test('leaves no reference to another namespace than the one that it replaces', () => {
+    const namespaces = new Set([...text.matchAll(/namespace: ([a-z-]+)/g)].map(([, name]) => name));
+    assert.deepEqual([...namespaces], ['machineadm-system']);
   });
 });
 
 describe('docs/cluster-api.md', () => {
   const page = readFileSync(join(ROOT, 'docs/cluster-api.md'), 'utf8');
 
-  test('names every reason, annotation and metric', async () => {
+  test('names every reason, annotation, metric, option and part of a fragment', async () => {
     const metrics = await newMetrics().registry.getMetricsAsArray();
     const own = metrics.map(({ name }) => name).filter((name) => name.startsWith('machineadm_'));
     assert.ok(own.length >= 8);
-    const missing = [...Object.keys(KEPT_REASONS), ...Object.values(ANNOTATIONS), ...own].filter(
+    const fragments = [...FRAGMENT_SECTIONS, ...FRAGMENT_KUBERNETES, ...FRAGMENT_REPORTING];
+    const reasons = [...Object.keys(KEPT_REASONS), ...Object.keys(STORED_REASONS)];
+    const missing = [...reasons, ...Object.values(ANNOTATIONS), ...MARKS, ...own, ...fragments].filter(
       (word) => !page.includes(`\`${word}`),
     );
     assert.deepEqual(missing, []);

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { conversionPool } from '@machineadm/translator/conversions/pool.ts';
 import { FairQueue } from '@machineadm/translator/conversions/fair-queue.ts';
+import { conversionPool } from '@machineadm/translator/conversions/pool.ts';
 import { Kept } from '@machineadm/translator/kept.ts';
 import { goldenUserData } from '../../support/capi.ts';
 
@@ -85,7 +85,9 @@ parentPort.on('message', ({ args }) => {
       const convert = (namespace: string, text: string) =>
         pool.convertSecret(namespace, NEVER, secret(text), [MACHINE], {});
       try {
-        const hostile = Array.from({ length: 10 }, () => convert('hostile', 'forever').catch((error: unknown) => error));
+        const hostile = Array.from({ length: 10 }, () =>
+          convert('hostile', 'forever').catch((error: unknown) => error),
+        );
         let ended = 0;
         for (const one of hostile) void one.then(() => (ended += 1));
         for (let index = 0; index < 3; index += 1) assert.equal((await convert('neighbour', 'quick')).yaml, 'quick');
@@ -110,6 +112,9 @@ describe('FairQueue', () => {
     queue.remove('d', 'none');
     assert.equal(queue.size, 4);
     const take = (mayRun: (group: string) => boolean = () => true) => queue.take(mayRun);
-    assert.deepEqual([take(), take(), take((group) => group !== 'c'), take(), take()], ['a1', 'b1', 'a2', 'c1', undefined]);
+    assert.deepEqual(
+      [take(), take(), take((group) => group !== 'c'), take(), take()],
+      ['a1', 'b1', 'a2', 'c1', undefined],
+    );
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
 import { type Mark, translatedMark } from '@machineadm/translator/mark.ts';
-import { NO_PROFILES, parseProfiles, type Profiles } from '@machineadm/translator/profiles.ts';
+import { NO_PROFILES, type Profiles, parseProfiles } from '@machineadm/translator/profiles.ts';
 import { reconcile } from '@machineadm/translator/reconcile/reconciler.ts';
 import { newMetrics } from '@machineadm/translator/service/metrics.ts';
 import { base64, ENABLED, ManagementCluster, type SecretOfProvider } from '../../support/management-cluster.ts';
@@ -59,7 +59,12 @@ describe('the condition of a machine that opted in', () => {
       ['True', 'Translated'],
       /no report: why Differences: HookOrder/,
     ],
-    ['passed while the translator was away', (secret: SecretOfProvider) => secret, ['False', 'NotTranslated'], /Replace/],
+    [
+      'passed while the translator was away',
+      (secret: SecretOfProvider) => secret,
+      ['False', 'NotTranslated'],
+      /Replace/,
+    ],
     [
       'was kept',
       (secret: SecretOfProvider) => ({
@@ -89,19 +94,16 @@ describe('the condition of a machine that opted in', () => {
       for (const path of [machine.configPath, machine.machinePath]) {
         await waitUntil(() => reasonOn(api, path) !== undefined, `the condition of ${path}`);
         const condition = api.conditions(path)[TYPE];
-        assert.deepEqual(
-          [condition?.status, condition?.reason, condition?.observedGeneration],
-          [status, reason, 1],
-        );
+        assert.deepEqual([condition?.status, condition?.reason, condition?.observedGeneration], [status, reason, 1]);
         assert.match(String(condition?.message), message);
       }
       await waitUntil(() => eventsIn(api).length === 2, 'the events');
-      const kinds = eventsIn(api).map(({ involvedObject, type }) => [
-        (involvedObject as { kind: string }).kind,
-        type,
-      ]);
+      const kinds = eventsIn(api).map(({ involvedObject, type }) => [(involvedObject as { kind: string }).kind, type]);
       const type = status === 'True' ? 'Normal' : 'Warning';
-      assert.deepEqual(kinds.sort(), [['KubeadmConfig', type], ['Machine', type]]);
+      assert.deepEqual(kinds.sort(), [
+        ['KubeadmConfig', type],
+        ['Machine', type],
+      ]);
     });
   }
 
@@ -158,7 +160,10 @@ describe('the condition of a machine that opted in', () => {
     await using reconciler = running(api);
     await waitUntil(reconciler.isReady, 'the watches');
     assert.equal(reasonOn(api, machine.machinePath), undefined);
-    assert.ok(!api.calls.some((call) => call.includes('/secrets/')), 'the Secret of a machine that did not opt in is never read');
+    assert.ok(
+      !api.calls.some((call) => call.includes('/secrets/')),
+      'the Secret of a machine that did not opt in is never read',
+    );
     const object = api.get(machine.machinePath) ?? {};
     api.put(machine.machinePath, { ...object, metadata: { ...(object.metadata as object), labels: ENABLED } });
     await waitUntil(() => reasonOn(api, machine.machinePath) === 'NotTranslated', 'the condition');
@@ -197,8 +202,12 @@ describe('the objects of a report', () => {
       `${rbac}/rolebindings/machineadm-report-m-1`,
       account('m-1'),
     ]) {
-      const { ownerReferences } = api.get(path)?.metadata as { ownerReferences: { uid: string }[] };
-      assert.deepEqual(ownerReferences.map(({ uid }) => uid), [machine.uid], path);
+      const metadata = api.get(path)?.metadata as { ownerReferences: { uid: string }[] } | undefined;
+      assert.deepEqual(
+        metadata?.ownerReferences.map(({ uid }) => uid),
+        [machine.uid],
+        path,
+      );
     }
     assert.deepEqual(api.get(`${rbac}/roles/machineadm-report-m-1`)?.rules, [
       { apiGroups: [''], resources: ['configmaps'], resourceNames: ['machineadm-report-m-1'], verbs: ['patch'] },
@@ -229,7 +238,10 @@ describe('the objects of a report', () => {
     api.put(path, { metadata: { name: 'machineadm-report-m-1' }, data: { mine: 'yes' } });
     api.addMachine('m-1');
     await using reconciler = running(api, profiles);
-    await waitUntil(() => reconciler.said.some((line) => /report not prepared .*does not belong/.test(line)), 'the log');
+    await waitUntil(
+      () => reconciler.said.some((line) => /report not prepared .*does not belong/.test(line)),
+      'the log',
+    );
     assert.deepEqual(api.get(path)?.data, { mine: 'yes' });
     assert.ok(!api.objects.has(account('m-1')));
   });

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import {
+  convertSecret,
+  formatOf,
+  type ReportSink,
+  wrapConverted,
+} from '@machineadm/translator/conversions/translate.ts';
 import { Kept } from '@machineadm/translator/kept.ts';
 import type { Profile } from '@machineadm/translator/profiles.ts';
-import { convertSecret, formatOf, type ReportSink, wrapConverted } from '@machineadm/translator/conversions/translate.ts';
 import { parse } from 'yaml';
 import { goldenUserData } from '../../support/capi.ts';
 
@@ -136,7 +141,9 @@ describe('the user data that runs machineadm', () => {
 
   test('has the documents of the profile, merged last and validated', async () => {
     const sysctl = { host: { sysctl: { 'net.core.somaxconn': 4096 } } };
-    const document = documentIn(await wrap(WORKER, { documents: [sysctl, { hardening: { profiles: ['cis-level-1'] } }] }));
+    const document = documentIn(
+      await wrap(WORKER, { documents: [sysctl, { hardening: { profiles: ['cis-level-1'] } }] }),
+    );
     assert.match(document, /net\.core\.somaxconn: 4096/);
     assert.match(document, /profiles:\n\s+- cis-level-1/);
     const wrong = { host: { sysctl: 'all' } };

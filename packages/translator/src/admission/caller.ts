@@ -108,7 +108,11 @@ function tokenReview(api: Api, names: readonly string[]): Callers {
       if (token === undefined) return 'no bearer token';
       const digest = createHash('sha256').update(token).digest('hex');
       if ((accepted.get(digest) ?? 0) > performance.now()) return undefined;
-      const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token, audiences: [AUDIENCE] } };
+      const body = {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenReview',
+        spec: { token, audiences: [AUDIENCE] },
+      };
       const path = '/apis/authentication.k8s.io/v1/tokenreviews';
       const { status } = Review.parse(await api.request({ method: 'POST', path, body, signal }));
       // An API server that does not know audiences would answer without them.

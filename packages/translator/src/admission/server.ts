@@ -16,7 +16,9 @@ const DISCOVERY = {
   kind: 'APIResourceList',
   apiVersion: 'v1',
   groupVersion: 'translator.machineadm.dev/v1',
-  resources: [{ name: 'reviews', singularName: 'review', namespaced: false, kind: 'AdmissionReview', verbs: ['create'] }],
+  resources: [
+    { name: 'reviews', singularName: 'review', namespaced: false, kind: 'AdmissionReview', verbs: ['create'] },
+  ],
 };
 
 export interface AdmissionLimits {

@@ -56,12 +56,7 @@ export async function follow(
 }
 
 /** Gives the version from which to watch. */
-async function list(
-  api: Api,
-  path: string,
-  collection: Collection,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function list(api: Api, path: string, collection: Collection, signal: AbortSignal): Promise<string | undefined> {
   let next = '';
   let version: string | undefined;
   do {

@@ -37,7 +37,13 @@ export class ObjectStore {
   }
 }
 
-export function keyOf({ namespace = '', name }: { readonly namespace?: string | undefined; readonly name: string }): string {
+export function keyOf({
+  namespace = '',
+  name,
+}: {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}): string {
   return `${namespace}/${name}`;
 }
 
@@ -52,9 +58,7 @@ const ConfigStatus = z.looseObject({
 const MachineSpec = z.looseObject({
   spec: z.looseObject({
     providerID: z.string().nullish(),
-    bootstrap: z
-      .looseObject({ configRef: z.looseObject({ kind: z.string(), name: z.string() }).nullish() })
-      .nullish(),
+    bootstrap: z.looseObject({ configRef: z.looseObject({ kind: z.string(), name: z.string() }).nullish() }).nullish(),
   }),
 });
 const Metadata = z.looseObject({ metadata: z.looseObject({ generation: z.number().optional() }) });

@@ -1,5 +1,5 @@
 import { type Api, isStatus } from '../cluster/api.ts';
-import { follow, type FollowOptions } from '../cluster/follow.ts';
+import { type FollowOptions, follow } from '../cluster/follow.ts';
 import {
   BOOTSTRAP_GROUP,
   CLUSTER_LABEL,
@@ -12,13 +12,13 @@ import { collectionPath, configOwner, readObject, type ServedVersions } from '..
 import { storedState } from '../mark.ts';
 import { hasBootstrapData, isOptedIn } from '../opt-in.ts';
 import { type Profiles, profileFor } from '../profiles.ts';
-import { prepareReport } from '../reports/prepare.ts';
 import type { Judged } from '../reports/conditions.ts';
+import { prepareReport } from '../reports/prepare.ts';
 import { presentConditions, writeConditions } from '../reports/write-conditions.ts';
 import { pause } from '../service/leader.ts';
 import { errorText, type Log } from '../service/log.ts';
 import type { Metrics } from '../service/metrics.ts';
-import { configNameOf, dataSecretOf, generationOf, hasInstance, keyOf, objectOf, ObjectStore } from './objects.ts';
+import { configNameOf, dataSecretOf, generationOf, hasInstance, keyOf, ObjectStore, objectOf } from './objects.ts';
 import { eventOf, TRANSLATED_CONDITION, verdictOn } from './verdict.ts';
 
 const MANAGER = 'machineadm-translator';

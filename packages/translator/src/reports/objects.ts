@@ -1,4 +1,4 @@
-import { type KubernetesObject, ownerOf, CORE_GROUP } from '../cluster/objects.ts';
+import { CORE_GROUP, type KubernetesObject, ownerOf } from '../cluster/objects.ts';
 
 /** The label of every ConfigMap that holds a report, and the prefix of its name (packaging/management-cluster). */
 export const REPORT_LABEL = 'machineadm.dev/report';

@@ -42,7 +42,8 @@ export async function reportSink(
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`;
   try {
     const account = await accountAt(api, path, signal);
-    if (account === undefined) return omitted(`ServiceAccount ${name} was not created in time; see the log of the leader`);
+    if (account === undefined)
+      return omitted(`ServiceAccount ${name} was not created in time; see the log of the leader`);
     if (!isOwnedBy(account, machine)) return omitted(`ServiceAccount ${name} does not belong to this Machine`);
     const answer = await api.request({
       method: 'POST',

@@ -34,9 +34,17 @@ export function newMetrics(): Metrics {
       ...named('admission_duration_seconds', 'Time from the whole request to the answer.'),
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     }),
-    rejectedRequests: new Counter(named('rejected_requests_total', 'Requests that were refused: not from the API server, too slow, too large, or no review.')),
+    rejectedRequests: new Counter(
+      named(
+        'rejected_requests_total',
+        'Requests that were refused: not from the API server, too slow, too large, or no review.',
+      ),
+    ),
     checkErrors: new Counter(
-      named('check_errors_total', 'Stored Secrets that could not be checked, and conditions that could not be written.'),
+      named(
+        'check_errors_total',
+        'Stored Secrets that could not be checked, and conditions that could not be written.',
+      ),
     ),
     conditionsCopied: new Counter(
       named('conditions_copied_total', 'Reports whose conditions were written to a Machine.'),

@@ -70,7 +70,11 @@ export async function startService(
     await close(health);
     return undefined;
   }
-  const server = createServer({ ...tlsOptions(first), handshakeTimeout: HEADERS_MS, connectionsCheckingInterval: 1_000 });
+  const server = createServer({
+    ...tlsOptions(first),
+    handshakeTimeout: HEADERS_MS,
+    connectionsCheckingInterval: 1_000,
+  });
   const profiles = profilesFrom(configuration.profiles);
   const { isProven: isCallerProven } = callers;
   const { providerUsers, deadlineMs } = configuration;
