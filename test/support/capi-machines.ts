@@ -22,7 +22,7 @@ export interface CreatedMachine {
   readonly path: string;
   readonly configPath: string;
   readonly configUid: string;
-  /** Creates the Secret as the kubeadm provider does (storeBootstrapData), and gives what was stored. */
+  /** Creates the Secret and names it in the status, as the kubeadm provider does (storeBootstrapData); gives what was stored. */
   createSecret(format: 'cloud-config' | 'ignition', userData: string, query?: string): Promise<StoredSecret>;
 }
 
@@ -132,6 +132,7 @@ export class Machines {
       spec: {},
     })) as WithConditions;
     const server = this.#server;
+    const configPath = this.path('kubeadmconfigs', name);
     const configOwner = {
       apiVersion: `bootstrap.cluster.x-k8s.io/${this.#version}`,
       kind: 'KubeadmConfig',
@@ -143,15 +144,25 @@ export class Machines {
       name,
       uid: machine.metadata.uid,
       path: this.path(plural, name),
-      configPath: this.path('kubeadmconfigs', name),
+      configPath,
       configUid: config.metadata.uid,
       async createSecret(format, userData, query = '') {
         const base64 = (value: string) => Buffer.from(value).toString('base64');
-        return (await server.ask('POST', `/api/v1/namespaces/${NAMESPACE}/secrets${query}`, {
+        const stored = (await server.ask('POST', `/api/v1/namespaces/${NAMESPACE}/secrets${query}`, {
           metadata: { name, labels: cluster, ownerReferences: [configOwner] },
           type: 'cluster.x-k8s.io/secret',
           data: { value: base64(userData), format: base64(format) },
         })) as StoredSecret;
+        if (query !== '') return stored;
+        const status = await server.statusOf(
+          server.admin,
+          'PATCH',
+          `${configPath}/status`,
+          'application/merge-patch+json',
+          JSON.stringify({ status: { dataSecretName: name } }),
+        );
+        if (status !== 200) throw new Error(`the status of the KubeadmConfig: ${status}`);
+        return stored;
       },
     };
   }

@@ -9,6 +9,7 @@ import { Secret } from '@machineadm/document/secret.ts';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import type { ApiCredential } from '../../src/host/cluster/api-server.ts';
 import { requestOnce, type SingleRequest } from '../../src/host/http/request-once.ts';
+import { type Identity, newAuthority } from './api-server.ts';
 
 /** The lab's Kubernetes, where it was built; undefined otherwise. */
 function kubernetes(): string | undefined {
@@ -54,8 +55,10 @@ const NODES = ['w1', 'w2'];
 /**
  * A real kube-apiserver 1.20 with its etcd on loopback: RBAC, the node authorizer, NodeRestriction, service account
  * tokens. No controller and no kubelet.
+ *
+ * @param webhookClient what it proves itself with to webhooks, by an AdmissionConfiguration
  */
-export async function startKubeApiServer(): Promise<KubeApiServer> {
+export async function startKubeApiServer(webhookClient?: Identity): Promise<KubeApiServer> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-apiserver-'));
   const root = kubernetes() ?? '';
   const at = (name: string): string => join(directory, name);
@@ -92,6 +95,10 @@ export async function startKubeApiServer(): Promise<KubeApiServer> {
     `--token-auth-file=${at('tokens.csv')}`,
     '--service-cluster-ip-range=10.0.0.0/24',
     '--endpoint-reconciler-type=none',
+    ...frontProxyArguments(directory),
+    ...(webhookClient === undefined
+      ? []
+      : [`--admission-control-config-file=${writeAdmissionFiles(directory, webhookClient)}`]),
   ]);
   const stop = async (): Promise<void> => {
     const ended = started.map((child) => new Promise((resolve) => child.once('exit', resolve)));
@@ -114,6 +121,49 @@ export async function startKubeApiServer(): Promise<KubeApiServer> {
     await stop();
     throw error;
   }
+}
+
+/** The aggregation layer, as kubeadm sets it up (k/k cmd/kubeadm/app/phases/controlplane/manifests.go). */
+function frontProxyArguments(directory: string): readonly string[] {
+  const authority = newAuthority('front-proxy-ca');
+  const { certificate, key } = authority.issue('front-proxy-client');
+  const files = { 'front-proxy-ca.crt': authority.certificate, 'front-proxy-client.crt': certificate };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
+  writeFileSync(join(directory, 'front-proxy-client.key'), key, { mode: 0o600 });
+  return [
+    `--requestheader-client-ca-file=${join(directory, 'front-proxy-ca.crt')}`,
+    '--requestheader-allowed-names=front-proxy-client',
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${join(directory, 'front-proxy-client.crt')}`,
+    `--proxy-client-key-file=${join(directory, 'front-proxy-client.key')}`,
+  ];
+}
+
+/** The files by which the API server knows its certificate for webhooks (docs/cluster-api.md, kubeadm). */
+function writeAdmissionFiles(directory: string, { certificate, key }: Identity): string {
+  const at = (name: string): string => join(directory, name);
+  writeFileSync(at('webhook-client.crt'), certificate);
+  writeFileSync(at('webhook-client.key'), key, { mode: 0o600 });
+  // The service of a webhook has its own name there; `*` is every webhook, also one with a URL.
+  const user = { 'client-certificate': at('webhook-client.crt'), 'client-key': at('webhook-client.key') };
+  const kubeconfig = { apiVersion: 'v1', kind: 'Config', users: [{ name: '*', user }] };
+  writeFileSync(at('webhooks.yaml'), JSON.stringify(kubeconfig), { mode: 0o600 });
+  const configuration = {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'WebhookAdmissionConfiguration',
+    kubeConfigFile: at('webhooks.yaml'),
+  };
+  writeFileSync(
+    at('admission.yaml'),
+    JSON.stringify({
+      apiVersion: 'apiserver.config.k8s.io/v1',
+      kind: 'AdmissionConfiguration',
+      plugins: [{ name: 'MutatingAdmissionWebhook', configuration }],
+    }),
+  );
+  return at('admission.yaml');
 }
 
 /** An API server that runs; with the token of an administrator, and what ends it. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,7 +10,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { bundleTranslator } from '../../scripts/translator/bundle.ts';
 import { TRANSLATOR_IMAGE } from '../../scripts/translator/image.ts';
 import type { ApiCredential } from '../../src/host/cluster/api-server.ts';
-import { kubeconfig } from './api-server.ts';
+import { type Identity, kubeconfig, newAuthority } from './api-server.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -20,13 +20,26 @@ const NODE_FLAGS = TRANSLATOR_IMAGE.entrypoint.filter((word) => word.startsWith(
 const PROGRAM = 'translator.cjs';
 const SYSTEM = 'machineadm-system';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
-export const TRANSLATOR_SECRET = `/api/v1/namespaces/${SYSTEM}/secrets/machineadm-translator-tls`;
+/** No kubelet and no cert-manager runs here: pods are processes, and the certificate is issued below. */
+const NOT_HERE: ReadonlySet<string> = new Set([
+  'Deployment',
+  'PodDisruptionBudget',
+  'Service',
+  'Certificate',
+  'Issuer',
+]);
+/** Who may call the translator: the API server has a certificate of this authority. */
+const CALLERS = newAuthority('callers');
+const CALLER = 'kube-apiserver';
+/** For `startKubeApiServer`. */
+export const webhookClient = (): Identity => CALLERS.issue(CALLER);
 
 interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly webhooks?: readonly object[];
+  readonly spec?: { readonly service?: object };
 }
 
 /** Manifests of the kustomize base, in its order. */
@@ -70,26 +83,34 @@ export class InstalledTranslator implements AsyncDisposable {
     this.#proxy = proxy;
   }
 
-  /** @param namespaces whose machines report; the role for reports is bound there */
+  /** @param namespaces that contain clusters; the roles for their Secrets and reports are bound there */
   static async install(server: KubeApiServer, namespaces: readonly string[]): Promise<InstalledTranslator> {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-translator-'));
     // As in the image: it starts in a fraction of the time that the sources take, in each of its two threads.
     await bundleTranslator(ROOT, join(directory, PROGRAM));
     const proxy = await startProxy();
+    const authority = newAuthority('translator');
+    const { certificate, key } = authority.issue('translator', ['localhost', `machineadm-translator.${SYSTEM}.svc`]);
+    mkdirSync(join(directory, 'tls'));
+    writeFileSync(join(directory, 'tls/tls.crt'), certificate);
+    writeFileSync(join(directory, 'tls/tls.key'), key);
+    writeFileSync(join(directory, 'callers.crt'), CALLERS.certificate);
     for (const manifest of baseManifests()) {
-      // No kubelet runs here; pods are processes.
-      if (['Deployment', 'PodDisruptionBudget', 'Service'].includes(manifest.kind)) continue;
-      const clientConfig = { url: `https://localhost:${proxy.port}/translate` };
+      if (NOT_HERE.has(manifest.kind)) continue;
+      const caBundle = Buffer.from(authority.certificate).toString('base64');
+      const clientConfig = { url: `https://localhost:${proxy.port}/translate`, caBundle };
       // A machine that runs many tests at once is slow: nothing here is to depend on that.
       const webhooks = manifest.webhooks?.map((webhook) => ({ ...webhook, clientConfig, timeoutSeconds: 30 }));
       await server.ask('POST', pathOf(manifest), { ...manifest, ...(webhooks === undefined ? {} : { webhooks }) });
     }
     for (const namespace of namespaces) {
-      await server.ask('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`, {
-        metadata: { name: 'machineadm-translator-reports' },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'machineadm-translator-reports' },
-        subjects: [{ kind: 'ServiceAccount', namespace: SYSTEM, name: 'machineadm-translator' }],
-      });
+      for (const name of ['machineadm-translator-reports', 'machineadm-translator-namespace']) {
+        await server.ask('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`, {
+          metadata: { name },
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+          subjects: [{ kind: 'ServiceAccount', namespace: SYSTEM, name: 'machineadm-translator' }],
+        });
+      }
     }
     const token = await accountToken(server);
     writeFileSync(join(directory, 'kubeconfig'), kubeconfig(server.url, server.certificateAuthority, { token }), {
@@ -117,7 +138,13 @@ export class InstalledTranslator implements AsyncDisposable {
       '--bind-address=127.0.0.1',
       '--webhook-port=0',
       '--health-port=0',
-      '--dns-name=localhost',
+      `--certificate-directory=${join(this.directory, 'tls')}`,
+      '--caller=ClientCertificate',
+      `--caller-ca=${join(this.directory, 'callers.crt')}`,
+      `--caller-name=${CALLER}`,
+      '--provider-user=admin',
+      '--check-interval=1',
+      '--budget=20',
       '--deadline=28',
       '--lease-duration=3',
       '--shutdown-delay=0',
@@ -139,6 +166,40 @@ export class InstalledTranslator implements AsyncDisposable {
   forget(replica: Replica): void {
     this.#replicas.splice(this.#replicas.indexOf(replica), 1);
     this.pointTo(undefined);
+  }
+
+  /**
+   * Leads the API server to a replica through its aggregation layer, by the manifests of the front proxy. The Service has the
+   * name of loopback in place of pods.
+   */
+  async aggregate({ webhookPort }: Replica): Promise<void> {
+    const name = 'machineadm-translator';
+    const service = { metadata: { name }, spec: { type: 'ExternalName', externalName: 'localhost' } };
+    await this.server.ask('POST', `/api/v1/namespaces/${SYSTEM}/services`, service);
+    const text = readFileSync(join(BASE, '../front-proxy/apiservice.yaml'), 'utf8');
+    const authority = (await this.webhook()).caBundle;
+    for (const manifest of parseAllDocuments(text).map((document): Manifest => document.toJS())) {
+      const { spec, kind } = manifest;
+      const own = {
+        caBundle: Buffer.from(authority).toString('base64'),
+        service: { ...spec?.service, port: webhookPort },
+      };
+      await this.server.ask(
+        'POST',
+        pathOf(manifest),
+        kind === 'APIService' ? { ...manifest, spec: { ...spec, ...own } } : manifest,
+      );
+    }
+    const overlay = parse(readFileSync(join(BASE, '../front-proxy/kustomization.yaml'), 'utf8'));
+    const [first] = parse(overlay.patches[0].patch);
+    const status = await this.server.statusOf(
+      this.server.admin,
+      'PATCH',
+      `${WEBHOOKS}/machineadm-translator`,
+      'application/json-patch+json',
+      JSON.stringify([first]),
+    );
+    if (status !== 200) throw new Error(`the webhook configuration: ${status}`);
   }
 
   /** The webhook configuration in the API server. */

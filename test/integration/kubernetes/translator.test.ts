@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';
-import { createServer } from 'node:https';
+import { createServer, request as sendTls } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { loadDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
-import { newServingCertificate } from '@machineadm/translator/certificates/x509.ts';
 import { parse } from 'yaml';
+import { newAuthority } from '../../support/api-server.ts';
 import { goldenUserData } from '../../support/capi.ts';
 import { installClusterApi, upgradeClusterApi } from '../../support/capi-definitions.ts';
 import {
@@ -23,7 +23,7 @@ import {
 } from '../../support/capi-machines.ts';
 import { apiServerUnavailable, type KubeApiServer, startKubeApiServer } from '../../support/kube-apiserver.ts';
 import { workerIgnition } from '../../support/provider-ignition.ts';
-import { BASE, InstalledTranslator, type Replica, TRANSLATOR_SECRET, until } from '../../support/translator.ts';
+import { BASE, InstalledTranslator, type Replica, until, webhookClient } from '../../support/translator.ts';
 
 const ENABLED = { 'machineadm.dev/bootstrap': 'enabled' };
 const WORKER = goldenUserData('02-worker-registry-mirrors', 'join-worker');
@@ -60,12 +60,11 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
 
   before(
     async () => {
-      server = await startKubeApiServer();
+      server = await startKubeApiServer(webhookClient());
       await installClusterApi(server, 'v1beta1', NAMESPACE);
       machines = new Machines(server, 'v1beta1');
       await machines.createCluster();
       translator = await InstalledTranslator.install(server, [NAMESPACE]);
-      translator.writeProfiles(PROFILES);
       replica = await translator.start('one', `--report-namespace=${NAMESPACE}`);
       await trusted();
     },
@@ -105,6 +104,31 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     };
     return items;
   };
+
+  test('as it is installed, without the ConfigMap of profiles, it translates', async () => {
+    const machine = await machines.create({ name: 'as-installed', owner: 'MachineDeployment', labels: ENABLED });
+    assert.ok(isTranslated(await machine.createSecret('cloud-config', WORKER)));
+    translator.writeProfiles(PROFILES);
+  });
+
+  test('it answers nobody but the API server', async () => {
+    const review = {
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      request: { uid: 'u', operation: 'CREATE' },
+    };
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const sent = sendTls({
+        port: replica.webhookPort,
+        path: '/translate',
+        method: 'POST',
+        rejectUnauthorized: false,
+      });
+      sent.once('error', reject).once('response', (response) => resolve(response.resume().statusCode));
+      sent.end(JSON.stringify(review));
+    });
+    assert.equal(status, 401);
+  });
 
   for (const version of ['v1beta1', 'v1beta2'] as const) {
     describe(`with Cluster API ${version}`, () => {
@@ -266,7 +290,7 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     const machine = await machines.create({ name: 'undecided', owner: 'KubeadmControlPlane', labels: ENABLED });
     const secret = await machine.createSecret('cloud-config', UNDECIDED);
     assert.equal(userDataOf(secret), UNDECIDED);
-    assert.equal(secret.metadata.annotations, undefined);
+    assert.match(secret.metadata.annotations?.['machineadm.dev/translation-kept'] ?? '', /^DecisionNeeded: /);
     const condition = await translatedCondition(machine);
     assert.deepEqual([condition.status, condition.reason], ['False', 'DecisionNeeded']);
     assert.match(condition.message, /DeviceAlias .*fs_setup\[1\]/s);
@@ -301,7 +325,36 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     assert.notEqual(again.data.value, secret.data.value);
   });
 
-  test('an object of the name of a report that is not the Machine’s is never used', async () => {
+  test('a second Create that the API server rejects changes nothing, and the Update after it is translated', async () => {
+    const machine = await machines.create({ name: 'twice', owner: 'MachineDeployment', labels: ENABLED });
+    const first = await machine.createSecret('cloud-config', WORKER);
+    await assert.rejects(machine.createSecret('cloud-config', WORKER), /409/);
+    // The provider updates without a version, and with the annotations that it knows: none.
+    const path = `/api/v1/namespaces/${NAMESPACE}/secrets/${first.metadata.name}`;
+    const { annotations: _, resourceVersion: __, ...metadata } = first.metadata;
+    const value = Buffer.from(WORKER).toString('base64');
+    const second = (await server.ask('PUT', path, {
+      ...first,
+      metadata,
+      data: { ...first.data, value },
+    })) as StoredSecret;
+    assert.ok(isTranslated(second));
+    assert.equal((await translatedCondition(machine)).reason, 'Translated');
+
+    // The same Update while the translator is away, and once more: the condition follows, and it heals.
+    translator.pointTo([]);
+    await server.ask('PUT', path, { ...first, metadata, data: { ...first.data, value } });
+    const reasonIs = (reason: string) =>
+      until(`the Machine says ${reason}`, async () => {
+        return (await conditionOf(machine.path, 'machineadm.dev/BootstrapTranslated'))?.reason === reason;
+      });
+    await reasonIs('NotTranslated');
+    translator.pointTo(undefined);
+    await server.ask('PUT', path, { ...first, metadata, data: { ...first.data, value } });
+    await reasonIs('Translated');
+  });
+
+  test('an object of the name of a report that is not the Machine’s is never used: the machine does without, which is said', async () => {
     const path = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
     await server.ask('POST', path, { metadata: { name: 'machineadm-report-taken' }, data: { mine: 'yes' } });
     const machine = await machines.create({
@@ -310,9 +363,10 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
       labels: ENABLED,
       annotations: { 'machineadm.dev/bootstrap-profile': 'reporting' },
     });
-    assertUntouched(await machine.createSecret('cloud-config', WORKER));
+    assert.ok(isTranslated(await machine.createSecret('cloud-config', WORKER)));
     const condition = await translatedCondition(machine);
-    assert.equal(condition.reason, 'CredentialFailed');
+    assert.equal(condition.reason, 'Translated');
+    assert.match(condition.message, /no report: ServiceAccount machineadm-report-taken was not created in time/);
     const { data } = (await server.ask('GET', `${path}/machineadm-report-taken`)) as { data: object };
     assert.deepEqual(data, { mine: 'yes' });
   });
@@ -321,8 +375,10 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     const credential = await translator.credential();
     for (const [method, path] of [
       ['GET', `/api/v1/namespaces/${NAMESPACE}/secrets`],
-      ['GET', `/api/v1/namespaces/${NAMESPACE}/secrets/reporting-v1beta2`],
-      ['GET', '/api/v1/namespaces/machineadm-system/secrets'],
+      ['GET', '/api/v1/namespaces/machineadm-system/secrets/any'],
+      ['PATCH', `/api/v1/namespaces/${NAMESPACE}/secrets/reporting-v1beta2`],
+      ['GET', '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/machineadm-translator'],
+      ['PATCH', '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/machineadm-translator'],
       ['DELETE', machines.path('machines', 'reporting-v1beta2')],
       ['PATCH', machines.path('machines', 'reporting-v1beta2')],
       ['POST', '/api/v1/namespaces/default/serviceaccounts/default/token'],
@@ -371,11 +427,7 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
   });
 
   test('a webhook that is away, slow or wrong lets the Secret pass as it is', { timeout: 180_000 }, async () => {
-    const { authority: _, ...identity } = newServingCertificate({
-      dnsNames: ['localhost'],
-      notBefore: new Date(Date.now() - 60_000),
-      notAfter: new Date(Date.now() + 3_600_000),
-    });
+    const identity = newAuthority('another').issue('translator', ['localhost']);
     const foreign = createServer({ cert: identity.certificate, key: identity.key }, (_request, response) =>
       response.end(),
     );
@@ -394,6 +446,10 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
       translator.pointTo(targets);
       const machine = await machines.create({ name: `passes-${name}`, owner: 'MachineDeployment', labels: ENABLED });
       assertUntouched(await machine.createSecret('cloud-config', WORKER));
+      await until(`${name}: the Machine says so`, async () => {
+        const condition = await conditionOf(machine.path, 'machineadm.dev/BootstrapTranslated');
+        return condition?.status === 'False' && condition.reason === 'NotTranslated';
+      });
     }
     translator.pointTo(undefined);
     for (const one of [foreign, garbage]) {
@@ -461,49 +517,18 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     assert.equal(spec.holderIdentity ?? '', '');
   });
 
-  test('the certificate is renewed before it expires, and no Secret passes untranslated meanwhile', async () => {
-    const before = (await server.ask('GET', TRANSLATOR_SECRET)) as StoredSecret;
-    await server.ask('DELETE', TRANSLATOR_SECRET);
-    // Due at once: it is renewed after two thirds of a lifetime that begins five minutes in the past.
-    const third = await translator.start('three', '--certificate-lifetime=120', '--certificate-overlap=20');
-    await until('it leads', async () => (await metric(third, 'machineadm_translator_leader')) === 1);
-    await trusted();
-    const isRotated = () => third.log.some(({ message }) => message === 'certificate rotated');
-    const machine = await machines.create({ name: 'rotated', owner: 'MachineDeployment', labels: ENABLED });
-    const passed: boolean[] = [];
-    await until(
-      'the certificate is renewed',
-      async () => {
-        passed.push(isTranslated(await machine.createSecret('cloud-config', WORKER, '?dryRun=All')));
-        return isRotated();
-      },
-      500,
-    );
-    assert.deepEqual(new Set(passed), new Set([true]));
-    const { data } = (await server.ask('GET', TRANSLATOR_SECRET)) as StoredSecret;
-    assert.notEqual(data['tls.crt'], before.data['tls.crt']);
-    const { caBundle } = await translator.webhook();
-    assert.equal(caBundle.match(/BEGIN CERTIFICATE/g)?.length, 2, 'the new authority beside the previous one');
-    assert.ok(isTranslated(await machine.createSecret('cloud-config', WORKER)));
-    assert.equal(await third.end('SIGTERM'), 0);
-    translator.forget(third);
-  });
-
   test('a certificate of cert-manager is served, also a renewed one, and the webhook configuration is left to it', async () => {
     const directory = join(translator.directory, 'certificates');
     /** A new certificate as the kubelet mounts it: links that are replaced at once. */
     const issue = async (generation: number): Promise<string> => {
-      const { authority, certificate, key } = newServingCertificate({
-        dnsNames: ['localhost'],
-        notBefore: new Date(Date.now() - 60_000),
-        notAfter: new Date(Date.now() + 3_600_000),
-      });
+      const issuer = newAuthority(`authority ${generation}`);
+      const { certificate, key } = issuer.issue('translator', ['localhost']);
       mkdirSync(join(directory, `..${generation}`), { recursive: true });
       writeFileSync(join(directory, `..${generation}/tls.crt`), certificate);
       writeFileSync(join(directory, `..${generation}/tls.key`), key);
       symlinkSync(`..${generation}`, join(directory, '..new'));
       renameSync(join(directory, '..new'), join(directory, '..data'));
-      return authority;
+      return issuer.certificate;
     };
     const first = await issue(1);
     for (const name of ['tls.crt', 'tls.key']) symlinkSync(`..data/${name}`, join(directory, name));
@@ -520,6 +545,21 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     await trusted();
     assert.equal((await translator.webhook()).caBundle, second);
   });
+
+  test('by the front proxy, the API server proves itself through its aggregation layer, and no other user does', async () => {
+    const fifth = await translator.start('five', '--caller=FrontProxy');
+    translator.pointTo([]);
+    await translator.aggregate(fifth);
+    await trusted();
+    const review = {
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      request: { uid: 'u', operation: 'DELETE' },
+    };
+    const path = '/apis/translator.machineadm.dev/v1/reviews';
+    // Even an administrator is another user than the API server.
+    assert.equal(await server.statusOf(server.admin, 'POST', path, 'application/json', JSON.stringify(review)), 401);
+  });
 });
 
 function isTranslated(secret: StoredSecret): boolean {
@@ -531,7 +571,7 @@ function isTranslated(secret: StoredSecret): boolean {
 
 function assertUntouched(secret: StoredSecret): void {
   assert.equal(userDataOf(secret), WORKER);
-  assert.equal(secret.metadata.annotations, undefined);
+  assert.equal(secret.metadata.annotations?.['machineadm.dev/translated'], undefined);
 }
 
 /** The most memory that a process had resident so far, in bytes. */
