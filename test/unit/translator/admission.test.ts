@@ -9,6 +9,7 @@ import { parseProfiles } from '@machineadm/translator/profiles.ts';
 import { parse } from 'yaml';
 import { goldenUserData } from '../../support/capi.ts';
 import { base64, ManagementCluster, PROVIDER, patched, patchOf, reviewOf } from '../../support/management-cluster.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const WORKER = goldenUserData('02-worker-registry-mirrors', 'join-worker');
 const NAME = 'prod-a-md-0-aaaaa';
@@ -245,7 +246,10 @@ describe('the token for a report', () => {
   test('is left out where the account does not appear in time, or the API server refuses', async () => {
     const made = reporting();
     made.api.failing.set('/token', 403);
-    setTimeout(() => made.api.put(account, { metadata: { name: 'x', ownerReferences: [made.owner] } }), 300);
+    const appears = waitUntil(() => made.api.calls.includes(`GET ${account}`), 'the first look').then(() =>
+      made.api.put(account, { metadata: { name: 'x', ownerReferences: [made.owner] } }),
+    );
     assert.match(await notesOf(made), /no report: POST .*refused/, 'it waits for the account');
+    await appears;
   });
 });

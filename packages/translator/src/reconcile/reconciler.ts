@@ -1,15 +1,7 @@
 import { type Api, isStatus } from '../cluster/api.ts';
 import { type FollowOptions, follow } from '../cluster/follow.ts';
-import {
-  BOOTSTRAP_GROUP,
-  CLUSTER_LABEL,
-  CORE_GROUP,
-  type KubernetesObject,
-  ownerOf,
-  SecretObject,
-} from '../cluster/objects.ts';
-import { collectionPath, configOwner, readObject, type ServedVersions } from '../cluster/related.ts';
-import { storedState } from '../mark.ts';
+import { BOOTSTRAP_GROUP, CLUSTER_LABEL, CORE_GROUP, type KubernetesObject, ownerOf } from '../cluster/objects.ts';
+import { collectionPath, readObject, type ServedVersions } from '../cluster/related.ts';
 import { hasBootstrapData, isOptedIn } from '../opt-in.ts';
 import { type Profiles, profileFor } from '../profiles.ts';
 import type { Judged } from '../reports/conditions.ts';
@@ -19,7 +11,8 @@ import { pause } from '../service/leader.ts';
 import { errorText, type Log } from '../service/log.ts';
 import type { Metrics } from '../service/metrics.ts';
 import { configNameOf, dataSecretOf, generationOf, hasInstance, keyOf, ObjectStore, objectOf } from './objects.ts';
-import { eventOf, TRANSLATED_CONDITION, verdictOn } from './verdict.ts';
+import { verdictAt } from './stored.ts';
+import { eventOf, TRANSLATED_CONDITION } from './verdict.ts';
 
 const MANAGER = 'machineadm-translator';
 /** Concurrent checks. */
@@ -311,22 +304,5 @@ class Reconciler {
       metrics.checkErrors.inc();
       log('warn', 'report not prepared', { machine: key, error: errorText(error) });
     }
-  }
-}
-
-/** What the Secret at a path means for its KubeadmConfig; undefined = it is gone, or belongs to another one. */
-async function verdictAt(
-  api: Api,
-  path: string,
-  config: KubernetesObject,
-  signal: AbortSignal,
-): Promise<Judged | undefined> {
-  try {
-    const secret = SecretObject.parse(await api.request({ path, signal }));
-    return configOwner(secret)?.uid === config.metadata.uid ? verdictOn(storedState(secret)) : undefined;
-  } catch (error) {
-    if (isStatus(error, 403)) return verdictOn('unreadable');
-    if (isStatus(error, 404)) return undefined;
-    throw error;
   }
 }
