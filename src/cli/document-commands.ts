@@ -39,13 +39,19 @@ export const DOCUMENT_COMMANDS: CommandTable = {
   schema(program, done) {
     program
       .command('schema')
-      .description('print the JSON Schema of the document (for editors), or of a result of -o json')
+      .description('print the JSON Schema of the document or of a result of -o json, or write the one for editors')
       .addOption(
         new Option('--kind <kind>', 'the schema of this result instead of the document').choices(schemaKinds()),
       )
+      .addOption(
+        new Option(
+          '--editor [directory]',
+          'write the schema for editors as machineadm.schema.json beside the documents of a directory (default: the current one)',
+        ).conflicts('kind'),
+      )
       .addHelpText(
         'after',
-        '\nExamples:\n  machineadm schema > machineadm.schema.json\n  machineadm schema --kind Plan > plan.schema.json',
+        '\nExamples:\n  machineadm schema --editor\n  machineadm schema > schema.json\n  machineadm schema --kind Plan > plan.schema.json',
       )
       .action(async (options: SchemaOptions) => done(await (await import('./schema.ts')).schema(options)));
   },

@@ -8,10 +8,16 @@ import { OUTPUT_SCHEMAS } from './output-schemas.ts';
 
 export interface SchemaOptions {
   readonly kind?: string;
+  /** A directory of documents; true: the current one. */
+  readonly editor?: string | true;
 }
 
-/** `machineadm schema`: prints the JSON Schema of the document or of a result. */
-export async function schema({ kind }: SchemaOptions): Promise<number> {
+/** `machineadm schema`: prints the JSON Schema of the document or of a result, or writes the one for editors. */
+export async function schema({ kind, editor }: SchemaOptions): Promise<number> {
+  if (editor !== undefined) {
+    const { writeEditorSchema } = await import('./schema-editor.ts');
+    return writeEditorSchema(editor === true ? '.' : editor);
+  }
   const schemas: Readonly<Record<string, object>> = {
     ...OUTPUT_SCHEMAS,
     BootstrapStatus: status,

@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const SCHEMA = join(ROOT, 'contract/editor/v1alpha1.json');
 const schema: Record<string, unknown> = JSON.parse(readFileSync(SCHEMA, 'utf8'));
 const ROLES: readonly Role[] = ['InitControlPlane', 'JoinControlPlane', 'Worker'];
-const MODELINE = `# yaml-language-server: $schema=${schema.$id}`;
+const MODELINE = '# yaml-language-server: $schema=machineadm.schema.json';
 const HEAD = `# yaml-language-server: $schema=${pathToFileURL(SCHEMA).href}\napiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: node-1}\n`;
 
 describe('the schema for editors', () => {
@@ -63,7 +63,7 @@ describe('an editor', { timeout: 300_000 }, () => {
 
   for (const role of ROLES) {
     test(`finds nothing wrong in the example of ${role}`, async () => {
-      const text = exampleDocument(role).replace(String(schema.$id), pathToFileURL(SCHEMA).href);
+      const text = exampleDocument(role).replace('machineadm.schema.json', pathToFileURL(SCHEMA).href);
       assert.deepEqual(await server.open(`file:///tmp/${role}.yaml`, text), []);
     });
   }

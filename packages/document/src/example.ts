@@ -11,7 +11,8 @@ export function exampleDocument(role: Role): string {
 }
 
 function header(role: Role): string {
-  return `# yaml-language-server: $schema=https://machineadm.dev/schema/editor/v1alpha1.json
+  return `# yaml-language-server: $schema=machineadm.schema.json
+# The line above is for editors: \`machineadm schema --editor\` writes that file beside this one.
 # A bootstrap document for machineadm: ${role}.
 # Check it with: machineadm validate -f FILE
 # Look at what it would do to this machine with: machineadm plan -f FILE

@@ -308,6 +308,21 @@ reporting:
     );
   });
 
+  test('schema --editor writes the schema for editors beside documents, and replaces only its own', async () => {
+    const editor = join(directory, 'editor');
+    const path = join(editor, 'machineadm.schema.json');
+    const first = await commandLine('schema', '--editor', editor);
+    assert.equal(first.stdout, '# yaml-language-server: $schema=machineadm.schema.json\n');
+    const published = readFileSync(join(ROOT, 'contract/editor/v1alpha1.json'), 'utf8');
+    assert.equal(readFileSync(path, 'utf8'), published);
+    assert.equal((await commandLine('schema', '--editor', editor)).status, 0);
+    writeFileSync(path, '{"mine": true}\n');
+    const refused = await commandLine('schema', '--editor', editor);
+    assert.equal(refused.status, 4);
+    assert.match(refused.stderr, /exists already, and is not a schema of machineadm \[FileNotWritten\]/);
+    assert.equal(readFileSync(path, 'utf8'), '{"mine": true}\n');
+  });
+
   test('explain prints the purpose of a field, and suggests a name for an unknown one', async () => {
     const { stdout } = await commandLine('explain', 'host.files.mode');
     assert.match(stdout, /^FIELD: {6}host\.files\.mode <FileMode>$/m);

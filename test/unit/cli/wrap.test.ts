@@ -246,7 +246,7 @@ describe('machineadm wrap', () => {
       const { status, stderr } = await commandLine('convert', '-f', secretFile(), '--wrap', 'ignition', '--to', to);
       assert.equal(status, 0, stderr);
       const [, path = ''] = /^wrote (.*)$/m.exec(stderr) ?? [];
-      assert.equal(path, join(to, 'prod-a-0.init.ignition'));
+      assert.equal(path, join(to, 'clusters', 'prod-a-0.init.ignition'));
       assert.equal(JSON.parse(readFileSync(path, 'utf8')).ignition.version, '3.3.0');
       assert.equal(statSync(path).mode & 0o777, 0o600);
     });

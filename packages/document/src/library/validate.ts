@@ -1,3 +1,4 @@
+import manifest from '../../package.json' with { type: 'json' };
 import { loadFor, warningsOf } from '../library-source.ts';
 import type { Problem, Source } from './problem.ts';
 
@@ -17,13 +18,13 @@ export type Validation =
  * Validates a document like `machineadm validate`, except for its hardening profiles. Reports all problems at once.
  * Never throws because of the document.
  *
- * @param agentVersion of the machineadm on the machine, for the document's `requires`
+ * @param agentVersion of the machineadm on the machine, for the document's `requires`; by default that of the library
  */
 export async function validateDocument(
   source: string | readonly Source[],
-  options: { readonly agentVersion: string },
+  { agentVersion = manifest.version }: { readonly agentVersion?: string } = {},
 ): Promise<Validation> {
-  const loaded = await loadFor(source, options.agentVersion);
+  const loaded = await loadFor(source, agentVersion);
   if ('problems' in loaded) return { valid: false, problems: loaded.problems };
   const { apiVersion, digest: sha256, unresolved } = loaded.document;
   return { valid: true, apiVersion, sha256, warnings: warningsOf(loaded), unresolved };
