@@ -4,6 +4,7 @@ import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';
 import { placeholderCommand, placeholderName } from '../kubernetes/placeholder.ts';
 import type { CommandSpec, Spec } from '../spec.ts';
+import { reportInstalls, reportLost, trapsExit } from './shell-lints.ts';
 import { whole } from './shell-syntax.ts';
 
 type Hooks = NonNullable<HostSection['hooks']>;
@@ -57,36 +58,11 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
   const afterBootstrap =
     group(spec.afterCommands, beforeBootstrap === undefined) ??
     // The trap of the script's end runs after kubeadm.
-    (isScript && spec.beforeCommands.some(({ command }) => EXIT_TRAP.test(command)) ? { commands: [':'] } : undefined);
+    (isScript && trapsExit(spec.beforeCommands) ? { commands: [':'] } : undefined);
   if (early === undefined && beforeBootstrap === undefined && afterBootstrap === undefined) return undefined;
   if (isScript) reportLost(spec, shell === 'bash', report);
   const singleScript = isScript && (beforeBootstrap !== undefined || afterBootstrap !== undefined) ? true : undefined;
   return { early, beforeBootstrap, afterBootstrap, singleScript };
-}
-
-const EXIT_TRAP = /\btrap\b[^\n]*\b(?:EXIT|0)\b/;
-const FUNCTION = /(?:^|[;&|{(\n])\s*(?:function\s+([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*\(\s*\))/g;
-/** What ends with a shell whatever is saved of it. */
-const UNSAVED: Readonly<Record<string, RegExp>> = {
-  'a redirection of the whole shell': /(?:^|[;&|\n])\s*exec\s+(?:\d*[<>]|\{)/,
-  'a limit of the shell': /(?:^|[;&|\n])\s*ulimit\s+-/,
-  'the stack of directories': /(?:^|[;&|\n])\s*pushd\b/,
-};
-
-/** Reports what the shell of the commands has, and kubeadm or the commands after it would have in the provider's script. */
-function reportLost({ beforeCommands, afterCommands }: Spec, isBash: boolean, report: Conversion['report']): void {
-  for (const { command, at } of beforeCommands) {
-    for (const [what, pattern] of Object.entries(UNSAVED)) {
-      if (pattern.test(command)) report.add('ShellStateLost', at, what);
-    }
-    if (isBash) continue;
-    for (const [, first, second] of command.matchAll(FUNCTION)) {
-      const name = first ?? second ?? '';
-      const caller = afterCommands.find((one) => new RegExp(`\\b${name}\\b`).test(one.command));
-      if (caller === undefined) continue;
-      report.add('ShellFunctionLost', caller.at, `${name}: define it again in the commands after kubeadm`);
-    }
-  }
 }
 
 function convertEarly(spec: Spec, conversion: Conversion): HookGroupSection | undefined {
@@ -124,24 +100,6 @@ function withKubeadmFile(
   if (spec.flavour !== 'ignition' || !command.includes(IGNITION_FILE)) return command;
   report.add('CommandMovedFile', at, file);
   return command.replaceAll(IGNITION_FILE, file);
-}
-
-/** Packages, downloads and system extensions of Kubernetes and of the runtime. */
-const INSTALLS: readonly RegExp[] = [
-  /\b(?:apt-get|apt|yum|dnf|zypper|tdnf|snap|microdnf)\b[^\n;&|]*\binstall\b[^;&|]*?\b(?:kubelet|kubeadm|kubectl|containerd|cri-o)\b/,
-  /\b(?:dl\.k8s\.io|pkgs\.k8s\.io|packages\.cloud\.google\.com\/apt|kubernetes-release|storage\.googleapis\.com\/k8s-)/,
-  /\bgithub\.com\/containerd\/containerd\/releases\b|\/kubernetes-v?[^/\s]*\.raw\b/,
-  /\b(?:curl|wget|az storage blob download|gsutil|aws s3 cp|ctr[^\n]*images? import)\b[^\n]*\b(?:kubelet|kubeadm|kubectl|kube-(?:apiserver|proxy))\b/,
-];
-
-function reportInstalls({ files, beforeCommands }: Spec, report: Conversion['report']): void {
-  for (const { text, at } of [
-    ...files.map(({ content, at }) => ({ text: content, at })),
-    ...beforeCommands.map(({ command, at }) => ({ text: command, at })),
-  ]) {
-    if (INSTALLS.some((pattern) => pattern.test(text)))
-      report.add('InstallsKubernetes', at, 'better in the image: a run can check it before any change then');
-  }
 }
 
 function lint({ command, at }: CommandSpec, spec: Spec, { report }: Conversion): void {
