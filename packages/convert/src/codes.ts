@@ -114,12 +114,17 @@ export const CODES = {
   ),
   ShellFunctionLost: error('A function of sh is called after kubeadm: sh cannot hand it over to another shell.'),
   AfterFailure: warning('Commands after kubeadm do not run when it failed; today they do.'),
-  HookTimeout: note('The commands of a group end after ten minutes; today they may run forever.'),
+  HookTimeout: warning('The commands of a group are killed after ten minutes; today they may run forever.'),
   EveryBoot: note('Commands of bootCommands run at every boot, as today.'),
   CommandOnce: note('cloud-init-per once is the frequency of the group.'),
   InstallsKubernetes: warning(
     'Commands install Kubernetes or the container runtime: the steps that need them wait for the commands, and their versions are checked only then.',
   ),
+  KubeadmInCommand: decision(
+    'kubeadm stays in a command, because no field can say it. The run fails where kubeadm fails, or without a healthy kubelet.',
+  ),
+  KubeadmHidden: error('The input runs kubeadm where its exit status would be lost, so success could not be proven.'),
+  KubeadmOutput: warning('The output of kubeadm is not in the file that the command names.'),
   CommandRunsKubeadm: warning('A command runs kubeadm itself.'),
   CommandUsesKubeadmFile: warning("A command names the file of the other carrier, which isn't there."),
   NameByCommand: note('A command writes the name of the node into the file of kubeadm, as today.'),

@@ -120,6 +120,7 @@ function convertHost(spec: Spec, initializes: boolean, conversion: Conversion): 
   const files = convertFiles(spec, conversion);
   return {
     platform: conversion.platform === 'Windows' ? 'Windows' : undefined,
+    hostname: spec.hostname,
     storage: convertStorage(spec, conversion),
     groups: convertGroups(spec),
     users: convertUsers(spec, conversion),

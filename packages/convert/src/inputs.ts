@@ -120,7 +120,11 @@ function checkName(
 ): void {
   if (!group.endsWith('cluster.x-k8s.io') && (group !== '' || kind !== 'Secret')) return;
   const hasPlaceholder = (text: string): boolean => text.includes('${');
-  if (name !== undefined && !hasPlaceholder(name) && (!DNS_SUBDOMAIN.test(name) || name.length > 253)) {
+  if (
+    name !== undefined &&
+    !hasPlaceholder(name) &&
+    (name.length > 253 || !name.split('.').every((part) => DNS_PART.test(part)))
+  ) {
     report.add('InputInvalid', title, 'metadata.name is not a name of Kubernetes (RFC 1123)');
   }
   if (namespace !== undefined && !hasPlaceholder(namespace) && !DNS_LABEL.test(namespace)) {
@@ -129,7 +133,7 @@ function checkName(
 }
 
 const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-const DNS_SUBDOMAIN = /^[a-z0-9](?:[a-z0-9-]{0,251}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,251}[a-z0-9])?)*$/;
+const DNS_PART = /^[a-z0-9](?:[a-z0-9-]{0,251}[a-z0-9])?$/;
 
 /** Of an object with generateName, or with none. */
 const UNNAMED = 'unnamed';

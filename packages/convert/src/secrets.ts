@@ -1,5 +1,6 @@
 import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { Secret } from '@machineadm/document/secret.ts';
+import { trimmed, trimmedEnd } from '@machineadm/document/trim.ts';
 import { canShareNamespace } from './namespaces.ts';
 import type { Placed, Report } from './report.ts';
 
@@ -43,7 +44,7 @@ export class SecretBook {
   ) {
     this.#objects = objects;
     this.#inline = inline;
-    this.#directory = (directory ?? DEFAULT_REFERENCES).replace(/(.)\/+$/, '$1');
+    this.#directory = trimmedEnd(directory ?? DEFAULT_REFERENCES, '/') || '/';
     this.#report = report;
   }
 
@@ -129,7 +130,7 @@ export class SecretBook {
 
 /** A name that the document allows: letters, digits, "_" and "-", a letter first. */
 function nameOf(wanted: string): string {
-  const plain = wanted.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '');
+  const plain = trimmed(wanted.replace(/[^A-Za-z0-9_-]+/g, '-'), '-');
   return /^[A-Za-z]/.test(plain) ? plain : `secret-${plain}`;
 }
 

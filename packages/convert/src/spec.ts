@@ -12,6 +12,8 @@ export interface Spec {
   readonly files: readonly FileSpec[];
   readonly users: readonly UserSpec[];
   readonly groups: readonly GroupSpec[];
+  /** The name that cloud-init gives the machine. */
+  readonly hostname?: string | undefined;
   readonly time: TimeSpec | undefined;
   readonly disks: readonly DiskSpec[];
   readonly filesystems: readonly FilesystemSpec[];

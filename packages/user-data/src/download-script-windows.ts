@@ -1,6 +1,8 @@
+import { trimmedEnd } from '@machineadm/document/trim.ts';
 import { check, checkDigest, checkLocations, checkVersion } from './download-checks.ts';
 import type { DownloadDigests, DownloadLocation } from './download-script.ts';
 import { DOWNLOAD_SCRIPT_WINDOWS } from './download-script-windows-text.ts';
+import { withRendered } from './rendered-part.ts';
 
 export interface WindowsDownloadScript {
   /** The exact version to install, without a leading v. */
@@ -35,10 +37,10 @@ export function renderWindowsDownloadScript(script: WindowsDownloadScript): stri
     `$ArchiveDigest = '${digests.gzip}'`,
     `$ProgramDigest = '${digests.program}'`,
     `$Locations = @(${locations
-      .map(({ url, authorizationFile = '-' }) => `'${url.replace(/\/+$/, '')} ${authorizationFile}'`)
+      .map(({ url, authorizationFile = '-' }) => `'${trimmedEnd(url, '/')} ${authorizationFile}'`)
       .join(', ')})`,
     `$Deadline = ${deadlineSeconds}`,
     '',
   ].join('\n');
-  return DOWNLOAD_SCRIPT_WINDOWS.replace(/# --- rendered\n[\s\S]*# --- end of what is rendered\n/, () => rendered);
+  return withRendered(DOWNLOAD_SCRIPT_WINDOWS, rendered);
 }

@@ -1,5 +1,7 @@
+import { trimmedEnd } from '@machineadm/document/trim.ts';
 import { check, checkDigest, checkLocations, checkVersion } from './download-checks.ts';
 import { DOWNLOAD_SCRIPT } from './download-script-text.ts';
+import { withRendered } from './rendered-part.ts';
 
 /** The digests for one architecture: lower-case hex SHA-256, as in `manifest.json` of a release. */
 export interface DownloadDigests {
@@ -78,7 +80,7 @@ export function renderDownloadScript(script: DownloadScript): string {
   checkLocations(locations, LOCATION, PATH);
   const lines = locations.map(({ url, authorizationFile, pinned = false }) => {
     check(!pinned || certificateAuthorities !== '', `${url} is to be pinned, and there is no certificate authority`);
-    return `${url.replace(/\/+$/, '')} ${authorizationFile ?? '-'} ${pinned ? 'pinned' : '-'}\n`;
+    return `${trimmedEnd(url, '/')} ${authorizationFile ?? '-'} ${pinned ? 'pinned' : '-'}\n`;
   });
   check(!certificateAuthorities.includes("'"), 'the certificate authorities are not PEM');
   const directories = script.directories ?? [
@@ -110,17 +112,20 @@ export function renderDownloadScript(script: DownloadScript): string {
     'CONSOLE=/dev/console',
     '',
   ].join('\n');
-  return only(
-    parts,
-    DOWNLOAD_SCRIPT.replace(/# --- rendered\n[\s\S]*# --- end of what is rendered\n/, () => rendered),
-  );
+  return only(parts, withRendered(DOWNLOAD_SCRIPT, rendered));
 }
 
 /** Keeps the lines between `# --- when NAME` and `# --- end NAME` where the name is true. */
 function only(parts: Readonly<Record<string, boolean>>, text: string): string {
-  return text.replace(/^# --- when (\w+)\n([\s\S]*?)# --- end \1\n/gm, (_, name: string, inner: string) =>
-    parts[name] === true ? only(parts, inner) : '',
-  );
+  const kept: string[] = [];
+  const left: string[] = [];
+  for (const line of text.split('\n')) {
+    const [, verb, name = ''] = /^# --- (when|end) (\w+)$/.exec(line) ?? [];
+    if (verb === 'when' && (left.length > 0 || parts[name] !== true)) left.push(name);
+    else if (verb === 'end' && left.at(-1) === name) left.pop();
+    else if (verb === undefined && left.length === 0) kept.push(line);
+  }
+  return kept.join('\n');
 }
 
 function base64(publicKey: string): string {

@@ -53,7 +53,7 @@ export function semverCompare(constraints: string, text: string): boolean {
 function check(version: Version, operator: string, given: string): boolean {
   const wanted = versionOf(given);
   // Parts that the constraint leaves open.
-  const known = given.replace(/[-+].*$/, '').split('.').length;
+  const known = (given.split(/[-+]/, 1)[0] ?? '').split('.').length;
   const isOpen = known < 3;
   const order = compared(version, wanted);
   const sameUpTo = (count: number) =>

@@ -21,12 +21,20 @@ export function sprigFunctions(regexps: Regexps | undefined): Functions {
   };
 }
 
-const SPACE = /^[\t\n\v\f\r \u0085\p{Z}]+|[\t\n\v\f\r \u0085\p{Z}]+$/gu;
+const SPACE = /[\t\n\v\f\r \u0085\p{Z}]/u;
+
+/** strings.TrimSpace. */
+function trimSpace(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && SPACE.test(text[start] ?? '')) start++;
+  while (end > start && SPACE.test(text[end - 1] ?? '')) end--;
+  return text.slice(start, end);
+}
 
 const TEXT: Functions = {
   lower: { parameters: 's', call: (text: string) => text.toLowerCase() },
   upper: { parameters: 's', call: (text: string) => text.toUpperCase() },
-  trim: { parameters: 's', call: (text: string) => text.replace(SPACE, '') },
+  trim: { parameters: 's', call: trimSpace },
   trimAll: { parameters: 'ss', call: trimmed },
   trimPrefix: {
     parameters: 'ss',

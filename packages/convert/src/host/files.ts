@@ -1,5 +1,6 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
+import { trimmedEnd } from '@machineadm/document/trim.ts';
 import { parseMode } from '@machineadm/document/units.ts';
 import type { Conversion } from '../conversion.ts';
 import { renderTemplate, TEMPLATE_HINT } from '../go-template.ts';
@@ -17,16 +18,17 @@ const PRIVATE_NAME = /(?:^|[./_-])(?:key|password|passwd|token|secret|pw|azure\.
 
 /** `host.files`: the bytes, owners and modes that the provider's user data has. */
 export function convertFiles(spec: Spec, conversion: Conversion): FileSection[] {
+  const targets = new Set(spec.mounts.map(({ columns }) => trimmedEnd(columns[1] ?? '', '/')));
   return spec.files.flatMap((file) => {
     // Templates keep a place in the list so, for patches.
-    if (file.path !== '/dev/null') return [convertFile(file, spec, conversion)];
+    if (file.path !== '/dev/null') return [convertFile(file, spec, targets, conversion)];
     for (const part of ['content', 'encoding', 'append']) file.at.get(part).whole();
     conversion.report.add('WithoutEffect', file.at, 'what is written to /dev/null is nowhere');
     return [];
   });
 }
 
-function convertFile(file: FileSpec, spec: Spec, conversion: Conversion): FileSection {
+function convertFile(file: FileSpec, spec: Spec, targets: ReadonlySet<string>, conversion: Conversion): FileSection {
   const { report, platform } = conversion;
   const isWindows = platform === 'Windows';
   const mode = isWindows ? windowsMode(modeOf(file, conversion), file, report) : modeOf(file, conversion);
@@ -36,7 +38,7 @@ function convertFile(file: FileSpec, spec: Spec, conversion: Conversion): FileSe
   if (file.append && spec.flavour === 'ignition' && !spec.resolved) {
     report.add('AppendInIgnition', file.at, `${file.path} is appended to`);
   }
-  const below = spec.mounts.map(({ columns }) => columns[1] ?? '').find((target) => isBelow(file.path, target));
+  const below = ancestorsOf(file.path).find((directory) => targets.has(directory));
   if (below !== undefined) report.add('FileBelowMount', file.at, `${file.path} is below ${below}`);
   return {
     path: file.path,
@@ -128,7 +130,7 @@ function encodingOf(file: FileSpec, { report }: Conversion): FileSection['encodi
  * (cluster-api bootstrap/kubeadm/pkg/cloudinit/files.go).
  */
 function normalised({ at, path }: FileSpec, content: string, { report }: Conversion): string {
-  const body = content.replaceAll('\r\n', '\n').replace(/\n+$/, '');
+  const body = trimmedEnd(content.replaceAll('\r\n', '\n'), '\n');
   const whole = body === '' ? '' : `${body}\n`;
   if (whole !== content) report.add('NewlineNormalised', at, path);
   return whole;
@@ -156,8 +158,11 @@ export function basename(path: string): string {
   return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
 }
 
-function isBelow(path: string, directory: string): boolean {
-  return directory.startsWith('/') && directory !== '/' && path.startsWith(`${directory.replace(/\/+$/, '')}/`);
+/** `/a/b/c`: `/a`, `/a/b`. */
+function ancestorsOf(path: string): readonly string[] {
+  const found: string[] = [];
+  for (let end = path.indexOf('/', 1); end > 0; end = path.indexOf('/', end + 1)) found.push(path.slice(0, end));
+  return found;
 }
 
 function nameFor(path: string): string {

@@ -109,11 +109,10 @@ function endpointOf(source: Source, conversion: Conversion, variable: Variable):
 
 /** kubeadm uses the API server's port if the endpoint has none. */
 export function withPort(endpoint: string, at: Source, { report }: Conversion): string {
-  if (/:\d+$/.test(endpoint) && (!/:.*:/.test(endpoint) || endpoint.startsWith('['))) return endpoint;
+  const hasColons = endpoint.indexOf(':') !== endpoint.lastIndexOf(':');
+  if (/:\d{1,5}$/.test(endpoint) && (!hasColons || endpoint.startsWith('['))) return endpoint;
   report.add('EndpointPort', at, `:${DEFAULT_PORT} is added`);
-  return /:.*:/.test(endpoint) && !endpoint.startsWith('[')
-    ? `[${endpoint}]:${DEFAULT_PORT}`
-    : `${endpoint}:${DEFAULT_PORT}`;
+  return hasColons && !endpoint.startsWith('[') ? `[${endpoint}]:${DEFAULT_PORT}` : `${endpoint}:${DEFAULT_PORT}`;
 }
 
 /** KubeadmControlPlane sets it while kubeadm has the gate (cluster-api controlplane/kubeadm, DefaultFeatureGates). */

@@ -13,10 +13,11 @@ function fromSeconds(seconds: number): string {
 
 /** Milliseconds of a Go duration (time.ParseDuration): `20m`, `1h0m0s`, `1.5s`; undefined for anything else. */
 function goMilliseconds(text: string): number | undefined {
-  if (!/^(?:\d+(?:\.\d+)?(?:ms|h|m|s))+$/.test(text)) return text === '0' ? 0 : undefined;
+  // time.ParseDuration takes no longer numbers; this keeps the time linear.
+  if (!/^(?:\d{1,19}(?:\.\d{1,19})?(?:h|s|ms?))+$/.test(text)) return text === '0' ? 0 : undefined;
   const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
   let total = 0;
-  for (const [, amount, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|h|m|s)/g)) {
+  for (const [, amount, unit = ''] of text.matchAll(/(\d{1,19}(?:\.\d{1,19})?)(ms|h|m|s)/g)) {
     total += Number(amount) * (units[unit] ?? 0);
   }
   return Math.round(total);

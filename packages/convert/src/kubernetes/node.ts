@@ -41,7 +41,7 @@ export function convertNode(
 function withoutRefusedLabels(source: Source, target: Target, conversion: Conversion): Arguments {
   return convertArguments(source, target, conversion)?.flatMap(({ name, value }) => {
     const labels = name === 'node-labels' ? value.split(',') : [];
-    const refused = labels.filter((label) => refusedByKubelet(label.trim().replace(/=.*$/s, '')));
+    const refused = labels.filter((label) => refusedByKubelet(label.trim().split('=', 1)[0] ?? ''));
     if (refused.length === 0) return [{ name, value }];
     conversion.report.add('LabelRefused', source, `${refused.join(',')} left out: label the Node from outside`);
     const kept = labels.filter((label) => !refused.includes(label)).join(',');

@@ -1,4 +1,5 @@
 import { pemBlocks } from '@machineadm/document/pem.ts';
+import { trimmed } from '@machineadm/document/trim.ts';
 import type { Lifting } from './lifting.ts';
 
 /** Kernel settings, modules, swap, the host name and trusted authorities. */
@@ -65,7 +66,7 @@ function liftSwap(lifting: Lifting): void {
   if (off.length === 0) return;
   // The common ways to remove swap from fstab: sed on lines with the word swap, and nothing else.
   lifting.takeCommands(
-    /^sed\s+-[a-zA-Z.]+\s+(?:-e\s+)?(['"])[^'";&|]*swap[^'";|]*\1\s+\/etc\/fstab$/,
+    /^sed\s{1,9}-[a-zA-Z.]{1,99}\s{1,9}(?:-e\s{1,9})?(['"])[^'";&|]{0,200}swap[^'";|]{0,200}\1\s{1,9}\/etc\/fstab$/,
     'host.swap: Disabled',
   );
   lifting.host = { ...lifting.host, swap: 'Disabled' };
@@ -96,10 +97,7 @@ function liftAuthorities(lifting: Lifting): void {
     const pem = lifting.textOf(file);
     if (name === undefined || pem === undefined || !pemBlocks(pem).some(({ label }) => label === 'CERTIFICATE'))
       continue;
-    const plain = name
-      .toLowerCase()
-      .replace(/[^a-z0-9.-]+/g, '-')
-      .replace(/^[.-]+|[.-]+$/g, '');
+    const plain = trimmed(name.toLowerCase().replace(/[^a-z0-9.-]+/g, '-'), '.-');
     if (plain === '' || authorities.some((one) => one.name === plain)) continue;
     authorities.push({ name: plain, pem });
     lifting.takeFile(file, 'host.certificateAuthorities');

@@ -81,6 +81,7 @@ export class Lifting {
   takeCommands(pattern: RegExp, field: string): readonly RegExpExecArray[] {
     const found: RegExpExecArray[] = [];
     this.#commands = this.#commands.filter((command) => {
+      if (command.length > LONGEST_COMMAND) return true;
       const match = pattern.exec(command.trim());
       if (match === null) return true;
       found.push(match);
@@ -113,6 +114,9 @@ export class Lifting {
     };
   }
 }
+
+/** What `--structure` takes away is short; a pattern may take more than linear time. */
+const LONGEST_COMMAND = 1000;
 
 /** A command may contain a secret after its first words. */
 function firstWords(command: string): string {

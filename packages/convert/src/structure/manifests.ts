@@ -10,7 +10,7 @@ const MANIFEST = /^\/etc\/kubernetes\/manifests\/([^/]+)\.yaml$/;
  * no permissions there yet (kube-vip issue 684; cluster-api-provider-vsphere templates): `adminKubeconfig: Auto` has
  * the same effect.
  */
-const PREPARES = /sed\s[^\n]*super-admin\.conf[^\n]*(?:\\\n[^\n]*)?\/etc\/kubernetes\/manifests\//;
+const PREPARES = /\bsed\s[^\n]{0,300}super-admin\.conf[^\n]{0,300}(?:\\\n[^\n]{0,300})?\/etc\/kubernetes\/manifests\//;
 
 /** Converts pods in the manifests directory to static pods of the control plane. */
 export async function liftStaticPods(lifting: Lifting): Promise<void> {
@@ -44,7 +44,7 @@ export async function liftStaticPods(lifting: Lifting): Promise<void> {
   for (const script of scripts) takeScript(lifting, script, field);
   // As a command: only if it does nothing else.
   lifting.takeCommands(
-    /^sed\s+-i\s+'s#[^'#]*admin\.conf#[^'#]*super-admin\.conf#'\s+\\?\s*\/etc\/kubernetes\/manifests\/[\w.-]+$/,
+    /^sed\s{1,9}-i\s{1,9}'s#[^'#]{0,200}admin\.conf#[^'#]{0,200}super-admin\.conf#'\s{1,9}\\?\s{0,9}\/etc\/kubernetes\/manifests\/[\w.-]+$/,
     field,
   );
 }

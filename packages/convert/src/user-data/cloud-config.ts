@@ -9,7 +9,13 @@ import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
 const JINJA_HEADER = /^##\s*template:\s*jinja\s*$/m;
 
 export function isCloudConfig(text: string): boolean {
-  return /^\s*(?:##\s*template:\s*jinja\s*\n\s*)?#cloud-config\b/.test(text);
+  const lines = text
+    .slice(0, 2000)
+    .trimStart()
+    .split('\n', 20)
+    .filter((line) => line.trim() !== '');
+  const [first = '', second = ''] = lines;
+  return /^#cloud-config\b/.test(first) || (JINJA_HEADER.test(first) && /^\s*#cloud-config\b/.test(second));
 }
 
 /**
@@ -33,17 +39,17 @@ export async function readCloudConfig(
   });
   const files = config.get('write_files').items().map(readFile);
   const runs = readCommands(config.get('runcmd'));
-  const split = splitCommands(runs);
-  if (split === undefined) report.add('UserDataWithoutKubeadm', object, 'no command runs kubeadm init or join');
-  const kubeadm = await readKubeadmPart(files, split?.run, object, report);
+  const split = splitCommands(runs, files, object, report);
+  const kubeadm = await readKubeadmPart(files, split.run, object, report);
   const ntp = config.get('ntp');
   return {
     ...kubeadm,
-    sentinel: split?.run.sentinel,
+    sentinel: split.run?.sentinel,
     flavour: 'cloud-config',
     resolved: true,
     users: config.get('users').items().map(readUser),
     groups: config.get('groups').items().flatMap(readGroup),
+    hostname: readHostname(config),
     time: ntp.exists
       ? { enabled: ntp.get('enabled').flag() ?? true, servers: ntp.get('servers').texts(), at: ntp }
       : undefined,
@@ -51,10 +57,19 @@ export async function readCloudConfig(
     filesystems: config.get('fs_setup').items().map(readFilesystem),
     mounts: config.get('mounts').items().map(readMount),
     bootCommands: readCommands(config.get('bootcmd')),
-    beforeCommands: split?.before ?? runs,
-    afterCommands: split?.after ?? [],
+    beforeCommands: split.before,
+    afterCommands: split.after,
     services: [],
   };
+}
+
+/** cloudinit/util.py, get_hostname_fqdn: the name of the machine is the first label of either. */
+function readHostname(config: Source): string | undefined {
+  const [fqdn, hostname] = [config.get('fqdn').text(), config.get('hostname').text()];
+  const preserves = config.get('preserve_hostname').flag() === true;
+  const prefersFqdn = config.get('prefer_fqdn_over_hostname').flag() === true;
+  const name = prefersFqdn ? (fqdn ?? hostname) : (hostname ?? fqdn?.split('.', 1)[0]);
+  return preserves || name === '' ? undefined : name;
 }
 
 function readFile(file: Source): FileSpec {

@@ -107,10 +107,14 @@ function readFile(file: Source, report: Report): readonly FileSpec[] {
 
 /** RFC 2397. Text is returned as it is, other content as base64. */
 function dataURL(url: string): { readonly text: string; readonly encoding: 'base64' | undefined } | undefined {
-  const [, base64, body = ''] = /^data:[^,]*?(;base64)?,([\s\S]*)$/.exec(url) ?? [];
   if (!url.startsWith('data:')) return undefined;
+  const comma = url.indexOf(',');
+  const isBase64 = url.slice(0, Math.max(comma, 0)).endsWith(';base64');
   try {
-    return { text: decodeURIComponent(body), encoding: base64 === undefined ? undefined : 'base64' };
+    return {
+      text: comma < 0 ? '' : decodeURIComponent(url.slice(comma + 1)),
+      encoding: isBase64 ? 'base64' : undefined,
+    };
   } catch {
     // A percent sign without an encoding.
     return undefined;

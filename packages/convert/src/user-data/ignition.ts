@@ -1,5 +1,6 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
 import { DEFAULT_SENTINEL } from '@machineadm/document/ownership/paths.ts';
+import { trimmedEnd } from '@machineadm/document/trim.ts';
 import type { Dropped } from '../dropped.ts';
 import type { Report } from '../report.ts';
 import { fromBase64 } from '../secrets.ts';
@@ -36,9 +37,9 @@ export async function readIgnition(value: unknown, object: string, report: Repor
   const texts = parts.files.map(asText);
   const script = texts.find(({ path }) => path === SCRIPT);
   const lines = script === undefined ? [] : scriptCommands(script);
-  const split = splitCommands(lines);
-  if (split === undefined) report.add('UserDataWithoutKubeadm', object, `${SCRIPT} does not run kubeadm init or join`);
-  const kubeadm = await readKubeadmPart(texts, split?.run, object, report);
+  const others = texts.filter((file) => file !== script);
+  const split = splitCommands(lines, others, object, report);
+  const kubeadm = await readKubeadmPart(texts, split.run, object, report);
   const lifted = [
     ...(script === undefined ? [] : [lift(script, 'UnitReplaced')]),
     ...liftSshd(texts, report),
@@ -48,10 +49,10 @@ export async function readIgnition(value: unknown, object: string, report: Repor
   ];
   const files = new Set(lifted.flatMap((one) => one.files ?? []));
   const services = new Set(lifted.flatMap((one) => one.services ?? []));
-  const after = afterCommands(split?.after ?? []);
+  const after = afterCommands(split.after);
   return {
     ...kubeadm,
-    sentinel: split?.run.sentinel ?? after.sentinel,
+    sentinel: split.run?.sentinel ?? after.sentinel,
     flavour: 'ignition',
     resolved: true,
     files: kubeadm.files.filter((file) => !files.has(file)),
@@ -65,7 +66,7 @@ export async function readIgnition(value: unknown, object: string, report: Repor
     filesystems: parts.filesystems,
     mounts: lifted.flatMap((one) => one.mounts ?? []),
     bootCommands: [],
-    beforeCommands: [...dependenciesCommand(parts.dependencies), ...(split?.before ?? lines)],
+    beforeCommands: [...dependenciesCommand(parts.dependencies), ...split.before],
     afterCommands: after.commands,
     services: parts.services.filter((service) => !services.has(service)),
   };
@@ -131,14 +132,21 @@ function liftSudoers({ name }: UserSpec, files: readonly FileSpec[]): readonly L
 }
 
 /** clc.go: what its ntp.conf says beside the servers. */
-const NTP_DEFAULTS = /^restrict (?:default(?: nomodify| nopeer| noquery| notrap| limited| kod)*|127\.0\.0\.1|\[::1\])$/;
+const NTP_FLAGS = new Set(['nomodify', 'nopeer', 'noquery', 'notrap', 'limited', 'kod']);
+
+function isNtpDefault(line: string): boolean {
+  const [first, address, ...flags] = line.split(' ');
+  if (first !== 'restrict') return false;
+  if (address === 'default') return flags.every((flag) => NTP_FLAGS.has(flag));
+  return flags.length === 0 && (address === '127.0.0.1' || address === '[::1]');
+}
 
 function liftTime(files: readonly FileSpec[], services: readonly ServiceSpec[]): readonly Lifted[] {
   const service = services.find(({ name }) => /^ntpd?\.service$/.test(name));
   const file = files.find(({ path }) => path === NTP);
   const lines = linesOf(file);
   const servers = lines?.flatMap((line) => /^server (\S+)$/.exec(line)?.[1] ?? []) ?? [];
-  const others = (lines ?? []).filter((line) => !/^server \S+$/.test(line) && !NTP_DEFAULTS.test(line));
+  const others = (lines ?? []).filter((line) => !/^server \S+$/.test(line) && !isNtpDefault(line));
   if (others.length > 0 || (file !== undefined && lines === undefined)) return [];
   const isPlain = service === undefined || isStarted(service);
   const at = file?.at ?? service?.at;
@@ -198,6 +206,6 @@ function asText(file: FileSpec): FileSpec {
 
 /** The lines of the script as commands, without its head. What is a command only together is joined later. */
 function scriptCommands({ content, at }: FileSpec): readonly CommandSpec[] {
-  const body = content.replace(/^(?:#![^\n]*\n)?\s*(?:set -e\n)?/, '').replace(/\n+$/, '');
+  const body = trimmedEnd(content.replace(/^(?:#![^\n]*\n)?\s*(?:set -e\n)?/, ''), '\n');
   return body.split('\n').map((command) => ({ command, at }));
 }

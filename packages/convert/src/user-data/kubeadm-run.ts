@@ -1,52 +1,91 @@
 import { decodeSource } from '@machineadm/document/decode.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { DEFAULT_SENTINEL } from '@machineadm/document/ownership/paths.ts';
+import { trimmedEnd } from '@machineadm/document/trim.ts';
 import type { Dropped } from '../dropped.ts';
+import { whole } from '../host/shell-syntax.ts';
 import { certificatesAmong } from '../kubernetes/pki.ts';
+import { isMap } from '../map.ts';
 import type { Report } from '../report.ts';
 import { fromBase64 } from '../secrets.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, Spec } from '../spec.ts';
 import { isEmptyDocument, plain, yamlDocuments, yamlValue } from '../yaml.ts';
+import { type KubeadmCall, kubeadmCalls, merged } from './kubeadm-call.ts';
+import { guardCommands } from './kubeadm-guard.ts';
 
-/** How the provider runs kubeadm in user data (cluster-api bootstrap/kubeadm/pkg/cloudinit, kubeadm_init.go and node.go). */
+/** How user data runs kubeadm, as fields can say it. */
 export interface KubeadmRun {
   readonly command: 'init' | 'join';
-  /** The paths of kubeadm's configuration. */
-  readonly path: string;
+  /** The paths of kubeadm's configuration; undefined where its flags say everything. */
+  readonly path: string | undefined;
   readonly verbosity: number | undefined;
   /** A path of the sentinel that differs from Cluster API's contract. */
   readonly sentinel: string | undefined;
+  /** What the flags say, by the kind of the configuration. */
+  readonly configuration: Readonly<Record<string, unknown>>;
 }
 
-const RUN =
-  /^\s*kubeadm (init|join) --config (\S+)\s*(?:--v[ =](\d+))?\s*(?:&&\s*(?:mkdir -p (\S+) && )?echo success > (\S+))?\s*$/;
-
-/** The details of a command, if it runs kubeadm. */
-export function kubeadmRun(command: string): KubeadmRun | undefined {
-  const [, verb, path, verbosity, directory, sentinel] = RUN.exec(command) ?? [];
-  if ((verb !== 'init' && verb !== 'join') || path === undefined) return undefined;
-  // A directory for another purpose is a command of the user's.
-  if (directory !== undefined && sentinel?.startsWith(`${directory.replace(/\/$/, '')}/`) !== true) return undefined;
-  return {
-    command: verb,
-    path,
-    verbosity: verbosity === undefined ? undefined : Number(verbosity),
-    sentinel: sentinel === DEFAULT_SENTINEL ? undefined : sentinel,
-  };
+/** The commands before and after kubeadm. */
+export interface SplitCommands {
+  /** undefined where no command runs kubeadm in a way that fields can say. */
+  readonly run: KubeadmRun | undefined;
+  readonly before: readonly CommandSpec[];
+  readonly after: readonly CommandSpec[];
 }
 
-/** The commands before and after the one that runs kubeadm; undefined where none does. */
+/** Text after kubeadm that writes the sentinel of the provider. */
+const SENTINEL = /^(?:mkdir -p (\S{1,300}) && )?echo success > (\S{1,300})$/;
+/** What may follow `||`: with machineadm a failure ends the run in any case. */
+const ON_FAILURE = /^(?:exit(?: \d{1,3})?|true|false|:|echo [^;&|]{0,300})$/;
+
+/** Finds the command that runs kubeadm. Where no field can say what it does, it stays a command, and is guarded. */
 export function splitCommands(
-  commands: readonly CommandSpec[],
-):
-  | { readonly run: KubeadmRun; readonly before: readonly CommandSpec[]; readonly after: readonly CommandSpec[] }
-  | undefined {
-  for (const [index, { command }] of commands.entries()) {
-    const run = kubeadmRun(command);
-    if (run !== undefined) return { run, before: commands.slice(0, index), after: commands.slice(index + 1) };
+  given: readonly CommandSpec[],
+  files: readonly FileSpec[],
+  object: string,
+  report: Report,
+): SplitCommands {
+  const commands = whole(given, true);
+  for (const [index, { command, at }] of commands.entries()) {
+    const calls = kubeadmCalls(command);
+    const [call] = calls;
+    const lifted = calls.length === 1 && call !== undefined ? lift(command, call) : undefined;
+    if (call === undefined || typeof lifted !== 'object') continue;
+    const [before, after] = lifted.around.map((text) => (text === '' ? [] : [{ command: text, at }]));
+    const left = commands.slice(index + 1);
+    // A second one, such as kubeadm in another role, is not the machine's.
+    if (left.some((one) => kubeadmCalls(one.command).length > 0)) break;
+    if (call.command.redirections.length > 0) report.add('KubeadmOutput', at, 'machineadm keeps it in its log');
+    const { run } = lifted;
+    return { run, before: [...commands.slice(0, index), ...(before ?? [])], after: [...(after ?? []), ...left] };
   }
-  return undefined;
+  return guardCommands(commands, files, object, report);
+}
+
+/** A call as fields, with the texts before and after it; otherwise the obstacle. */
+function lift(
+  text: string,
+  call: KubeadmCall,
+): { readonly run: KubeadmRun; readonly around: readonly string[] } | string {
+  const { command, verb, path, verbosity, configuration } = call;
+  if (call.obstacle !== undefined) return call.obstacle;
+  if (command.depth > 0) return 'it is part of a compound command';
+  if (!['', '&&', ';', '\n'].includes(command.before)) return 'it depends on another command';
+  const left = text.slice(0, command.start).trim();
+  const right = text.slice(command.end + command.after.length).trim();
+  if (command.after === '||' ? !ON_FAILURE.test(right) : !['', '&&', ';', '\n'].includes(command.after)) {
+    return 'another command depends on it';
+  }
+  const before = left.endsWith('&&') ? `{ ${left.slice(0, -2).trimEnd()}\n} || exit 1` : left.replace(/;$/, '');
+  const [, directory, named] = SENTINEL.exec(right) ?? [];
+  // A directory for another purpose is a command of the user's.
+  const isIts = directory === undefined || named?.startsWith(`${trimmedEnd(directory, '/')}/`) === true;
+  const sentinel = isIts ? named : undefined;
+  const run = { command: verb, path, verbosity, configuration };
+  const isSet = sentinel === DEFAULT_SENTINEL ? undefined : sentinel;
+  const after = sentinel !== undefined || command.after === '||' ? '' : right;
+  return { run: { ...run, sentinel: isSet }, around: [before, after] };
 }
 
 export type KubeadmPart = Pick<
@@ -77,7 +116,10 @@ export async function readKubeadmPart(
   const nothing = Source.of(undefined, object, report);
   const parts = { cluster: nothing, init: nothing, join: nothing };
   const extraDocuments: Source[] = [];
-  const configuration = files.find(({ path }) => path === run?.path);
+  // A join without any flag is one, too.
+  const implied = run?.path === undefined && run !== undefined ? { [kindOfVerb(run.command)]: {} } : {};
+  const flags: Readonly<Record<string, unknown>> = { ...implied, ...run?.configuration };
+  const configuration = files.find(({ path }) => run?.path !== undefined && path === run.path);
   if (configuration !== undefined) {
     const text = (await plainText(configuration, report)) ?? '';
     for (const document of await yamlDocuments(text, configuration.at, report)) {
@@ -87,7 +129,7 @@ export async function readKubeadmPart(
       const value = await plain(document, configuration.at, report);
       const kind = kindOf(value);
       const part = CONFIGURATIONS[kind];
-      const source = Source.of(value, `${object}: ${configuration.path} ${kind}`, report);
+      const source = Source.of(withFlags(value, flags[kind]), `${object}: ${configuration.path} ${kind}`, report);
       if (part === undefined) extraDocuments.push(source);
       else {
         for (const header of ['apiVersion', 'kind']) source.get(header).drop('TypeMeta');
@@ -95,8 +137,13 @@ export async function readKubeadmPart(
         parts[part] = source;
       }
     }
-  } else if (run !== undefined)
+  } else if (run?.path !== undefined)
     report.add('InputInvalid', object, `${run.path} does not exist, and kubeadm is to read it`);
+  for (const [kind, value] of Object.entries(flags)) {
+    const part = CONFIGURATIONS[kind];
+    if (part === undefined || parts[part] !== nothing) continue;
+    parts[part] = Source.of(value, `${object}: kubeadm ${run?.command} ${kind}`, report);
+  }
   const joins = run?.command === 'join';
   const kubeconfigPath = joins ? parts.join.get('discovery', 'file', 'kubeConfigPath').text() : undefined;
   const kubeconfig = files.find(({ path }) => path === kubeconfigPath);
@@ -127,6 +174,15 @@ export async function readKubeadmPart(
     certificates,
     files: files.filter((file) => !lifted.has(file)),
   };
+}
+
+function kindOfVerb(verb: 'init' | 'join'): string {
+  return verb === 'init' ? 'InitConfiguration' : 'JoinConfiguration';
+}
+
+/** kubeadm takes some of its flags beside a configuration (app/cmd/phases/workflow, app/apis/kubeadm/validation). */
+function withFlags(value: unknown, flags: unknown): unknown {
+  return isMap(value) && isMap(flags) ? merged(value, flags) : value;
 }
 
 /** The text of a file, plain or from base64, compressed or not. */

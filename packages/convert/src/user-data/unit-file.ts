@@ -19,8 +19,10 @@ export function unitSettings(text: string): readonly UnitSetting[] {
       section = header;
       continue;
     }
-    const [, key = '', value = trimmed] = /^([A-Za-z0-9-]+)\s*=\s*(.*)$/.exec(trimmed) ?? [];
-    settings.push({ section, key, value });
+    const equals = trimmed.indexOf('=');
+    const key = trimmed.slice(0, Math.max(equals, 0)).trimEnd();
+    if (/^[A-Za-z0-9-]+$/.test(key)) settings.push({ section, key, value: trimmed.slice(equals + 1).trimStart() });
+    else settings.push({ section, key: '', value: trimmed });
   }
   return settings;
 }
