@@ -82,3 +82,12 @@ describe('the texts in which people write secrets', () => {
     for (const word of ['ubuntu2204', 'kube-1-2', 'curl', 'admin']) assert.ok(!words.includes(word), word);
   });
 });
+
+test('options and parts of paths that consist of words are no secrets, whatever may be beside them', () => {
+  assert.deepEqual(secretWords('/etc/kubernetes/admission-plugin-exclusion-rules.json'), []);
+  assert.deepEqual(secretWords('kubeadm join --discovery-token-ca-cert-hash x'), []);
+  // Words without a place that says what they are, and words with digits.
+  assert.deepEqual(secretWords('admission-plugin-exclusion-rules'), ['admission-plugin-exclusion-rules']);
+  assert.deepEqual(secretWords('/etc/x/a1b2c3d4e5f6a7'), ['a1b2c3d4e5f6a7']);
+  assert.deepEqual(secretWords('https://h/correct-horse-battery-staple'), ['correct-horse-battery-staple']);
+});

@@ -125,7 +125,7 @@ function readCall(
   hasEnvironment: boolean,
 ): KubeadmCall | undefined {
   let verb: 'init' | 'join' | undefined;
-  let obstacle: string | undefined = hasEnvironment ? 'it has variables of its own' : undefined;
+  let obstacle: string | undefined = hasEnvironment ? 'variables are set for it' : undefined;
   const flags: (readonly [string, string])[] = [];
   const positional: string[] = [];
   for (let index = 0; index < args.length; index++) {

@@ -3,7 +3,7 @@ import type { Report } from '../report.ts';
 import { commandsIn } from '../shell/scanner.ts';
 import type { CommandSpec, FileSpec } from '../spec.ts';
 import { kubeadmCalls, namesKubeadm } from './kubeadm-call.ts';
-import type { SplitCommands } from './kubeadm-run.ts';
+import type { SplitCommands } from './split-commands.ts';
 
 /**
  * Commands that run kubeadm in a way that no field can say: loops, scripts, arguments that the shell completes. They stay
@@ -26,7 +26,7 @@ export function guardCommands(
     if (calls.length === 0 && run.length === 0 && !namesKubeadm(command)) return one;
     for (const token of command.match(TOKEN) ?? []) new Secret(token);
     if (run.some((script) => !isChecked(script.content))) {
-      report.add('KubeadmHidden', at, 'the script goes on after kubeadm failed: begin it with set -e');
+      report.add('KubeadmHidden', at, 'the script continues after kubeadm failed: begin it with set -e');
     } else if (calls.length === 0 && run.length === 0) {
       report.add('KubeadmHidden', at, 'it runs kubeadm in a way that is not understood: write it as a command');
     } else if (calls.some(({ isPlain, command: { depth } }) => !isPlain && depth > 0)) {

@@ -13,8 +13,17 @@ const NAME = /^(?:v?[0-9]+(?:[-_][0-9a-z]+)*|ip(?:-[0-9]+)+|[a-z]+(?:-[a-z0-9]{1
  */
 export function secretWords(text: string): readonly string[] {
   const found = detect(text).map(({ start, end }) => text.slice(start, end));
-  for (const [word] of allMatches(text, WORD)) if (isMixed(word)) found.push(word);
+  for (const { 0: word, index } of allMatches(text, WORD)) {
+    if (isMixed(word) && !isNamed(text, word, index)) found.push(word);
+  }
   return found;
+}
+
+/** An option, or a part of a path, that consists of ordinary words: its place says what it is. */
+function isNamed(text: string, word: string, index: number): boolean {
+  const isOption = word.startsWith('--');
+  const isInPath = text[index - 1] === '/' && text.startsWith('/');
+  return (isOption || isInPath) && /^-{0,2}[a-z]{1,20}(?:[-_][a-z]{1,20}){0,20}$/.test(word);
 }
 
 function isMixed(word: string): boolean {
