@@ -792,6 +792,8 @@ export interface MachineBootstrap {
           readonly kind: string;
           readonly [key: string]: unknown;
         })[];
+        /** Whether kubeadm is ended when the kubelet, or a component of the control plane, exits twice because of its own configuration, such as an unknown flag. kubeadm itself would wait for minutes. */
+        readonly failFast?: boolean;
         /** How often the bootstrapper is tried if the cause of a failure may be temporary. Default: 3 attempts. */
         readonly retry?: {
           /** The number of attempts, 1 to 3. */

@@ -1,7 +1,7 @@
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import * as z from 'zod';
 import type { SameFields } from './same-fields.ts';
-import { condition, failure, identity, instant, milliseconds, step, timeline } from './status-schema.ts';
+import { condition, failure, identity, instant, milliseconds, probableCause, step, timeline } from './status-schema.ts';
 
 const reportCondition = condition.extend({
   type: z.enum([...condition.shape.type.options, 'machineadm.dev/NodeHealthy']).describe('what the condition is about'),
@@ -34,6 +34,9 @@ export const eventSchema = z
     conditions: z.array(reportCondition).readonly().describe('conditions as those of Cluster API'),
     step: z.exactOptional(step).describe('of stepChanged only'),
     waitingFor: z.exactOptional(z.string()).describe('of waiting only'),
+    probableCause: z
+      .exactOptional(probableCause)
+      .describe('while the bootstrapper waits: what it probably waits for in vain'),
     outcome: z.exactOptional(z.enum(['Succeeded', 'Failed', 'Interrupted', 'RebootRequired'])).describe('of concluded'),
     exitCode: z.exactOptional(z.int().min(0).max(255)).describe('of concluded'),
     failure: z.exactOptional(failure).describe('of concluded'),

@@ -21,7 +21,7 @@ import {
   verifiedFile,
   version,
 } from './output-parts.ts';
-import { failure, instant, milliseconds, sinkReport, step, timeline } from './status-schema.ts';
+import { failure, instant, milliseconds, probableCause, sinkReport, step, timeline } from './status-schema.ts';
 
 /**
  * The fields of the objects that `-o json` prints, by kind, with descriptions. Readers must accept unknown fields: later
@@ -294,6 +294,9 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
     step: z.exactOptional(step).describe('of the type step'),
     stepId: optionalText('of the type waiting'),
     waitingFor: optionalText('of the type waiting: what the run waits for'),
+    probableCause: z
+      .exactOptional(probableCause)
+      .describe('of the type warning: what the bootstrapper probably waits for in vain'),
     message: optionalText('of the type warning'),
     outcome: optionalText('of the type concluded'),
     exitCode: z.exactOptional(z.int().min(0).max(255)).describe('of the type concluded; see exit-codes.md'),

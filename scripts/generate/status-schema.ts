@@ -109,6 +109,20 @@ export const identity = {
     .describe('the machine itself'),
 };
 
+/** Shared with events. */
+export const probableCause = z
+  .looseObject({
+    reason: z.string().describe('a reason of reasons.md'),
+    summary: z.string().describe('what probably prevents it'),
+    remedy: z.string().describe('what to do'),
+    evidence: z
+      .array(z.looseObject({ source: z.string().describe('where it was seen'), text: z.string().describe('the line') }))
+      .readonly()
+      .describe('the lines that prove it, the most telling first'),
+    since: instant.describe('when it was seen first'),
+  })
+  .describe('while the bootstrapper waits: what it probably waits for in vain');
+
 export const statusSchema = z
   .looseObject({
     apiVersion: z.literal('machineadm.dev/status/v1').describe('the version of this format'),
@@ -134,6 +148,7 @@ export const statusSchema = z
       .describe('the part of the run'),
     step: optionalText('the step that runs, or ran last'),
     waitingFor: optionalText('what the step waits for'),
+    probableCause: z.exactOptional(probableCause),
     startedAt: instant.describe('when the run began'),
     updatedAt: instant.describe('when this file was written'),
     process: z

@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import { OUTPUT_API_VERSION } from './output.ts';
@@ -21,9 +22,13 @@ function recordOf(event: RunEvent): object {
     case 'step':
       return { ...common, step: event.step };
     case 'waiting':
-      return { ...common, stepId: event.step, waitingFor: event.waitingFor };
+      return {
+        ...common,
+        stepId: event.step,
+        waitingFor: event.waitingFor,
+      };
     case 'warning':
-      return { ...common, message: event.message };
+      return { ...common, message: event.message, ...omitUndefined({ probableCause: event.status.probableCause }) };
     case 'concluded': {
       const { outcome, exitCode, failure } = event.status;
       return { ...common, outcome, exitCode, failure };

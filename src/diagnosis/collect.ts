@@ -59,13 +59,41 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
       ? collectorsOfWindows(host, context, now)
       : collectorsOfLinux(host, context, timeoutMs, now);
   const parts = await Promise.all(collectors.map((collector) => withTimeout(timeoutMs, collector).catch(() => [])));
-  const lines = parts.flat();
+  return withKills(parts.flat());
+}
+
+/** The same from logs and states alone, without the checks of the machine: while a bootstrapper runs. */
+export async function collectLogs(host: QueryHost, context: CollectContext): Promise<readonly ObservedLine[]> {
+  if (context.platform === 'windows') return [];
+  const timeoutMs = context.deadlineMs ?? DEFAULT_DEADLINE_MS;
+  const collectors = logCollectors(host, context, timeoutMs, context.now ?? Date.now);
+  const parts = await Promise.all(collectors.map((collector) => withTimeout(timeoutMs, collector).catch(() => [])));
+  return withKills(parts.flat());
+}
+
+function withKills(lines: readonly ObservedLine[]): readonly ObservedLine[] {
   return [...killedRepeatedly(lines), ...lines];
 }
 
 type Collector = () => Promise<readonly ObservedLine[]>;
 
 function collectorsOfLinux(
+  host: QueryHost,
+  context: CollectContext,
+  timeoutMs: number,
+  now: () => number,
+): readonly Collector[] {
+  return [
+    ...logCollectors(host, context, timeoutMs, now),
+    () => facts(() => checkDisks(host)),
+    () => facts(() => checkCapacity(host, context.role === 'Worker' ? 'worker' : 'controlPlane')),
+    () => facts(() => checkCertificates(host, now())),
+    () => facts(() => checkControlPlane(host)),
+    () => facts(() => endpointOf(host, context, now)),
+  ];
+}
+
+function logCollectors(
   host: QueryHost,
   context: CollectContext,
   timeoutMs: number,
@@ -98,11 +126,6 @@ function collectorsOfLinux(
       context.role === 'Worker'
         ? Promise.resolve([])
         : exitedContainers(host, context.criSocket, sinceMs(context.since)),
-    () => facts(() => checkDisks(host)),
-    () => facts(() => checkCapacity(host, context.role === 'Worker' ? 'worker' : 'controlPlane')),
-    () => facts(() => checkCertificates(host, now())),
-    () => facts(() => checkControlPlane(host)),
-    () => facts(() => endpointOf(host, context, now)),
   ];
 }
 

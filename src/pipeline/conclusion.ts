@@ -1,6 +1,7 @@
 import { errorMessage, type Failure, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { leaves } from '@machineadm/document/tree.ts';
@@ -8,7 +9,7 @@ import { formatDuration } from '@machineadm/document/units.ts';
 import { failureOf } from '@machineadm/failures/verdict.ts';
 import type { Conclusion as ReportedConclusion } from '@machineadm/status/run-state.ts';
 import type { Outcome } from '@machineadm/status/status.ts';
-import { diagnose, verdictOn } from '../diagnosis/index.ts';
+import { type DiagnosisContext, diagnose, verdictOn } from '../diagnosis/index.ts';
 import type { Host } from '../host/seam/host.ts';
 import { type ChangeSource, sourcesOf } from './change-source.ts';
 import { endsForReboot } from './reboot.ts';
@@ -33,19 +34,10 @@ export async function conclude(
   const step = thrown instanceof StepFailure ? thrown.step : undefined;
   const cause = thrown instanceof StepFailure ? thrown.error : thrown;
   const error = cause instanceof MachineadmError ? cause : defect(cause);
-  const kubernetes = document?.model.kubernetes;
-  const endpoint = kubernetes?.join?.discovery.endpoint ?? kubernetes?.cluster.controlPlaneEndpoint;
-  const platform = process.platform === 'win32' ? 'windows' : 'linux';
   const failure =
     step === undefined || endsForReboot(error)
       ? failureOf(verdictOn(error))
-      : await diagnose(host, error, {
-          platform,
-          since: { realTimeMs: startedMs },
-          role: kubernetes?.role,
-          criSocket: kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS[platform],
-          ...(endpoint === undefined ? {} : { endpoint }),
-        });
+      : await diagnose(host, error, diagnosisContext(document?.model, startedMs));
   const outcome =
     error.exit === 'Interrupted' ? 'Interrupted' : error.exit === 'RebootRequired' ? 'RebootRequired' : 'Failed';
   // "Refused" promises that nothing was changed. After steps have run that is not true, whatever the reason.
@@ -56,6 +48,20 @@ export async function conclude(
       ? undefined
       : sourceOfFailure(document, thrown, failure.remedy);
   return { outcome, exit, failure: { ...failure, step, ...source } };
+}
+
+/** What a diagnosis of this machine needs to know about the run that began then. */
+export function diagnosisContext(model: Model | undefined, startedMs: number): DiagnosisContext {
+  const kubernetes = model?.kubernetes;
+  const endpoint = kubernetes?.join?.discovery.endpoint ?? kubernetes?.cluster.controlPlaneEndpoint;
+  const platform = process.platform === 'win32' ? 'windows' : 'linux';
+  return {
+    platform,
+    since: { realTimeMs: startedMs },
+    role: kubernetes?.role,
+    criSocket: kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS[platform],
+    ...(endpoint === undefined ? {} : { endpoint }),
+  };
 }
 
 /** A path of the document in a sentence: `Set host.swap to Disabled.` */

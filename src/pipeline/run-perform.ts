@@ -4,6 +4,7 @@ import type { Host } from '../host/seam/host.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import { withHooks } from './after-hooks.ts';
 import { performAttempts } from './attempts.ts';
+import { watchBootstrap } from './bootstrap-watch.ts';
 import { type Conclusion, conclude, overallDeadline } from './conclusion.ts';
 import { requireLasting } from './durable-changes.ts';
 import { pipelineFor } from './pipeline.ts';
@@ -88,7 +89,10 @@ function optionsOf(
     output: (_step, source, line) => request.onOutput(source, line),
   };
   const mayReboot = canResume(request) && model.host.rebootPolicy === 'IfRequired';
-  return { model, facts, host, journal, observer, scope: scopeOf(request), signal, mayReboot, trace: new RunTrace() };
+  return {
+    ...{ model, facts, host, journal, observer, scope: scopeOf(request), signal, mayReboot, trace: new RunTrace() },
+    watchBootstrap: (step, end, ended) => watchBootstrap(host, model, reporter, step.id, end, ended),
+  };
 }
 
 /** The node works: failures from now on do not change that. */

@@ -51,6 +51,11 @@ export interface RunOptions {
    * step still has an unmet requirement.
    */
   readonly recheck?: (step: Step) => Promise<void>;
+  /**
+   * Called while a change of the bootstrapper is made, until its signal is aborted: looks for what the bootstrapper waits for
+   * in vain. `end` ends the bootstrapper with this error.
+   */
+  readonly watchBootstrap?: (step: Step, end: (error: MachineadmError) => void, signal: AbortSignal) => Promise<void>;
   /** Whether a step is postponed until after later hooks; it is then skipped here, and performed by the caller. */
   readonly postpones?: (step: Step) => boolean;
 }
@@ -124,16 +129,17 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   const { host, journal, model, trace } = options;
   const deadlineMs = step.deadlineMs?.(desired);
   const isLimited = deadlineMs !== undefined && deadlineMs <= LONGEST_TIMER_MS;
-  const limits = isLimited ? [options.signal, AbortSignal.timeout(deadlineMs)] : [options.signal];
+  const futile = new AbortController();
+  const limits = [options.signal, futile.signal, ...(isLimited ? [AbortSignal.timeout(deadlineMs)] : [])];
   const signal = AbortSignal.any(limits);
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
   const record = journal.record(step.id);
   const changes = await within(planStep(step, desired, host, record, options.scope, options.observer.warn));
-  const futile = record.reboot === 'done' ? changes.filter(({ needsReboot }) => needsReboot === true) : [];
-  if (futile.length > 0) {
+  const inVain = record.reboot === 'done' ? changes.filter(({ needsReboot }) => needsReboot === true) : [];
+  if (inVain.length > 0) {
     // Recorded by now: a manual rerun may reboot the machine once more.
     journal.append({ is: 'reboot', step: step.id, now: 'Served' });
-    throw rebootWasFutile(step, futile);
+    throw rebootWasFutile(step, inVain);
   }
   const waits = waitsOf(step, options);
   const prior = priorStates(host, step.id, journal);
@@ -151,11 +157,19 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     }
     trace?.touch(step.id);
     const running = execution(step, change.id, signal, options, waits);
-    await within(step.apply(change.owes === undefined ? changing : recording(change), change, running)).catch(
-      (error: unknown) => {
-        throw endsForReboot(error) ? error : new StepFailure(step.id, error, change.id);
-      },
-    );
+    const applied = new AbortController();
+    const watching =
+      step.bootstraps === true && change.repeatable === false
+        ? options.watchBootstrap?.(step, (error) => futile.abort(error), applied.signal)
+        : undefined;
+    try {
+      await within(step.apply(change.owes === undefined ? changing : recording(change), change, running));
+    } catch (error) {
+      throw endsForReboot(error) ? error : new StepFailure(step.id, error, change.id);
+    } finally {
+      applied.abort();
+      await watching;
+    }
     if (step.runsHooks === true && options.hooksRan !== undefined) {
       await within(options.hooksRan(step, execution(step, change.id, signal, options, waits)));
     }

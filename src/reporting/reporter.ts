@@ -1,4 +1,4 @@
-import { RedactedParts, redact } from '@machineadm/document/redaction.ts';
+import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import {
   type AttemptEnd,
@@ -8,6 +8,7 @@ import {
   type Moment,
   type RunIdentity,
   type RunSubject,
+  type SeenCause,
   type StepEnd,
   type Transition,
 } from '@machineadm/status/run-state.ts';
@@ -39,7 +40,8 @@ export interface Reporter {
   planned(steps: readonly string[]): void;
   stepStarted(step: string): void;
   stepDone(step: string, end: StepEnd): void;
-  waitingFor(step: string, what: string | undefined): void;
+  /** @param cause why it is probably waited for in vain */
+  waitingFor(step: string, what: string | undefined, cause?: SeenCause): void;
   warn(message: string): void;
   /** An attempt to bootstrap failed, and another follows. */
   attemptFailed(attempt: AttemptEnd): void;
@@ -169,11 +171,14 @@ class RunReporter implements Reporter {
     this.#stepEvent(step);
   }
 
-  waitingFor(step: string, what: string | undefined): void {
+  waitingFor(step: string, what: string | undefined, cause?: SeenCause): void {
     const text = what === undefined ? undefined : redact(what);
     if (this.#status.waitingFor === text) return;
-    this.#advance({ kind: 'waiting', step, waitingFor: text });
-    if (text !== undefined) this.#tell({ kind: 'waiting', step, waitingFor: text, status: this.#status });
+    this.#advance({ kind: 'waiting', step, waitingFor: text, cause: cause && redactDeep(cause) });
+    if (text === undefined) return;
+    // Sinks that get warnings only must know it, too. It is none of the run's warnings: it may pass.
+    if (cause === undefined) this.#tell({ kind: 'waiting', step, waitingFor: text, status: this.#status });
+    else this.#tell({ kind: 'warning', message: `waiting for ${text}`, status: this.#status });
   }
 
   warn(message: string): void {

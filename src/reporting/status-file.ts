@@ -205,7 +205,7 @@ function forbidden(path: string, why: string): MachineadmError {
 
 /** The status of a killed run, which it could not write itself. */
 function interrupted(status: RunStatus, why: string): RunStatus {
-  const { waitingFor: _, ...rest } = status;
+  const { waitingFor: _, probableCause: _cause, ...rest } = status;
   const at = status.step === undefined ? 'before its first step' : `in the step ${status.step}`;
   const failure = {
     reason: 'Interrupted' as const,

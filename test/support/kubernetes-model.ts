@@ -68,6 +68,7 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
       ignorePreflightErrors: [],
       patchesDirectory: undefined,
       patches: [],
+      failFast: true,
       retry: { attempts: 3, backoffMs: 10_000 },
       ...overrides.kubeadm,
     },

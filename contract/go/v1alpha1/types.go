@@ -1028,6 +1028,8 @@ type MachineBootstrapKubernetesBootstrapperKubeadm struct {
 	Patches any `json:"patches,omitempty"`
 	// A KubeletConfiguration and a KubeProxyConfiguration, passed on unchanged. Settings of kubeadm itself have their own fields.
 	ExtraDocuments []map[string]any `json:"extraDocuments,omitempty"`
+	// Whether kubeadm is ended when the kubelet, or a component of the control plane, exits twice because of its own configuration, such as an unknown flag. kubeadm itself would wait for minutes.
+	FailFast *bool `json:"failFast,omitempty"`
 	// How often the bootstrapper is tried if the cause of a failure may be temporary. Default: 3 attempts.
 	Retry *MachineBootstrapKubernetesBootstrapperKubeadmRetry `json:"retry,omitempty"`
 }

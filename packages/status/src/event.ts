@@ -3,7 +3,16 @@ import type { EventType } from '@machineadm/document/model.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { formatEvent } from './progress.ts';
 import type { Moment } from './run-state.ts';
-import type { Condition, Outcome, Phase, RunEvent, RunStatus, StepStatus, TimelineEntry } from './status.ts';
+import type {
+  Condition,
+  Outcome,
+  Phase,
+  ProbableCause,
+  RunEvent,
+  RunStatus,
+  StepStatus,
+  TimelineEntry,
+} from './status.ts';
 
 export type { EventType } from '@machineadm/document/model.ts';
 
@@ -41,6 +50,8 @@ export interface ReportEvent {
   readonly step?: StepStatus;
   /** Only for `waiting`. */
   readonly waitingFor?: string;
+  /** While the bootstrapper waits: what it probably waits for in vain. A `warning` announces it. */
+  readonly probableCause?: ProbableCause;
   /** Only for `concluded`, like all fields below. */
   readonly outcome?: Outcome;
   readonly exitCode?: number;
@@ -80,6 +91,7 @@ export function reportEvent(event: RunEvent, sequence: number, at: Moment): Repo
     conditions: status.conditions,
     ...(event.kind === 'step' ? { step: event.step } : {}),
     ...(event.kind === 'waiting' ? { waitingFor: event.waitingFor } : {}),
+    ...(status.probableCause === undefined ? {} : { probableCause: status.probableCause }),
     ...(event.kind === 'concluded' ? conclusionOf(status) : {}),
   });
 }
@@ -129,6 +141,7 @@ const REDUCTIONS: readonly (readonly [string, (event: ReportEvent) => ReportEven
   ['conditions.message', (event) => withMessages(event, 200)],
   ['warnings', ({ warnings: _, ...rest }) => rest],
   ['failure.evidence', (event) => withFailure(event, (failure) => ({ ...failure, evidence: [] }))],
+  ['probableCause', ({ probableCause: _, ...rest }) => rest],
   ['failure.causes', (event) => withFailure(event, ({ causes: _, ...failure }) => failure)],
   ['message', (event) => withMessages(withTexts(event, 300), 60)],
   ['message', (event) => withMessages(withTexts(event, 80), 0)],

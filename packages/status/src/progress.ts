@@ -4,7 +4,7 @@ import type { Failure } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { Condition, RunEvent, RunStatus, StepStatus } from './status.ts';
+import type { Condition, ProbableCause, RunEvent, RunStatus, StepStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
 
 /** How to display text: `color` is off with NO_COLOR or without a terminal. */
@@ -130,6 +130,15 @@ export function formatCauses({
   ];
 }
 
+/** The cause of a wait, with its proof and what to do. */
+function formatCause({ reason, summary, remedy, evidence, since }: ProbableCause): readonly string[] {
+  return [
+    `  probable cause (${reason}, since ${since}): ${oneLine(summary)}`,
+    ...evidence.slice(0, 1).map(({ source, text }) => `    ${source}: ${oneLine(text)}`),
+    `    ${oneLine(remedy)}`,
+  ];
+}
+
 /** The status of a run for `machineadm status`: several lines, without the last newline. */
 export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
   const identity = [status.machine.namespace, status.machine.name].filter((part) => part !== undefined).join('/');
@@ -142,6 +151,7 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
   const { apply, appliedAt } = status.document;
   if (appliedAt !== undefined) lines.push(`  applied ${appliedAt}${apply === undefined ? '' : `, ${APPLY[apply]}`}`);
   if (status.waitingFor !== undefined) lines.push(`  waiting for ${oneLine(status.waitingFor)}`);
+  if (status.probableCause !== undefined) lines.push(...formatCause(status.probableCause));
   const width = Math.max(0, ...status.steps.map((step) => titleOf(step.id, style).length));
   for (const step of status.steps) {
     const isTimed = step.durationMs !== undefined && step.state !== 'Skipped';

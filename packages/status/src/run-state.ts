@@ -8,7 +8,7 @@ import {
   type NewCondition,
   setCondition,
 } from './conditions.ts';
-import type { FailedAttempt, Outcome, Phase, RunStatus, StepStatus, TimelineEntry } from './status.ts';
+import type { FailedAttempt, Outcome, Phase, ProbableCause, RunStatus, StepStatus, TimelineEntry } from './status.ts';
 
 /** The subject of a run, known before the document is. */
 export interface RunIdentity {
@@ -33,6 +33,9 @@ export interface RunSubject {
   /** The time of that, from an earlier run's status. */
   readonly bootstrappedSince?: string | undefined;
 }
+
+/** A cause when it is seen first. */
+export type SeenCause = Omit<ProbableCause, 'since'>;
 
 /** The machine as the status names it, from the document. */
 export function machineOf({ name, namespace, cluster, uid }: Metadata): RunStatus['machine'] {
@@ -76,7 +79,13 @@ export type Transition =
   | { readonly kind: 'planned'; readonly steps: readonly string[] }
   | { readonly kind: 'stepStarted'; readonly step: string }
   | { readonly kind: 'stepDone'; readonly step: string; readonly end: StepEnd }
-  | { readonly kind: 'waiting'; readonly step: string; readonly waitingFor: string | undefined }
+  /** `cause`: why it is probably waited for in vain. */
+  | {
+      readonly kind: 'waiting';
+      readonly step: string;
+      readonly waitingFor: string | undefined;
+      readonly cause?: SeenCause | undefined;
+    }
   | { readonly kind: 'warning'; readonly message: string }
   | { readonly kind: 'attemptFailed'; readonly attempt: AttemptEnd }
   | { readonly kind: 'timeline'; readonly entries: readonly TimelineEntry[] }
@@ -160,9 +169,13 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
     case 'stepDone':
       return stepDone(status, transition.step, transition.end, at);
     case 'waiting':
-      return transition.waitingFor === undefined
-        ? withoutWaiting(status)
-        : { ...status, step: transition.step, waitingFor: transition.waitingFor };
+      if (transition.waitingFor === undefined) return withoutWaiting(status);
+      return {
+        ...withoutWaiting(status),
+        step: transition.step,
+        waitingFor: transition.waitingFor,
+        ...(transition.cause === undefined ? {} : { probableCause: { ...transition.cause, since: timestamp(at) } }),
+      };
     case 'warning':
       if (status.warnings.includes(transition.message) || status.warnings.length >= MOST_WARNINGS) return status;
       return { ...status, warnings: [...status.warnings, transition.message] };
@@ -247,7 +260,7 @@ function withStep(steps: readonly StepStatus[], step: StepStatus): readonly Step
 }
 
 function withoutWaiting(status: RunStatus): RunStatus {
-  const { waitingFor: _, ...rest } = status;
+  const { waitingFor: _, probableCause: _cause, ...rest } = status;
   return rest;
 }
 

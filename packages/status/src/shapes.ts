@@ -32,8 +32,17 @@ const REPORT = {
 };
 const TIMELINE = listOf(object({ name: string, sinceBootMs: number, durationMs: number }));
 
+const PROBABLE_CAUSE = object({
+  reason: string,
+  summary: string,
+  remedy: string,
+  evidence: listOf(object({ source: string, text: string })),
+  since: instant,
+});
+
 const STATUS = object({
   ...REPORT,
+  probableCause: optional(PROBABLE_CAUSE),
   document: object({
     sources: optional(listOf(string)),
     appliedAt: optional(string),
@@ -77,6 +86,7 @@ const EVENT = object({
   time: string,
   sinceBootMs: number,
   message: string,
+  probableCause: optional(PROBABLE_CAUSE),
   conditions: listOf(object(CONDITION)),
   step: optional(STEP),
   warnings: optional(listOf(string)),

@@ -34,6 +34,11 @@ export interface RunStatus {
   /** The current step, or the last one. */
   readonly step?: string;
   readonly waitingFor?: string;
+  /**
+   * While the bootstrapper waits: what it probably waits for in vain, by the logs of the processes that it started. Absent when
+   * nothing is known, and when the run has ended (then `failure` has the cause).
+   */
+  readonly probableCause?: ProbableCause;
   readonly startedAt: string;
   readonly updatedAt: string;
   /** The process of the run, so that a reader can tell an active run from a killed one. */
@@ -67,6 +72,17 @@ export interface SinkReport {
   readonly updatedAt: string;
   /** The reason, unless it is `Delivered`. */
   readonly message?: string;
+}
+
+/** A cause that was seen before the bootstrapper gave up. */
+export interface ProbableCause {
+  readonly reason: string;
+  readonly summary: string;
+  readonly remedy: string;
+  /** The proof first. */
+  readonly evidence: Failure['evidence'];
+  /** When it was seen first. */
+  readonly since: string;
 }
 
 export type Phase = 'Loading' | 'Preflight' | 'Host' | 'Kubernetes' | 'Concluding' | 'Concluded';
@@ -113,5 +129,6 @@ export type RunEvent =
   | { readonly kind: 'started'; readonly status: RunStatus }
   | { readonly kind: 'step'; readonly step: StepStatus; readonly status: RunStatus }
   | { readonly kind: 'waiting'; readonly step: string; readonly waitingFor: string; readonly status: RunStatus }
+  /** Also when `status.probableCause` is new: then it is not among the warnings of the status. */
   | { readonly kind: 'warning'; readonly message: string; readonly status: RunStatus }
   | { readonly kind: 'concluded'; readonly status: RunStatus };

@@ -77,6 +77,13 @@ describe('an event of a step', () => {
     const status = statusAfter();
     const waiting = reportEvent({ kind: 'waiting', step: 'kubeadm', waitingFor: 'the API server', status }, 1, at(1));
     assert.deepEqual([waiting.type, waiting.waitingFor], ['waiting', 'the API server']);
+    const probableCause = {
+      ...{ reason: 'KubeletUnknownFlag', summary: 'A flag.', remedy: 'Remove it.', since: '2026-11-28T03:00:00.000Z' },
+      evidence: [{ source: 'journal of kubelet', text: 'unknown flag: --x' }],
+    };
+    const seen = reportEvent({ kind: 'warning', message: 'in vain', status: { ...status, probableCause } }, 2, at(1));
+    assert.deepEqual(seen.probableCause, probableCause);
+    assert.equal('probableCause' in waiting, false);
     const started = reportEvent({ kind: 'started', status }, 1, at(1));
     assert.deepEqual(
       ['waitingFor', 'step', 'outcome', 'exitCode', 'failure', 'steps'].filter((name) => name in started),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
+import { formatStatus } from '@machineadm/status/progress.ts';
 import type { RunEvent, RunStatus } from '@machineadm/status/status.ts';
 import type { NewFile } from '../../../src/host/seam/host.ts';
 import { openReporter, type Reporter } from '../../../src/reporting/reporter.ts';
@@ -39,6 +40,30 @@ async function run(reporter: Reporter): Promise<void> {
   reporter.stepDone('sysctl', { state: 'Succeeded', changes: ['sysctl/a'], durationMs: 5 });
   await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
 }
+
+test('a probable cause is in the status and a warning for every sink, until the step ends', async () => {
+  const host = memoryHost();
+  const events: RunEvent[] = [];
+  const reporter = await openReporter({ identity: IDENTITY, host, onEvent: (event) => void events.push(event) });
+  const cause = {
+    ...{ reason: 'KubeletUnknownFlag', summary: 'A flag is unknown.', remedy: 'Remove it.' },
+    evidence: [{ source: 'journal of kubelet', text: 'unknown flag: --x' }],
+  };
+  reporter.stepStarted('kubeadm');
+  reporter.waitingFor('kubeadm', 'the bootstrapper, probably in vain', cause);
+  const last = events.at(-1);
+  assert.equal(last?.kind === 'warning' && last.message, 'waiting for the bootstrapper, probably in vain');
+  const { since = '', ...seen } = reporter.status.probableCause ?? {};
+  assert.deepEqual(seen, cause);
+  assert.ok(!Number.isNaN(Date.parse(since)));
+  assert.match(
+    formatStatus(reporter.status),
+    /probable cause \(KubeletUnknownFlag, since \S+\): A flag is unknown\.\n {4}journal of kubelet: unknown flag: --x\n {4}Remove it\./,
+  );
+  assert.deepEqual(reporter.status.warnings, []);
+  reporter.stepDone('kubeadm', { state: 'Failed', changes: [], durationMs: 5 });
+  assert.equal('probableCause' in reporter.status, false);
+});
 
 describe('the status file', () => {
   const modeOf = async (host: MemoryHost, path: string) => {

@@ -15,6 +15,8 @@ export interface KubeadmModel {
   /** A directory of patches that is not ours; excludes `patches`. */
   readonly patchesDirectory: string | undefined;
   readonly patches: readonly KubeadmPatch[];
+  /** Whether it is ended when what it waits for exits again and again by its own configuration. */
+  readonly failFast: boolean;
   readonly retry: RetryModel;
 }
 
@@ -141,6 +143,11 @@ export const kubeadm = object({
       example: [{ apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', maxPods: 200 }],
     },
   ),
+  failFast: field(
+    z.boolean(),
+    'Whether kubeadm is ended when the kubelet, or a component of the control plane, exits twice because of its own configuration, such as an unknown flag. kubeadm itself would wait for minutes.',
+    { default: true, example: false, changes: 'nothing; how long a run that must fail takes' },
+  ),
   retry,
 });
 
@@ -157,6 +164,7 @@ export function toKubeadm(section: KubeadmSection): KubeadmModel {
     patches: Array.isArray(patches)
       ? patches.map(({ target, type, patch }) => ({ target, type: type ?? 'strategic', patch }))
       : [],
+    failFast: section?.failFast ?? true,
     retry: toRetry(section?.retry),
   };
 }
