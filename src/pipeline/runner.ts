@@ -2,7 +2,6 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from '../steps/step.ts';
@@ -14,6 +13,7 @@ import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
 import { makerOf, recordingHost, recordWrites } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
+import { untilAborted } from './until-aborted.ts';
 
 /** The runner's progress events; the reporting room listens. */
 export interface StepObserver {
@@ -60,8 +60,6 @@ export interface RunOptions {
   readonly postpones?: (step: Step) => boolean;
 }
 
-/** How long a step may take to stop before the run continues without it, in milliseconds. */
-const STOP_GRACE_MS = 15_000;
 /** The longest timer of Node, about 24 days; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -270,54 +268,6 @@ function execution(step: Step, change: string, signal: AbortSignal, options: Run
     release: (path, of) => journal.append({ is: 'released', step: step.id, path, ...(of && { of }) }),
     remember: (note) => journal.append({ is: 'note', step: step.id, change, note }),
   };
-}
-
-/**
- * Waits for work that the same signal stops. Work that does not stop is abandoned after a grace period: a hanging child
- * must not hang the run. Whatever error the stopped work throws, the reason is the stop.
- */
-async function untilAborted<T>(
-  work: Promise<T>,
-  signal: AbortSignal,
-  step: Step,
-  deadlineMs: number | undefined,
-): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const abandoned = Promise.withResolvers<never>();
-  const abandon = () => {
-    timer = setTimeout(abandoned.reject, STOP_GRACE_MS, new Error(`${step.id} did not stop`));
-  };
-  if (signal.aborted) abandon();
-  else signal.addEventListener('abort', abandon, { once: true });
-  try {
-    return await Promise.race([work, abandoned.promise]);
-  } catch (error) {
-    if (signal.aborted) throw stopError(signal.reason, step, deadlineMs, error);
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', abandon);
-    clearTimeout(timer);
-  }
-}
-
-/** Why a step was stopped: the run's own reason (a signal, the overall deadline), or the step's deadline. */
-function stopError(reason: unknown, step: Step, deadlineMs: number | undefined, cause: unknown): MachineadmError {
-  const known = cause instanceof MachineadmError ? cause : undefined;
-  const why = reason instanceof MachineadmError ? reason : undefined;
-  const limit = deadlineMs === undefined ? 'its time' : formatDuration(deadlineMs);
-  return new MachineadmError({
-    reason: why?.reason ?? 'DeadlinePassed',
-    summary:
-      why === undefined
-        ? `the step "${stepTitle(step.id)}" did not end within ${limit}`
-        : `${why.message} (in the step "${stepTitle(step.id)}")`,
-    remedy:
-      why?.remedy ?? 'Check what it waited for; a longer timeout helps only if the machine is slow rather than stuck.',
-    evidence: known === undefined ? [] : [{ source: step.id, text: known.message }, ...known.evidence],
-    transcript: known?.transcript ?? [],
-    retryable: true,
-    cause,
-  });
 }
 
 function notEffective(step: Step, left: readonly Change[], why: Explanation | undefined): MachineadmError {

@@ -18,6 +18,7 @@ export function evaluateFiles(
   seen: Observed,
 ): Verdict {
   const judged = files.flatMap((file) => {
+    if (file.isUnread === true) return [unread(check, file)];
     if (check.kind === 'mode') {
       const allowed = allowedMode(check, file);
       if (allowed === undefined) return [];
@@ -39,6 +40,20 @@ export function evaluateFiles(
     };
   }
   return { state: 'holds', evidence: judged.map(({ file, now }) => ({ source: file.path, text: `${text} ${now}` })) };
+}
+
+/** Where only the owner of a directory and root reach what is in it, the modes of that give nothing to others. */
+function unread({ kind }: Extract<Check, { kind: 'mode' | 'owner' }>, file: FoundFile) {
+  const now = `${formatMode(file.mode)}; its contents were not looked at, as it is in a directory of another user`;
+  return {
+    file,
+    holds: kind === 'mode' && (file.mode & 0o077) === 0,
+    now,
+    must:
+      kind === 'mode'
+        ? 'closed to others (0700)'
+        : 'in a directory of the same owner, so that its contents can be checked',
+  };
 }
 
 function ids(uid: number | undefined, gid: number | undefined): string {

@@ -51,6 +51,11 @@ export interface FoundFile {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
+  /**
+   * True for a directory whose contents were not looked at: it is in a directory of another user, who could put a directory of
+   * somebody else there. etcd's data is so, after cis-1.1.12 gave its directory to the user etcd.
+   */
+  readonly isUnread?: true;
 }
 
 /** A flag of the kubelet's current or next start. Flags override its configuration file. */

@@ -75,7 +75,7 @@ class Draft {
   #modes(id: string, check: Extract<Check, { kind: 'mode' }>): void {
     for (const file of check.paths.flatMap((path) => this.#seen.files.get(path) ?? [])) {
       const allowed = allowedMode(check, file);
-      if (allowed === undefined || (file.mode & ~allowed) === 0) continue;
+      if (file.isUnread === true || allowed === undefined || (file.mode & ~allowed) === 0) continue;
       this.remediations.modes.set(file.path, (this.remediations.modes.get(file.path) ?? file.mode) & allowed);
       this.#for('modes', id);
     }
@@ -85,7 +85,7 @@ class Draft {
     const [uid, gid] = [this.#seen.users.get(user), this.#seen.groups.get(group)];
     if (uid === undefined || gid === undefined) return;
     for (const file of paths.flatMap((path) => this.#seen.files.get(path) ?? [])) {
-      if (file.uid === uid && file.gid === gid) continue;
+      if (file.isUnread === true || (file.uid === uid && file.gid === gid)) continue;
       this.remediations.owners.set(file.path, { uid, gid });
       this.#for('owners', id);
     }

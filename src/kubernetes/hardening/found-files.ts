@@ -1,4 +1,5 @@
 import type { FoundFile } from '@machineadm/hardening/observed.ts';
+import { UnsafePath } from '../../host/files/file-error.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
 const DEEPEST = 12;
@@ -33,12 +34,26 @@ async function walk(
     if (stat === undefined || (type !== 'file' && type !== 'directory')) continue;
     const { mode, uid, gid } = stat;
     if (segment === '**') {
-      if (rest.length === 0) found.push({ path, type, mode, uid, gid });
-      if (type === 'directory') found.push(...(await walk(host, path, [segment, ...rest], depth - 1)));
+      const isUnread = type === 'directory' && !(await isReadable(host, path));
+      if (rest.length === 0 || isUnread) {
+        found.push({ path, type, mode, uid, gid, ...(isUnread ? ({ isUnread } as const) : {}) });
+      }
+      if (type === 'directory' && !isUnread) found.push(...(await walk(host, path, [segment, ...rest], depth - 1)));
     } else if (rest.length === 0) found.push({ path, type, mode, uid, gid });
     else found.push(...(await walk(host, path, rest, depth - 1)));
   }
   return found;
+}
+
+/** Whether a user other than root cannot have put this directory where it is. */
+async function isReadable(host: QueryHost, directory: string): Promise<boolean> {
+  try {
+    await host.list(directory);
+    return true;
+  } catch (error) {
+    if (error instanceof UnsafePath) return false;
+    throw error;
+  }
 }
 
 async function namesIn(host: QueryHost, directory: string): Promise<readonly string[]> {

@@ -4,7 +4,6 @@ import {
   DEFAULT_CERTIFICATES_DIRECTORY,
   DEFAULT_ETCD_DATA_DIRECTORY,
   KUBELET_CONFIG,
-  KUBELET_DIRECTORY,
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
@@ -170,13 +169,48 @@ async function modules(host: QueryHost): Promise<Observed['modules']> {
   };
 }
 
-/** kube-proxy's configuration is a ConfigMap, which the kubelet writes below the pod's directory. */
+/** k/k pkg/proxy/apis/config/v1alpha1/defaults.go: metricsBindAddress */
+const PROXY_METRICS_PORT = 10_249;
+
+/**
+ * Where each kube-proxy that runs here serves its metrics: a flag of it, or else the addresses at which the default port
+ * listens. kube-proxy uses the network of the machine. Its configuration is not read: the volume of its ConfigMap has mode
+ * 0777, so that its content proves nothing.
+ */
 async function proxyMetrics(host: QueryHost): Promise<readonly string[]> {
   const found: string[] = [];
-  for (const pod of (await host.list(`${KUBELET_DIRECTORY}/pods`)) ?? []) {
-    const path = `${KUBELET_DIRECTORY}/pods/${pod}/volumes/kubernetes.io~configmap/kube-proxy/config.conf`;
-    if ((await readIfThere(host, path)) === undefined) continue;
-    found.push(text(member(await parsed(host, path), 'metricsBindAddress')) ?? '');
+  for (const pid of (await host.list('/proc')) ?? []) {
+    if (!/^\d+$/.test(pid)) continue;
+    const [program = '', ...words] = ((await readIfThere(host, `/proc/${pid}/cmdline`)) ?? '').split('\0');
+    if (program.split('/').at(-1) !== 'kube-proxy' || !(await sharesPidNamespace(host, pid, 1))) continue;
+    const flag = argumentsOf(words).get('metrics-bind-address');
+    if (flag !== undefined) found.push(flag);
+    else found.push(...((await listeningAt(host, PROXY_METRICS_PORT)) ?? ['']));
   }
   return found;
+}
+
+/** `127.0.0.1:10249`; undefined where nothing listens at the port (proc_net(5): state 0A, addresses in hexadecimal). */
+async function listeningAt(host: QueryHost, port: number): Promise<readonly string[] | undefined> {
+  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readIfThere(host, path)));
+  const hex = port.toString(16).toUpperCase().padStart(4, '0');
+  const found = tables.flatMap((table) =>
+    [...(table ?? '').matchAll(/^ *\d+: ([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4}) \S+ 0A /gm)]
+      .filter(([, , at]) => at === hex)
+      .map(([, address = '']) => `${printedAddress(address)}:${port}`),
+  );
+  return found.length === 0 ? undefined : found;
+}
+
+/** Four bytes are an address of IPv4, each group of four in the byte order of the processor (little-endian everywhere here). */
+function printedAddress(hex: string): string {
+  const bytes = (hex.match(/.{8}/g) ?? []).flatMap((group) =>
+    (group.match(/../g) ?? []).reverse().map((byte) => Number.parseInt(byte, 16)),
+  );
+  if (bytes.length === 4) return bytes.join('.');
+  if (bytes.every((byte) => byte === 0)) return '[::]';
+  const words = Array.from({ length: 8 }, (_, index) =>
+    ((bytes[index * 2] ?? 0) * 256 + (bytes[index * 2 + 1] ?? 0)).toString(16),
+  );
+  return words.slice(0, 7).every((word) => word === '0') && words[7] === '1' ? '[::1]' : `[${words.join(':')}]`;
 }

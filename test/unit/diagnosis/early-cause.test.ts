@@ -17,6 +17,8 @@ const UNIT = {
 } as const;
 const UNKNOWN_FLAG =
   'E1128 03:00:00.000000 1 run.go:72] "command failed" err="failed to parse kubelet flag: unknown flag: --nonsense"';
+/** After the run began. */
+const LATER = 4_000_000_000_000;
 const CONFIG = { '/var/lib/kubelet/config.yaml': 'kind: KubeletConfiguration\n' };
 
 /** journalctl that prints these lines of the kubelet. */
@@ -128,7 +130,7 @@ describe('while a bootstrapper waits', () => {
       services: { kubelet: { active: true, enabled: true } },
       programs: journal(() => []),
       cri: {
-        exitedContainers: async () => (attempt < 0 ? [] : [{ ...container, attempt, finishedAtMs: Date.now() }]),
+        exitedContainers: async () => (attempt < 0 ? [] : [{ ...container, attempt, finishedAtMs: LATER }]),
       },
     };
     const reported = await watched(machine, 40, (second) => {
@@ -159,7 +161,7 @@ describe('while a bootstrapper waits', () => {
       files: { ...CONFIG, '/var/log/pods/a/0.log': log },
       services: { kubelet: { active: true, enabled: true } },
       programs: journal(() => []),
-      cri: { exitedContainers: async () => [{ ...container, attempt, finishedAtMs: Date.now() }] },
+      cri: { exitedContainers: async () => [{ ...container, attempt, finishedAtMs: LATER }] },
     };
     const reported = await watched(machine, 60, () => {
       attempt += 1;

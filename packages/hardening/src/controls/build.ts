@@ -118,6 +118,12 @@ export const KUBECONFIGS = [ADMIN_KUBECONFIG, SCHEDULER_KUBECONFIG, CONTROLLER_M
 /** The pod network's configuration and its allocated addresses. */
 export const CNI_FILES = ['/etc/cni/net.d/*', '/var/lib/cni/networks/**'];
 
+/**
+ * The plug-in host-local writes a file with mode 0644 for each pod, so that no mode of these files lasts
+ * (containernetworking/plugins plugins/ipam/host-local/backend/disk). Nobody reaches them in a directory of mode 0700.
+ */
+export const CNI_MODES = ['/etc/cni/net.d/*', '/var/lib/cni/networks'];
+
 export const EVERYWHERE: readonly (Component | 'kubelet')[] = [
   'kube-apiserver',
   'kube-controller-manager',

@@ -7,6 +7,7 @@ import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { argumentsOf, editManifest, hostPathOf, readManifest } from '@machineadm/hardening/manifest.ts';
 import { matchesPattern } from '@machineadm/hardening/path-pattern.ts';
+import { UnsafePath } from '../../../../src/host/files/file-error.ts';
 import { expandPattern } from '../../../../src/kubernetes/hardening/found-files.ts';
 import { withoutFlag } from '../../../../src/kubernetes/hardening/kubelet-flags.ts';
 import { observe } from '../../../../src/kubernetes/hardening/observe.ts';
@@ -364,6 +365,61 @@ describe('patterns of paths', () => {
       assert.ok(!matchesPattern(pattern, '/other'));
     });
   }
+});
+
+describe("kube-proxy's metrics are judged by where they are served", () => {
+  const running = (args = '') => ({
+    '/proc/77/cmdline': { content: `/usr/local/bin/kube-proxy\0--config=/var/lib/kube-proxy/config.conf\0${args}` },
+    '/proc/77/status': { content: 'Name:\tkube-proxy\nNSpid:\t77\t1\n' },
+  });
+  const listening = (address: string, state = '0A') => ({
+    '/proc/net/tcp': {
+      content: `  sl  local_address rem_address   st\n   0: ${address}:2809 00000000:0000 ${state} 00000000:00000000\n`,
+    },
+  });
+  for (const [what, files, state] of [
+    ['on the loopback address', { ...running(), ...listening('0100007F') }, 'holds'],
+    ['on all addresses', { ...running(), ...listening('00000000') }, 'fails'],
+    ['on an address of the machine', { ...running(), ...listening('0500A8C0') }, 'fails'],
+    ['by a connection only', { ...running(), ...listening('00000000', '01') }, 'holds'],
+    ['by a flag', running('--metrics-bind-address=0.0.0.0:10249\0'), 'fails'],
+    [
+      'on all addresses of IPv6',
+      { ...running(), '/proc/net/tcp6': { content: `   0: ${'0'.repeat(32)}:2809 ${'0'.repeat(32)}:0000 0A 0\n` } },
+      'fails',
+    ],
+  ] as const)
+    test(`${what}: ${state}`, async () => assert.equal(await judged('cis-4.3.1', files, 'worker'), state));
+});
+
+test('the files that host-local makes for each pod are protected by their directory', async () => {
+  const file = { '/var/lib/cni/networks/pods/10.244.0.2': { content: '', mode: 0o644 } };
+  const directory = (mode: number) => ({ '/var/lib/cni/networks': { type: 'directory' as const, mode }, ...file });
+  assert.equal(await judged('cis-1.1.9', directory(0o755), 'worker'), 'fails');
+  assert.equal(await judged('cis-1.1.9', directory(0o700), 'worker'), 'holds');
+});
+
+test("what is in a directory of another user is not looked at, and is closed by the directory's own mode", async () => {
+  const machine = async (mode: number) => {
+    const host = await nodeOf('control-plane', {
+      '/var/lib/etcd': { type: 'directory', mode: 0o700, uid: 998, gid: 998 },
+      '/var/lib/etcd/member': { type: 'directory', mode },
+      '/var/lib/etcd/member/snap/db': { content: '', mode: 0o600 },
+    });
+    const list: typeof host.list = async (path) => {
+      if (path.startsWith('/var/lib/etcd/'))
+        throw new UnsafePath(path, 'belongs to the user 0, in a directory of the user 998');
+      return await host.list(path);
+    };
+    return { ...host, list };
+  };
+  const controls = ['cis-1.1.11', 'stig-V-242459', 'stig-V-242445'].map(control);
+  const of = async (mode: number) => {
+    const seen = await observe(await machine(mode), controls, 28);
+    return controls.map((one) => evaluateControl(one, seen).state);
+  };
+  assert.deepEqual(await of(0o700), ['holds', 'holds', 'fails']);
+  assert.deepEqual(await of(0o755), ['holds', 'fails', 'fails']);
 });
 
 test('a flag is taken out of a file of flags, and no other', () => {
