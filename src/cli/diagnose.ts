@@ -29,9 +29,10 @@ const MOST_EVIDENCE = 3;
 
 const CLEANUPS: Readonly<Record<Verdict['cleanup'], string | undefined>> = {
   none: undefined,
-  reset: 'remove what this one left: machineadm provision does so by itself, else kubeadm reset -f',
+  reset:
+    'make sure that this machine is no node that works: `systemctl is-active kubelet`, `curl -ks https://127.0.0.1:6443/livez`. Otherwise machineadm provision removes what its failed attempt left; after another kubeadm, run `kubeadm reset`, which asks first',
   'reset+member':
-    'remove what this one left, the etcd member too: machineadm provision does so by itself, else kubeadm reset -f and etcdctl member remove',
+    'make sure that this machine is no node that works: `systemctl is-active kubelet`, `curl -ks https://127.0.0.1:6443/livez`. Otherwise machineadm provision removes what its failed attempt left, its etcd member too; after another kubeadm, look at `etcdctl member list` on a control plane that works, remove only the member of this machine, and run `kubeadm reset`, which asks first',
 };
 
 /** The verdict for people: the cause, the lines that prove it, the remedy, and the command to try next. */

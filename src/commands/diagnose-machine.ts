@@ -44,7 +44,11 @@ export async function verdictOnMachine(
 ): Promise<Verdict | undefined> {
   // On a cloned disk the copy is another machine's.
   const status = reported?.host.machineId === facts.machineId ? reported : undefined;
-  const [lines, known] = await Promise.all([observe(host, facts, status), runFactsOf(host, facts, status)]);
+  const [lines, known, isNode] = await Promise.all([
+    observe(host, facts, status),
+    runFactsOf(host, facts, status),
+    isWorkingNode(host, facts),
+  ]);
   const kubeadmRan = lines.some(({ source }) => source === 'kubeadm');
   if (status === undefined && known === undefined && exitStatus === undefined && !kubeadmRan) return undefined;
   // A working node does not prove that a kubeadm started by someone else completed.
@@ -55,7 +59,7 @@ export async function verdictOnMachine(
   // The output of a run that proved the node does not explain a later failure.
   const isSince = status?.outcome === 'Succeeded' && run?.state === 'ended';
   const relevant = isSince ? lines.filter(({ source }) => source !== 'kubeadm') : lines;
-  return verdict({ lines: relevant, exitStatus, ...(run === undefined ? {} : { run }) });
+  return verdict({ lines: relevant, exitStatus, isNode, ...(run === undefined ? {} : { run }) });
 }
 
 /** The result of the last run; where it succeeded, or there was none, the present state of the node. */
@@ -67,6 +71,16 @@ async function runFactsOf(host: QueryHost, facts: Facts, status: RunStatus | und
   if (!isNode) return status === undefined ? undefined : { state: 'succeeded' };
   const finding = await probeNodeWithin(host, facts, await provenDemand(host), NODE_LIMIT_MS);
   return finding.ready ? { state: 'succeeded' } : { state: 'ended', failure: failureOfNode(finding, facts) };
+}
+
+/**
+ * Whether this machine is a node that works, whoever made it: its kubelet is healthy, and the API server answers that its
+ * Node is Ready. A failure of whatever ran later must not take it away.
+ */
+async function isWorkingNode(host: QueryHost, facts: Facts): Promise<boolean> {
+  if ((await host.stat(KUBELET_KUBECONFIG)) === undefined) return false;
+  const finding = await probeNodeWithin(host, facts, 'NodeReady', NODE_LIMIT_MS).catch(() => undefined);
+  return finding?.ready === true;
 }
 
 /** What the last document required, according to the journal; a node that is not ours must be registered. */

@@ -60,12 +60,12 @@ export const REASONS = {
   DocumentChanged: reason(
     'Refused',
     'The kubernetes section changed after this machine was bootstrapped.',
-    'Provision with the previous kubernetes section, or run machineadm reset first.',
+    'Provision with the previous kubernetes section. To give the node up, look at machineadm reset --dry-run, then run machineadm reset.',
   ),
   JournalUnreadable: reason(
     'Refused',
     'The journal of an earlier run is damaged and cannot be trusted.',
-    'Find out what damaged the journal, then reset the machine and provision it again.',
+    'Find out what damaged the journal. Look at machineadm reset --dry-run, then reset the machine and provision it again.',
   ),
   StatusUnreadable: reason(
     'Refused',
@@ -373,15 +373,15 @@ export const REASONS = {
   LeftoverOfAnotherCluster: reason(
     'Refused',
     'Kubernetes files that this machineadm did not create are on the host.',
-    'Run kubeadm reset on the machine, or use a clean image.',
+    'Find out whether the machine is a node that works (systemctl is-active kubelet). If not, run kubeadm reset, which asks first, or use a clean image.',
   ),
 
   // kubeadm's preflight checks.
   InsufficientCPU: bootstrapper('The machine has fewer CPUs than a control plane needs.'),
   InsufficientMemory: bootstrapper('The machine has less memory than a control plane needs.'),
-  KubeletAlreadyRunning: bootstrapper('A kubelet of an earlier attempt is still running.'),
+  KubeletAlreadyRunning: bootstrapper('A kubelet runs on the machine already.'),
   PortInUse: bootstrapper('Another process uses a port that Kubernetes needs.'),
-  StaticPodManifestExists: bootstrapper('Static pod manifests of an earlier attempt are on the machine.'),
+  StaticPodManifestExists: bootstrapper('Static pod manifests of an earlier kubeadm are on the machine.'),
   NodeAlreadyJoined: bootstrapper('The machine already has the kubelet credentials of an earlier join.'),
   BootstrapKubeconfigExists: bootstrapper('An earlier join was killed and left its bootstrap kubeconfig behind.'),
   CACertificateExists: bootstrapper('A worker found a cluster CA certificate on its disk before it joined.'),
@@ -538,6 +538,13 @@ export const REASONS = {
   CSRForbidden: bootstrapper('The cluster does not let the kubelet request its certificate.'),
   TLSBootstrapTimeout: bootstrapper('The kubelet did not get its client certificate in time.'),
   NodeRegistrationTimeout: bootstrapper('The kubelet did not register its Node in time.'),
+  NodeRefused: bootstrapper('The API server refuses the Node of this machine.'),
+  NodeLabelRefused: bootstrapper('The kubelet may not set a label on its own Node.'),
+  APIRequestRefused: bootstrapper('The API server refuses a request of kubeadm.'),
+  LocalhostNotLocal: bootstrapper('The name localhost does not lead to this machine.'),
+  KubeletServingCertificateMissing: bootstrapper(
+    'The kubelet has no serving certificate, because its request was not approved.',
+  ),
   NodeNameConflict: bootstrapper('A Node of this name already exists in the cluster.'),
   NodeGetForbidden: bootstrapper('The cluster does not let a joining node read its Node.'),
   APIServerUnreachableFromKubelet: bootstrapper('The kubelet cannot reach the API server.'),
@@ -556,7 +563,9 @@ export const REASONS = {
   StaticPodInsufficientResources: bootstrapper('The machine has too few resources left for a static pod.'),
   HostPathTypeMismatch: bootstrapper('A file that a static pod mounts does not exist or has another type.'),
   ComponentUnknownFlag: bootstrapper('A component of the control plane does not know a flag that it was given.'),
-  ComponentFileMissing: bootstrapper('A component of the control plane cannot open a file that it was given.'),
+  ComponentFileMissing: bootstrapper(
+    'The kubelet or a component of the control plane cannot open a file that it was given.',
+  ),
   AuditPolicyFileMissing: bootstrapper("The API server's audit policy file cannot be read."),
   AuditPolicyInvalid: bootstrapper('The API server refuses its audit policy.'),
   EncryptionConfigInvalid: bootstrapper('The API server refuses its encryption configuration.'),
@@ -588,6 +597,8 @@ export const REASONS = {
   EtcdSlowDisk: bootstrapper('The disk is too slow for etcd.'),
 
   // The machine itself.
+  PackageManagerLocked: bootstrapper('Another process holds the lock of the package manager.'),
+  CloudInitScriptFailed: bootstrapper('A script that cloud-init runs failed.'),
   OutOfMemory: bootstrapper('The kernel killed a process for lack of memory.'),
   ExecutionDenied: bootstrapper('The operating system refused to execute a program.'),
   ProcessLimitReached: bootstrapper('A limit of processes or threads (TasksMax, pids.max, ulimit -u) was reached.'),

@@ -1,67 +1,64 @@
 import { candidates } from './candidates.ts';
 import { CATALOGUE, type CatalogueEntry, NOISE } from './catalogue.ts';
+import { bestOf, inOrder } from './chain.ts';
+import { endings } from './endings.ts';
+import type { Finding } from './finding.ts';
 import { type KubeadmRun, readKubeadmRun } from './kubeadm-run.ts';
 import { cleanLine, type ObservedLine } from './observed-line.ts';
+import { overcomeLines } from './processes.ts';
 
+export type { Finding } from './finding.ts';
 export { cleanLine, type ObservedLine } from './observed-line.ts';
-
-/** An entry of the catalogue that a line proves. */
-export interface Finding {
-  readonly entry: CatalogueEntry;
-  readonly line: ObservedLine;
-  readonly score: number;
-  /** Why it proves less than it says; undefined = it stands as it is. */
-  readonly weakness?: 'retried' | 'earlier attempt' | 'before the kubelet had a part' | 'overcome';
-}
 
 /** What the evidence says: the best finding, and the best finding of every other entry, best first. */
 export interface Classification {
   readonly best: Finding | undefined;
   readonly others: readonly Finding[];
   readonly run: KubeadmRun;
+  /** The last error of each component that ended, first in the chain first. */
+  readonly endings: readonly ObservedLine[];
 }
 
 /** What kubeadm, or a component, will try again by itself is a hint, and no more than that. */
 const RETRYING = /Retrying due to error|will try again|retrying of unary invoker failed|\[WARNING [\w-]+\]/;
 const HIGHEST_HINT = 40;
-/** The last that a kubelet says (klog's F, from 1.24 on component-base cli/run.go); one that comes up later got over it. */
-const FATAL = /^F\d{4} |"command failed"/;
-const CAME_UP = /kubelet\.go:\d+\] "?Starting kubelet main sync loop/;
 /** What kubeadm said in an earlier attempt explains little about the last one. */
 const HIGHEST_OF_EARLIER_ATTEMPT = 10;
 
 /**
- * Names the cause in what was observed, whatever its order: every entry is tried on every line, priority decides, the
- * earlier line on a tie. Where a line names a cause, an entry that only names its area adds nothing and is left out. A symptom wins only where no cause was found; warnings and noise never do. What only hints
- * (a retry, an earlier attempt, a kubelet that had no part) is among the others and never the best.
+ * Names the cause in what was observed, whatever its order: every entry is tried on every line, and the earliest place of
+ * the chain with a cause or an ending wins (`chain.ts`). Where a line names a cause, an entry that only names its area adds
+ * nothing and is left out. A symptom wins only where no cause was found; warnings and noise never do. What only hints
+ * (a retry, an earlier attempt, a process that was started again and works) is among the others and never the best.
  * @returns `best` is undefined when nothing in the catalogue matches: the caller must not guess a name.
  */
 export function classify(lines: readonly ObservedLine[]): Classification {
-  const cleaned = lines.map((line) => ({ ...line, text: cleanLine(line.text) }));
-  const run = readKubeadmRun(cleaned);
-  const cameUp = cleaned.findLastIndex(({ source, text }) => source === 'kubelet' && CAME_UP.test(text));
+  const observed = lines.map((line) => ({ ...line, text: cleanLine(line.text) }));
+  const run = readKubeadmRun(observed);
+  const ended = endings(observed);
+  const cleaned = [...observed, ...ended];
+  const overcome = overcomeLines(cleaned);
   const conditions = conditionsIn(cleaned);
   const findings = cleaned.flatMap((line, index) => {
     if (line.text === '' || NOISE.some((noise) => noise.pattern.test(line.text))) return [];
     const possible = candidates(line.text);
     if (possible?.size === 0) return [];
     const weakness =
-      weaknessOf(line, run, run.attempts[index] ?? 0) ??
-      (index < cameUp && line.source === 'kubelet' && FATAL.test(line.text) ? 'overcome' : undefined);
+      weaknessOf(line, run, run.attempts[index] ?? 0) ?? (overcome.has(index) ? ('overcome' as const) : undefined);
     const proven = conditions.entries.filter((entry) => possible?.has(entry) !== false && proves(entry, line));
     const isExplained = proven.some(({ kind }) => kind === 'cause');
     return proven
       .filter(({ kind }) => kind !== 'generic' || !isExplained)
+      .filter(({ onlyWithoutKubeadm }) => onlyWithoutKubeadm !== true || run.phase === '')
       .map((entry): Finding => {
-        const weak = weakness ?? (index < (conditions.overcomeUntil.get(entry) ?? -1) ? 'overcome' : undefined);
+        const weak = weakness ?? (conditions.isOvercome(entry, line, index) ? 'overcome' : undefined);
         return { entry, line, score: scoreOf(entry, weak), ...(weak === undefined ? {} : { weakness: weak }) };
       });
   });
-  const ranked = findings.sort((a, b) => b.score - a.score);
-  const best = ranked.find((finding) => names(finding, run));
+  const best = bestOf(findings, run);
   const told = new Set(best === undefined ? [] : [best.entry.id]);
-  const others = ranked.filter(({ entry }) => !told.has(entry.id) && told.add(entry.id));
-  return { best, others, run };
+  const others = inOrder(findings).filter(({ entry }) => !told.has(entry.id) && told.add(entry.id));
+  return { best, others, run, endings: ended };
 }
 
 function weaknessOf(line: ObservedLine, run: KubeadmRun, attempt: number): Finding['weakness'] {
@@ -75,11 +72,6 @@ function scoreOf(entry: CatalogueEntry, weakness: Finding['weakness']): number {
   return Math.min(entry.priority, weakness === 'earlier attempt' ? HIGHEST_OF_EARLIER_ATTEMPT : HIGHEST_HINT);
 }
 
-/** A retry names the cause only where kubeadm was ended while it still tried: there are no last words then. */
-function names({ weakness }: Finding, run: KubeadmRun): boolean {
-  return weakness === undefined || (weakness === 'retried' && run.ending !== 'failed');
-}
-
 function proves(entry: CatalogueEntry, line: ObservedLine): boolean {
   return (entry.only !== true || line.source === entry.source) && entry.pattern.test(line.text);
 }
@@ -88,8 +80,8 @@ function proves(entry: CatalogueEntry, line: ObservedLine): boolean {
 interface Conditions {
   /** The entries that may be named: no warnings, and confirmed where they need it. */
   readonly entries: readonly CatalogueEntry[];
-  /** Up to which line an entry was overcome: tried again, and went well. */
-  readonly overcomeUntil: ReadonlyMap<CatalogueEntry, number>;
+  /** Whether a later line of the same log shows that what failed went well in the end. */
+  isOvercome(entry: CatalogueEntry, line: ObservedLine, index: number): boolean;
 }
 
 function conditionsIn(all: readonly ObservedLine[]): Conditions {
@@ -97,19 +89,24 @@ function conditionsIn(all: readonly ObservedLine[]): Conditions {
     confirmedBy === undefined ||
     confirmedBy.some(({ source, pattern }) => all.some((line) => line.source === source && pattern.test(line.text)));
   const entries = CATALOGUE.filter((entry) => entry.kind !== 'warning' && confirmed(entry));
-  const overcomeUntil = new Map<CatalogueEntry, number>();
-  for (const entry of entries) {
-    const { overcomeBy } = entry;
-    if (overcomeBy !== undefined)
-      overcomeUntil.set(
-        entry,
-        all.findLastIndex((line) => overcomeBy.test(line.text)),
-      );
+  const last = new Map<RegExp, ReadonlyMap<string, number>>();
+  for (const { overcomeBy } of entries) {
+    if (overcomeBy === undefined || last.has(overcomeBy)) continue;
+    const found = new Map<string, number>();
+    for (const [index, { origin, text }] of all.entries()) if (overcomeBy.test(text)) found.set(origin, index);
+    last.set(overcomeBy, found);
   }
-  return { entries, overcomeUntil };
+  return {
+    entries,
+    // The order of lines of several files says nothing.
+    isOvercome: ({ overcomeBy }, { origin }, index) =>
+      overcomeBy !== undefined && index < (last.get(overcomeBy)?.get(origin) ?? -1),
+  };
 }
 
 /** A kubelet that is stopped, or crash-loops for want of a configuration, explains nothing before kubeadm came to it. */
 function runsUnderKubelet({ source, text }: ObservedLine): boolean {
-  return source === 'kubelet' || source === 'container' || (source === 'unit' && text.startsWith('kubelet'));
+  if (source === 'unit') return text.startsWith('kubelet');
+  if (source === 'end') return !text.startsWith('containerd');
+  return source === 'kubelet' || source === 'container';
 }

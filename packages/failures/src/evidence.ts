@@ -1,3 +1,4 @@
+import type { Finding } from './finding.ts';
 import { cleanLine, type ObservedLine } from './observed-line.ts';
 
 /** One line that a verdict rests on. */
@@ -16,9 +17,10 @@ const MOST_CHECKS = 7;
 const MOST_OF_ERROR = 8;
 /** Without an error line, the last lines that kubeadm printed. */
 const LAST_LINES = 6;
+const MOST_OF_CONTAINER = 3;
 
 export function evidenceOf(line: ObservedLine): VerdictEvidence {
-  return { source: line.origin, line: line.line ?? 0, text: cleanLine(line.text) };
+  return { source: line.origin, line: line.line ?? 0, text: cleanLine(line.original ?? line.text) };
 }
 
 /** kubeadm's own last error, without its standing hints; without an error line, the last lines that it printed. */
@@ -47,4 +49,27 @@ export function limited(evidence: readonly VerdictEvidence[]): readonly VerdictE
 function shortened(item: VerdictEvidence): VerdictEvidence {
   const text = item.text.trim();
   return { ...item, text: text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text };
+}
+
+/** The line that proves a finding, and what it is about. */
+export function proof(
+  best: Finding,
+  lines: readonly ObservedLine[],
+  endpoint: string | undefined,
+): readonly VerdictEvidence[] {
+  const line = evidenceOf(best.line);
+  if (best.entry.reason === 'StaticPodCrashLoop') return [line, ...lastLinesOf(best.line, lines)];
+  const aboutEndpoint = /^(API|CACertHash|BootstrapToken|ClusterInfo)/.test(best.entry.reason);
+  return aboutEndpoint && endpoint !== undefined
+    ? [line, { source: 'document', line: 0, text: `the API endpoint is ${endpoint}` }]
+    : [line];
+}
+
+/** The last lines of the component that a line is about. */
+function lastLinesOf({ text }: ObservedLine, lines: readonly ObservedLine[]): readonly VerdictEvidence[] {
+  const component = /\b(etcd|kube-(?:apiserver|controller-manager|scheduler))\b/.exec(text)?.[1];
+  return lines
+    .filter(({ origin }) => origin === `log of container ${component}`)
+    .slice(-MOST_OF_CONTAINER)
+    .map(evidenceOf);
 }

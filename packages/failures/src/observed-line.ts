@@ -6,6 +6,8 @@ export interface ObservedLine {
   /** For people: `journal of kubelet`, `log of container etcd`. */
   readonly origin: string;
   readonly text: string;
+  /** The line as evidence shows it, where `text` was derived from it. */
+  readonly original?: string;
   /** Its number in the file or stream it was read from, counted from 1. */
   readonly line?: number;
 }

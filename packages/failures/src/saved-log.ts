@@ -48,7 +48,7 @@ const KUBEADM_VOICE =
 
 /** klog lines of files that only the kubelet has (k/k pkg/kubelet), for a journal that was saved with `-o cat`. */
 const KUBELET_VOICE =
-  /^[IWEF]\d{4} [\d:.]+ +\d+ (?:kubelet_node_status|pod_workers|remote_runtime|remote_image|kuberuntime_\w+|reconciler|eviction_manager|container_manager_linux|cpu_manager|plugin_manager|topology_manager|kubelet_volumes|kubelet_getters|pod_container_deletor|cgroup_manager_linux|certificate_manager|node_container_manager_linux|cri_stats_provider|nodelease|desired_state_of_world_populator)\.go:\d+\]|^[IWEF]\d{4} [\d:.]+ +\d+ kubelet\.go:\d{4}\]/;
+  /^[IWEF]\d{4} [\d:.]+ +\d+ (?:kubelet_node_status|pod_workers|remote_runtime|remote_image|kuberuntime_\w+|reconciler|eviction_manager|container_manager_linux|cpu_manager|plugin_manager|topology_manager|kubelet_volumes|kubelet_getters|pod_container_deletor|cgroup_manager_linux|certificate_manager|node_container_manager_linux|cri_stats_provider|nodelease|desired_state_of_world_populator)\.go:\d+\]|^[IWEF]\d{4} [\d:.]+ +\d+ kubelet\.go:\d{4}\]|^[EF]\d{4} [\d:.]+ +\d+ (?:run|server)\.go:\d+\] .{0,60}[Kk]ubelet /;
 
 /** etcd's log before 3.5 (capnslog), and both formats' own JSON. */
 const ETCD_VOICE = /^(?:\d{4}-\d{2}-\d{2} [\d:.]+ [IWECND] \| [\w/]+: |\{"level":"\w+","ts":)/;
@@ -100,13 +100,17 @@ function sectionOfHeader(kind: string, name: string): Section {
   return IDENTIFIERS[name.replace(/\.service$/, '')] ?? KUBEADM;
 }
 
+/** By the name of a file, or the directory of a pod's logs: `/var/log/pods/kube-system_etcd-cp-1_UID/etcd/0.log`. */
 export function sectionOfFile(path: string): Section {
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   if (/^(kernel|dmesg)\b/.test(name)) return KERNEL;
-  const component = /^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler)\b/.exec(name)?.[1];
+  const component = COMPONENT.exec(name)?.[1] ?? /\/(\w[\w-]{1,40})\/\d{1,4}\.log$/.exec(path)?.[1];
   if (component !== undefined) return containerNamed(component);
-  return IDENTIFIERS[/^(kubelet|containerd)\b/.exec(name)?.[1] ?? ''] ?? KUBEADM;
+  return IDENTIFIERS[/^(?:journal(?:ctl)?[-_.])?(kubelet|containerd)\b/.exec(name)?.[1] ?? ''] ?? KUBEADM;
 }
+
+const COMPONENT =
+  /^(?:(?:container|crictl|log|logs|pod)[-_.])?(etcd|kube-apiserver|kube-controller-manager|kube-scheduler)\b/;
 
 function containerNamed(name: string): Section {
   return { source: 'container', origin: `log of container ${name}` };

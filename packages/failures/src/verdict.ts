@@ -1,10 +1,14 @@
 import type { Failure } from '@machineadm/document/errors.ts';
-import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { Cleanup } from './catalogue.ts';
+import { placeOf } from './chain.ts';
 import { type Classification, classify, type Finding } from './classify.ts';
-import { evidenceOf, kubeadmError, limited, type VerdictEvidence } from './evidence.ts';
+import { severeLines } from './endings.ts';
+import { evidenceOf, kubeadmError, limited, proof, type VerdictEvidence } from './evidence.ts';
+import { cleanupFor, remedyOf, remedyOfUnknown, sentence, summaryOf, UNCHANGED } from './explanation.ts';
 import type { KubeadmRun } from './kubeadm-run.ts';
+import { lastWords } from './last-words.ts';
 import { cleanLine, type ObservedLine } from './observed-line.ts';
 
 export type { VerdictEvidence } from './evidence.ts';
@@ -51,16 +55,14 @@ export interface VerdictFacts {
   readonly exitStatus?: number | undefined;
   /** host:port of the API server, where the document names one. */
   readonly endpoint?: string | undefined;
+  /** Whether this machine is a node that works now: its kubelet is active, and its Node is Ready. */
+  readonly isNode?: boolean | undefined;
 }
 
 const MOST_SYMPTOMS = 8;
 /** Of the lines that kubeadm printed last, where another line is the proof. */
 const MOST_BESIDE_PROOF = 2;
 const MOST_OTHERS = 4;
-const MOST_OF_CONTAINER = 3;
-
-/** Priorities from here on name a cause or its area; lower priorities are symptoms (`catalogue/entry.ts`). */
-const LOWEST_NAMING = 50;
 
 /** Reasons that say what was seen, not why: a cause replaces them. */
 const REFINABLE: ReadonlySet<Reason> = new Set<Reason>([
@@ -91,6 +93,19 @@ function isOfContainerd({ reason, summary }: Pick<Failure, 'reason' | 'summary'>
  * asks: the run that failed, a command that reads its status later, and a command that is given saved logs.
  */
 export function verdict(facts: VerdictFacts): Verdict {
+  const found = judged(facts);
+  return facts.isNode === true && found.outcome === 'failure' ? onNode(found) : found;
+}
+
+/** What failed on a node that works is not removed from it; and where kubeadm changed nothing, nothing is left to do. */
+function onNode(found: Verdict): Verdict {
+  if (!UNCHANGED.has(found.phase)) return { ...found, cleanup: 'none' };
+  const remedy =
+    'This machine is a node already: its kubelet is active, and its Node is Ready. Run nothing. Find out what started the bootstrap again.';
+  return { ...found, remedy, cleanup: 'none', retryable: false };
+}
+
+function judged(facts: VerdictFacts): Verdict {
   const { lines, run, exitStatus } = facts;
   const found = classify(lines);
   if (exitStatus === 0 || run?.state === 'succeeded') return redactDeep(success(found, facts));
@@ -155,7 +170,7 @@ function failureOfRun(
     reason: failure.reason,
     summary: failure.summary,
     retryable: failure.retryable,
-    cleanup: cleanupAfter(run, best?.entry.cleanup ?? 'none'),
+    cleanup: cleanupFor(run, best?.entry.cleanup ?? 'none'),
     phase: run.phase,
     evidence: limited(state === 'concluded' || !isExplainable(failure) ? own : [...own, ...kubeadmError(lines)]),
     causes: failure.causes ?? [failure.reason],
@@ -170,6 +185,7 @@ function failureOfRun(
     evidence: limited([
       ...proof(best, lines, endpoint),
       ...own,
+      ...found.endings.map(evidenceOf),
       ...(best.line.source === 'kubeadm' ? [] : kubeadmError(lines).slice(-MOST_BESIDE_PROOF)),
       ...others.slice(0, MOST_OTHERS).map((other) => evidenceOf(other.line)),
     ]),
@@ -177,7 +193,8 @@ function failureOfRun(
     symptoms: reasonsOf(others, entry.reason),
     confidence: confidenceIn(best, others, run),
   };
-  if (EXPLAINED.has(failure.reason)) return { ...explained, remedy: `${entry.remedy} (${failure.remedy})` };
+  const remedy = remedyOf(best, lines);
+  if (EXPLAINED.has(failure.reason)) return { ...explained, remedy: `${remedy} (${failure.remedy})` };
   if (entry.kind === 'symptom' && failure.reason !== 'BootstrapperFailed') {
     return { ...explained, causes: [failure.reason], symptoms: reasonsOf([best, ...others], failure.reason) };
   }
@@ -185,7 +202,7 @@ function failureOfRun(
     ...explained,
     reason: entry.reason,
     summary: [...summaryOf(best), sentence(failure.summary)].join(' '),
-    remedy: entry.remedy,
+    remedy,
     retryable: entry.retryable,
   };
 }
@@ -201,22 +218,32 @@ function causeOf(failure: Failure, found: Classification): Finding | undefined {
 /** The verdict on logs alone: without a run that says what it saw fail, a symptom is no reason. */
 function failureInLogs(found: Classification, lines: readonly ObservedLine[]): Verdict {
   const { best, others, run } = found;
-  const named = best !== undefined && best.score >= LOWEST_NAMING;
+  const named = best !== undefined && best.entry.kind !== 'symptom' && best.weakness === undefined;
   const retriedOnly = best !== undefined && best.weakness === 'retried' && best.entry.kind === 'cause';
   if (best === undefined || !(named || retriedOnly)) {
     const hints = all(found);
+    const lastErrors = [
+      ...found.endings,
+      ...severeLines(lines.map((line) => ({ ...line, text: cleanLine(line.text) }))),
+    ].map(evidenceOf);
     return {
       outcome: 'failure',
       reason: 'Unknown',
-      summary: 'The logs name no cause.',
+      summary: [
+        'The logs name no cause.',
+        ...lastErrors.slice(0, 1).map(({ text }) => sentence(summarised(text))),
+      ].join(' '),
       retryable: false,
-      cleanup: cleanupAfter(run, 'none'),
+      cleanup: cleanupFor(run, 'none'),
       phase: run.phase,
-      evidence: limited([...kubeadmError(lines), ...hints.slice(0, MOST_OTHERS).map((hint) => evidenceOf(hint.line))]),
+      evidence: limited([
+        ...lastErrors,
+        ...kubeadmError(lines),
+        ...hints.slice(0, MOST_OTHERS).map((hint) => evidenceOf(hint.line)),
+      ]),
       causes: [],
       symptoms: reasonsOf(hints),
-      remedy:
-        'No entry of the catalogue describes this failure. Read the evidence, then the journals of kubelet and containerd; `machineadm bundle` gathers what a bug report needs.',
+      remedy: remedyOfUnknown(lines),
       confidence: 0,
     };
   }
@@ -226,46 +253,19 @@ function failureInLogs(found: Classification, lines: readonly ObservedLine[]): V
     reason: entry.reason,
     summary: summaryOf(best).join(' '),
     retryable: entry.retryable,
-    cleanup: cleanupAfter(run, entry.cleanup),
+    cleanup: cleanupFor(run, entry.cleanup),
     phase: run.phase,
     evidence: limited([
       evidenceOf(best.line),
+      ...found.endings.map(evidenceOf),
       ...kubeadmError(lines),
       ...others.slice(0, MOST_OTHERS).map((other) => evidenceOf(other.line)),
     ]),
     causes: chain(found),
     symptoms: reasonsOf(others, entry.reason),
-    remedy: entry.remedy,
+    remedy: remedyOf(best, lines),
     confidence: confidenceIn(best, others, run),
   };
-}
-
-/** What the reason means; and our own finding, which says what it is about: which unit, which container, which file. */
-function summaryOf({ entry, line }: Finding): readonly string[] {
-  const { meaning } = REASONS[entry.reason];
-  return line.source === 'unit' || line.source === 'check' ? [meaning, sentence(evidenceOf(line).text)] : [meaning];
-}
-
-function proof(
-  best: Finding,
-  lines: readonly ObservedLine[],
-  endpoint: string | undefined,
-): readonly VerdictEvidence[] {
-  const line = evidenceOf(best.line);
-  if (best.entry.reason === 'StaticPodCrashLoop') return [line, ...lastLinesOf(best.line, lines)];
-  const aboutEndpoint = /^(API|CACertHash|BootstrapToken|ClusterInfo)/.test(best.entry.reason);
-  return aboutEndpoint && endpoint !== undefined
-    ? [line, { source: 'document', line: 0, text: `the API endpoint is ${endpoint}` }]
-    : [line];
-}
-
-/** The last lines of the component that a line is about. */
-function lastLinesOf({ text }: ObservedLine, lines: readonly ObservedLine[]): readonly VerdictEvidence[] {
-  const component = /\b(etcd|kube-(?:apiserver|controller-manager|scheduler))\b/.exec(text)?.[1];
-  return lines
-    .filter(({ origin }) => origin === `log of container ${component}`)
-    .slice(-MOST_OF_CONTAINER)
-    .map(evidenceOf);
 }
 
 /** The cause, the symptoms that were seen of it (the nearest first: priorities fall with the distance), and the run's word. */
@@ -279,20 +279,19 @@ function all({ best, others }: Classification): readonly Finding[] {
   return best === undefined ? others : [best, ...others];
 }
 
-/** A cleanup that the entry asks for, or a stronger one where kubeadm had already written more. */
-function cleanupAfter(run: KubeadmRun, asked: Cleanup): Cleanup {
-  const left: Cleanup = run.traces === 'member' ? 'reset+member' : run.traces === 'node' ? 'reset' : 'none';
-  const order: readonly Cleanup[] = ['none', 'reset', 'reset+member'];
-  return order.indexOf(left) > order.indexOf(asked) ? left : asked;
-}
-
 function confidenceIn(best: Finding, others: readonly Finding[], run: KubeadmRun): number {
   let confidence = best.entry.kind === 'cause' ? 0.95 : 0.7;
   if (best.entry.composed === true) confidence -= 0.15;
   if (best.weakness !== undefined) confidence -= 0.3;
   if (run.ending !== 'failed') confidence -= 0.1;
   const rival = others.find((other) => other.weakness === undefined && other.entry.reason !== best.entry.reason);
-  if (rival !== undefined && rival.entry.kind === 'cause' && best.score - rival.score < 10) confidence -= 0.2;
+  if (
+    rival !== undefined &&
+    rival.entry.kind === 'cause' &&
+    placeOf(rival) === placeOf(best) &&
+    best.score - rival.score < 10
+  )
+    confidence -= 0.2;
   return Math.round(Math.max(0.1, confidence) * 100) / 100;
 }
 
@@ -302,6 +301,10 @@ function reasonsOf(findings: readonly Finding[], but?: string): readonly string[
     .slice(0, MOST_SYMPTOMS);
 }
 
-function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
+const LONGEST_SUMMARY = 300;
+
+/** The error that an unknown failure is shown by. */
+function summarised(text: string): string {
+  const message = lastWords(text);
+  return message.length > LONGEST_SUMMARY ? `${message.slice(0, LONGEST_SUMMARY)}…` : message;
 }

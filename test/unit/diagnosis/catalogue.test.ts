@@ -22,6 +22,13 @@ const CONFIRMATIONS: readonly ObservedLine[] = [
     text: 'cannot use "0.0.0.0" as the bind address for the API Server',
   },
   { source: 'kubeadm', origin: 'kubeadm', text: '[kubelet-check] Initial timeout of 40s passed.' },
+  { source: 'kubelet', origin: 'another kubelet', text: 'kubelet_node_status.go:81] "Successfully registered node"' },
+  { source: 'container', origin: 'log of container etcd', text: '{"level":"info","msg":"promote member"}' },
+  {
+    source: 'container',
+    origin: 'log of container kube-apiserver',
+    text: 'I1128 01:26:30.213339       1 secure_serving.go:214] Serving securely on [::]:6443',
+  },
 ];
 
 /** What is decided for each entry, by hand: a run that tries again in vain, or a reset too many, is expensive. */
@@ -37,38 +44,42 @@ describe('the catalogue decides', () => {
       disc-timeout disc-no-answer disc-lb-unhealthy disc-apiserver-unavailable disc-clock-before
       cert-not-yet-valid proxy-warning disc-cluster-info-missing disc-kubeadm-config-missing
       kubelet-apiserver-unreachable kubelet-config-lenient kubelet-not-enabled tls-bootstrap-timeout
-      tls-bootstrap-timeout-alone node-annotate-timeout admission-webhook static-pod-image cp-upload-transient
-      cp-admin-bootstrap apiserver-etcd-timeout apiserver-etcd-refused etcd-check-unhealthy etcd-endpoints
-      etcd-learner-not-synced etcd-member-not-started etcd-promote-already etcd-too-many-learners
-      etcd-not-enough-started etcd-no-leader etcd-not-available etcd-peer-unreachable etcd-slow-disk
-      hostname-warning swap-warning firewalld-warning fact-clock fact-endpoint-name fact-endpoint-refused
-      fact-own-port-blocked fact-etcd-port-blocked fact-endpoint-timeout fact-endpoint-etcd fact-endpoint-early
-      fact-endpoint-other-server unit-kubelet-killed unit-containerd-killed unit-kubelet-stopped
-      unit-containerd-stopped unit-static-pod-killed
+      tls-bootstrap-timeout-alone node-annotate-timeout admission-webhook static-pod-image
+      cp-upload-transient cp-admin-bootstrap apiserver-etcd-timeout apiserver-etcd-refused
+      etcd-check-unhealthy etcd-endpoints etcd-learner-not-synced etcd-member-not-started
+      etcd-promote-already etcd-too-many-learners etcd-not-enough-started etcd-no-leader etcd-not-available
+      etcd-peer-unreachable etcd-slow-disk hostname-warning swap-warning firewalld-warning fact-clock
+      fact-endpoint-name fact-endpoint-refused fact-own-port-blocked fact-etcd-port-blocked
+      fact-endpoint-timeout fact-endpoint-etcd fact-endpoint-early fact-endpoint-other-server
+      unit-kubelet-killed unit-containerd-killed unit-kubelet-stopped unit-containerd-stopped
+      unit-static-pod-killed package-lock-held package-lock
     `);
     assert.deepEqual(ids(CATALOGUE.filter(({ retryable }) => retryable)), expected);
   });
 
   test('after which ones the node is reset first', () => {
     const expected = recorded(`
-      preflight-port-10250 preflight-port-in-use preflight-manifest-exists preflight-kubelet-conf-exists
-      preflight-bootstrap-kubelet-conf-exists preflight-ca-exists preflight-file-available-other
-      preflight-etcd-dir preflight-manifests-dir stale-kubeconfig stale-cert cri-socket-other
-      cgroupspath-systemd cgroup-driver-docker runc-missing container-command-missing oci-create-failed
-      api-x509-generic csr-unauthorized csr-forbidden certkey-expired certkey-forbidden certkey-mismatch
-      kubelet-unhealthy kubelet-unhealthy-stdout kubelet-check-legacy bootstrap-kubeconfig-missing kubelet-swap
-      kubelet-cgroup-v1 kubelet-config-decode kubelet-unknown-flag component-feature-gate kernel-defaults
-      containermanager-failed resolv-conf-missing kubelet-fatal node-name-conflict tls-bootstrap-timeout
+      cri-socket-other cgroupspath-systemd cgroup-driver-docker runc-missing container-command-missing
+      oci-create-failed api-x509-generic csr-unauthorized csr-forbidden certkey-expired certkey-forbidden
+      certkey-mismatch kubelet-unhealthy kubelet-unhealthy-stdout kubelet-check-legacy
+      bootstrap-kubeconfig-missing kubelet-swap kubelet-cgroup-v1 kubelet-config-decode kubelet-unknown-flag
+      component-feature-gate kernel-defaults resolv-conf-missing node-name-conflict tls-bootstrap-timeout
       tls-bootstrap-timeout-alone node-annotate-timeout node-identity-mismatch disk-pressure memory-pressure
-      static-pod-crashloop hostpath-type static-pod-admission cp-component-unhealthy cp-wait-failed
-      cp-api-check-legacy cp-admin-bootstrap component-unknown-flag apiserver-audit-policy
-      apiserver-audit-policy-invalid apiserver-encryption component-file-missing component-bind
-      component-bind-addr apiserver-etcd-refused etcd-endpoints etcd-too-many-learners etcd-not-enough-started
-      etcd-no-leader oom-kill oom-kill-unit oom-kill-pod thread-limit open-files-limit exec-format
-      cgroup-read-only kubelet-read-only selinux-denied fact-certificate-expired fact-certificate-stale
-      fact-own-port-blocked fact-etcd-port-blocked fact-endpoint-untrusted fact-etcd-silent
-      unit-kubelet-drop-in unit-out-of-memory unit-kubelet-killed unit-static-pod-memory unit-static-pod-killed
-      unit-static-pod-ends unit-kubelet-given-up unit-kubelet-ends
+      hostpath-type static-pod-admission cp-component-unhealthy cp-wait-failed cp-api-check-legacy
+      cp-admin-bootstrap component-unknown-flag apiserver-audit-policy apiserver-audit-policy-invalid
+      apiserver-encryption component-bind component-bind-addr apiserver-etcd-refused etcd-endpoints
+      etcd-too-many-learners etcd-not-enough-started etcd-no-leader oom-kill oom-kill-unit oom-kill-pod
+      thread-limit open-files-limit exec-format cgroup-read-only kubelet-read-only selinux-denied
+      fact-certificate-expired fact-certificate-stale fact-own-port-blocked fact-etcd-port-blocked
+      fact-endpoint-untrusted fact-etcd-silent unit-kubelet-drop-in unit-out-of-memory unit-kubelet-killed
+      unit-static-pod-memory unit-static-pod-killed unit-static-pod-ends unit-kubelet-given-up
+      unit-kubelet-ends kubelet-windows-settings kubelet-works-unreached own-api-server-timeout node-refused
+      localhost-elsewhere task-oom end-node-label end-kubelet-locked-gate end-component-locked-gate
+      end-kubelet-credential-provider end-component-credential-provider end-kubelet-limited-swap
+      end-component-limited-swap end-reserved-cgroup end-container-manager end-kubelet-admission-plugin
+      end-component-admission-plugin end-file-missing end-address end-program-missing
+      end-component-context-deadline end-kubelet-with-error end-component-with-error end-etcd-again
+      end-component-again
     `);
     assert.deepEqual(ids(CATALOGUE.filter(({ cleanup }) => cleanup === 'reset')), expected);
   });
@@ -77,6 +88,7 @@ describe('the catalogue decides', () => {
     const expected = recorded(`
       etcd-learner-not-synced etcd-member-not-started etcd-peer-exists etcd-local-name etcd-not-available
       etcd-peer-unreachable etcd-member-count etcd-member-removed etcd-cluster-id etcd-peer-tls
+      etcd-voter-left
     `);
     assert.deepEqual(ids(CATALOGUE.filter(({ cleanup }) => cleanup === 'reset+member')), expected);
   });
@@ -103,7 +115,7 @@ describe('every entry of the catalogue', () => {
       const started: ObservedLine = {
         source: 'kubeadm',
         origin: 'kubeadm',
-        text: '[kubelet-start] Starting the kubelet',
+        text: entry.onlyWithoutKubeadm === true ? '' : '[kubelet-start] Starting the kubelet',
       };
       const confirmation = CONFIRMATIONS.filter(({ source, text }) =>
         entry.confirmedBy?.some((other) => other.source === source && other.pattern.test(text)),

@@ -51,7 +51,8 @@ describe('the cause of a failure is', () => {
     const writing = kubeadm('[kubelet-start] Writing kubelet environment file with flags to file "/var/lib/kubelet/x"');
     const failed = kubeadm('error execution phase kubelet-start: open /var/lib/kubelet/x: read-only file system');
     assert.equal(classify([stopped, writing, failed]).best?.entry.reason, 'ReadOnlyFilesystem');
-    assert.equal(classify([stopped, writing, STARTED, failed]).best?.entry.reason, 'KubeletStopped');
+    const waiting = kubeadm('[kubelet-check] The kubelet is not healthy after 4m0.000751466s');
+    assert.equal(classify([stopped, writing, STARTED, waiting]).best?.entry.reason, 'KubeletStopped');
   });
 
   test('the symptom where no cause was found', () => {

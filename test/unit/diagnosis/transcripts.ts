@@ -6,6 +6,8 @@ import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 export interface Transcript {
   readonly name: string;
   readonly expected: { readonly outcome: 'success' | 'failure'; readonly reason: string; readonly retryable: boolean };
+  /** The true cause, where more than the log must be known to name it. */
+  readonly cause?: string;
   /** How the failure was provoked. */
   readonly how: string;
   /**
@@ -17,19 +19,26 @@ export interface Transcript {
   readonly lines: readonly ObservedLine[];
 }
 
-const DIRECTORY = new URL('../../fixtures/transcripts/', import.meta.url);
+/** The directory of the runs of a release of Kubernetes. */
+const DIRECTORIES = {
+  '1.20': new URL('../../fixtures/transcripts/', import.meta.url),
+  '1.36': new URL('../../fixtures/transcripts-1.36/', import.meta.url),
+};
 
-/** All captured runs, in the order of their numbers. */
-export function capturedTranscripts(): readonly Transcript[] {
-  return readdirSync(DIRECTORY)
+export const RELEASES = ['1.20', '1.36'] as const;
+
+/** All captured runs of a release, in the order of their numbers. */
+export function capturedTranscripts(release: (typeof RELEASES)[number] = '1.20'): readonly Transcript[] {
+  const directory = DIRECTORIES[release];
+  return readdirSync(directory)
     .filter((name) => name.endsWith('.log'))
     .sort()
     .map((file) => {
       const name = file.slice(0, -'.log'.length);
-      const known: Pick<Transcript, 'expected' | 'how' | 'lesserReasons'> = JSON.parse(
-        readFileSync(new URL(`${name}.json`, DIRECTORY), 'utf8'),
+      const known: Pick<Transcript, 'expected' | 'cause' | 'how' | 'lesserReasons'> = JSON.parse(
+        readFileSync(new URL(`${name}.json`, directory), 'utf8'),
       );
-      const log = readFileSync(new URL(file, DIRECTORY), 'utf8');
+      const log = readFileSync(new URL(file, directory), 'utf8');
       return { ...known, name, log, lines: readSavedLog(log) };
     });
 }

@@ -1,7 +1,7 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
 
 /** Single values of the kubeadm configuration that kubeadm refuses. */
-export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
+export const CONFIGURATION_VALUES: readonly TopicEntry[] = [
   {
     id: 'cfg-ca-hash-required',
     source: 'kubeadm',

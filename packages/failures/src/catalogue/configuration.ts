@@ -1,7 +1,7 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
 
 /** Problems that kubeadm reports about its configuration. */
-export const CONFIGURATION: readonly CatalogueEntry[] = [
+export const CONFIGURATION: readonly TopicEntry[] = [
   {
     id: 'cfg-old-api',
     source: 'kubeadm',
@@ -103,6 +103,24 @@ export const CONFIGURATION: readonly CatalogueEntry[] = [
     example:
       'error: json: cannot unmarshal object into Go struct field ClusterConfiguration.apiServer.extraArgs of type []v1beta4.Arg',
     composed: true,
+  },
+  {
+    id: 'cfg-component-type',
+    source: 'kubeadm',
+    only: true,
+    kind: 'cause',
+    reason: 'KubeadmConfigInvalid',
+    priority: 98,
+    pattern:
+      /^(?:error: )?(?:\S{1,80} )?error unmarshaling configuration schema\.GroupVersionKind\{Group:"(?:kubelet|kubeproxy)\.config\.k8s\.io", [^{}]{1,200}\}: .{0,200}cannot unmarshal (\w+) into Go struct field (\S+) of type (\S+)/,
+    retryable: false,
+    cleanup: 'none',
+    says: 'kubeadm refuses its configuration: the field $2 cannot be a $1, because its type is $3.',
+    remedy:
+      'Correct the field $2 in the document (kubernetes.node.kubelet.config, or the configuration of kube-proxy).',
+    reference: 'k/k cmd/kubeadm/app/componentconfigs/configset.go (read in 1.34 and 1.36)',
+    example:
+      'error: error unmarshaling configuration schema.GroupVersionKind{Group:"kubelet.config.k8s.io", Version:"v1beta1", Kind:"KubeletConfiguration"}: json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int32',
   },
   {
     id: 'cfg-value-type',

@@ -1,9 +1,11 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
+import { RESTART_CONTAINERD } from './guards.ts';
 
 /** The container runtime: not running, not configured, not matching the kubelet. */
-export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
+export const CONTAINER_RUNTIME: readonly TopicEntry[] = [
   {
     id: 'preflight-cri-not-ready',
+    place: 'kubelet',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'ContainerRuntimeNotReady',
@@ -25,14 +27,14 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     pattern: /code = Unimplemented desc = unknown service runtime\.v1(alpha2)?\.(RuntimeService|ImageService)/,
     retryable: false,
     cleanup: 'none',
-    remedy:
-      'Remove cri from disabled_plugins in /etc/containerd/config.toml (packages of Docker set it) or upgrade containerd, and restart it.',
+    remedy: `Take cri out of disabled_plugins in /etc/containerd/config.toml (packages of Docker set it), or upgrade containerd; then ${RESTART_CONTAINERD}.`,
     reference: 'kolkhis notes k8s 1.32.1; k/k cri-client; many files via find_string',
     example:
       'failed to create new CRI runtime service: validate service connection: validate CRI v1 runtime API for endpoint "unix:///var/run/containerd/containerd.sock": rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService',
   },
   {
     id: 'cri-socket-missing',
+    place: 'kubelet',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'ContainerRuntimeNotRunning',
@@ -58,7 +60,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
       /dial unix (?!\/var\/lib\/kubelet\/|(\/var)?\/run\/containerd\/containerd\.sock)\S+\.sock: connect: no such file or directory/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock, or remove it.',
+    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock, or leave the field out.',
     reference: 'k/k pkg/kubelet/cri/remote/remote_runtime.go; Go net.OpError',
     example:
       'F1120 18:20:11.000000     279 server.go:269] failed to run Kubelet: failed to create kubelet: get remote runtime typed version failed: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing dial unix /run/crio/crio.sock: connect: no such file or directory"',
@@ -79,6 +81,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
   },
   {
     id: 'cri-socket-timeout',
+    place: 'kubelet',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'ContainerRuntimeNotRunning',
@@ -93,6 +96,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
   },
   {
     id: 'cri-not-running-legacy',
+    place: 'kubelet',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'ContainerRuntimeNotRunning',
@@ -128,7 +132,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     pattern: /containerd: (failed to load TOML|invalid (plugin )?config|failed to unmarshal TOML)/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Correct /etc/containerd/config.toml, check it with `containerd config dump`, and restart containerd.',
+    remedy: `Correct /etc/containerd/config.toml, check it with \`containerd config dump\`, and ${RESTART_CONTAINERD}.`,
     reference: 'containerd cmd/containerd/server/config',
     example:
       'containerd: failed to load TOML from /etc/containerd/config.toml: toml: invalid character at start of key: {',
@@ -143,8 +147,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
       /failed to load plugin.{0,300}(io\.containerd\.(grpc|cri)\.v1\.(cri|images|runtime))|(io\.containerd\.(grpc|cri)\.v1\.(cri|images|runtime)).{0,300}failed to load plugin/,
     retryable: false,
     cleanup: 'none',
-    remedy:
-      'Correct the setting that containerd names (for registries use config_path with hosts.toml, not mirrors beside it) and restart containerd.',
+    remedy: `Correct the setting that containerd names (for registries use config_path with hosts.toml, not mirrors beside it), and ${RESTART_CONTAINERD}.`,
     reference: 'containerd pkg/cri/config validation',
     example:
       'time="2026-04-17T14:40:23Z" level=warning msg="failed to load plugin" error="invalid plugin config: `mirrors` cannot be set when `config_path` is provided" id=io.containerd.grpc.v1.cri type=io.containerd.grpc.v1',

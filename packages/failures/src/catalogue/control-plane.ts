@@ -1,9 +1,10 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
 
 /** The static pods of the control plane. */
-export const CONTROL_PLANE: readonly CatalogueEntry[] = [
+export const CONTROL_PLANE: readonly TopicEntry[] = [
   {
     id: 'static-pod-invalid',
+    place: 'kubelet',
     source: 'kubelet',
     kind: 'generic',
     reason: 'StaticPodManifestInvalid',
@@ -17,22 +18,8 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
       'E0220 07:22:25.311339    1913 file.go:187] "Could not process manifest file" err="/etc/kubernetes/manifests/audit-policy.yaml: couldn\'t parse as pod(no kind \\"Policy\\" is registered for version \\"audit.k8s.io/v1\\"), please check config file" path="/etc/kubernetes/manifests/audit-policy.yaml"',
   },
   {
-    id: 'static-pod-crashloop',
-    source: 'kubelet',
-    kind: 'symptom',
-    reason: 'StaticPodCrashLoop',
-    priority: 45,
-    pattern:
-      /failed to \\*"StartContainer\\*" for \\*"(etcd|kube-apiserver|kube-controller-manager|kube-scheduler)\\*" with CrashLoopBackOff/,
-    retryable: false,
-    cleanup: 'reset',
-    remedy: "Read the container's log: `crictl ps -a`, then `crictl logs`.",
-    reference: 'kubernetes/minikube#10013',
-    example:
-      '"Error syncing pod, skipping" err="failed to \\"StartContainer\\" for \\"kube-apiserver\\" with CrashLoopBackOff: \\"back-off 1m20s restarting failed container=kube-apiserver pod=kube-apiserver-cp-1_kube-system(75b7)\\""',
-  },
-  {
     id: 'static-pod-image',
+    place: 'runtime',
     source: 'kubelet',
     kind: 'generic',
     reason: 'StaticPodImagePullFailed',
@@ -48,6 +35,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
   },
   {
     id: 'hostpath-type',
+    place: 'filesystem',
     source: 'kubelet',
     kind: 'cause',
     reason: 'HostPathTypeMismatch',
@@ -62,6 +50,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
   },
   {
     id: 'static-pod-admission',
+    place: 'kubelet',
     source: 'kubelet',
     kind: 'cause',
     reason: 'StaticPodInsufficientResources',
@@ -77,6 +66,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
   },
   {
     id: 'cp-component-unhealthy',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'ControlPlaneComponentNotHealthy',
@@ -90,6 +80,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
   },
   {
     id: 'cp-wait-failed',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'ControlPlaneComponentNotHealthy',
@@ -104,6 +95,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
   },
   {
     id: 'cp-api-check-legacy',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'ControlPlaneComponentNotHealthy',
@@ -117,6 +109,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
   },
   {
     id: 'cp-upload-transient',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'APIServerUnstable',
@@ -132,18 +125,18 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
   },
   {
     id: 'cp-admin-bootstrap',
+    place: 'kubeadm',
     source: 'kubeadm',
-    kind: 'cause',
+    kind: 'symptom',
     reason: 'AdminBootstrapFailed',
-    priority: 86,
+    priority: 28,
     pattern: /could not bootstrap the admin user in file admin\.conf/,
     retryable: true,
     cleanup: 'reset',
     remedy: 'Check that this machine reaches the control-plane endpoint, then provision again.',
-    reference: 'k/k phases/kubeconfig EnsureAdminClusterRoleBinding (1.29+)',
+    reference: 'k/k cmd/kubeadm/app/cmd/init.go and phases/kubeconfig EnsureAdminClusterRoleBinding (1.29 to 1.36)',
     example:
-      'error execution phase wait-control-plane: could not bootstrap the admin user in file admin.conf: unable to create ClusterRoleBinding: client rate limiter Wait returned an error: context deadline exceeded',
-    composed: true,
+      'error: error execution phase upload-config/kubeadm: could not bootstrap the admin user in file admin.conf: unable to create ClusterRoleBinding: client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline',
   },
   {
     id: 'component-unknown-flag',
@@ -155,7 +148,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     pattern: /^((Error|error): unknown flag: --\S+|flag provided but not defined: -\S+)/,
     retryable: false,
     cleanup: 'reset',
-    remedy: "Remove the flag from the component's args in the document: this version does not have it.",
+    remedy: "Take the flag out of the component's args in the document: this version does not have it.",
     reference: 'cobra text in kube-apiserver/kcm/scheduler/etcd container log',
     example: 'Error: unknown flag: --insecure-port',
   },
@@ -206,21 +199,6 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
       'E1120 10:02:01.000000       1 run.go:72] "command failed" err="error while parsing file: resources[0].providers[0].aescbc.keys[0].secret: Invalid value: \\"REDACTED\\": secret is not of the expected length, got 16, expected one of [32]"',
   },
   {
-    id: 'component-file-missing',
-    source: 'container',
-    only: true,
-    kind: 'cause',
-    reason: 'ComponentFileMissing',
-    priority: 80,
-    pattern: /("command failed" err="[^"]*|^Error: [^"]{0,200})open (\/\S+): no such file or directory/,
-    retryable: false,
-    cleanup: 'reset',
-    remedy: "Write the named file with host.files and mount it with the component's volumes.",
-    reference: 'component-base cli/run.go',
-    example:
-      'E1120 10:02:01.000000       1 run.go:72] "command failed" err="open /etc/kubernetes/pki/oidc-ca.pem: no such file or directory"',
-  },
-  {
     id: 'component-bind',
     source: 'container',
     kind: 'cause',
@@ -229,7 +207,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     pattern: /listen tcp4?6? ?\S*:(\d+): bind: address already in use/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Find the process that holds the port with `ss -ltnp` and move it.',
+    remedy: 'Find the process that holds the port with `ss -ltnp`, and give it another port.',
     reference: 'Go net',
     example:
       '"command failed" err="failed to create listener: failed to listen on 0.0.0.0:6443: listen tcp 0.0.0.0:6443: bind: address already in use"',

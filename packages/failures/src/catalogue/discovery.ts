@@ -1,7 +1,7 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
 
 /** Trust between a joining node and the cluster: bootstrap tokens, CA pins, what the token may read. */
-export const DISCOVERY: readonly CatalogueEntry[] = [
+export const DISCOVERY: readonly TopicEntry[] = [
   {
     id: 'disc-jws-missing',
     source: 'kubeadm',
@@ -195,11 +195,14 @@ export const DISCOVERY: readonly CatalogueEntry[] = [
   },
   {
     id: 'csr-unauthorized',
+    place: 'apiServer',
     source: 'kubelet',
     kind: 'cause',
     reason: 'BootstrapTokenUnauthorized',
     priority: 120,
     pattern: /cannot create certificate signing request: Unauthorized/,
+    // A control plane that joins asks its own API server, too, before that one knows the token.
+    overcomeBy: /Successfully registered node/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Create a new token and provision with a new document.',
@@ -209,11 +212,13 @@ export const DISCOVERY: readonly CatalogueEntry[] = [
   },
   {
     id: 'csr-forbidden',
+    place: 'apiServer',
     source: 'kubelet',
     kind: 'cause',
     reason: 'CSRForbidden',
     priority: 120,
-    pattern: /certificatesigningrequests\.certificates\.k8s\.io is forbidden: User "system:(bootstrap:|anonymous)/,
+    pattern: /certificatesigningrequests\.certificates\.k8s\.io is forbidden: User \\*"system:(bootstrap:|anonymous)/,
+    overcomeBy: /Successfully registered node/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Run `kubeadm init phase bootstrap-token` on a control plane, which grants it, then provision again.',

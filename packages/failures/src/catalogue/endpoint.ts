@@ -1,7 +1,8 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
+import { MOVE_AWAY, RESET_OWN } from './guards.ts';
 
 /** The API endpoint while a node joins: names, connections, TLS. */
-export const ENDPOINT: readonly CatalogueEntry[] = [
+export const ENDPOINT: readonly TopicEntry[] = [
   {
     id: 'disc-dns',
     source: 'kubeadm',
@@ -136,7 +137,8 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
       /x509: (certificate is valid for .{0,2000}, not |cannot validate certificate for \S+ because it doesn't contain any IP SANs)/,
     retryable: false,
     cleanup: 'none',
-    remedy: "Add the endpoint to kubernetes.controlPlane.apiServer.certSANs and renew the API server's certificate.",
+    remedy:
+      'Join by a name or address that the certificate has. Or add the endpoint to kubernetes.controlPlane.apiServer.certSANs of the control plane and provision it again: the run makes a new certificate.',
     reference: 'kubernetes/kubernetes#58921',
     example:
       'error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": tls: failed to verify certificate: x509: certificate is valid for 10.96.0.1, 10.0.2.15, not 10.0.0.10',
@@ -164,8 +166,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     pattern: /certificate has expired or is not yet valid: current time (\S+) is after (\S+)/,
     retryable: false,
     cleanup: 'none',
-    remedy:
-      'Check the clocks of both machines; if they are right, renew with `kubeadm certs renew`, or remove the old certificate from this machine.',
+    remedy: `Check the clocks of both machines. If they are right, look at the certificates there (\`kubeadm certs check-expiration\`) and renew the expired one with \`kubeadm certs renew\`. An expired one on this machine: ${MOVE_AWAY}.`,
     reference: 'Go crypto/x509',
     example:
       'Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-11-20T10:01:44Z is after 2026-10-01T00:00:00Z',
@@ -187,6 +188,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
   },
   {
     id: 'api-x509-generic',
+    place: 'apiServer',
     source: 'kubelet',
     kind: 'cause',
     reason: 'APIServerCertUntrusted',
@@ -194,7 +196,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     pattern: /Unable to register node with API server.{0,500}x509: certificate signed by unknown authority/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Run `machineadm reset`, then provision with a document of the right cluster.',
+    remedy: `Correct the document: the endpoint and the CA must be of one cluster. ${RESET_OWN}`,
     reference: 'k/k pkg/kubelet/kubelet_node_status.go',
     example:
       'E1120 10:02:11.000 kubelet_node_status.go:106] "Unable to register node with API server" err="Post \\"https://10.0.0.10:6443/api/v1/nodes\\": tls: failed to verify certificate: x509: certificate signed by unknown authority" node="worker-3"',

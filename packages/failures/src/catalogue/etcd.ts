@@ -1,7 +1,11 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
+import { IS_DEAD_MEMBER, RESET_OWN } from './guards.ts';
+
+/** How a member that an earlier machine left is removed, and first proven to be dead. */
+const MEMBER_LEFT = `${IS_DEAD_MEMBER} remove the one with the peer URL of this machine (\`etcdctl member remove ID\`), then provision again.`;
 
 /** etcd: a new member joins, or the first one starts. */
-export const ETCD: readonly CatalogueEntry[] = [
+export const ETCD: readonly TopicEntry[] = [
   {
     id: 'etcd-check-unhealthy',
     source: 'kubeadm',
@@ -11,7 +15,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /(etcd cluster is not healthy: |error execution phase check-etcd: |etcdserver: unhealthy cluster)/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Nothing was changed. Repair the member that does not answer, or remove it, then provision again.',
+    remedy: `Nothing was changed. Repair the member that does not answer. ${IS_DEAD_MEMBER} remove it (\`etcdctl member remove ID\`), then provision again.`,
     reference: 'k/k phases/etcd/local.go CheckLocalEtcdClusterStatus; kubernetes/website#12675',
     example:
       'error execution phase check-etcd: etcd cluster is not healthy: failed to dial endpoint https://10.0.0.11:2379 with maintenance client: context deadline exceeded',
@@ -67,14 +71,32 @@ export const ETCD: readonly CatalogueEntry[] = [
     source: 'kubeadm',
     kind: 'cause',
     reason: 'EtcdLearnerAlreadyPromoted',
-    priority: 106,
+    priority: 107,
     pattern: /etcdserver: can only promote a learner member$/,
+    confirmedBy: [{ source: 'container', pattern: /"msg":"promote member"/ }],
     retryable: true,
     cleanup: 'none',
     remedy: 'Do not reset: run the phases that are left, with a kubeadm that has the fix.',
     reference: 'kubernetes/kubernetes#130782, #132282',
     example:
       'error execution phase etcd-join: error creating local etcd static pod manifest file: etcdserver: can only promote a learner member',
+  },
+  {
+    // kubeadm from 1.32 on adopts a member that has the peer URL of this machine, as it takes it for the one that it added.
+    // It cannot promote a member that votes already, and tries until its timeout ends.
+    id: 'etcd-voter-left',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'EtcdMemberAlreadyExists',
+    priority: 106,
+    pattern: /error creating local etcd static pod manifest file: etcdserver: can only promote a learner member$/,
+    retryable: false,
+    cleanup: 'reset+member',
+    says: 'etcd has had a voting member with the peer URL of this machine before this join, so that kubeadm cannot promote it.',
+    remedy: MEMBER_LEFT,
+    reference: 'k/k util/etcd/etcd.go MemberPromote (read in 1.34 and 1.36); kubernetes/kubernetes#127491 (1.32)',
+    example:
+      'error: error execution phase etcd-join: error creating local etcd static pod manifest file: etcdserver: can only promote a learner member',
   },
   {
     id: 'etcd-peer-exists',
@@ -85,7 +107,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /etcdserver: (Peer URLs already exists|member ID already exist)/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: 'Remove the old member with `etcdctl member remove` on another control plane, then provision again.',
+    remedy: MEMBER_LEFT,
     reference: 'kubernetes/kubeadm#2095; kubernetes/kubernetes#127491',
     example:
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: etcdserver: Peer URLs already exists',
@@ -102,8 +124,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /couldn't find local name \\*"[^"]+" in the initial cluster configuration/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy:
-      'Remove the member that never started and has the peer URL of this machine (`etcdctl member list`, `etcdctl member remove` on another control plane), then provision again.',
+    remedy: MEMBER_LEFT,
     reference: 'etcd embed/etcd.go; k/k phases/etcd/local.go CreateStackedEtcdStaticPodManifestFile',
     example: `2026-11-22 15:34:58.046358 C | etcdmain: couldn't find local name "cp-2" in the initial cluster configuration`,
   },
@@ -116,7 +137,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /etcdserver: too many learner members in cluster/,
     retryable: true,
     cleanup: 'reset',
-    remedy: 'Join one control plane after the other, or remove a learner that is stuck.',
+    remedy: `Join one control plane after the other. For a learner that is stuck: ${IS_DEAD_MEMBER} remove it (\`etcdctl member remove ID\`).`,
     reference: 'etcd api/v3rpc/rpctypes/error.go 3.5.30',
     example:
       'error execution phase etcd-join: error creating local etcd static pod manifest file: etcdserver: too many learner members in cluster',
@@ -130,7 +151,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /re-configuration failed due to not enough started members/,
     retryable: true,
     cleanup: 'reset',
-    remedy: 'Wait for the member added before, or remove it, then provision again.',
+    remedy: `Wait for the member that was added before. ${IS_DEAD_MEMBER} remove it (\`etcdctl member remove ID\`), then provision again.`,
     reference: 'etcd api/v3rpc/rpctypes/error.go 3.5.30',
     example:
       'error creating local etcd static pod manifest file: etcdserver: re-configuration failed due to not enough started members',
@@ -190,7 +211,8 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /etcdserver: mvcc: database space exceeded/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Compact and defragment etcd, and disarm its NOSPACE alarm.',
+    remedy:
+      'Take a snapshot first (`etcdctl snapshot save FILE`). Then compact etcd, defragment one member after the other (`etcdctl defrag`), and disarm the alarm (`etcdctl alarm disarm`).',
     reference: 'etcd api/v3rpc/rpctypes/error.go 3.5.30',
     example:
       'error execution phase mark-control-plane: error applying control-plane label and taints: error patching Node "cp-2": etcdserver: mvcc: database space exceeded',
@@ -204,7 +226,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /error validating peerURLs .{0,500}(member count is unequal|unmatched member)/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: 'Remove the stale member with `etcdctl member remove`, then provision again.',
+    remedy: MEMBER_LEFT,
     reference: 'etcd server/etcdserver/server.go, api/membership/cluster.go',
     example:
       '{"level":"fatal","ts":"2026-11-20T10:03:00.123Z","caller":"etcdmain/etcd.go:183","msg":"discovery failed","error":"error validating peerURLs {ClusterID:cdf818194e3a8c32 Members:[&{ID:8e9e05c52164694d}] RemovedMemberIDs:[]}: member count is unequal"}',
@@ -219,7 +241,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /the member has been permanently removed from the cluster/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: 'Run `machineadm reset`, make sure that the data directory is empty, then provision again.',
+    remedy: `${RESET_OWN} Its data directory must be empty then.`,
     reference: 'etcd server/etcdserver/api/rafthttp/util.go',
     example: '{"level":"warn","msg":"the member has been permanently removed from the cluster"}',
   },
@@ -233,7 +255,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /(request )?cluster ID mismatch/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: 'Make sure that the endpoint belongs to one cluster; run `machineadm reset` and provision again.',
+    remedy: `Make sure that the endpoint belongs to one cluster. ${RESET_OWN}`,
     reference: 'etcd server/etcdserver/api/rafthttp/http.go',
     example:
       '{"level":"warn","msg":"request cluster ID mismatch","local-member-id":"8e9e05c52164694d","remote-peer-id":"91bc3c398fb3c146"}',
@@ -247,7 +269,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /"rejected connection( on (peer|client) endpoint)?".{0,500}"error":"(remote error: tls|tls: |x509)/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: "Put the cluster's own etcd CA into the document, run `machineadm reset`, then provision again.",
+    remedy: `Put the cluster's own etcd CA into the document. ${RESET_OWN}`,
     reference: 'etcd server/embed/config_logging.go',
     example:
       '{"level":"warn","ts":"2026-11-20T10:03:00.123Z","caller":"embed/config_logging.go:170","msg":"rejected connection on peer endpoint","remote-addr":"10.0.0.12:41234","server-name":"","error":"remote error: tls: bad certificate"}',

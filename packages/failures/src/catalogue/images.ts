@@ -1,7 +1,8 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
+import { RESTART_CONTAINERD } from './guards.ts';
 
 /** Why an image could not be pulled, by kubeadm or by the kubelet. */
-export const IMAGES: readonly CatalogueEntry[] = [
+export const IMAGES: readonly TopicEntry[] = [
   {
     id: 'image-dns',
     source: 'kubeadm',
@@ -41,8 +42,7 @@ export const IMAGES: readonly CatalogueEntry[] = [
     pattern: /\/(manifests|blobs)\/[^\s"\\]{1,128}\\*": (tls: failed to verify certificate: )?x509: /,
     retryable: false,
     cleanup: 'none',
-    remedy:
-      "Add the registry's CA to containerd (certs.d/<host>/hosts.toml) or to the system's trust store, and restart containerd.",
+    remedy: `Add the registry's CA to containerd (certs.d/<host>/hosts.toml), or to the system's trust store and ${RESTART_CONTAINERD}.`,
     reference: 'containerd remotes/docker/resolver.go "failed to do request"',
     example:
       'failed to resolve reference "registry.corp.example/k8s/pause:3.10": failed to do request: Head "https://registry.corp.example/v2/k8s/pause/manifests/3.10": tls: failed to verify certificate: x509: certificate signed by unknown authority',

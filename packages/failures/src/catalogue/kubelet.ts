@@ -1,9 +1,11 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
+import { BOOT, RESET_OWN } from './guards.ts';
 
 /** Why a kubelet does not start or does not become healthy. */
-export const KUBELET: readonly CatalogueEntry[] = [
+export const KUBELET: readonly TopicEntry[] = [
   {
     id: 'kubelet-unhealthy',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'KubeletNotHealthy',
@@ -18,6 +20,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
   },
   {
     id: 'kubelet-unhealthy-stdout',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'KubeletNotHealthy',
@@ -31,6 +34,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
   },
   {
     id: 'kubelet-check-legacy',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'KubeletNotHealthy',
@@ -51,7 +55,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     pattern: /unable to load bootstrap kubeconfig: stat (\S+): no such file or directory/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Run `machineadm reset` and provision again.',
+    remedy: RESET_OWN,
     reference: 'kubernetes-sigs/kubespray#3769',
     example:
       'E1120 10:03:05.123456 run.go:72] "command failed" err="failed to run Kubelet: unable to load bootstrap kubeconfig: stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory"',
@@ -61,6 +65,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     source: 'kubelet',
     kind: 'symptom',
     reason: 'APIServerUnreachableFromKubelet',
+    overcomeBy: /Successfully registered node/,
     priority: 25,
     pattern: /Unable to register node with API server.{0,500}(connection refused|i\/o timeout|no route to host|EOF)/,
     retryable: true,
@@ -93,7 +98,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     pattern: /kubelet is configured to not run on a host using cgroup v1/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Boot the machine with cgroup v2, or set failCgroupV1: false in the kubelet configuration.',
+    remedy: `Set failCgroupV1: false in the kubelet configuration, or boot the machine with cgroup v2. ${BOOT}`,
     reference: 'NVIDIA/OpenShell#360; kubernetes/kubernetes#134744',
     example:
       '"command failed" err="failed to run Kubelet: kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release"',
@@ -113,6 +118,38 @@ export const KUBELET: readonly CatalogueEntry[] = [
     reference: 'k/k pkg/kubelet/kubeletconfig/util/codec/codec.go',
     example:
       '"command failed" err="failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: failed to load Kubelet config file /var/lib/kubelet/config.yaml, error failed to decode: json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int32"',
+  },
+  {
+    id: 'kubelet-windows-settings',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'KubeletConfigInvalid',
+    priority: 120,
+    pattern:
+      /(?:failed to validate kubelet configuration|invalid configuration: ).{0,600}? (?:is|are) not supported on Windows/,
+    retryable: false,
+    cleanup: 'reset',
+    says: 'The kubelet refuses settings of its configuration that Windows does not support.',
+    remedy:
+      "Start the kubelet's service with `--cgroups-per-qos=false --enforce-node-allocatable=` (StartKubelet.ps1 of the image), or set cgroupsPerQOS: false and enforceNodeAllocatable: [] for Windows nodes with a patch of kubeadm for the target kubeletconfiguration.",
+    reference: 'k/k pkg/kubelet/apis/config/validation/validation_windows.go; image-builder and sig-windows-tools',
+    example:
+      'E0207 14:57:31.121314    4120 run.go:74] "command failed" err="failed to validate kubelet configuration, error: [invalid configuration: CgroupsPerQOS (--cgroups-per-qos) true is not supported on Windows, invalid configuration: EnforceNodeAllocatable (--enforce-node-allocatable) [pods] is not supported on Windows], path: &TypeMeta{Kind:,APIVersion:,}"',
+  },
+  {
+    id: 'kubelet-serving-certificate',
+    source: 'kubelet',
+    kind: 'symptom',
+    reason: 'KubeletServingCertificateMissing',
+    priority: 21,
+    pattern: /no serving certificate available for the kubelet/,
+    retryable: false,
+    cleanup: 'none',
+    remedy:
+      'With serverTLSBootstrap, the request of each kubelet must be approved: `kubectl get csr`, compare the node and its addresses, then `kubectl certificate approve NAME`. Or install an approver, or leave serverTLSBootstrap out.',
+    reference: 'k/k pkg/kubelet/kubelet.go GetCertificate (read in 1.36)',
+    example:
+      'I1128 01:21:57.157244     263 log.go:32] http: TLS handshake error from 10.0.0.1:41234: no serving certificate available for the kubelet',
   },
   {
     id: 'kubelet-config-lenient',
@@ -172,21 +209,8 @@ export const KUBELET: readonly CatalogueEntry[] = [
       '"Failed to start ContainerManager" err="[invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0, invalid kernel flag: kernel/panic, expected value: 10, actual value: 0]"',
   },
   {
-    id: 'containermanager-failed',
-    source: 'kubelet',
-    kind: 'generic',
-    reason: 'ContainerManagerFailed',
-    priority: 72,
-    pattern: /Failed to start ContainerManager/,
-    retryable: false,
-    cleanup: 'reset',
-    remedy: 'Read the error in the evidence: a cgroup that is not mounted, or a reserved cgroup that does not exist.',
-    reference: 'kubernetes/kubernetes#90710',
-    example:
-      '"Failed to start ContainerManager" err="system validation failed - Following Cgroup subsystem not mounted: [cpu cpuacct cpuset memory]"',
-  },
-  {
     id: 'resolv-conf-missing',
+    place: 'filesystem',
     source: 'kubelet',
     kind: 'cause',
     reason: 'ResolvConfMissing',
@@ -200,24 +224,8 @@ export const KUBELET: readonly CatalogueEntry[] = [
       '"Failed to create sandbox for pod" err="rpc error: code = Unknown desc = failed to generate sandbox config: open /run/systemd/resolve/resolv.conf: no such file or directory"',
   },
   {
-    id: 'kubelet-fatal',
-    source: 'kubelet',
-    only: true,
-    kind: 'generic',
-    reason: 'KubeletCrashLoop',
-    // Takes precedence over the service manager's state (`unit-kubelet-ends`): these are its own last log lines.
-    priority: 55,
-    // Without its kubeconfig it waits for kubeadm.
-    pattern:
-      /^(F\d{4} [\d:.]{8,20} {1,8}\d+ server\.go:\d+\] (?:failed to run Kubelet: )?|.{0,80}"command failed" err="failed to run Kubelet: )(?!unable to load bootstrap kubeconfig)/,
-    retryable: false,
-    cleanup: 'reset',
-    remedy: 'Correct what the evidence names, then provision again.',
-    reference: 'k/k cmd/kubelet/app/server.go; component-base cli/run.go',
-    example: 'F1122 09:51:31.918399     341 server.go:257] mkdir /var/lib/kubelet/pki: permission denied',
-  },
-  {
     id: 'kubelet-unit-missing',
+    place: 'services',
     source: 'systemd',
     kind: 'cause',
     reason: 'KubeletServiceMissing',
@@ -231,6 +239,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
   },
   {
     id: 'kubelet-not-enabled',
+    place: 'services',
     source: 'kubeadm',
     kind: 'warning',
     reason: 'KubeletServiceNotEnabled',
@@ -245,6 +254,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
   },
   {
     id: 'kubelet-start-limit',
+    place: 'services',
     source: 'systemd',
     kind: 'symptom',
     reason: 'KubeletStartLimitHit',

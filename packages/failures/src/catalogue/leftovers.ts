@@ -1,9 +1,11 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
+import { IS_NODE, MOVE_AWAY, RESET } from './guards.ts';
 
 /** Leftovers of an earlier attempt, an image or another cluster. */
-export const LEFTOVERS: readonly CatalogueEntry[] = [
+export const LEFTOVERS: readonly TopicEntry[] = [
   {
     id: 'preflight-port-10250',
+    place: 'services',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'KubeletAlreadyRunning',
@@ -15,21 +17,22 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
       { source: 'kubelet', pattern: /kubelet\.go:\d+\] "?Starting kubelet main sync loop/ },
     ],
     retryable: false,
-    cleanup: 'reset',
-    remedy: 'Stop the kubelet of the earlier attempt with `kubeadm reset -f`, then provision again.',
+    cleanup: 'none',
+    remedy: RESET,
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go PortOpenCheck; kubernetes/kubernetes#64171',
     example: '\t[ERROR Port-10250]: Port 10250 is in use',
   },
   {
     id: 'preflight-port-in-use',
+    place: 'services',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'PortInUse',
     priority: 90,
     pattern: /\[ERROR Port-(\d+)\]: Port \d+ is in use/,
     retryable: false,
-    cleanup: 'reset',
-    remedy: 'Find the listener with `ss -ltnp` and stop it; if kubeadm ran here before, run `kubeadm reset -f` first.',
+    cleanup: 'none',
+    remedy: `Find the listener with \`ss -ltnp\`. If it is a component of Kubernetes: ${RESET} If it is another program, give it another port, or stop it once nothing needs it.`,
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go PortOpenCheck',
     example: '\t[ERROR Port-6443]: Port 6443 is in use',
   },
@@ -42,8 +45,8 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     pattern:
       /\[ERROR FileAvailable--etc-kubernetes-manifests-(kube-apiserver|kube-controller-manager|kube-scheduler|etcd)\.yaml\]: /,
     retryable: false,
-    cleanup: 'reset',
-    remedy: 'Run `kubeadm reset -f` to remove what the earlier attempt wrote, then provision again.',
+    cleanup: 'none',
+    remedy: RESET,
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go InitNodeChecks',
     example:
       '\t[ERROR FileAvailable--etc-kubernetes-manifests-kube-apiserver.yaml]: /etc/kubernetes/manifests/kube-apiserver.yaml already exists',
@@ -56,8 +59,8 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     priority: 105,
     pattern: /\[ERROR FileAvailable--etc-kubernetes-kubelet\.conf\]: /,
     retryable: false,
-    cleanup: 'reset',
-    remedy: 'If the node works, nothing is left to do; if not, run `kubeadm reset -f` and provision again.',
+    cleanup: 'none',
+    remedy: RESET,
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go JoinNodeChecks; kubernetes/kubernetes#64171',
     example: '\t[ERROR FileAvailable--etc-kubernetes-kubelet.conf]: /etc/kubernetes/kubelet.conf already exists',
   },
@@ -69,8 +72,8 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     priority: 104,
     pattern: /\[ERROR FileAvailable--etc-kubernetes-bootstrap-kubelet\.conf\]: /,
     retryable: false,
-    cleanup: 'reset',
-    remedy: 'Run `kubeadm reset -f` to remove what the killed join left, then provision again.',
+    cleanup: 'none',
+    remedy: RESET,
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go JoinNodeChecks',
     example:
       '\t[ERROR FileAvailable--etc-kubernetes-bootstrap-kubelet.conf]: /etc/kubernetes/bootstrap-kubelet.conf already exists',
@@ -83,9 +86,8 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     priority: 101,
     pattern: /\[ERROR FileAvailable--etc-kubernetes-pki-ca\.crt\]: /,
     retryable: false,
-    cleanup: 'reset',
-    remedy:
-      'Remove the file if it was baked into the image, or run `kubeadm reset -f` after an earlier attempt; then provision again.',
+    cleanup: 'none',
+    remedy: `If the file was baked into the image, leave it out of the image. On this machine: ${RESET}`,
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go JoinNodeChecks; kubernetes/kubernetes#64171',
     example: '\t[ERROR FileAvailable--etc-kubernetes-pki-ca.crt]: /etc/kubernetes/pki/ca.crt already exists',
   },
@@ -97,8 +99,8 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     priority: 60,
     pattern: /\[ERROR FileAvailable-[^[\]]+\]: \S+ already exists/,
     retryable: false,
-    cleanup: 'reset',
-    remedy: 'Remove the named file, then provision again.',
+    cleanup: 'none',
+    remedy: `${IS_NODE} Otherwise find out who wrote the file, and ${MOVE_AWAY}; then provision again.`,
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go FileAvailableCheck',
     example: '\t[ERROR FileAvailable--opt-k8s-manifests-etcd.yaml]: /opt/k8s/manifests/etcd.yaml already exists',
   },
@@ -110,9 +112,8 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     priority: 100,
     pattern: /\[ERROR DirAvailable-[^[\]]{0,200}etcd[^[\]]{0,200}\]: \S+ is not empty/,
     retryable: false,
-    cleanup: 'reset',
-    remedy:
-      'Make sure that no live etcd member uses the directory, then empty it; on a dedicated disk (lost+found), use a subdirectory as the data directory.',
+    cleanup: 'none',
+    remedy: `${IS_NODE} Keep restored or external data. On a dedicated disk (lost+found), use a subdirectory as the data directory. Only where no etcd uses the data (\`ss -ltnp | grep 2379\`), and the data is not needed, move the directory away (\`mv DIRECTORY DIRECTORY.old\`); then provision again.`,
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go DirAvailableCheck',
     example: '\t[ERROR DirAvailable--var-lib-etcd]: /var/lib/etcd is not empty',
   },
@@ -124,9 +125,8 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     priority: 100,
     pattern: /\[ERROR DirAvailable--etc-kubernetes-manifests\]: /,
     retryable: false,
-    cleanup: 'reset',
-    remedy:
-      'Remove the files that do not belong there. If you need static pods there (kube-vip), list DirAvailable--etc-kubernetes-manifests under ignorePreflightErrors.',
+    cleanup: 'none',
+    remedy: `${IS_NODE} If you need static pods there (kube-vip), list DirAvailable--etc-kubernetes-manifests under ignorePreflightErrors. What does not belong there: ${MOVE_AWAY}.`,
     reference:
       'k/k cmd/kubeadm/app/preflight/checks.go (v1.20 JoinNodeChecks); CAPI kubeadm-bootstrap-script.sh ignored it',
     example: '\t[ERROR DirAvailable--etc-kubernetes-manifests]: /etc/kubernetes/manifests is not empty',
@@ -138,13 +138,15 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'StaleKubeconfig',
     priority: 100,
-    pattern: /a kubeconfig file "([^"]+)" exists already but has got the wrong CA cert/,
+    pattern:
+      /a kubeconfig file "([^"]+)" exists (?:already but has got the wrong CA cert|but does not contain a trusted CA in its current context's cluster)/,
     retryable: false,
-    cleanup: 'reset',
-    remedy: 'Remove the named file, then provision again.',
-    reference: 'k/k phases/kubeconfig/kubeconfig.go validateKubeConfig',
+    cleanup: 'none',
+    remedy: `${IS_NODE} Otherwise the file named in the evidence is of another cluster: ${MOVE_AWAY}, then provision again.`,
+    reference:
+      'k/k phases/kubeconfig/kubeconfig.go validateKubeConfig (1.20: the wrong CA cert; 1.34 and 1.36: a trusted CA)',
     example:
-      'error execution phase kubeconfig/admin: a kubeconfig file "/etc/kubernetes/admin.conf" exists already but has got the wrong CA cert',
+      'error: error execution phase kubeconfig/admin: a kubeconfig file "/etc/kubernetes/admin.conf" exists but does not contain a trusted CA in its current context\'s cluster. Total CA certificates found: 1',
   },
   {
     id: 'stale-cert',
@@ -154,8 +156,8 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     priority: 100,
     pattern: /certificate [\w/-]+ (is not signed by corresponding CA|not signed by CA certificate)/,
     retryable: false,
-    cleanup: 'reset',
-    remedy: 'Remove the named certificate and its key (keep the CA), then provision again.',
+    cleanup: 'none',
+    remedy: `${IS_NODE} Otherwise keep the CA. For the certificate that is named, and its key: ${MOVE_AWAY}, so that kubeadm creates new ones; then provision again.`,
     reference: 'k/k phases/certs/certs.go writeCertificateFilesIfNotExist',
     example:
       'error execution phase certs/apiserver: failed to write or validate certificate "apiserver": certificate apiserver is not signed by corresponding CA',
@@ -169,7 +171,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     pattern: /certificate [\w/-]+ is invalid: x509: certificate is valid for /,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Remove the named certificate and its key, so that kubeadm creates a new one, then provision again.',
+    remedy: `${IS_NODE} Otherwise, for the certificate that is named, and its key: ${MOVE_AWAY}, so that kubeadm creates new ones; then provision again.`,
     reference: 'k/k phases/certs/certs.go validateCertificateWithConfig',
     example:
       'error execution phase certs/apiserver: failed to write or validate certificate "apiserver": certificate apiserver is invalid: x509: certificate is valid for cp-1, kubernetes, kubernetes.default, not api.prod.example',

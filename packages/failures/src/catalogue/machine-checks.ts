@@ -1,7 +1,8 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
+import { BOOT } from './guards.ts';
 
 /** Problems that kubeadm's preflight checks report (k/k cmd/kubeadm/app/preflight/checks.go). */
-export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
+export const MACHINE_CHECKS: readonly TopicEntry[] = [
   {
     id: 'preflight-not-root',
     source: 'kubeadm',
@@ -72,6 +73,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-missing-binary',
+    place: 'filesystem',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'MissingExecutable',
@@ -92,8 +94,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     pattern: /\[ERROR SystemVerification\]: cgroups v1 support is (deprecated|in maintenance)/,
     retryable: false,
     cleanup: 'none',
-    remedy:
-      'Boot the machine with cgroup v2, or set failCgroupV1: false in the kubelet configuration and list SystemVerification under ignorePreflightErrors.',
+    remedy: `Set failCgroupV1: false in the kubelet configuration and list SystemVerification under ignorePreflightErrors, or boot the machine with cgroup v2. ${BOOT}`,
     reference: 'kubernetes/kubernetes#134744; kubernetes/minikube#22315',
     example:
       "\t[ERROR SystemVerification]: cgroups v1 support is deprecated and will be removed in a future release. Please migrate to cgroups v2. To explicitly enable cgroups v1 support for kubelet v1.35 or newer, you must set the kubelet configuration option 'FailCgroupV1' to 'false'.",
@@ -107,7 +108,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     pattern: /\[ERROR SystemVerification\]: missing (required cgroups|cgroups): /,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Enable the named controllers on the kernel command line (for memory: cgroup_enable=memory) and reboot.',
+    remedy: `Enable the named controllers on the kernel command line (for memory: cgroup_enable=memory) and reboot. ${BOOT}`,
     reference: 'k8s.io/system-validators cgroup_validator_linux.go; hypriot/image-builder-rpi#264',
     example: '\t[ERROR SystemVerification]: missing required cgroups: memory',
   },
@@ -128,6 +129,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-kubelet-too-old',
+    place: 'filesystem',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'KubeletVersionTooOld',
@@ -142,6 +144,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-kubelet-too-new',
+    place: 'filesystem',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'KubeletVersionTooNew',
@@ -156,6 +159,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-kubelet-missing',
+    place: 'filesystem',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'KubeletNotInstalled',
@@ -186,6 +190,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-external-etcd-version',
+    place: 'etcd',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'ExternalEtcdVersionUnsupported',
@@ -200,6 +205,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-external-etcd-unreachable',
+    place: 'etcd',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'ExternalEtcdUnreachable',
@@ -215,6 +221,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-external-etcd-cert',
+    place: 'etcd',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'ExternalEtcdCertMissing',
@@ -229,6 +236,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-generic',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'PreflightFailed',
@@ -242,6 +250,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   },
   {
     id: 'preflight-generic-134',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'PreflightFailed',

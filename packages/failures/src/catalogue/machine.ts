@@ -1,9 +1,10 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
 
 /** What the kernel and the service manager say. */
-export const MACHINE: readonly CatalogueEntry[] = [
+export const MACHINE: readonly TopicEntry[] = [
   {
     id: 'disk-full',
+    place: 'filesystem',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'DiskFull',
@@ -19,6 +20,7 @@ export const MACHINE: readonly CatalogueEntry[] = [
   },
   {
     id: 'kubeadm-read-only',
+    place: 'filesystem',
     source: 'kubeadm',
     only: true,
     kind: 'cause',
@@ -34,6 +36,7 @@ export const MACHINE: readonly CatalogueEntry[] = [
   },
   {
     id: 'kubeadm-missing',
+    place: 'filesystem',
     source: 'systemd',
     kind: 'cause',
     reason: 'KubeadmNotInstalled',
@@ -67,7 +70,7 @@ export const MACHINE: readonly CatalogueEntry[] = [
       ['oom-kill-pod', 'kube-[\\w-]*|etcd|containerd-[\\w-]*|runc[\\w:[\\]-]*', 116, 'kube-apiserver'],
     ] as const
   ).map(
-    ([id, programs, priority, example]): CatalogueEntry => ({
+    ([id, programs, priority, example]): TopicEntry => ({
       id,
       source: 'kernel',
       kind: 'cause',
@@ -120,7 +123,42 @@ export const MACHINE: readonly CatalogueEntry[] = [
     composed: true,
   },
   {
+    id: 'inotify-instances',
+    source: 'containerd',
+    kind: 'cause',
+    reason: 'OpenFilesLimitReached',
+    priority: 119,
+    // A file that is read again later needs no watch.
+    pattern: /^(?!.*will retry).*(?:inotify|fsnotify|file watcher|create watcher)[^"]{0,300}: too many open files/,
+    retryable: false,
+    cleanup: 'none',
+    says: 'No inotify instance is left on this machine (fs.inotify.max_user_instances).',
+    remedy:
+      'Set fs.inotify.max_user_instances to 8192 under host.sysctl. On a container or a shared kernel, set it on the host.',
+    reference: 'inotify_init(2) EMFILE; fsnotify; containerd pkg/cri and kubelet (1.20 to 1.36)',
+    example:
+      'time="2026-11-28T00:48:17.933745687Z" level=warning msg="failed to load plugin" error="failed to create CRI service: failed to create cni conf monitor for default: failed to create fsnotify watcher: couldn\'t initialize inotify: too many open files" id=io.containerd.grpc.v1.cri type=io.containerd.grpc.v1',
+  },
+  {
+    id: 'task-oom',
+    source: 'containerd',
+    only: true,
+    kind: 'cause',
+    circumstantial: true,
+    reason: 'OutOfMemory',
+    priority: 110,
+    pattern: /msg="TaskOOM event (?:&TaskOOM\{ContainerID:|container_id:)/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy:
+      'Give the machine more memory, or raise the memory limit of the pods (the cgroup kubepods, MemoryMax of kubepods.slice, the limits of the component).',
+    reference: 'containerd pkg/cri/server/events.go (1.6) and internal/cri/server/events (2.1)',
+    example:
+      'time="2026-11-28T01:17:39.687591292Z" level=info msg="TaskOOM event container_id:\\"0fee9a50cad6e53707acbca3908b8e1a2b4269ab60ded33bda58c7f1bae317e0\\""',
+  },
+  {
     id: 'exec-format',
+    place: 'filesystem',
     source: 'containerd',
     kind: 'cause',
     reason: 'ProgramNotExecutable',
@@ -137,6 +175,7 @@ export const MACHINE: readonly CatalogueEntry[] = [
   },
   {
     id: 'cgroup-read-only',
+    place: 'filesystem',
     source: 'systemd',
     kind: 'cause',
     reason: 'ReadOnlyFilesystem',
@@ -150,6 +189,7 @@ export const MACHINE: readonly CatalogueEntry[] = [
   },
   {
     id: 'kubelet-read-only',
+    place: 'filesystem',
     source: 'kubelet',
     only: true,
     kind: 'cause',
@@ -159,12 +199,13 @@ export const MACHINE: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      "Make the named path writable: remount its file system, or remove ProtectSystem and ReadOnlyPaths from the kubelet's unit.",
+      "Make the named path writable: remount its file system, or take ProtectSystem and ReadOnlyPaths out of the kubelet's unit.",
     reference: 'errno EROFS; systemd.exec(5) ProtectSystem=',
     example: 'F1122 09:51:36.231028     356 server.go:257] mkdir /var/lib/kubelet/pki: read-only file system',
   },
   {
     id: 'exec-denied',
+    place: 'filesystem',
     source: 'systemd',
     kind: 'cause',
     reason: 'ExecutionDenied',
@@ -181,6 +222,8 @@ export const MACHINE: readonly CatalogueEntry[] = [
   },
   {
     id: 'selinux-denied',
+    place: 'kernel',
+    circumstantial: true,
     source: 'kernel',
     kind: 'cause',
     reason: 'SELinuxDenied',

@@ -1,9 +1,10 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
 
 /** The Node object of this machine and the names and addresses it is known by. */
-export const NODE: readonly CatalogueEntry[] = [
+export const NODE: readonly TopicEntry[] = [
   {
     id: 'node-name-conflict',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'cause',
     reason: 'NodeNameConflict',
@@ -11,13 +12,15 @@ export const NODE: readonly CatalogueEntry[] = [
     pattern: /a Node with name "([^"]+)" and status "Ready" already exists in the cluster/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Delete the Node of this name if it is a leftover, or give this machine another name.',
+    remedy:
+      'Find out whose Node it is: `kubectl get node NAME -o wide`. If another machine has the address there, give this machine another name. Only if its machine is gone permanently, run `kubectl delete node NAME`; then provision again.',
     reference: 'k/k phases/join/kubelet.go',
     example:
       'error execution phase kubelet-start: a Node with name "worker-1" and status "Ready" already exists in the cluster. You must delete the existing Node or change the name of this new joining Node',
   },
   {
     id: 'tls-bootstrap-timeout',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'generic',
     reason: 'TLSBootstrapTimeout',
@@ -35,6 +38,7 @@ export const NODE: readonly CatalogueEntry[] = [
   },
   {
     id: 'tls-bootstrap-timeout-alone',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'symptom',
     reason: 'TLSBootstrapTimeout',
@@ -50,6 +54,7 @@ export const NODE: readonly CatalogueEntry[] = [
   },
   {
     id: 'node-annotate-timeout',
+    place: 'kubeadm',
     source: 'kubeadm',
     kind: 'generic',
     reason: 'NodeRegistrationTimeout',
@@ -62,7 +67,47 @@ export const NODE: readonly CatalogueEntry[] = [
     example: 'error execution phase kubelet-start: error writing CRISocket for this node: nodes "worker-1" not found',
   },
   {
+    id: 'kubelet-works-unreached',
+    source: 'kubeadm',
+    only: true,
+    place: 'network',
+    kind: 'cause',
+    reason: 'KubeletNotHealthy',
+    priority: 81,
+    pattern: /\[kubelet-check\] The kubelet is not healthy after /,
+    confirmedBy: [{ source: 'kubelet', pattern: /Successfully registered node/ }],
+    retryable: false,
+    cleanup: 'reset',
+    says: 'The kubelet works, but kubeadm does not reach its health endpoint.',
+    remedy:
+      'Look for a packet filter on the loopback interface (`nft list ruleset`, `iptables -S`), and at healthzBindAddress and healthzPort of the kubelet: `curl -sS http://127.0.0.1:10248/healthz`.',
+    reference: 'k/k util/apiclient/wait.go WaitForKubelet (1.30 to 1.36)',
+    example: '[kubelet-check] The kubelet is not healthy after 4m0.000751466s',
+  },
+  {
+    id: 'own-api-server-timeout',
+    source: 'kubelet',
+    only: true,
+    place: 'network',
+    kind: 'cause',
+    reason: 'APIServerPortBlocked',
+    priority: 82,
+    pattern:
+      /(?:Unable to register node with API server|requesting a signed certificate|Failed to ensure lease exists).{0,400}dial tcp (\S{1,80}:\d{1,5}): (?:i\/o timeout|connect: (?:connection timed out|no route to host))/,
+    confirmedBy: [{ source: 'container', pattern: /Serving securely on (?!127\.)\S{1,80}:(?!1025[79]\b)\d+/ }],
+    overcomeBy: /Successfully registered node/,
+    retryable: false,
+    cleanup: 'reset',
+    says: 'The API server of this machine serves, but the kubelet does not reach it at $1.',
+    remedy:
+      'Look for a packet filter that drops connections to $1 (`nft list ruleset`, `iptables -S`), and at the route to it (`ip route get`).',
+    reference: 'Go net.OpError; k/k pkg/kubelet/kubelet_node_status.go',
+    example:
+      'E1128 01:21:55.453663     263 kubelet_node_status.go:111] "Unable to register node with API server" err="Post \\"https://10.136.0.202:6443/api/v1/nodes\\": dial tcp 10.136.0.202:6443: i/o timeout" node="cp-1"',
+  },
+  {
     id: 'admission-webhook',
+    place: 'apiServer',
     source: 'kubelet',
     kind: 'cause',
     reason: 'AdmissionWebhookFailed',
@@ -73,7 +118,7 @@ export const NODE: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'none',
     remedy:
-      'Repair or remove the webhook that the evidence names (`kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations`).',
+      'Look at the webhook that the evidence names (`kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations`), and repair its server or its rules.',
     reference:
       'k/k staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors; pkg/kubelet/kubelet_node_status.go',
     example:
@@ -109,6 +154,8 @@ export const NODE: readonly CatalogueEntry[] = [
   },
   {
     id: 'disk-pressure',
+    place: 'filesystem',
+    circumstantial: true,
     source: 'kubelet',
     kind: 'cause',
     reason: 'NodeDiskPressure',
@@ -124,6 +171,8 @@ export const NODE: readonly CatalogueEntry[] = [
   },
   {
     id: 'memory-pressure',
+    place: 'kernel',
+    circumstantial: true,
     source: 'kubelet',
     kind: 'cause',
     reason: 'NodeMemoryPressure',

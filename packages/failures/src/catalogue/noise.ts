@@ -10,6 +10,14 @@ export const NOISE: readonly NoiseEntry[] = [
       'E1120 10:05:11.222 kubelet.go:3117] "Container runtime network not ready" networkReady="NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"',
   },
   {
+    id: 'cadvisor-factories',
+    // cadvisor tries every container runtime that it knows, also those that are not installed.
+    pattern: /(?:Registration of the [\w-]+ container factory failed|Unable to create runtime container handler)/,
+    reference: 'google/cadvisor manager/manager.go Start; every kubelet from 1.21 on beside containerd',
+    example:
+      'I1128 01:15:58.561943     261 factory.go:219] Registration of the crio container factory failed: Get "http://%2Fvar%2Frun%2Fcrio%2Fcrio.sock/info": dial unix /var/run/crio/crio.sock: connect: no such file or directory',
+  },
+  {
     id: 'kubelet-config-missing',
     pattern: /\/var\/lib\/kubelet\/config\.yaml.{0,1000}no such file or directory/,
     reference: 'kubernetes/kubernetes#65863, #73779',
@@ -41,4 +49,17 @@ export const NOISE: readonly NoiseEntry[] = [
     example:
       'E1120 17:40:11.524986     917 event.go:273] Server rejected event: Internal error occurred: failed calling webhook "deny.example.com": Post "https://127.0.0.1:9/?timeout=10s": dial tcp 127.0.0.1:9: connect: connection refused',
   },
+];
+
+/**
+ * Errors that kubelet, containerd and the control plane log in successful runs (1.20 and 1.36): beside another error they
+ * are not the last word of a process that ended.
+ */
+export const ORDINARY_ERRORS: readonly RegExp[] = [
+  /^E\d{4} [\d:. ]{8,32} (?:reflector|event|nodelease|aws_credentials|oomparser|timeout|file_linux|file|dynamic_cafile_content)\.go:/,
+  /ensure lease exists, will retry|requesting a signed certificate from|ailed to (?:get|check) (?:summary stats|if we have separate)/,
+  /mirror pod|[Ss]kipping pod synchronization|rlimit on max file handles|Stats initialization may not have completed/,
+  /[Cc]ontainer runtime network not ready|Error getting (?:the current )?node|kubelet\.go:\d+\] node "|read data from checkpoint/,
+  /process in container with oom score|The manifest file is empty|get the info of the filesystem|retrieving lease lock/,
+  /updating (?:existing )?node status|will retry\b|failed to load cni during init|Failed to pipe std|Server rejected event/,
 ];

@@ -1,7 +1,8 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
+import { IS_NODE, MOVE_AWAY } from './guards.ts';
 
 /** The certificates that all control planes share, and the key they are uploaded with. */
-export const SHARED_CERTIFICATES: readonly CatalogueEntry[] = [
+export const SHARED_CERTIFICATES: readonly TopicEntry[] = [
   {
     id: 'shared-certs-missing',
     source: 'kubeadm',
@@ -97,8 +98,7 @@ export const SHARED_CERTIFICATES: readonly CatalogueEntry[] = [
     pattern: /x509: provided PrivateKey doesn't match parent's PublicKey/,
     retryable: false,
     cleanup: 'none',
-    remedy:
-      'Provide the key that belongs to the certificate authority, or remove both so that kubeadm creates a new pair.',
+    remedy: `Provide the key that belongs to the certificate authority. On a first control plane that never worked, kubeadm can make a new pair. ${IS_NODE} Otherwise, for both files: ${MOVE_AWAY}.`,
     reference: 'Go crypto/x509 CreateCertificate',
     example:
       "error execution phase certs/apiserver: unable to sign certificate: x509: provided PrivateKey doesn't match parent's PublicKey",

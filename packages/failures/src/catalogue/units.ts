@@ -1,10 +1,10 @@
-import type { CatalogueEntry } from './entry.ts';
+import type { TopicEntry } from './entry.ts';
 
 /**
  * What the service manager knows of kubelet and containerd (`unit-lines.ts`). A unit that cannot run explains more than any
  * line of a log, so these lie above the causes that logs name; a unit that just ends with an error is explained by its log.
  */
-export const UNITS: readonly CatalogueEntry[] = [
+export const UNITS: readonly TopicEntry[] = [
   unit('unit-kubelet-masked', 'KubeletServiceMissing', 127, /^kubelet(?:\.service)?: masked$/, {
     remedy: 'Unmask and start it: `systemctl unmask kubelet && systemctl start kubelet`; then provision again.',
     example: 'kubelet.service: masked',
@@ -17,10 +17,13 @@ export const UNITS: readonly CatalogueEntry[] = [
   }),
   {
     ...unit('unit-kubelet-missing', 'KubeletServiceMissing', 116, /^kubelet(?:\.service)?: not installed$/, {
+      place: 'kubelet',
       remedy: "Install the kubelet's unit with its kubeadm drop-in, then run `systemctl daemon-reload`.",
       example: 'kubelet.service: not installed',
       retryable: false,
     }),
+    // A kubelet that logs was started in another way.
+    circumstantial: true,
     // Where nothing waited for the kubelet it is missed by nobody: something else may start it.
     confirmedBy: [{ source: 'kubeadm', pattern: /^\[(?:kubelet-check|wait-control-plane|kubelet-wait-bootstrap)\]/ }],
   },
@@ -30,6 +33,7 @@ export const UNITS: readonly CatalogueEntry[] = [
     129,
     /^kubelet(?:\.service)?: cannot be executed: \S+ does not exist$/,
     {
+      place: 'filesystem',
       remedy: 'Install the kubelet at the path that the evidence names, then provision again.',
       example: 'kubelet.service: cannot be executed: /usr/bin/kubelet does not exist',
       retryable: false,
@@ -41,6 +45,7 @@ export const UNITS: readonly CatalogueEntry[] = [
     128,
     /^(?:kubelet|containerd)(?:\.service)?: cannot be executed: (?!\S+ does not exist$)/,
     {
+      place: 'filesystem',
       remedy: 'Install the program that the evidence names again, for the architecture of this machine.',
       example: 'kubelet.service: cannot be executed: /usr/bin/kubelet is truncated',
       retryable: false,
@@ -60,6 +65,7 @@ export const UNITS: readonly CatalogueEntry[] = [
     },
   ),
   unit('unit-out-of-memory', 'OutOfMemory', 127, /^(?:kubelet|containerd)(?:\.service)?: killed for lack of memory/, {
+    place: 'kernel',
     remedy: 'Raise the memory limit of the unit that the evidence names (MemoryMax), or give the machine more memory.',
     example: 'kubelet.service: killed for lack of memory (MemoryMax=16M), 4 restarts',
     retryable: false,
@@ -102,6 +108,7 @@ export const UNITS: readonly CatalogueEntry[] = [
     126,
     /^(?:etcd|kube-[a-z-]+) ended \d+ times, last for lack of memory/,
     {
+      place: 'kernel',
       remedy: "Give the machine more memory, or raise the limit in the component's patch.",
       example: 'kube-apiserver ended 4 times, last for lack of memory (OOMKilled)',
       retryable: false,
@@ -137,6 +144,7 @@ export const UNITS: readonly CatalogueEntry[] = [
       56,
       /^kubelet(?:\.service)?: systemd gave up after its restarts/,
       {
+        place: 'kubelet',
         remedy:
           'Find the first error in `journalctl -u kubelet`, correct it, and run `systemctl reset-failed kubelet`.',
         example: 'kubelet.service: systemd gave up after its restarts (start-limit-hit), last with exit status 1',
@@ -148,6 +156,7 @@ export const UNITS: readonly CatalogueEntry[] = [
   },
   {
     ...unit('unit-kubelet-ends', 'KubeletCrashLoop', 54, /^kubelet(?:\.service)?: ends by itself \(/, {
+      place: 'kubelet',
       remedy: 'Find the first error in `journalctl -u kubelet` and correct it, then provision again.',
       example: 'kubelet.service: ends by itself (exit-code), last with exit status 1, 7 restarts',
       retryable: false,
@@ -162,6 +171,7 @@ export const UNITS: readonly CatalogueEntry[] = [
       56,
       /^containerd(?:\.service)?: (?:systemd gave up after its restarts|ends by itself )/,
       {
+        place: 'runtime',
         remedy: 'Find the first error in `journalctl -u containerd` and correct it, then provision again.',
         example: 'containerd.service: ends by itself (exit-code), last with exit status 1, 7 restarts',
         retryable: false,
@@ -173,13 +183,14 @@ export const UNITS: readonly CatalogueEntry[] = [
 
 function unit(
   id: string,
-  reason: CatalogueEntry['reason'],
+  reason: TopicEntry['reason'],
   priority: number,
   pattern: RegExp,
-  rest: Pick<CatalogueEntry, 'remedy' | 'example' | 'retryable'> & Partial<Pick<CatalogueEntry, 'cleanup'>>,
-): CatalogueEntry {
+  rest: Pick<TopicEntry, 'remedy' | 'example' | 'retryable'> & Partial<Pick<TopicEntry, 'cleanup' | 'place'>>,
+): TopicEntry {
   return {
     id,
+    ...(rest.place === undefined ? {} : { place: rest.place }),
     source: 'unit',
     only: true,
     kind: 'cause',
