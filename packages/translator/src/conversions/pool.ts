@@ -39,7 +39,7 @@ interface Running {
   readonly waiting: Waiting;
   /** Begins when the thread begins the job: a new thread needs time to start. */
   budget: NodeJS.Timeout | undefined;
-  readonly since: number;
+  since: number;
 }
 
 /** A namespace with a conversion that took longer may not occupy every worker for a while. */
@@ -72,6 +72,8 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
   /** Ends a worker whose conversion takes too long; the next one has a new thread. */
   const end = (worker: Worker, why: Kept): void => {
     void worker.terminate();
+    // Behind those that are warm.
+    if (!isClosed) idle.unshift(start());
     finish(worker, why);
     next();
   };
@@ -92,6 +94,7 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
         if (result.kind === 'begun') {
           const why = new Kept('TooExpensive', `the conversion took more than ${budgetMs / 1000} s`);
           current.budget = setTimeout(() => end(worker, why), budgetMs);
+          current.since = performance.now();
           return;
         }
         idle.push(worker);
@@ -109,11 +112,13 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
       const waiting = queue.take((group) => !restricted.has(group) || (perGroup.get(group) ?? 0) < most);
       if (waiting === undefined) return;
       const worker = idle.pop() ?? start();
-      running.set(worker, { waiting, budget: undefined, since: now });
+      running.set(worker, { waiting, budget: undefined, since: Number.POSITIVE_INFINITY });
       perGroup.set(waiting.group, (perGroup.get(waiting.group) ?? 0) + 1);
       worker.postMessage(waiting.job);
     }
   };
+  // A thread needs a moment to start, which no Secret should wait for.
+  for (let count = 0; count < workers; count += 1) idle.push(start());
   const run = async (group: string, deadline: AbortSignal, job: Job): Promise<unknown> => {
     deadline.throwIfAborted();
     const listening = new AbortController();
