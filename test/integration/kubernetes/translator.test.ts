@@ -400,7 +400,11 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     const secretPath = (name: string) => `/api/v1/namespaces/${NAMESPACE}/secrets/${name}`;
     const userDataFor = (index: number) => {
       const part = index.toString(36).padStart(4, 'x');
-      return userDataOfWorker('api.prod-a.example:6443', `sha256:${'ab'.repeat(32)}`, `tok${part[3]}zx.0123456789ab${part}`);
+      return userDataOfWorker(
+        'api.prod-a.example:6443',
+        `sha256:${'ab'.repeat(32)}`,
+        `tok${part[3]}zx.0123456789ab${part}`,
+      );
     };
     /** The provider with a stale cache: Create, AlreadyExists, Update without version and annotations. */
     const writeTwice = async (machine: CreatedMachine, userData: string, first: StoredSecret): Promise<void> => {
@@ -424,7 +428,8 @@ describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, ti
     for (const { name } of created) {
       assert.ok(isTranslated((await server.ask('GET', secretPath(name))) as StoredSecret), name);
     }
-    for (const machine of created) assert.equal((await translatedCondition(machine)).reason, 'Translated', machine.name);
+    for (const machine of created)
+      assert.equal((await translatedCondition(machine)).reason, 'Translated', machine.name);
     // The same Secrets, about which the API server asks nobody.
     const alone = await inParallel(created, async ({ name }, index) => {
       const from = performance.now();
@@ -587,7 +592,8 @@ async function inParallel<T, R>(items: readonly T[], work: (item: T, index: numb
   const waiting = [...items.entries()];
   const results: R[] = [];
   const worker = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) results.push(await work(next[1], next[0]));
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      results.push(await work(next[1], next[0]));
   };
   await Promise.all(Array.from({ length: 8 }, worker));
   return results;
