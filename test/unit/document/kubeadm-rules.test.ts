@@ -204,6 +204,90 @@ describe('feature gates of kubeadm', () => {
   ]);
 });
 
+describe("the kubelet's configuration", () => {
+  const config = (text: string, version = 'v1.36.2') => init(`node: {kubelet: {config: {${text}}}}`, version);
+  const patch = (text: string) =>
+    init(`bootstrapper: {kubeadm: {patches: [{target: kubeletconfiguration, ${text}}]}}`, 'v1.36.2');
+  const at = 'kubernetes.node.kubelet.config';
+  const patched = 'kubernetes.bootstrapper.kubeadm.patches[0].patch';
+  // A real kubeadm 1.36.2 refused each kind of these: unknown field, or "cannot unmarshal".
+  refuses([
+    [
+      'a mistyped field',
+      config('maxPod: 5'),
+      `${at}.maxPod: the kubelet 1.36 has no field "maxPod" here (hint: did you mean "maxPods"?)`,
+    ],
+    [
+      'a mistyped field of a part',
+      config('authentication: {anonymus: {enabled: false}}'),
+      `${at}.authentication.anonymus: the kubelet 1.36 has no field "anonymus" here (hint: did you mean "anonymous"?)`,
+    ],
+    ['a number in quotes', config('maxPods: "5"'), `${at}.maxPods: must be a whole number (hint: remove the quotes)`],
+    [
+      'a number as a duration',
+      config('syncFrequency: 5'),
+      `${at}.syncFrequency: must be a duration, such as "10s" or "1h30m"`,
+    ],
+    [
+      'a day as a duration',
+      config('imageMaximumGCAge: 7d'),
+      `${at}.imageMaximumGCAge: must be a duration, such as "10s" or "1h30m"`,
+    ],
+    [
+      'a text that is a number',
+      config('clusterDomain: 5'),
+      `${at}.clusterDomain: must be a text (hint: write it in quotes)`,
+    ],
+    ['a text instead of a list', config('clusterDNS: 10.96.0.10'), `${at}.clusterDNS: must be a list`],
+    [
+      'true in quotes',
+      config('failSwapOn: "false"'),
+      `${at}.failSwapOn: must be true or false (hint: remove the quotes)`,
+    ],
+    [
+      'a number in a map of texts',
+      config('evictionHard: {memory.available: 5}'),
+      `${at}.evictionHard["memory.available"]: must be a text (hint: write it in quotes)`,
+    ],
+    [
+      'a field that came later',
+      config('crashLoopBackOff: {maxContainerRestartPeriod: 10s}', 'v1.31.4'),
+      `${at}.crashLoopBackOff: the kubelet has had crashLoopBackOff since 1.32 (hint: remove it, or raise kubernetes.version)`,
+    ],
+    [
+      'a field of a list of objects',
+      config('reservedMemory: [{numaNode: "0"}]'),
+      `${at}.reservedMemory[0].numaNode: must be a whole number (hint: remove the quotes)`,
+    ],
+    [
+      'a mistyped field in a patch',
+      patch('patch: {failcgroupv1: false}'),
+      `${patched}.failcgroupv1: the kubelet 1.36 has no field "failcgroupv1" here (hint: did you mean "failCgroupV1"?)`,
+    ],
+    [
+      'a mistyped path in a JSON patch',
+      patch('type: json, patch: [{op: add, path: /maxPod, value: 5}]'),
+      `${patched}[0].path: the kubelet 1.36 has no field "maxPod" here (hint: did you mean "maxPods"?)`,
+    ],
+    [
+      'a value in a JSON patch',
+      patch('type: json, patch: [{op: add, path: /maxPods, value: "5"}]'),
+      `${patched}[0].value: must be a whole number (hint: remove the quotes)`,
+    ],
+  ]);
+  accepts([
+    [
+      'every kind',
+      config(
+        'maxPods: 5, syncFrequency: 1m30s, clusterDNS: [10.96.0.10], evictionHard: {memory.available: 5%}, failSwapOn: false, memorySwap: {swapBehavior: LimitedSwap}, logging: {format: json, flushFrequency: 5s}, registerWithTaints: [{key: a, effect: NoSchedule}]',
+      ),
+    ],
+    ['a field that a patch removes', patch('patch: {maxPods: null, $patch: merge}')],
+    ['what is not known of an old or a new minor', config('somethingOld: 1', 'v1.29.0')],
+    ['what a newer minor may have', config('somethingNew: 1', 'v1.37.0')],
+  ]);
+});
+
 describe('feature gates and flags of components', () => {
   const args = (component: string, name: string, value: string, version = 'v1.35.2') =>
     init(`controlPlane: {${component}: {args: [{name: ${name}, value: "${value}"}]}}`, version);

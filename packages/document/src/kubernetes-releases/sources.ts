@@ -68,6 +68,13 @@ export const TABLE_SOURCES: readonly TableSource[] = [
     open: 'gates and patch targets of 1.37',
   },
   {
+    file: 'kubelet-fields.ts',
+    facts: "Fields of the kubelet's configuration",
+    from: [`${KUBERNETES}/blob/master/staging/src/k8s.io/kubelet/config/v1beta1/types.go`],
+    read: '2026-11-28',
+    open: 'fields that only minors before 1.31 or after 1.36 have',
+  },
+  {
     file: 'node-labels.ts',
     facts: 'Labels that a kubelet may give itself',
     from: [`${KUBERNETES}/blob/master/staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go`],

@@ -7,6 +7,7 @@ import { checkExec, checkExtraConfiguration, checkPatches, checkReady } from './
 import { checkComponents } from './checks-components.ts';
 import { checkControlCharacters } from './checks-control-characters.ts';
 import { checkKubeadmConfiguration } from './checks-kubeadm-cluster.ts';
+import { checkKubeletConfiguration } from './checks-kubelet-configuration.ts';
 import { checkBootstrapTokens, TOKEN } from './cluster.ts';
 import { CERTIFICATE_KEY, checkStaticPods } from './control-plane.ts';
 import type { KubernetesSection } from './index.ts';
@@ -40,6 +41,7 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: SecretsSection): F
     ...checkApiServer(kubernetes.controlPlane?.apiServer ?? {}, kubernetes.version, secrets),
     ...withCode('RefusedByKubernetes', checkKubeadmConfiguration(kubernetes)),
     ...withCode('UnsupportedVersion', checkComponents(kubernetes)),
+    ...withCode('RefusedByKubernetes', checkKubeletConfiguration(kubernetes)),
     ...withCode('RefusedByKubernetes', checkNode(kubernetes.node, kubernetes.controlPlane)),
     ...withCode('RefusedByKubernetes', checkControlCharacters(kubernetes)),
   ];
