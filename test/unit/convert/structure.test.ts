@@ -187,9 +187,9 @@ describe('--structure lifts', () => {
       spec: { initConfiguration: { patches: { directory: '/etc/patches/' } } },
     });
     assert.deepEqual(document.kubernetes.bootstrapper.kubeadm.patches, [
+      { target: 'corednsdeployment', type: 'strategic', patch: { metadata: { labels: { a: 'b' } } } },
       { target: 'kube-apiserver', type: 'json', patch: [{ op: 'add', path: '/metadata/labels/a', value: 'b' }] },
       { target: 'kubeletconfiguration', type: 'strategic', patch: { maxPods: 250 } },
-      { target: 'corednsdeployment', type: 'strategic', patch: { metadata: { labels: { a: 'b' } } } },
     ]);
     assert.deepEqual(host, {});
   });

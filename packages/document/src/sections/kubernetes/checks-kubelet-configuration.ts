@@ -53,20 +53,20 @@ function judgeOf(minor: number): Judge {
       const at = [...path, name];
       const unknown = whyUnknown(name, field, fields, minor);
       if (unknown !== undefined) return [{ path: at, key: name, ...unknown }];
-      return field === undefined ? [] : valueOf(field.kind, content, at);
+      return field === undefined ? [] : judgeValue(field.kind, content, at);
     });
   };
-  const valueOf = (kind: FieldKind, content: unknown, at: readonly PathSegment[]): Finding[] => {
+  const judgeValue = (kind: FieldKind, content: unknown, at: readonly PathSegment[]): Finding[] => {
     // A patch removes a field with null.
     if (content === null || content === undefined) return [];
     if (!isOfKind(kind, content))
       return [{ path: at, message: `must be ${WORDS[kind.is]}`, ...hintFor(kind, content) }];
     if (kind.is === 'object') return object(kind.type, content, at);
     if (kind.is === 'list' && Array.isArray(content)) {
-      return content.flatMap((item: unknown, index) => valueOf(kind.of, item, [...at, index]));
+      return content.flatMap((item: unknown, index) => judgeValue(kind.of, item, [...at, index]));
     }
     if (kind.is !== 'map' || !isObject(content)) return [];
-    return Object.entries(content).flatMap(([key, item]) => valueOf(kind.of, item, [...at, key]));
+    return Object.entries(content).flatMap(([key, item]) => judgeValue(kind.of, item, [...at, key]));
   };
   return {
     object,
@@ -79,7 +79,7 @@ function judgeOf(minor: number): Judge {
       const unknown = whyUnknown(name, field, fields, minor);
       if (unknown !== undefined) return [{ path: [...path, 'path'], ...unknown }];
       const isWhole = below.length === 0 && (change.op === 'add' || change.op === 'replace');
-      return field === undefined || !isWhole ? [] : valueOf(field.kind, change.value, [...path, 'value']);
+      return field === undefined || !isWhole ? [] : judgeValue(field.kind, change.value, [...path, 'value']);
     },
   };
 }
