@@ -30,7 +30,7 @@ export const REPORTING_VECTORS: readonly Source[] = [
   beyond('a name twice', 'Duplicate', sink('{type: Guestinfo, name: a}, ¦{type: Guestinfo, name: a}')),
 
   valid('a webhook', sink(`{type: Webhook, ${WEBHOOK}, secret: ${SECRET}, headers: {X-A: b}}`)),
-  valid('a webhook on this machine', sink('{type: Webhook, url: "http://localhost:8080", headers: {X-A: b}}')),
+  valid('a webhook on this machine', sink('{type: Webhook, url: "http://localhost:880", headers: {X-A: b}}')),
   invalid('a webhook without a URL', 'MissingField', sink('¦{type: Webhook}')),
   invalid(
     'a webhook that shows its headers',
@@ -88,7 +88,7 @@ export const REPORTING_VECTORS: readonly Source[] = [
   ),
   valid(
     'a password on this machine',
-    sink('{type: NATS, servers: ["nats://127.0.0.1:4222"], subject: a, credentials: {user: u, password: x}}'),
+    sink('{type: NATS, servers: ["nats://127.0.0.1:422"], subject: a, credentials: {user: u, password: x}}'),
   ),
   invalid('an invalid NATS port', 'Conflict', sink('{type: NATS, servers: [¦"tls://a.example:70000"], subject: a}')),
   invalid('no server of NATS', 'InvalidValue', sink('{type: NATS, servers: ¦[], subject: a}')),

@@ -53,7 +53,12 @@ export const VARIABLE_VECTORS: readonly Source[] = [
     'secrets of every source',
     'secrets: {a: {value: x}, b: {file: /a}, c: {env: C}, d: {systemdCredential: d}, e: {exec: {command: [a]}}, f: {http: {url: "https://a.example"}}, g: {awsSecretsManager: {secretId: a}}, h: {awsParameter: {name: a}}}',
   ),
-  valid('a secret over http from this machine', 'secrets: {a: {http: {url: "http://127.0.0.1:8200/x"}}}'),
+  valid('a secret over http from this machine', 'secrets: {a: {http: {url: "http://127.0.0.1:820/x"}}}'),
+  invalid(
+    'a secret over http from a port of this machine on which any user can listen',
+    'Conflict',
+    'secrets: {a: {http: {url: ¦"http://127.0.0.1:8200/x"}}}',
+  ),
   valid(
     'a secret over http that is permitted',
     'secrets: {a: {http: {url: "http://a.example/x", allowInsecure: true}}}',

@@ -192,13 +192,13 @@ describe('a sink of NATS', () => {
       `{type: NATS, servers: ["${server}"], subject: a, credentials: ${credentials}}`;
     assert.match(
       await problemOf(open('{token: t0ken-of-mine}', 'nats://nats.example.com')),
-      /servers\[0\]: the token would be readable on the way to this server \(hint: write tls:\/\/, or use credentialsFile or nkey/,
+      /servers\[0\]: the token would be readable on the way, and the connection is not encrypted \(hint: write tls:\/\/, or use credentialsFile or nkey/,
     );
     assert.match(
       await problemOf(open('{user: m, password: p4ssword}', 'nats://10.0.0.1')),
       /the password would be readable/,
     );
-    await sinkOf(open('{token: t0ken-of-mine}', 'nats://127.0.0.1'));
+    await sinkOf(open('{token: t0ken-of-mine}', 'nats://127.0.0.1:422'));
     await sinkOf(open('{nkey: seed-of-mine}', 'nats://nats.example.com'));
   });
 

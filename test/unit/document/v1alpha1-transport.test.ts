@@ -103,16 +103,27 @@ describe('over plain http', () => {
         assert.equal(problems.length, 1, problems.join('\n'));
         assert.ok(
           problems[0]?.endsWith(
-            `${path}: ${exposed} would be readable on the way: the URL is plain http (hint: write https://; allowInsecure: true beside it permits this one)`,
+            `${path}: ${exposed} would be readable on the way, and the URL is plain http (hint: write https://; allowInsecure: true beside it permits this one)`,
           ),
           problems[0],
         );
-        for (const url of ['https://x.example/p', 'http://127.0.0.1:8080/p', 'http://localhost/p', 'http://[::1]/p'])
+        for (const url of ['https://x.example/p', 'http://127.0.0.1:1023/p', 'http://localhost/p', 'http://[::1]:80/p'])
           assert.deepEqual(await problemsOf(document(url, '')), [], url);
         assert.deepEqual(await problemsOf(document('http://x.example/p', ', allowInsecure: true')), []);
         for (const url of ['http://127.0.0.1.x.example/p', 'http://localhost.x.example/p'])
           assert.equal((await problemsOf(document(url, ''))).length, 1, url);
-        return 3;
+        for (const url of [
+          'http://127.0.0.1:1024/p',
+          'http://localhost:08099/p',
+          'http://[::1]:8200',
+          'http://127.9.9.9:99999/',
+        ])
+          assert.match(
+            (await problemsOf(document(url, '')))[0] ?? '',
+            /any user of this machine who listens on this port|port/,
+            url,
+          );
+        return 7;
       }),
     );
   }
@@ -132,6 +143,10 @@ describe('over plain http', () => {
     const sink = (more: string): string =>
       `reporting: {sinks: [{type: NATS, servers: ['nats://x.example'], subject: a.b, credentials: {token: abcdefgh}${more}}]}\n`;
     assert.equal((await problemsOf(sink(''))).length, 1);
+    const local = (server: string) => sink('').replace('nats://x.example', server);
+    assert.match((await problemsOf(local('nats://127.0.0.1')))[0] ?? '', /any user of this machine/);
+    assert.match((await problemsOf(local('nats://localhost:4222')))[0] ?? '', /any user of this machine/);
+    assert.deepEqual(await problemsOf(local('nats://[::1]:422')), []);
     assert.deepEqual(await problemsOf(sink(', allowInsecure: true')), []);
   });
 });

@@ -1,3 +1,4 @@
+import { PRIVATE_HTTP } from './loopback.ts';
 import { portablePattern } from './portable-pattern.ts';
 
 /** A JSON Schema (draft 2020-12). */
@@ -71,11 +72,9 @@ export const atMostOne = (schema: JsonSchema): JsonSchema => ({
   maxContains: 1,
 });
 
-const LOOPBACK = /^http:\/\/(?:[^/?#@]*@)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d*)?(?:[/?#]|$)/;
-
 /** A request whose answer is a secret needs TLS, unless the document permits it or nobody else can listen. */
 export function secretOverTls(field: string): JsonSchema {
-  return when(given(field, all(text(/^http:\/\//), not(VARIABLE), not(text(LOOPBACK)))), is('allowInsecure', true));
+  return when(given(field, all(text(/^http:\/\//), not(VARIABLE), not(text(PRIVATE_HTTP)))), is('allowInsecure', true));
 }
 
 /** The same for a request with credentials in its headers or its URL. */

@@ -57,7 +57,7 @@ const secretSource = oneOf({
       {
         url: field(
           httpUrl,
-          'The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine.',
+          'The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine with a port below 1024.',
           { example: 'https://vault.example/v1/secret/data/node' },
         ),
         headers,

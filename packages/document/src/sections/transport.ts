@@ -1,6 +1,7 @@
 import type { Finding, PathSegment } from '../diagnostics.ts';
 import type { Sections } from '../versions/v1alpha1/sections.ts';
 import type { EndpointSection } from './containerd/registries.ts';
+import { PRIVATE_HTTP, whyExposed } from './loopback.ts';
 import type { SinkSection } from './sinks/index.ts';
 
 /** What a request shows to everybody on its way. */
@@ -11,8 +12,8 @@ interface Request {
 }
 
 /**
- * Credentials and secrets do not travel over plain http: everybody on the way could read them. Only to this machine itself,
- * as loopback addresses are, they may; and where the document says so for that one.
+ * Credentials and secrets do not travel over plain http: everybody on the way could read them. They may
+ * to a port of root on this machine itself, where no other user can listen, and where the document says so for that one.
  */
 export function checkTransport(sections: Sections): Finding[] {
   const findings: Finding[] = [];
@@ -21,7 +22,7 @@ export function checkTransport(sections: Sections): Finding[] {
     if (exposed === undefined || request.allowInsecure === true || isPrivate(request.url)) return;
     findings.push({
       path: [...path, field],
-      message: `${exposed} would be readable on the way: the URL is plain http`,
+      message: `${exposed} would be ${whyExposed(request.url)}, and the URL is plain http`,
       hint: 'write https://; allowInsecure: true beside it permits this one',
     });
   };
@@ -97,7 +98,7 @@ function credentialsOf({ url, headers }: Request): string | undefined {
 
 /** Whether nobody else can listen. */
 function isPrivate(url: string): boolean {
-  return /^https:|^http:\/\/(?:[^/?#@]*@)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d*)?(?:[/?#]|$)/.test(url);
+  return url.startsWith('https:') || PRIVATE_HTTP.test(url);
 }
 
 function isAws(value: unknown): value is { readonly endpoint?: string; readonly allowInsecure?: boolean } {

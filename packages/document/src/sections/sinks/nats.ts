@@ -5,6 +5,7 @@ import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, PORT, secret } from '../../versions/v1alpha1/fields.ts';
 import { all, any, given, has, is, must, not, text, when } from '../conditions.ts';
 import { field, object } from '../field.ts';
+import { PRIVATE_NATS, whyExposed } from '../loopback.ts';
 import {
   type RemoteOptions,
   remoteFields,
@@ -103,7 +104,7 @@ const schema = sinkSchema(
     must('servers[]', text(new RegExp(`^(?:nats|tls):\\/\\/(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(?::${PORT})?$`))),
     when(
       all(given('credentials', any(has('token'), has('password'))), not(is('allowInsecure', true))),
-      must('servers[]', text(/^tls:|^nats:\/\/(?:localhost|127\.[A-Za-z0-9.-]*|\[::1\])(?::\d+)?$/)),
+      must('servers[]', text(new RegExp(`^tls:|${PRIVATE_NATS.source}`))),
     ),
   ],
 );
@@ -119,15 +120,14 @@ function checkNATSSink(section: NATSSinkSection, path: readonly PathSegment[]): 
     if (server.port < 1 || server.port > 65535) findings.push({ path: at, message: 'not a port: 1 to 65535' });
     // JWT and nkey answer a challenge; a token and a password are sent as they are.
     const bare = credentials !== undefined && ('token' in credentials || 'password' in credentials);
-    if (
-      bare &&
-      section.allowInsecure !== true &&
-      !server.secure &&
-      !/^(localhost|127\..*|\[::1\])$/.test(server.host)
-    ) {
+    if (bare && section.allowInsecure !== true && !server.secure && !PRIVATE_NATS.test(text)) {
       const what = 'token' in credentials ? 'the token' : 'the password';
       const hint = 'write tls://, or use credentialsFile or nkey, which are never sent; allowInsecure: true permits it';
-      findings.push({ path: at, message: `${what} would be readable on the way to this server`, hint });
+      findings.push({
+        path: at,
+        message: `${what} would be ${whyExposed(text)}, and the connection is not encrypted`,
+        hint,
+      });
     }
   }
   return findings;

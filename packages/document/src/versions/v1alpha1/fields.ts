@@ -190,7 +190,7 @@ export const secret = define(
 /** For a request whose URL is plain http though credentials or secrets travel with it. */
 export const allowInsecure = field(
   z.boolean(),
-  'Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.',
+  'Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.',
   { default: false, example: true },
 );
 
