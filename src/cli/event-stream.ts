@@ -1,4 +1,5 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
+import { printableJson } from '@machineadm/document/printable.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import { OUTPUT_API_VERSION } from './output.ts';
@@ -10,7 +11,7 @@ export function printEvent(event: RunEvent): void {
 
 /** Prints the status that ends a stream, on one line. */
 export function printLine(value: object): void {
-  process.stdout.write(`${JSON.stringify(redactDeep(value))}\n`);
+  process.stdout.write(`${printableJson(redactDeep(value))}\n`);
 }
 
 function recordOf(event: RunEvent): object {

@@ -1,7 +1,7 @@
 import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { printable } from '@machineadm/document/printable.ts';
+import { printable, printableJson, printablePainted } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 import { evaluateJsonPath } from './jsonpath.ts';
 import { fitted } from './layout.ts';
@@ -14,9 +14,10 @@ export type { DataFormat, OutputFormat } from './output-format.ts';
 /** The apiVersion of all results but those that have one of their own, such as the status. */
 export const OUTPUT_API_VERSION = 'machineadm.dev/v1';
 
-/** Prints data to standard output; nothing else is printed there. */
+/** Prints data to standard output; nothing else is printed there. A terminal gets it without what would control it. */
 export function printText(text: string): void {
-  process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+  const shown = process.stdout.isTTY === true ? printablePainted(text) : text;
+  process.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`);
 }
 
 /**
@@ -27,9 +28,9 @@ export function printReport(text: string): void {
   printPaintedReport(printable(text));
 }
 
-/** Like `printReport`, for a text with our own colours whose quotations are already cleaned. */
+/** Like `printReport`, for a text with our own colours. */
 export function printPaintedReport(text: string): void {
-  printText(fitted(text, wrapWidthOf(process.stdout)));
+  printText(fitted(printablePainted(text), wrapWidthOf(process.stdout)));
 }
 
 /** Prints a result as data, redacted, in the envelope that all results share: `apiVersion`, `kind`, then the fields. */
@@ -40,10 +41,10 @@ export async function printData(format: DataFormat, kind: OutputKind, fields: ob
 /** Prints an object that has its own `apiVersion` and `kind`, redacted. */
 export async function printObject(format: DataFormat, value: object): Promise<void> {
   const data = redactDeep(value);
-  if (format === 'json') process.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
+  if (format === 'json') process.stdout.write(`${printableJson(data, 2)}\n`);
   else if (format === 'yaml') {
     const { stringify } = await import('yaml');
-    process.stdout.write(stringify(JSON.parse(JSON.stringify(data)), { lineWidth: 0, aliasDuplicateObjects: false }));
+    printText(stringify(JSON.parse(JSON.stringify(data)), { lineWidth: 0, aliasDuplicateObjects: false }));
   } else if (format === 'name') printText(printable(namesOf(data).join('\n')));
   else {
     const text = evaluateJsonPath(format.slice('jsonpath='.length), JSON.parse(JSON.stringify(data)));
@@ -85,7 +86,7 @@ export function printNotice(text: string): void {
 
 /** Prints a message with our own colours that `--quiet` does not hide. */
 export function printMessage(text: string): void {
-  process.stderr.write(`${fitted(text.replace(/\n$/, ''), wrapWidthOf(process.stderr))}\n`);
+  process.stderr.write(`${fitted(printablePainted(text.replace(/\n$/, '')), wrapWidthOf(process.stderr))}\n`);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { oneLine } from '@machineadm/document/printable.ts';
+import { oneLine, oneLineDeep } from '@machineadm/document/printable.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatChecklist, SPIN_MS } from '@machineadm/status/checklist.ts';
 import { formatEvent, type Style } from '@machineadm/status/progress.ts';
@@ -83,7 +83,7 @@ function liveProgress(stream: NodeJS.WriteStream, style: Style, { withEvents, is
   return {
     onEvent(event) {
       if (event.status.step !== status?.step) output = undefined;
-      status = event.status;
+      status = oneLineDeep(event.status);
       // Warnings are also printed at the end of the run.
       const isPrinted = withEvents === true || (event.kind === 'warning' && isFollowed !== true);
       const text = isPrinted ? formatEvent(event, style) : undefined;

@@ -132,7 +132,9 @@ async function ownWords(host: QueryHost, platform: Facts['platform'], began: num
   if (platform === 'windows') return [];
   const args = ['-o', 'json', '-a', '-q', '--no-pager', '-n', '4000', '--since', `@${Math.floor(began / 1000)}`];
   for (const identifier of ['machineadm', 'cloud-init', 'kubeadm']) {
-    const { stdout } = await host.query({ program: 'journalctl', args: [...args, '-t', identifier], timeoutMs: 5000 });
+    // Any user may log under any identifier, but not as root (systemd.journal-fields(7), "TRUSTED JOURNAL FIELDS").
+    const ofRoot = [...args, '-t', identifier, '_UID=0'];
+    const { stdout } = await host.query({ program: 'journalctl', args: ofRoot, timeoutMs: 5000 });
     const lines = readSavedLog(stdout);
     if (lines.length > 0) return lines.map((line) => ({ ...line, origin: `journal of ${identifier}` }));
   }

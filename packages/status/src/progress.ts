@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { formatPlace } from '@machineadm/document/diagnostics.ts';
 import type { Failure } from '@machineadm/document/errors.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { oneLine, oneLineDeep } from '@machineadm/document/printable.ts';
 import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import type { Condition, ProbableCause, RunEvent, RunStatus, StepStatus } from './status.ts';
@@ -27,7 +27,8 @@ export function colorWanted(isTerminal: boolean, environment: Readonly<Record<st
 }
 
 /** One line about an event, for a log or a console; undefined for events that need none. */
-export function formatEvent(event: RunEvent, style: Style = PLAIN): string | undefined {
+export function formatEvent(from: RunEvent, style: Style = PLAIN): string | undefined {
+  const event = oneLineDeep(from);
   switch (event.kind) {
     case 'started': {
       const { command, machine, attempt } = event.status;
@@ -81,7 +82,8 @@ function formatConclusion(status: RunStatus, style: Style): string {
  * A failure in one paragraph with its proof: what failed, the stable reason, the evidence, what to do. Providers show
  * the last lines of stderr to the user (Cluster API's CAPD puts them into its condition), so this must suffice.
  */
-export function formatFailure(failure: Failure, style: Style = PLAIN, next?: string): string {
+export function formatFailure(from: Failure, style: Style = PLAIN, next?: string): string {
+  const failure = oneLineDeep(from);
   const { field, position } = failure;
   const step = failure.step === undefined ? '' : ` (step ${titleOf(failure.step, style)})`;
   const lines = [
@@ -140,7 +142,8 @@ function formatCause({ reason, summary, remedy, evidence, since }: ProbableCause
 }
 
 /** The status of a run for `machineadm status`: several lines, without the last newline. */
-export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
+export function formatStatus(from: RunStatus, style: Style = PLAIN): string {
+  const status = oneLineDeep(from);
   const identity = [status.machine.namespace, status.machine.name].filter((part) => part !== undefined).join('/');
   const cluster = status.machine.cluster === undefined ? '' : ` of cluster ${status.machine.cluster}`;
   const lines = [
@@ -188,7 +191,8 @@ function isBootstrapped({ type, status }: Condition): boolean {
  * The summary of a run for users who may not read its status: the meaning of its fixed terms, without details of the
  * run.
  */
-export function formatSummary(summary: RunSummary, style: Style = PLAIN): string {
+export function formatSummary(from: RunSummary, style: Style = PLAIN): string {
+  const summary = oneLineDeep(from);
   const { reason } = summary;
   const meaning = reason === undefined ? undefined : REASONS[reason]?.meaning;
   return [

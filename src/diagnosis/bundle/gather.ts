@@ -42,7 +42,7 @@ export async function gatherFiles(host: QueryHost): Promise<readonly BundleFile[
     manifests(host),
     certificates(host),
     ...UNITS.map((unit) => journal(host, `logs/${unit}.log`, ['-u', unit])),
-    journal(host, 'logs/machineadm.log', ['-t', 'machineadm']),
+    journal(host, 'logs/machineadm.log', ['-t', 'machineadm', '_UID=0']),
     journal(host, 'logs/kernel.log', ['-k']),
     log(host, '/var/log/cloud-init-output.log'),
     podLogs(host),

@@ -1,4 +1,5 @@
 import { basename } from 'node:path/posix';
+import { nameGlob } from '@machineadm/document/glob.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
 
 /** Where systemd looks for system units, the first wins (systemd.unit(5), "UNIT FILE LOAD PATH"). */
@@ -234,11 +235,11 @@ export class UnitFiles {
       .flatMap((line) => {
         const [verb, pattern] = line.trim().split(/\s+/);
         return (verb === 'enable' || verb === 'disable') && pattern !== undefined
-          ? [{ verb, glob: globOf(pattern) }]
+          ? [{ verb, glob: nameGlob(pattern) }]
           : [];
       });
     return this.names('').filter((name) => {
-      if (rules.find(({ glob }) => glob.test(name))?.verb === 'disable') return false;
+      if (rules.find(({ glob }) => glob.matches(name))?.verb === 'disable') return false;
       const unit = this.load(name);
       return unit !== undefined && unit.list('Install', 'WantedBy', 'RequiredBy', 'UpheldBy').length > 0;
     });
@@ -250,16 +251,6 @@ function prefixes(name: string): readonly string[] {
   const [, stem = '', type = ''] = /^(.*)(\.\w+)$/.exec(name) ?? [];
   const parts = stem.split('-');
   return parts.slice(1).map((_, index) => `${parts.slice(0, parts.length - 1 - index).join('-')}-${type}`);
-}
-
-/** fnmatch(3) of a preset. */
-function globOf(pattern: string): RegExp {
-  const text = pattern
-    .replace(/[.+^${}()|\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.')
-    .replaceAll('[!', '[^');
-  return new RegExp(`^${text}$`);
 }
 
 /** The command of a service: its program and its arguments, with the variables that the unit itself sets. */

@@ -4,6 +4,7 @@ import { formatMode } from '@machineadm/document/units.ts';
 import { type Directory, dropKeptDirectories, O_PATH, procPath } from '../linux/directories.ts';
 import { isTrusted } from '../linux/directory-step.ts';
 import { openEntry, openFile } from '../linux/entry.ts';
+import { sudoCaller } from '../processes/sudo-caller.ts';
 import { UnsafePath } from './file-error.ts';
 import { isOwnDescriptor } from './paths.ts';
 
@@ -150,9 +151,4 @@ function whyDistrusted({ uid, mode }: Stats): string | undefined {
 /** Root, this user, and with sudo(8) the invoking user, who can run anything as root anyway. */
 function isTrustedSource(uid: number): boolean {
   return isTrusted(uid) || (process.geteuid?.() === 0 && uid === sudoCaller());
-}
-
-function sudoCaller(): number | undefined {
-  const text = process.env.SUDO_UID ?? '';
-  return /^\d+$/.test(text) ? Number(text) : undefined;
 }

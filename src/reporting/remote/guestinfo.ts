@@ -1,6 +1,8 @@
+import type { Failure } from '@machineadm/document/errors.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
+import { REASONS } from '@machineadm/document/reasons.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { eventLine, type ReportEvent } from '@machineadm/status/event.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { CommandResult } from '../../host/seam/host.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 
@@ -17,7 +19,9 @@ const CONDITION = 'guestinfo.vmservice.bootstrap.condition';
 
 /**
  * Sets variables of the virtual machine through VMware Tools: the last event and, for a conclusion, the condition that
- * VM Operator shows. They are overwritten, so only the newest is visible; every process of the machine can read them.
+ * VM Operator shows. They are overwritten, so only the newest is visible. Every process of the machine can read them, and
+ * the arguments of the Tools, which take a command in no other way. So they hold what every user may read, as the summary of
+ * a status does: no quotation of a program or a file.
  */
 export function guestinfoSink(): RemoteSink {
   return {
@@ -26,7 +30,7 @@ export function guestinfoSink(): RemoteSink {
     capacity: CAPACITY,
     async deliver(event, context) {
       const condition = conditionOf(event);
-      const first = await setInfo(EVENT, JSON.stringify(event), context);
+      const first = await setInfo(EVENT, JSON.stringify(publicPart(event)), context);
       if (first.kind !== 'delivered' || condition === undefined) return first;
       return await setInfo(CONDITION, condition, context);
     },
@@ -41,7 +45,56 @@ function conditionOf(event: ReportEvent): string | undefined {
   if (event.test === true || event.type !== 'concluded') return undefined;
   const bootstrap = event.conditions.find(({ type }) => type === 'machineadm.dev/BootstrapSucceeded');
   if (bootstrap === undefined || bootstrap.status === 'Unknown') return undefined;
-  return `${bootstrap.status === 'True'},${bootstrap.reason},${eventLine(event, 900)}`;
+  return `${bootstrap.status === 'True'},${bootstrap.reason},${publicMessage(event)}`;
+}
+
+/** Words of fixed lists, names, times and numbers. Copied field by field, so that a new field does not become public by itself. */
+function publicPart(event: ReportEvent): ReportEvent {
+  const { apiVersion, kind, id, type, test, runId, sequence, time, sinceBootMs, command, agent, outcome, exitCode } =
+    event;
+  const { machine, host, attempt, phase, conditions, failure } = event;
+  return {
+    apiVersion,
+    kind,
+    id,
+    type,
+    ...(test === undefined ? {} : { test }),
+    runId,
+    sequence,
+    time,
+    sinceBootMs,
+    command,
+    agent,
+    machine,
+    host,
+    document: { sha256: '' },
+    attempt,
+    phase,
+    message: publicMessage(event),
+    conditions: conditions.map((condition) => ({ ...condition, message: '' })),
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(failure === undefined ? {} : { failure: publicFailure(failure) }),
+    omitted: ['everything that other users of the machine may not read'],
+  };
+}
+
+function publicFailure({ reason, step, retryable }: Failure): Failure {
+  return {
+    reason,
+    ...(step === undefined ? {} : { step }),
+    retryable,
+    summary: REASONS[reason]?.meaning ?? reason,
+    remedy: 'Run "machineadm status" on the machine.',
+    evidence: [],
+  };
+}
+
+function publicMessage({ failure, command, machine, type, outcome, exitCode }: ReportEvent): string {
+  const reason = failure?.reason;
+  const why = reason === undefined ? '' : `: ${reason}: ${REASONS[reason]?.meaning ?? 'see the status of the machine'}`;
+  const state = outcome === undefined ? type : `${outcome}${exitCode === undefined ? '' : ` (exit ${exitCode})`}`;
+  return `${command} of ${machine.name}: ${state}${why}`.slice(0, 900);
 }
 
 async function setInfo(variable: string, value: string, context: DeliveryContext): Promise<DeliveryResult> {

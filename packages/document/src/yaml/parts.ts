@@ -126,7 +126,7 @@ export class Parts {
     this.path.push(key);
     const first = entries.get(key);
     if (first !== undefined && this.duplicates.length < MOST_DUPLICATES) {
-      this.duplicates.push({ place: keyAt, path: formatPath(this.path), first: first.keyAt.line });
+      this.duplicates.push({ place: keyAt, path: shownPath(this.path), first: first.keyAt.line });
     }
     const value = read();
     if (first === undefined) entries.set(key, { keyAt, value });
@@ -149,4 +149,9 @@ export class Parts {
 export function keyOf(tree: Tree): string {
   if (tree.kind === 'scalar' && typeof tree.value === 'string') return tree.value;
   throw new YamlError(tree.at, 'a key that is not a string', 'write the key in quotes');
+}
+
+/** A key that is misplaced below `secrets` may be a value. Its line is enough to find it. */
+function shownPath(path: readonly PathSegment[]): string {
+  return formatPath(path[0] === 'secrets' ? path.slice(0, 1) : path);
 }
