@@ -71,6 +71,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       await provisionWith(
         [
           hook(receiver.url, {
+            allowInsecure: true,
             headers: { Authorization: { secret: 'auth' } },
             events: ['started', 'stepChanged', 'warning', 'concluded'],
           }),

@@ -41,7 +41,7 @@ variables:
 secrets:
   bearer: {value: Bearer hidden-word}
   printed: {exec: {command: [/srv/print-token, 'a b']}}
-  fetched: {http: {url: '${url}/secret', headers: {authorization: {secret: bearer}}, pointer: /data/token}}
+  fetched: {http: {url: '${url}/secret', allowInsecure: true, headers: {authorization: {secret: bearer}}, pointer: /data/token}}
 host:
   proxy: {https: '${proxy}', for: [agent]}
   certificateAuthorities:

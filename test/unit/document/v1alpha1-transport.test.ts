@@ -116,7 +116,7 @@ describe('over plain http', () => {
           'http://127.0.0.1:1024/p',
           'http://localhost:08099/p',
           'http://[::1]:8200',
-          'http://127.9.9.9:99999/',
+          'http://127.9.9.9:65535/',
         ])
           assert.match(
             (await problemsOf(document(url, '')))[0] ?? '',
