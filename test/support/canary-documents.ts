@@ -126,7 +126,12 @@ export class CanaryDocuments {
         unused: { value: at('secrets.*.value', 'that nothing uses') },
         ...this.#sources,
         served: {
-          http: { url: `${url}/secret`, allowInsecure: true, headers: { 'x-any': at('secrets.*.http.headers.*') }, pointer: '/data/value' },
+          http: {
+            url: `${url}/secret`,
+            allowInsecure: true,
+            headers: { 'x-any': at('secrets.*.http.headers.*') },
+            pointer: '/data/value',
+          },
         },
       },
       host: {
