@@ -8,6 +8,7 @@ import type { ReportCondition } from '@machineadm/status/event.ts';
 import { machineOf } from '@machineadm/status/run-state.ts';
 import { openHost, openQueryHost, requireLinux } from '../host/index.ts';
 import { bootId, machineId } from '../host/processes/identity.ts';
+import { mayReadAllFiles } from '../host/processes/read-right.ts';
 import type { NodeReadiness } from '../kubernetes/readiness.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
@@ -53,7 +54,8 @@ export async function watchNode(request: WatchRequest): Promise<void> {
   const { signal, intervalMs, repeatMs, require } = request;
   requireLinux('machineadm report watch');
   const host = openQueryHost();
-  refuseUnlessRoot({ isRoot: process.geteuid?.() === 0 });
+  // The unit runs it as a user of its own, who reads the kubelet's credential by this right.
+  refuseUnlessRoot({ isRoot: mayReadAllFiles() });
   const own = { hostname: hostname(), machineId: await machineId(), bootId: await bootId(request.bootIdFile) };
   const document = await documentOf(request, own);
   const identity = identityOf(document, own, request.agentVersion);

@@ -132,8 +132,10 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
     const attempts = {
       'writes data of root': 'echo >/root/attempt',
       'writes data of another user': 'echo >/var/tmp/foreign',
-      'speaks to the service manager': 'systemctl is-active dbus.service',
       'writes to the console': 'echo >/dev/console',
+      'speaks to the service manager': 'systemctl is-active dbus.service',
+      'starts a unit as root': 'systemd-run --wait -q touch /root/escaped',
+      'reads the password hashes': 'cat /etc/shadow',
       'changes a program': 'touch /usr/local/bin/attempt',
       'changes the configuration': 'touch /etc/pager/attempt',
       'becomes another user': 'setpriv --reuid daemon true',
@@ -153,11 +155,55 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
       await node.machine.shell(`systemctl daemon-reload; systemctl start ${unit}`);
       return ((await node.read('/root/attempted')) ?? '').trim().split('\n');
     };
-    const inside = Object.keys(attempts).slice(0, 4);
+    const inside = Object.keys(attempts).slice(0, 3);
     assert.deepEqual(await attempt(''), inside);
     // The drop-in of docs/reporting.md.
     const widened = await attempt('CapabilityBoundingSet=CAP_SETUID CAP_SETGID\nReadWritePaths=/etc/pager\n');
     assert.deepEqual(widened, [...inside, 'changes the configuration', 'becomes another user']);
+  });
+
+  test('the watcher is another user from the start, and none of its ways leads to root', {
+    timeout: 3 * MINUTE,
+  }, async () => {
+    const unit = 'machineadm-report-watch.service';
+    await node.machine.write(`/etc/systemd/system/${unit}`, readFileSync(join(UNITS, unit), 'utf8'));
+    const attempts = {
+      'reads the credential of the kubelet': 'cat /etc/kubernetes/kubelet.conf',
+      'is root': 'test "$(id -u)" = 0',
+      'starts a unit as root': 'systemd-run --wait -q touch /root/escaped',
+      'asks the service manager': 'systemctl is-active dbus.service',
+      'opens a Unix socket':
+        'systemd-notify READY=1 || logger -s attempt || nc -U /run/systemd/journal/stdout </dev/null',
+      'becomes root': 'setpriv --reuid 0 true',
+      'writes a file':
+        'echo >/var/tmp/attempt-of-watch || echo >/etc/attempt || echo >/run/attempt || echo >/var/lib/attempt',
+      'writes to a file of root': 'echo >>/etc/kubernetes/kubelet.conf',
+      'reads the password hashes': 'cat /etc/shadow',
+      'reads the state of machineadm': 'ls /var/lib/machineadm',
+      'sees processes of root': 'cat /proc/1/cmdline',
+      'makes a namespace': 'unshare --user --map-root-user true || unshare --mount true',
+      'makes a program setuid': 'chmod u+s /tmp/x',
+    };
+    const report = Object.entries(attempts).map(([name, command]) => `if ${command}; then echo '${name}' >&3; fi\n`);
+    await node.machine.write('/usr/local/attempts.sh', `exec 3>&1 >/dev/null 2>&1\n${report.join('')}`);
+    await node.machine.shell(
+      'chmod 644 /usr/local/attempts.sh; mkdir -p /etc/kubernetes; umask 077; echo x >/etc/kubernetes/kubelet.conf',
+    );
+    const dropIn = '[Service]\nType=oneshot\nRestart=no\nExecStart=\nExecStart=/bin/sh /usr/local/attempts.sh\n';
+    const output = 'StandardOutput=truncate:/root/attempted\n';
+    await node.machine.write(`/etc/systemd/system/${unit}.d/attempts.conf`, `${dropIn}${output}`);
+    await node.machine.shell(`rm -f /root/attempted; systemctl daemon-reload; systemctl start ${unit}`);
+    assert.deepEqual(((await node.read('/root/attempted')) ?? '').trim().split('\n'), [
+      'reads the credential of the kubelet',
+    ]);
+    // The real command, as the unit starts it: it looks at the node, and finds no cluster.
+    await node.machine.shell(
+      `rm -r /etc/systemd/system/${unit}.d; systemctl daemon-reload; systemctl start ${unit}; sleep 5; systemctl is-active ${unit}; systemctl stop ${unit}`,
+    );
+    assert.doesNotMatch(
+      await node.machine.shell(`journalctl -u ${unit} -o cat --no-pager`),
+      /NotPrivilegedUser|EACCES|EPERM/,
+    );
   });
 
   test('exposes no secret: neither events nor the files of the deliverer contain one', {
