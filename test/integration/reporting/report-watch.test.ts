@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
 import { type Agent, startAgent } from '../../support/agent.ts';
 import { kubeconfig, newAuthority, nodeObject, startHealthz } from '../../support/api-server.ts';
@@ -49,6 +49,25 @@ inThrowAwayMachine(import.meta.filename, () => {
   }
 
   describe('report watch', () => {
+    test('works as the user of its unit, who may read and nothing else; any other user is refused', async () => {
+      await using cluster = await startCluster();
+      await using healthz = await startHealthz();
+      join(cluster.server.url, healthz.port);
+      chmodSync('/etc/kubernetes/kubelet.conf', 0o600);
+      chmodSync('/var/lib/kubelet', 0o700);
+      const other = ['setpriv', '--reuid=61234', '--regid=61234', '--clear-groups', '--no-new-privs'];
+      const rights = ['--inh-caps=-all,+dac_read_search', '--ambient-caps=-all,+dac_read_search'];
+      const bounded = '--bounding-set=-all,+dac_read_search';
+      const args = ['report', 'watch', '--interval', '1s'];
+      const watch = startAgent(args, { wrapper: [...other, ...rights, bounded] });
+      await waitUntil(() => cluster.told.length > 0, 'the Node is told that it works');
+      assert.equal(cluster.told[0]?.status, 'True');
+      assert.equal((await stopped(watch)).status, 0);
+      const refused = await startAgent(args, { wrapper: other }).ended;
+      assert.equal(refused.status, 4, refused.stderr);
+      assert.match(refused.stderr, /NotPrivilegedUser/);
+    });
+
     test('reports changes to its own Node, and needs no document and no earlier run', async () => {
       await using cluster = await startCluster();
       await using healthz = await startHealthz();
