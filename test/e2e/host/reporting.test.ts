@@ -135,7 +135,7 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
       'writes to the console': 'echo >/dev/console',
       'speaks to the service manager': 'systemctl is-active dbus.service',
       'starts a unit as root': 'systemd-run --wait -q touch /root/escaped',
-      'reads the password hashes': 'cat /etc/shadow',
+      'reads the password hashes': 'grep -q . /etc/shadow',
       'changes a program': 'touch /usr/local/bin/attempt',
       'changes the configuration': 'touch /etc/pager/attempt',
       'becomes another user': 'setpriv --reuid daemon true',
@@ -172,17 +172,14 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
       'is root': 'test "$(id -u)" = 0',
       'starts a unit as root': 'systemd-run --wait -q touch /root/escaped',
       'asks the service manager': 'systemctl is-active dbus.service',
-      'opens a Unix socket':
-        'systemd-notify READY=1 || logger -s attempt || nc -U /run/systemd/journal/stdout </dev/null',
       'becomes root': 'setpriv --reuid 0 true',
-      'writes a file':
-        'echo >/var/tmp/attempt-of-watch || echo >/etc/attempt || echo >/run/attempt || echo >/var/lib/attempt',
+      'writes a file': 'echo >/etc/attempt || echo >/run/attempt || echo >/var/lib/attempt',
       'writes to a file of root': 'echo >>/etc/kubernetes/kubelet.conf',
-      'reads the password hashes': 'cat /etc/shadow',
-      'reads the state of machineadm': 'ls /var/lib/machineadm',
+      'reads the password hashes': 'grep -q . /etc/shadow',
+      'reads the state of machineadm': 'test -n "$(ls -A /var/lib/machineadm)"',
       'sees processes of root': 'cat /proc/1/cmdline',
       'makes a namespace': 'unshare --user --map-root-user true || unshare --mount true',
-      'makes a program setuid': 'chmod u+s /tmp/x',
+      'makes a program setuid': 'cp /bin/true /tmp/x && chmod u+s /tmp/x',
     };
     const report = Object.entries(attempts).map(([name, command]) => `if ${command}; then echo '${name}' >&3; fi\n`);
     await node.machine.write('/usr/local/attempts.sh', `exec 3>&1 >/dev/null 2>&1\n${report.join('')}`);

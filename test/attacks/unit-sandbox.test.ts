@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { ATTACKS_SKIP, reportAttack } from '../support/attacks.ts';
+
+const UNITS = resolve(import.meta.dirname, '../../packaging/systemd');
+const PROGRAMS = ['/usr/bin/systemd-nspawn', '/lib/systemd/systemd', '/usr/bin/dbus-daemon'];
+const skip =
+  ATTACKS_SKIP ||
+  (PROGRAMS.every((path) => existsSync(path)) ? false : 'needs systemd, systemd-nspawn and dbus-daemon');
+
+/** What is tried from inside a unit, as a shell command that succeeds where the attacker wins. */
+const DOORS = {
+  'starts a unit as root': 'systemd-run --wait -q touch /root/escaped',
+  'asks the service manager': 'systemctl is-active dbus.service',
+  'asks D-Bus': 'busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.DBus.Peer Ping',
+  'reads the password hashes': 'grep -q . /etc/shadow',
+  'changes a program': 'touch /usr/local/bin/attempt',
+  'changes the configuration': 'touch /etc/attempt',
+  'becomes another user': 'setpriv --reuid 1 true',
+  'makes a namespace': 'unshare --user --map-root-user true || unshare --mount true',
+  'mounts a file system': 'mount -t tmpfs none /mnt',
+  'changes a sysctl': 'sysctl -qw kernel.domainname=attempt',
+  'makes a program setuid': 'cp /bin/true /tmp/x && chmod u+s /tmp/x',
+  'loads a module': 'modprobe dummy',
+  'writes a job of cron': 'echo >/var/spool/cron/crontabs/root',
+} as const;
+
+const ATTEMPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'machineadm-report-flush': DOORS,
+  'machineadm-report-watch': {
+    ...DOORS,
+    'is root': 'test "$(id -u)" = 0',
+    'becomes root': 'setpriv --reuid 0 true',
+    'writes a file': 'echo >/run/attempt || echo >/var/lib/attempt || echo >/etc/kubernetes/kubelet.conf',
+    'reads the state of machineadm': 'grep -rq . /var/lib/machineadm',
+    'sees processes of root': 'cat /proc/1/cmdline',
+  },
+};
+
+/** Boots systemd on a copy of this machine's files, which nothing outlives, and starts the units in it. */
+const BOOT = `set -e
+mount --make-rprivate /
+cd "$1"
+mkdir m; mount -t tmpfs -o size=256m none m
+mkdir m/u m/w m/r
+mount -t overlay -o lowerdir=/,upperdir=m/u,workdir=m/w none m/r
+rm -rf m/r/var/lib/machineadm m/r/etc/systemd/system/*.wants m/r/usr/sbin/policy-rc.d
+mkdir -p m/r/etc/kubernetes m/r/var/lib/machineadm m/r/etc/systemd/system/multi-user.target.wants
+chmod 700 m/r/etc/kubernetes
+(umask 077; echo x >m/r/etc/kubernetes/kubelet.conf; echo secret >m/r/var/lib/machineadm/journal)
+cp -r units/. m/r/etc/systemd/system/
+ln -s ../attack.service m/r/etc/systemd/system/multi-user.target.wants/attack.service
+mount -t cgroup2 none /sys/fs/cgroup || true
+timeout 240 systemd-nspawn --register=no --keep-unit -q -D m/r -b --console=read-only systemd.unit=multi-user.target </dev/null >boot.log 2>&1 || true
+cp m/u/root/*.out . || true
+`;
+
+function unitFiles(directory: string): void {
+  const starts = Object.keys(ATTEMPTS).map((unit) => `ExecStart=-/bin/systemctl start ${unit}.service\n`);
+  for (const [unit, attempts] of Object.entries(ATTEMPTS)) {
+    const tries = Object.entries({ ...attempts, 'was there': 'true' }).map(
+      ([name, command]) => `if ${command}; then echo '${name}' >&3; fi\n`,
+    );
+    cpSync(join(UNITS, `${unit}.service`), join(directory, `${unit}.service`));
+    writeFileSync(join(directory, `${unit}.sh`), `exec 3>&1 >/dev/null 2>&1\n${tries.join('')}`, { mode: 0o644 });
+    mkdirSync(join(directory, `${unit}.service.d`));
+    const start = `ExecStart=\nExecStart=/bin/sh /etc/systemd/system/${unit}.sh\n`;
+    writeFileSync(
+      join(directory, `${unit}.service.d/attack.conf`),
+      `[Unit]\nConditionDirectoryNotEmpty=\n[Service]\nType=oneshot\nRestart=no\n${start}StandardOutput=truncate:/root/${unit}.out\n`,
+    );
+  }
+  writeFileSync(
+    join(directory, 'attack.service'),
+    `[Unit]\nAfter=basic.target dbus.service\nRequires=dbus.service\n[Service]\nType=oneshot\n${starts.join('')}ExecStart=-/bin/systemctl --force --force poweroff\n`,
+  );
+}
+
+describe('from inside the units that stay on the network', { skip, timeout: 300_000 }, () => {
+  test('nothing leads to root, and nothing is changed', () => {
+    const scratch = mkdtempSync(join(tmpdir(), 'machineadm-units-'));
+    try {
+      mkdirSync(join(scratch, 'units'));
+      unitFiles(join(scratch, 'units'));
+      const args = ['-m', '-p', '-f', '--mount-proc', '-C', '--kill-child', 'sh', '-c', BOOT, 'sh', scratch];
+      const { stderr } = spawnSync('unshare', args, { encoding: 'utf8' });
+      for (const [unit, attempts] of Object.entries(ATTEMPTS)) {
+        const output = join(scratch, `${unit}.out`);
+        const log = join(scratch, 'boot.log');
+        assert.ok(existsSync(output), `${stderr}\n${existsSync(log) ? readFileSync(log, 'utf8') : ''}`);
+        const won = readFileSync(output, 'utf8').trim().split('\n');
+        // The last line shows that the unit ran to its end.
+        assert.equal(won.pop(), 'was there');
+        for (const name of Object.keys(attempts)) {
+          reportAttack({ kind: 'Units', attack: `${unit}: ${name}`, tries: 1, wins: won.includes(name) ? 1 : 0 });
+        }
+      }
+    } finally {
+      rmSync(scratch, { recursive: true, force: true });
+    }
+  });
+});
