@@ -87,13 +87,13 @@ export interface MachineBootstrap {
     } | {
       /** A secret that is fetched with an HTTP GET request. `plan` does not fetch it. */
       readonly http: {
-        /** The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine. */
+        /** The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine with a port below 1024. */
         readonly url: HttpUrl | VariableText;
         /** HTTP headers that are sent with every request. A value is a secret, given directly or by name. */
         readonly headers?: {
           readonly [key: string]: Secret;
         };
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
         readonly allowInsecure?: boolean;
         /** The SHA-256 digest of the response. A response with another digest is refused. Default: the response is not compared. */
         readonly sha256?: Sha256;
@@ -111,7 +111,7 @@ export interface MachineBootstrap {
         readonly key?: string;
         /** The URL of the service, for a VPC endpoint. Default: the public endpoint of the region. */
         readonly endpoint?: HttpUrl | VariableText;
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
         readonly allowInsecure?: boolean;
       };
     } | {
@@ -123,7 +123,7 @@ export interface MachineBootstrap {
         readonly region?: string | VariableText;
         /** The URL of the service, for a VPC endpoint. Default: the public endpoint of the region. */
         readonly endpoint?: HttpUrl | VariableText;
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
         readonly allowInsecure?: boolean;
       };
     };
@@ -525,7 +525,7 @@ export interface MachineBootstrap {
           readonly headers?: {
             readonly [key: string]: Secret;
           };
-          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
           readonly allowInsecure?: boolean;
         };
       };
@@ -696,7 +696,7 @@ export interface MachineBootstrap {
             /** The password or token. */
             readonly password: Secret;
           };
-          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
           readonly allowInsecure?: boolean;
         })[];
         /** Whether the registry itself is used if no mirror has an image. */
@@ -727,7 +727,7 @@ export interface MachineBootstrap {
           /** The password or token. */
           readonly password: Secret;
         };
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
         readonly allowInsecure?: boolean;
       })[];
       /** Any other key of the configuration of containerd, in the format of the installed version. machineadm merges it last and compares it with what containerd reports. */
@@ -748,7 +748,7 @@ export interface MachineBootstrap {
       readonly headers?: {
         readonly [key: string]: Secret;
       };
-      /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+      /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
       readonly allowInsecure?: boolean;
     })[];
     /** Images that must be present before the bootstrapper runs. Of a name with tag and digest, the digest counts. */
@@ -1812,7 +1812,7 @@ export type NATSSink = {
   };
   /** The prefix of the subjects that the server answers on. */
   readonly inboxPrefix?: string;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
   readonly allowInsecure?: boolean;
   /** PEM certificates that this sink trusts beside those of the system and of host.certificateAuthorities. Default: none beside those. */
   readonly certificateAuthority?: Certificate;
@@ -1848,10 +1848,10 @@ export type AWSSink = {
     readonly region?: string;
     /** The URL of S3, for a VPC endpoint. Default: the public endpoint of the region. */
     readonly endpoint?: HttpUrl;
-    /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+    /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
     readonly allowInsecure?: boolean;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1871,7 +1871,7 @@ export type GCPSink = {
   readonly serviceAccount?: string;
   /** The URL of Pub/Sub, for a regional or private endpoint. */
   readonly endpoint?: HttpUrl;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1891,7 +1891,7 @@ export type AzureSink = {
   readonly topicEndpoint?: string;
   /** The client ID of a user-assigned managed identity. Default: the system-assigned identity, or the only one. */
   readonly clientID?: string;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1911,7 +1911,7 @@ export type OTLPSink = {
   readonly headers?: {
     readonly [key: string]: Secret;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
   readonly allowInsecure?: boolean;
   /** The span that the run belongs to (W3C Trace Context). Default: the run starts a new trace. */
   readonly traceparent?: string;
@@ -1951,7 +1951,7 @@ export type WebhookSink = {
   readonly headers?: {
     readonly [key: string]: Secret;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
   readonly allowInsecure?: boolean;
   /** PEM certificates that this sink trusts beside those of the system and of host.certificateAuthorities. Default: none beside those. */
   readonly certificateAuthority?: Certificate;

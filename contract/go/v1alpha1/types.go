@@ -118,11 +118,11 @@ type MachineBootstrapSecretsExec struct {
 
 // MachineBootstrapSecretsHTTP: A secret that is fetched with an HTTP GET request. `plan` does not fetch it.
 type MachineBootstrapSecretsHTTP struct {
-	// The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine.
+	// The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine with a port below 1024.
 	URL string `json:"url"`
 	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 	// The SHA-256 digest of the response. A response with another digest is refused. Default: the response is not compared.
 	Sha256 *string `json:"sha256,omitempty"`
@@ -140,7 +140,7 @@ type MachineBootstrapSecretsAwsSecretsManager struct {
 	Key *string `json:"key,omitempty"`
 	// The URL of the service, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -152,7 +152,7 @@ type MachineBootstrapSecretsAwsParameter struct {
 	Region *string `json:"region,omitempty"`
 	// The URL of the service, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -686,7 +686,7 @@ type MachineBootstrapHostFilesContentFromHTTP struct {
 	Sha256 string `json:"sha256"`
 	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -908,7 +908,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistries struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// User name and password (basic authentication) for every pull on this machine. Default: none.
 	Credentials *MachineBootstrapContainerRuntimeContainerdRegistriesCredentials `json:"credentials,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -932,7 +932,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistriesMirrors struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// User name and password (basic authentication) for every pull on this machine. Default: none.
 	Credentials *MachineBootstrapContainerRuntimeContainerdRegistriesMirrorsCredentials `json:"credentials,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -978,7 +978,7 @@ type MachineBootstrapImagesArchives struct {
 	Sha256 *string `json:"sha256,omitempty"`
 	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -1988,7 +1988,7 @@ type MachineBootstrapReportingSinks struct {
 	Credentials *MachineBootstrapReportingSinksCredentials `json:"credentials,omitempty"`
 	// The prefix of the subjects that the server answers on.
 	InboxPrefix *string `json:"inboxPrefix,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 	// The ARN of an SNS topic, FIFO or standard. Give this or queueURL. Default: queueURL is the receiver.
 	TopicARN *string `json:"topicARN,omitempty"`
@@ -2052,6 +2052,6 @@ type MachineBootstrapReportingSinksBucket struct {
 	Region *string `json:"region,omitempty"`
 	// The URL of S3, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
