@@ -236,7 +236,14 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
       .describe('what steps need and do not find: provision refuses to begin'),
     findings: findings('everything that the preflight found: problems, warnings, what could not be checked'),
     refusal: z
-      .exactOptional(z.looseObject({ reason, summary: text('what is refused, and why'), remedy: text('what to do') }))
+      .exactOptional(
+        z.looseObject({
+          reason,
+          summary: text('what is refused, and why'),
+          remedy: text('what to do'),
+          exitCode: z.int().describe('the exit code of provision, and of plan'),
+        }),
+      )
       .describe('the error of provision while there are problems'),
     restarts: texts('services that are restarted'),
     reboots: flag('whether a change reboots the machine'),

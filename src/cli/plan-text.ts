@@ -89,9 +89,10 @@ function diffLines(diff: string | undefined, paint: Paint): readonly string[] {
     });
 }
 
-function inTheWay({ problems }: PlanWithProblems, view: PlanView): readonly string[] {
+function inTheWay({ problems, refusal }: PlanWithProblems, view: PlanView): readonly string[] {
+  const code = refusal === undefined ? '' : ` (exit code ${refusal.exitCode})`;
   return [
-    view.paint('bold', 'provision would refuse to start'),
+    view.paint('bold', `provision would refuse to start${code}`),
     ...problems.flatMap(({ message, hint, code, path, ...at }) => [
       ...wrapped(`  ! ${message} [${code}]`, view.width).map((line) => view.paint('red', line)),
       ...(isPlace(at) ? [view.paint('dim', `    ${printable(`${formatPlace(at)}  ${path}`)}`)] : []),

@@ -18,7 +18,8 @@ export interface PlanCommandOptions extends DocumentOptions {
 }
 
 /**
- * `machineadm plan`: shows what a run would change, and what is missing for it. Its host can only answer questions.
+ * `machineadm plan`: shows what a run would change, and what is missing for it. Its host can only answer questions. If
+ * `provision` would refuse, it exits as that would; `--exit-code` only adds the difference between changes and none.
  * Commands of hooks often contain secrets, so only `--diff` shows them.
  */
 export async function plan(options: PlanCommandOptions): Promise<number> {
@@ -49,6 +50,7 @@ export async function plan(options: PlanCommandOptions): Promise<number> {
       }),
     );
   }
+  if (planned.refusal !== undefined) return planned.refusal.exitCode;
   const differs = options.exitCode === true && changes.length > 0;
   return exitCode(differs ? 'DifferencesFound' : 'Success');
 }

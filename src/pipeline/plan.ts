@@ -1,6 +1,7 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
 import type { Place } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
@@ -65,7 +66,13 @@ export interface PlanWithProblems extends Plan {
   /** All findings of the preflight, as in `doctor`: including warnings and checks that could not be made. */
   readonly findings: readonly Finding[];
   /** The error with which `provision` would be refused now; absent where it would start. */
-  readonly refusal?: { readonly reason: Reason; readonly summary: string; readonly remedy: string };
+  readonly refusal?: {
+    readonly reason: Reason;
+    readonly summary: string;
+    readonly remedy: string;
+    /** With which `provision` would exit, and `plan` does. */
+    readonly exitCode: number;
+  };
 }
 
 /**
@@ -102,8 +109,9 @@ export async function makePlan(
   const plan = { ...planned, remarks: [...planned.remarks, ...told] };
   const findings = findingsOf(required);
   if (unmet.length === 0) return redactDeep({ ...plan, problems: [], findings });
-  const { reason, message: summary, remedy } = refusalFor(unmet);
-  return redactDeep({ ...plan, problems: unmet.map(problemOf), findings, refusal: { reason, summary, remedy } });
+  const { reason, message: summary, remedy, exit } = refusalFor(unmet);
+  const refusal = { reason, summary, remedy, exitCode: exitCode(exit) };
+  return redactDeep({ ...plan, problems: unmet.map(problemOf), findings, refusal });
 }
 
 function problemOf({ step, missing: { what: message, reason: code, remedy: hint }, source }: Unmet): PlanProblem {

@@ -122,7 +122,7 @@ async function fail(stage: Stage, failure: ExpectedFailure): Promise<void> {
     const lacks: unknown = JSON.parse(planned.stdout).refusal?.reason;
     if (lacks === undefined) {
       assert.deepEqual([planned.status, told(planned).reason], [failure.exit, failure.reason], planned.stderr);
-    } else assert.deepEqual([planned.status, lacks], [0, failure.reason], planned.stderr);
+    } else assert.deepEqual([planned.status, lacks], [failure.exit, failure.reason], planned.stderr);
   } else {
     assert.deepEqual([planned.status, ids(plannedChanges(planned))], [0, failure.plan], planned.stderr);
   }

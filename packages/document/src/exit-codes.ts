@@ -7,7 +7,10 @@ export const EXIT_CODES = {
   InternalError: { code: 1, meaning: 'internal error: a defect in machineadm' },
   Usage: { code: 2, meaning: 'wrong command line' },
   DocumentInvalid: { code: 3, meaning: 'the document is invalid or needs a decision' },
-  Refused: { code: 4, meaning: 'refused before any change (precondition, locked, document changed)' },
+  Refused: {
+    code: 4,
+    meaning: 'refused before any change (precondition, locked, document changed); plan: provision would refuse',
+  },
   HostStepFailed: { code: 10, meaning: 'a host step failed' },
   BootstrapperFailed: { code: 11, meaning: 'the bootstrapper (kubeadm) failed' },
   NotReady: { code: 12, meaning: 'the bootstrapper succeeded but the node did not become ready' },

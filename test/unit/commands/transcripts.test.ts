@@ -396,6 +396,7 @@ describe('the output of machineadm on a machine in memory', () => {
     story.file('invalid.yaml', 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nhost: {swop: x}\n');
     for (const line of [
       'plan -f DIR/refused.yaml',
+      'plan -f DIR/refused.yaml --exit-code -o jsonpath={.refusal.exitCode}',
       'plan -f DIR/refused.yaml -o json',
       'provision -f DIR/refused.yaml',
       'status --wait -o json',
