@@ -98,6 +98,11 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
         bootId: text('the id of this boot'),
         cloudInstanceId: optionalText('the instance id that cloud-init recorded'),
         nodeAddresses: texts('the addresses of interfaces with a default route, which a Node of this machine can have'),
+        interfaces: z
+          .exactOptional(
+            z.array(z.looseObject({ name: text('the name of the interface'), addresses: texts('its addresses') })),
+          )
+          .describe('the interfaces of the machine; absent on Windows'),
         isRoot: flag('whether the command ran as root'),
         containerd: version('containerd'),
         kubeadm: version('kubeadm'),

@@ -1,4 +1,5 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { formatWarning } from '@machineadm/document/index.ts';
 import { isAirGapped, neededImages } from '@machineadm/kubeadm/images/needed.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
@@ -10,7 +11,7 @@ import { printData, printNotice, printText } from './output.ts';
  * works anywhere, without kubeadm and without a network.
  */
 export async function imagesList({ document, output }: DocumentOptions): Promise<number> {
-  const { model } = await openDocument(document, buildInfo().version);
+  const { model, warnings } = await openDocument(document, buildInfo().version);
   const { images, unknown } = await neededImages(model);
   const airGapped = isAirGapped(model);
   if (output !== 'text') await printData(output, 'ImageList', { airGapped, images, unknown });
@@ -22,6 +23,7 @@ export async function imagesList({ document, output }: DocumentOptions): Promise
         `not certain: ${image} (${uses.join(', ')}): the kubeadm of the release, or the cluster that is joined, may name another`,
       );
     }
+    for (const warning of warnings) if (warning.path === 'kubernetes.version') printNotice(formatWarning(warning));
     for (const what of unknown) printNotice(`not known: ${what}`);
   }
   return exitCode('Success');

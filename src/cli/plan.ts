@@ -24,8 +24,11 @@ export interface PlanCommandOptions extends DocumentOptions {
  */
 export async function plan(options: PlanCommandOptions): Promise<number> {
   const scope = options.prepare === true ? 'base' : 'all';
-  const document = await openDocument(options.document, buildInfo().version, { forThisMachine: scope === 'all' });
-  const { changes, ...planned } = await makePlan(document, scope, options.document);
+  const document = await openDocument(options.document, buildInfo().version, {
+    forThisMachine: scope === 'all',
+    distrust: 'collect',
+  });
+  const { changes, ...planned } = await makePlan(document, scope);
   const { warnings, replaced } = document;
   if (options.output !== 'text') {
     const withDiff = options.diff === true;

@@ -14,7 +14,7 @@ import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { openDocument } from '../pipeline/load.ts';
+import { type OpenedDocument, openDocument } from '../pipeline/load.ts';
 import { makePlan, type Plan } from '../pipeline/plan.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { JOURNAL_PATH } from '../pipeline/run-journal.ts';
@@ -35,9 +35,9 @@ export async function makeBundle(sources: readonly string[], agentVersion: strin
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   // Read first, so that its secrets are redacted from here on.
-  const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
+  const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion, { distrust: 'collect' });
   if (document !== undefined) await learnSecrets(host, document);
-  const [status, planned] = await Promise.all([readStatus().catch(() => undefined), planOf(document, sources)]);
+  const [status, planned] = await Promise.all([readStatus().catch(() => undefined), planOf(document)]);
   const [gathered, records, hardware, found] = await Promise.all([
     gatherFiles(host),
     ownRecords(host, status),
@@ -93,7 +93,7 @@ async function findings(
   host: QueryHost,
   facts: Facts,
   status: RunStatus | undefined,
-  document: LoadedDocument | undefined,
+  document: OpenedDocument | undefined,
 ): Promise<Findings> {
   const verdict = await verdictOnMachine(host, facts, status);
   const looked = await runCheckGroups(machineCheckGroups(host, facts, document), LIMIT_MS);
@@ -101,13 +101,10 @@ async function findings(
 }
 
 /** The changes that a run would make, or why it would be refused; undefined without a document. */
-async function planOf(
-  document: LoadedDocument | undefined,
-  sources: readonly string[],
-): Promise<Plan | { refused: string } | undefined> {
+async function planOf(document: OpenedDocument | undefined): Promise<Plan | { refused: string } | undefined> {
   if (document === undefined) return undefined;
   try {
-    return await makePlan(document, 'all', sources);
+    return await makePlan(document, 'all');
   } catch (error) {
     return { refused: errorMessage(error) };
   }

@@ -1,6 +1,6 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { placeOf } from '@machineadm/document/tree.ts';
@@ -21,17 +21,16 @@ import { type Hardware, hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { NodeReadiness } from '../kubernetes/readiness.ts';
-import { sourcesOf } from '../pipeline/change-source.ts';
-import { stepRecord } from '../pipeline/journal.ts';
-import { openDocument } from '../pipeline/load.ts';
-import { stepsFor } from '../pipeline/pipeline.ts';
-import { findingsOf, findRequirements, refuseUnlessRoot } from '../pipeline/preflight.ts';
-import { peekJournal } from '../pipeline/run-journal.ts';
+import { type OpenedDocument, openDocument } from '../pipeline/load.ts';
+import { knownOf } from '../pipeline/plan.ts';
+import { findingsOf, refusalFinding, refuseUnlessRoot, requirements } from '../pipeline/preflight.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { probeNodeWithin } from '../steps/node-health.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
 
 const LIMIT_MS = 15_000;
+/** RFC 1123. */
+const LONGEST_HOST_NAME = 253;
 
 export interface DoctorReport {
   /** On a node, or after a failed run: the verdict of `diagnose`. */
@@ -52,7 +51,10 @@ export async function examine(sources: readonly string[], agentVersion: string):
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
+  const document =
+    sources.length === 0
+      ? undefined
+      : await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'collect' });
   const status = await readStatus().catch(() => undefined);
   let verdict: Verdict | undefined;
   const checks = await runCheckGroups(
@@ -131,13 +133,11 @@ export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | und
   ];
 }
 
-type ReadDocument = Pick<LoadedDocument, 'model' | 'tree'>;
-
 /** All checks of a machine, by name. */
 export function machineCheckGroups(
   host: QueryHost,
   facts: Facts,
-  document: ReadDocument | undefined,
+  document: OpenedDocument | undefined,
   now: () => number = Date.now,
 ): Parameters<typeof runCheckGroups>[0] {
   const model = document?.model;
@@ -157,7 +157,12 @@ export function machineCheckGroups(
     capacity: () => checkCapacity(host, use),
     swap: () => checkSwap(host, model?.host.swap === 'Disabled'),
     cgroups: () => checkCgroups(host, facts.kubelet, kubernetes !== undefined),
-    hostname: () => checkHostname(host, model?.host.hostname ?? facts.hostname, model?.host.hostname !== undefined),
+    hostname: () => checkHostname(
+        host,
+        model?.host.hostname ?? facts.hostname,
+        model?.host.hostname !== undefined,
+        isNode && kubernetes?.node.name === undefined ? undefined : LONGEST_HOST_NAME,
+      ),
     routing: () => checkRouting(host, kubernetes?.controlPlane?.apiEndpoint?.advertiseAddress),
     time: () => checkTimeSource(host),
     ports: async () => (isNode ? await checkPorts(host, isControlPlane, bindPort) : []),
@@ -181,7 +186,7 @@ export function machineCheckGroups(
 }
 
 /** The placeholder of `machineadm example`, which users must replace. */
-function placeholderChecks({ model, tree }: ReadDocument): readonly Finding[] {
+function placeholderChecks({ model, tree }: OpenedDocument): readonly Finding[] {
   const { cluster, join } = model.kubernetes ?? {};
   const fields = [
     ['kubernetes.cluster.controlPlaneEndpoint', cluster?.controlPlaneEndpoint],
@@ -205,16 +210,21 @@ function placeholderChecks({ model, tree }: ReadDocument): readonly Finding[] {
   });
 }
 
-async function documentChecks(host: QueryHost, facts: Facts, document: ReadDocument): Promise<readonly Finding[]> {
-  const { model } = document;
-  const journal = await peekJournal(host);
-  const steps = stepsFor('all', model.host.platform);
-  const record = (step: string) => stepRecord(journal, step);
-  const source = sourcesOf(document);
-  const found = findingsOf(await findRequirements(steps, { host, model, facts, scope: 'all', record, source }));
-  if (found.some(({ severity }) => severity === 'failed' || severity === 'warning')) return found;
+async function documentChecks(host: QueryHost, facts: Facts, document: OpenedDocument): Promise<readonly Finding[]> {
+  const refused = document.refusals.map(refusalFinding);
+  let found: readonly Finding[];
+  try {
+    const { steps, asked } = await knownOf(document, 'all', host, facts);
+    found = findingsOf(await requirements(steps, asked));
+  } catch (error) {
+    // The run's other refusals: a document for another platform, or another document than that of this node.
+    if (!(error instanceof MachineadmError)) throw error;
+    found = [refusalFinding(error)];
+  }
+  const all = [...refused, ...found];
+  if (all.some(({ severity }) => severity === 'failed' || severity === 'warning')) return all;
   const text = 'all requirements of the steps are met';
-  return [{ id: 'document', title: 'document', severity: 'passed', text }, ...found];
+  return [{ id: 'document', title: 'document', severity: 'passed', text }, ...all];
 }
 
 function report(found: readonly Finding[], verdict: Verdict | undefined): DoctorReport {

@@ -41,7 +41,7 @@ export interface ReportTestRequest {
 export async function testSinks({ sources, sinks, agentVersion, signal }: ReportTestRequest): Promise<SinkTest[]> {
   const facts = await gatherFacts(openHost({ runId: 'report' }));
   refuseUnlessRoot(facts);
-  const document = await openDocument(sources, agentVersion, { forThisMachine: true, isTrusted: true, sinks });
+  const document = await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'refuse', sinks });
   const { model } = document;
   const host = openHost({ runId: 'report', network: () => model.host, signal });
   const event = testEvent(document, facts, agentVersion);

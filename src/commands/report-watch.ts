@@ -88,7 +88,8 @@ export async function watchNode(request: WatchRequest): Promise<void> {
 }
 
 async function documentOf({ sources, agentVersion }: WatchRequest, { hostname }: OwnIdentity): Promise<LoadedDocument> {
-  if (sources.length > 0) return await openDocument(sources, agentVersion, { forThisMachine: true, isTrusted: true });
+  if (sources.length > 0)
+    return await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'refuse' });
   const text = JSON.stringify({
     apiVersion: 'machineadm.dev/v1alpha1',
     kind: 'MachineBootstrap',

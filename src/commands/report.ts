@@ -92,7 +92,7 @@ async function plansOfDocument({ sources, agentVersion, onNotice }: FlushRequest
   if (sources.length === 0) return [];
   let document: LoadedDocument;
   try {
-    document = await openDocument(sources, agentVersion, { forThisMachine: true, isTrusted: true });
+    document = await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'refuse' });
   } catch (error) {
     if (!(error instanceof MachineadmError)) throw error;
     onNotice(`the sinks are those of the runs themselves, as ${error.message}`);

@@ -67,8 +67,9 @@ export function withHooks(
  * the run.
  */
 function afterHooks(before: Facts, now: Facts): Facts {
-  const { hostname, nodeAddresses, containerd, kubeadm, kubelet } = now;
-  return { ...before, hostname, nodeAddresses, containerd, kubeadm, kubelet };
+  const { hostname, nodeAddresses, interfaces, containerd, kubeadm, kubelet } = now;
+  const addresses = interfaces === undefined ? {} : { interfaces };
+  return { ...before, hostname, nodeAddresses, ...addresses, containerd, kubeadm, kubelet };
 }
 
 /** Before the journal records that the hooks ran, so that a killed run repeats this. */

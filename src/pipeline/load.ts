@@ -1,19 +1,14 @@
 import { resolve } from 'node:path';
 import { refuseSecretsOf } from '@machineadm/document/added-sinks.ts';
-import { type Diagnostic, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { type Diagnostic, type Finding, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { redactFromNowOn } from '@machineadm/document/redaction.ts';
 import { sensitiveTexts } from '@machineadm/document/sensitive.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
 import { readSource, type SourcePiece } from '../host/secrets/document-source.ts';
-import {
-  exposedSecrets,
-  refuseDistrusted,
-  refuseDistrustedSecrets,
-  refuseExposed,
-  warningsOfDistrusted,
-} from './provenance.ts';
+import { distrustedDocument, distrustedSecret, exposedSecrets, exposure, warningsOfDistrusted } from './provenance.ts';
 
 /** An invalid document; `problems` has each problem with its place. */
 export class DocumentError extends MachineadmError {
@@ -50,17 +45,19 @@ export async function openDocument(
   sources: readonly string[],
   agentVersion: string,
   options: OpenOptions = {},
-): Promise<LoadedDocument> {
+): Promise<OpenedDocument> {
   const read: SourcePiece[] = [];
   for (const source of sources) read.push(...(await readSource(source)));
-  const distrusted = options.isTrusted === true ? refuseDistrusted(read) : warningsOfDistrusted(read);
+  const { distrust = 'warn' } = options;
+  const refusals: MachineadmError[] = [];
+  const refuse = (error: MachineadmError | undefined): void => {
+    if (error !== undefined && distrust === 'refuse') throw error;
+    if (error !== undefined) refusals.push(error);
+  };
+  if (distrust !== 'warn') refuse(distrustedDocument(read));
   const result = await loadDocument(read, {
     agentVersion,
-    // Loaded on demand: most documents use no benchmark.
-    complete: async (model) =>
-      model.hardening === undefined
-        ? { model, findings: [] }
-        : (await import('@machineadm/hardening/harden-model.ts')).hardenModel(model),
+    complete: completeModel,
     // Loaded on demand: `validate` does not inspect the machine.
     ...(options.forThisMachine === true
       ? { resolveVariables: (await import('../host/secrets/variables.ts')).variableResolver() }
@@ -72,19 +69,45 @@ export async function openDocument(
   const { sinks } = result.document.model.reporting;
   refuseSecretsOf(sinks.slice(sinks.length - (options.sinks?.length ?? 0)));
   const exposed = exposedSecrets(result.document, read);
-  if (options.isTrusted === true) {
-    refuseExposed(exposed);
-    await refuseDistrustedSecrets(result.document);
+  if (distrust === 'warn') {
+    const warnings = [...warningsOfDistrusted(read), ...exposed, ...result.document.warnings];
+    return { ...result.document, warnings, refusals, sources: sources.map(absoluteSource) };
   }
-  const warnings = [...distrusted, ...exposed, ...result.document.warnings];
-  return { ...result.document, warnings };
+  const exposes = exposure(exposed);
+  refuse(exposes);
+  refuse(await distrustedSecret(result.document));
+  const accepted = exposes === undefined ? exposed : [];
+  const warnings = [...accepted, ...result.document.warnings];
+  return { ...result.document, warnings, refusals, sources: sources.map(absoluteSource) };
+}
+
+/** A document with the errors with which a run refuses it because of who can read or change it. */
+export interface OpenedDocument extends LoadedDocument {
+  /** Only with `distrust: 'collect'`. */
+  readonly refusals: readonly MachineadmError[];
+  /** Where it was read from, as `absoluteSource` names it. */
+  readonly sources: readonly string[];
 }
 
 export interface OpenOptions {
   readonly forThisMachine?: boolean;
   readonly sinks?: readonly string[];
-  /** Refuses a document that other users may change, or that exposes secrets to all users; or only warns. */
-  readonly isTrusted?: boolean;
+  /**
+   * A document that other users may change, or that exposes secrets to all users: is refused, or listed in `refusals` for a
+   * command that shows what a run would do. Default: a warning.
+   */
+  readonly distrust?: 'refuse' | 'collect' | 'warn';
+}
+
+/** The model with its benchmarks, and what its kubeadm could not express. The code for both is loaded on demand. */
+export async function completeModel(model: Model): Promise<{ readonly model: Model; readonly findings: readonly Finding[] }> {
+  const hardened =
+    model.hardening === undefined
+      ? { model, findings: [] }
+      : (await import('@machineadm/hardening/harden-model.ts')).hardenModel(model);
+  if (hardened.findings.length > 0 || model.kubernetes === undefined) return hardened;
+  const { renderFindings } = await import('@machineadm/kubeadm/render-findings.ts');
+  return { ...hardened, findings: renderFindings(hardened.model) };
 }
 
 /** A canonical name of a source, independent of the working directory. */

@@ -15,10 +15,19 @@ import type { Change, ChangeAction, FollowUp, Step } from '../steps/step.ts';
 import { type FindSource, sourcesOf } from './change-source.ts';
 import { imagePart } from './image.ts';
 import { afterRecord, inBoot, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
-import { absoluteSource } from './load.ts';
+import type { OpenedDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
-import { findingsOf, type Requirements, refusalFor, refuseUnlessRoot, requirements, type Unmet } from './preflight.ts';
+import {
+  findingsOf,
+  type Requirements,
+  refusalFinding,
+  refusalFor,
+  refuseUnlessRoot,
+  requirements,
+  type Unmet,
+} from './preflight.ts';
+import type { PreflightScope } from './preflight-scope.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import { journalForInstance, peekJournal } from './run-journal.ts';
 import { followUpId, pendingFollowUps, planStep } from './runner.ts';
@@ -79,18 +88,37 @@ export interface PlanWithProblems extends Plan {
  * The changes that a run of `document` would make to this machine, from a read-only host. Unmet requirements are part
  * of the plan. Throws the run's other refusals: not root, another platform, a changed document, a step whose inspection
  * fails.
- *
- * @param read the sources of the document
  */
-export async function makePlan(
-  document: LoadedDocument,
-  scope: 'base' | 'all',
-  read: readonly string[],
-): Promise<PlanWithProblems> {
-  const sources = read.map(absoluteSource);
+export async function makePlan(document: OpenedDocument, scope: 'base' | 'all'): Promise<PlanWithProblems> {
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
+  const { steps, journal, asked } = await knownOf(document, scope, host, facts);
+  const { source = () => undefined } = asked;
+  const required = await requirements(steps, asked);
+  const { unmet, awaited } = required;
+  const planned = await planSteps(steps, { ...asked, journal, awaited, unmet, source, sources: document.sources });
+  const told = required.told.map(({ step, missing }) => ({ step: step.id, message: missing.what }));
+  const plan = { ...planned, remarks: [...planned.remarks, ...told] };
+  const { refusals } = document;
+  const findings = [...refusals.map(refusalFinding), ...findingsOf(required)];
+  const error = refusals[0] ?? (unmet.length === 0 ? undefined : refusalFor(unmet));
+  if (error === undefined) return redactDeep({ ...plan, problems: [], findings });
+  const { reason, message: summary, remedy, exit } = error;
+  const refusal = { reason, summary, remedy, exitCode: exitCode(exit) };
+  return redactDeep({ ...plan, problems: [...refusals.map(ofDocument), ...unmet.map(problemOf)], findings, refusal });
+}
+
+/**
+ * The document and what the journal of this machine knows, as `plan` and `doctor` ask the steps about them: the same as a
+ * run does. Throws `DocumentChanged`, and what `imagePart` throws.
+ */
+export async function knownOf(
+  document: OpenedDocument,
+  scope: 'base' | 'all',
+  host: QueryHost,
+  facts: Facts,
+): Promise<{ readonly steps: readonly Step[]; readonly journal: JournalState; readonly asked: PreflightScope }> {
   const { model } = scope === 'base' ? imagePart(document) : document;
   const found = await peekJournal(host);
   const identity = instanceIdentity(facts, model.metadata.uid);
@@ -99,19 +127,18 @@ export async function makePlan(
   // A plan stands for a run of its own.
   const journal = { ...known, doneInRun: new Set<string>() };
   refuseIfChanged(journal, document);
-  const steps = stepsFor(scope, model.host.platform);
+  const record = (step: string) => stepRecord(journal, step, document.sources);
   const source = sourcesOf({ ...document, model });
-  const asked = { model, facts, host, scope, source, record: (step: string) => stepRecord(journal, step, sources) };
-  const required = await requirements(steps, asked);
-  const { unmet, awaited } = required;
-  const planned = await planSteps(steps, { model, facts, host, journal, scope, awaited, unmet, source, sources });
-  const told = required.told.map(({ step, missing }) => ({ step: step.id, message: missing.what }));
-  const plan = { ...planned, remarks: [...planned.remarks, ...told] };
-  const findings = findingsOf(required);
-  if (unmet.length === 0) return redactDeep({ ...plan, problems: [], findings });
-  const { reason, message: summary, remedy, exit } = refusalFor(unmet);
-  const refusal = { reason, summary, remedy, exitCode: exitCode(exit) };
-  return redactDeep({ ...plan, problems: unmet.map(problemOf), findings, refusal });
+  return {
+    steps: stepsFor(scope, model.host.platform),
+    journal,
+    asked: { model, facts, host, scope, source, record },
+  };
+}
+
+/** The document itself is refused, because of who can read or change it. */
+function ofDocument({ reason: code, message, remedy: hint }: MachineadmError): PlanProblem {
+  return { step: 'document', message, code, hint };
 }
 
 function problemOf({ step, missing: { what: message, reason: code, remedy: hint }, source }: Unmet): PlanProblem {

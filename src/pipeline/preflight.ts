@@ -7,12 +7,13 @@ import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { runChecks } from '../host/processes/checks.ts';
 import type { Facts } from '../host/seam/facts.ts';
-import type { QueryHost } from '../host/seam/host.ts';
-import type { NodeProgram, RanRecord, Step, UnmetRequirement } from '../steps/step.ts';
-import type { ChangeSource, FindSource } from './change-source.ts';
+import type { NodeProgram, Step, UnmetRequirement } from '../steps/step.ts';
+import type { ChangeSource } from './change-source.ts';
 import { findCollisions } from './ownership.ts';
+import type { PreflightScope } from './preflight-scope.ts';
 import { asRefusal } from './refusal.ts';
 import { StepFailure } from './runner.ts';
+import { unreadableSecrets } from './secret-requirements.ts';
 
 /** Refuses to begin on a machine or as a user that cannot do it. */
 export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'> & Partial<Pick<Facts, 'platform'>>): void {
@@ -66,18 +67,6 @@ export interface Requirements {
   readonly told: readonly Unmet[];
 }
 
-/** The document, and what its steps are checked against. */
-export interface PreflightScope {
-  readonly host: QueryHost;
-  readonly model: Model;
-  readonly facts: Facts;
-  readonly scope: 'base' | 'all';
-  /** The journal's record of a step. */
-  readonly record: (step: string) => RanRecord;
-  /** Finds the place in the document; absent: findings name none. */
-  readonly source?: FindSource;
-}
-
 /**
  * The hooks before the bootstrap that have not run on this machine yet; an image bake runs none. On many machines they
  * install what later steps need: runc, containerd, kubeadm and the kubelet.
@@ -114,8 +103,10 @@ export async function findRequirements(steps: readonly Step[], asked: PreflightS
   const checks = steps.map((step) => {
     const ask = async (): Promise<readonly Unmet[]> => {
       const desired = step.desired(model, facts);
-      const found = desired === undefined ? undefined : await step.preflight?.(host, desired, asked.record(step.id));
-      return (found ?? []).map((missing) => ({ step, missing }));
+      if (desired === undefined) return [];
+      const found = (await step.preflight?.(host, desired, asked.record(step.id))) ?? [];
+      const secrets = await unreadableSecrets(step, desired, asked);
+      return [...found, ...secrets].map((missing) => ({ step, missing }));
     };
     return [step, ask] as const;
   });
@@ -129,8 +120,13 @@ export async function findRequirements(steps: readonly Step[], asked: PreflightS
     awaited: [],
     told: [],
   };
+  const known = new Set<string>();
   for (const { step, missing, ...rest } of found) {
     if (scope === 'base' && missing.scope === 'node') continue;
+    // Several steps may use the same secret.
+    const key = JSON.stringify([missing.reason, missing.what, missing.field]);
+    if (missing.reason === 'SecretUnavailable' && known.has(key)) continue;
+    known.add(key);
     const at = source?.(step.id, missing.field ?? missing.change ?? step.id);
     const one = { step, ...rest, ...(at === undefined ? {} : { source: at }) };
     if (missing.severity !== undefined && missing.severity !== 'failed') {
@@ -141,7 +137,9 @@ export async function findRequirements(steps: readonly Step[], asked: PreflightS
     const bringer = bringers.find(
       ([other, programs]) => isEarlier(other) && programs.some((program) => MISSING[program] === missing.reason),
     )?.[0];
-    const before = pending.find(isEarlier) ?? bringer ?? (waits(step) ? pending[0] : undefined);
+    const provider = steps.find(({ id }) => id === missing.broughtBy);
+    const brought = provider !== undefined && isEarlier(provider) ? provider : undefined;
+    const before = pending.find(isEarlier) ?? bringer ?? brought ?? (waits(step) ? pending[0] : undefined);
     if (before === undefined || missing.certain === true) all.unmet.push({ ...one, missing });
     else all.awaited.push({ ...one, missing, after: before });
   }
@@ -175,6 +173,11 @@ export function findingsOf({ unmet, awaited, told }: Requirements): readonly Fin
     ...awaited.map((one) => finding(one, 'warning', `; checked again after ${one.after.id}`)),
     ...told.map((one) => finding(one, one.missing.severity ?? 'warning')),
   ];
+}
+
+/** The finding for a document that a run refuses (`OpenedDocument.refusals`). */
+export function refusalFinding({ reason, message: text, remedy }: MachineadmError): Finding {
+  return { id: `document/${reason}`, title: 'document', severity: 'failed', text, reason, remedy };
 }
 
 /** Whether a step can be postponed until hooks that come after it have run. */

@@ -19,15 +19,12 @@ export function warningsOfDistrusted(pieces: readonly SourcePiece[]): readonly D
   }));
 }
 
-/**
- *
- * @returns no warnings. Throws `DocumentNotTrusted` with all documents that other users may change.
- */
-export function refuseDistrusted(pieces: readonly SourcePiece[]): readonly Diagnostic[] {
+/** `DocumentNotTrusted` with all documents that other users may change; undefined: none, or they are accepted. */
+export function distrustedDocument(pieces: readonly SourcePiece[]): MachineadmError | undefined {
   const distrusted = distrustedOf(pieces);
   const [first] = distrusted;
-  if (first === undefined || areInsecureSourcesAccepted()) return [];
-  throw new MachineadmError({
+  if (first === undefined || areInsecureSourcesAccepted()) return undefined;
+  return new MachineadmError({
     reason: 'DocumentNotTrusted',
     summary: `users other than root and the caller could change the document ${first.name}: ${first.distrust}`,
     remedy: `Make it accessible to root only (${remedyFor(first.name)}); ${INSECURE}.`,
@@ -35,19 +32,22 @@ export function refuseDistrusted(pieces: readonly SourcePiece[]): readonly Diagn
   });
 }
 
-/** Throws `DocumentNotTrusted` where other users may change a file with a secret of the document. */
-export async function refuseDistrustedSecrets(document: Pick<LoadedDocument, 'model' | 'tree'>): Promise<void> {
-  if (areInsecureSourcesAccepted()) return;
+/** `DocumentNotTrusted` where other users may change a file with a secret of the document. */
+export async function distrustedSecret(
+  document: Pick<LoadedDocument, 'model' | 'tree'>,
+): Promise<MachineadmError | undefined> {
+  if (areInsecureSourcesAccepted()) return undefined;
   for (const { name, source } of documentSecrets(document)) {
     const distrust = source.kind === 'file' ? await whyFileDistrusted(source.path) : undefined;
     if (source.kind !== 'file' || distrust === undefined) continue;
-    throw new MachineadmError({
+    return new MachineadmError({
       reason: 'DocumentNotTrusted',
       summary: `users other than root and the caller could change ${source.path}, the source of ${name}: ${distrust}`,
       remedy: `Make it accessible to root only (${remedyFor(source.path)}); ${INSECURE}.`,
       evidence: [{ source: source.path, text: distrust }],
     });
   }
+  return undefined;
 }
 
 /**
@@ -75,11 +75,11 @@ export function exposedSecrets(
     }));
 }
 
-/** Throws `SecretReadableByAll` with every place. */
-export function refuseExposed(exposed: readonly Diagnostic[]): void {
+/** `SecretReadableByAll` with every place; undefined: there is none, or they are accepted. */
+export function exposure(exposed: readonly Diagnostic[]): MachineadmError | undefined {
   const [first] = exposed;
-  if (first === undefined || areInsecureSourcesAccepted()) return;
-  throw new MachineadmError({
+  if (first === undefined || areInsecureSourcesAccepted()) return undefined;
+  return new MachineadmError({
     reason: 'SecretReadableByAll',
     summary: `every user of this machine can read the secret ${first.path} in ${first.place.file}`,
     remedy: `Run "chmod 600 ${first.place.file}", or read the secret from a file (secrets.NAME.file); ${INSECURE}.`,

@@ -98,7 +98,7 @@ export async function checkRun(
 async function openRequested({ command, sources, agentVersion, sinks }: RunRequest): Promise<LoadedDocument> {
   return await openDocument(sources, agentVersion, {
     forThisMachine: command === 'provision',
-    isTrusted: true,
+    distrust: 'refuse',
     ...(sinks === undefined ? {} : { sinks }),
   });
 }

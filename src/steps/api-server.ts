@@ -76,6 +76,8 @@ export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload
     return { kubernetes, kubeadm: facts.kubeadm, nodeName: expectedNodeName(kubernetes, model, facts) };
   },
 
+  secrets: ({ kubernetes }) => apiServerSecrets(kubernetes),
+
   async inspect(host, { kubernetes }, record) {
     if (record.bootstrap !== 'done') return { state: 'ahead' };
     const noted = notedBefore(record);

@@ -8,6 +8,7 @@ import { requireKmsSockets } from '../kubernetes/api-server/kms-sockets.ts';
 import { writeApiServerFile } from '../kubernetes/api-server/write-file.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
 import { actionOf, differenceOf } from './file-difference.ts';
+import { requirementOf } from './requirement-of.ts';
 import type { Step } from './step.ts';
 
 export interface ControlPlaneFilesActual {
@@ -37,6 +38,16 @@ export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, C
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     return apiServerPaths(kubernetes).length === 0 ? undefined : kubernetes;
   },
+
+  async preflight(host, kubernetes, record) {
+    if (record?.bootstrap === 'done') return [];
+    return [
+      ...(await requirementOf(missingLogDirectory(host, kubernetes))),
+      ...(await requirementOf(resolvedFiles(host, kubernetes))),
+    ];
+  },
+
+  secrets: apiServerSecrets,
 
   async inspect(host, kubernetes, record) {
     if (record.bootstrap === 'done') return { different: [], known: true, logDirectory: undefined };

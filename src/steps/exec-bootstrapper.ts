@@ -66,6 +66,8 @@ export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperAct
     ];
   },
 
+  secrets: ({ kubernetes, machine }) => secretsOfOrder(kubernetes, machine),
+
   async inspect(_host, _desired, record) {
     return { bootstrap: record.bootstrap };
   },

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { utf8Text } from '@machineadm/document/decode.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import { mountPointsOf } from '../host/files/paths.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
@@ -17,7 +18,8 @@ import {
   type Obstacle,
   obstructed,
 } from './file-obstacles.ts';
-import { type Change, type OwnedPlace, owing, type Step } from './step.ts';
+import { readOnlyMounts } from './read-only.ts';
+import { type Change, EMPTY_RECORD, type OwnedPlace, owing, type RanRecord, type Step, type UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 /** Files above this size are not read to show a diff. */
@@ -29,6 +31,8 @@ export interface FilesDesired {
   readonly afterHooks: boolean;
   /** Accounts that an earlier step creates. */
   readonly made: MadeAccounts;
+  /** Where the document mounts something, with a slash at the end: what is there now will be hidden. */
+  readonly mounted: readonly string[];
 }
 
 export interface FileActual {
@@ -71,20 +75,27 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
   owned: true,
 
   desired(model) {
-    const { files, hooks } = model.host;
+    const { files, hooks, storage } = model.host;
     return files.length === 0
       ? undefined
-      : { files, afterHooks: hooks.early !== undefined, made: accountsMadeBy(model.host) };
+      : {
+          files,
+          afterHooks: hooks.early !== undefined,
+          made: accountsMadeBy(model.host),
+          mounted: storage.mounts.map(({ path }) => `${path}/`),
+        };
   },
 
   brings: ({ files }) => programsAt((program) => files.some(({ path }) => path === program)),
 
-  async preflight(host, desired) {
+  async preflight(host, desired, record) {
     // Obstacles are judged after the early hooks, which may remove them.
     const obstacles = desired.afterHooks ? [] : await findObstacles(host, desired.files, desired.made);
     const placed = obstacles.map((obstacle) => ({ ...obstacle, change: `files/${obstacle.path}` }));
-    return [...placed, ...(await contentObstacles(host, desired.files))];
+    return [...placed, ...(await readOnlyObstacles(host, desired, record)), ...(await contentObstacles(host, desired.files))];
   },
+
+  secrets: ({ files }) => secretsIn(files),
 
   async inspect(host, desired, record) {
     const stat = statOnce(host);
@@ -265,6 +276,26 @@ function shownDiff({ stat, text, wanted }: FileActual): string | undefined {
   if (wanted.text === undefined) return undefined;
   if (stat !== undefined && text === undefined) return `${stat.size} bytes are there: too many to compare by line`;
   return textDiff(text ?? '', wanted.text) || undefined;
+}
+
+/** Files that must be written where nothing can be; one that is already right needs no writing. */
+async function readOnlyObstacles(
+  host: QueryHost,
+  desired: FilesDesired,
+  record: RanRecord | undefined,
+): Promise<readonly UnmetRequirement[]> {
+  const outside = desired.files.map(({ path }) => path).filter((path) => !desired.mounted.some((on) => path.startsWith(on)));
+  const readOnly = await readOnlyMounts(host, outside);
+  if (readOnly.size === 0) return [];
+  const changes = files.plan(desired, await files.inspect(host, desired, { ...EMPTY_RECORD, ...record }));
+  return changes.flatMap(({ id, payload }): readonly UnmetRequirement[] => {
+    const { path } = payload.file;
+    const on = readOnly.get(path);
+    if (on === undefined || payload.obstacles.some((obstacle) => obstacle.path === path)) return [];
+    const what = `${path} cannot be written: ${on} is mounted read-only`;
+    const remedy = `Mount ${on} writable, or put the file elsewhere.`;
+    return [{ reason: 'ReadOnlyFilesystem', what, remedy, change: id, scope: scopeOf(payload.file) }];
+  });
 }
 
 function closestMountPoint(mountPoints: readonly string[], path: string): string {

@@ -1,4 +1,5 @@
 import type { HookGroup, Model } from '@machineadm/document/model.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { syntaxTrouble } from './content-checks/shell.ts';
@@ -105,6 +106,8 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
       }
       return missing;
     },
+
+    secrets: ({ group }) => secretsIn(group),
 
     async inspect(host, desired, record) {
       const note = parseNote(record.notes.get(changeId));

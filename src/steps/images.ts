@@ -1,6 +1,7 @@
 import type { ArchiveImage } from '@machineadm/archives/images.ts';
 import { arrayOf, objectOf } from '@machineadm/archives/json.ts';
 import type { ImageArchive } from '@machineadm/document/model.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import { CriError } from '../host/cri/client.ts';
 import type { CriImage } from '../host/cri/queries.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
@@ -90,6 +91,8 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
     const remedy = 'Install the complete containerd package: ctr, which is part of it, imports the archives.';
     return [{ reason: 'ContainerRuntimeMissing', what: 'ctr', remedy }];
   },
+
+  secrets: ({ archives }) => secretsIn(archives),
 
   async inspect(host, desired, { notes, interrupted }) {
     const present = await presentImages(host, desired);

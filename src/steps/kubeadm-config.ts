@@ -16,6 +16,7 @@ import {
   type KubeadmConfigInput,
   kubeadmConfigPath,
   kubeadmFiles,
+  kubeadmSecrets,
   renderRedacted,
 } from '../kubernetes/kubeadm/config.ts';
 import { canValidate, validateConfig } from '../kubernetes/kubeadm/validate.ts';
@@ -71,6 +72,11 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
     if (assumed === undefined) return { kubernetes, cgroupDriver };
     const installedBy = early === undefined ? 'hooks-before-bootstrap' : 'hooks-early';
     return { kubernetes, cgroupDriver, kubeadm: assumed, installedBy };
+  },
+
+  secrets(desired) {
+    const input = complete(desired);
+    return input === undefined ? [] : kubeadmSecrets(input);
   },
 
   async inspect(host, desired, record) {

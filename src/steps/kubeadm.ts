@@ -1,19 +1,16 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { kubeadmDeadlineMs } from '@machineadm/kubeadm/deadline.ts';
-import type { KubeadmCommand, KubeadmNote } from '@machineadm/kubeadm/output.ts';
-import { type Facts, reportedIdentity } from '../host/seam/facts.ts';
+import type { KubeadmNote } from '@machineadm/kubeadm/output.ts';
+import { reportedIdentity } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { unitTrouble } from '../host/services/unit-trouble.ts';
-import { missingArgumentFiles } from '../kubernetes/kubeadm/argument-files.ts';
 import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
 import { kubeadmConfigPath, renderRedacted } from '../kubernetes/kubeadm/config.ts';
 import { skippedPhases, withSkippedPhases } from '../kubernetes/kubeadm/configured.ts';
 import { requireJoinable } from '../kubernetes/kubeadm/joinable.ts';
 import { findLeftovers } from '../kubernetes/kubeadm/leftovers.ts';
 import { MembershipWitness } from '../kubernetes/kubeadm/membership.ts';
-import { kubeadmObstacles } from '../kubernetes/kubeadm/preflight.ts';
 import { decideRecovery, type Recovery } from '../kubernetes/kubeadm/recovery.ts';
 import { undoNote } from '../kubernetes/kubeadm/reset-order.ts';
 import { type KubeadmInvocation, runKubeadm } from '../kubernetes/kubeadm/runner.ts';
@@ -22,20 +19,14 @@ import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
 import { scriptEnvironment } from './hook-single-script.ts';
 import { inventoryFor, inventoryNow } from './inventory.ts';
-import type { Change, Execution, Step, StepRecord, UnmetRequirement } from './step.ts';
+import { type KubeadmNeeds, kubeadmRequirements } from './kubeadm-requirements.ts';
+import type { Change, Execution, Step, StepRecord } from './step.ts';
 
-export interface KubeadmDesired {
-  readonly kubernetes: KubernetesModel;
-  readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
-  readonly programs: Pick<Facts, 'kubeadm' | 'kubelet' | 'containerd'>;
-  readonly command: KubeadmCommand;
+export interface KubeadmDesired extends KubeadmNeeds {
   readonly nodeName: string;
   readonly nodeNameGiven: boolean;
   readonly machineId: string;
   readonly systemUuid: string | undefined;
-  readonly provided: ReadonlySet<string>;
-  /** Where file systems of the document will be mounted: what lies below is seen only then. */
-  readonly mountPoints: readonly string[];
   readonly isInScript: boolean;
   /** False without a service manager that could start the kubelet at boot. */
   readonly managesServices: boolean;
@@ -91,33 +82,12 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       mountPoints: model.host.storage.mounts.map(({ path }) => path),
       isInScript: model.host.hooks.beforeBootstrap?.onError === 'Script',
       managesServices: facts.serviceManager !== 'none',
+      model,
+      facts,
     };
   },
 
-  async preflight(host, desired) {
-    // A machine that has joined may have been upgraded since; then none of this is needed.
-    if ((await host.stat(KUBELET_KUBECONFIG)) !== undefined) return [];
-    const { command, provided, mountPoints } = desired;
-    const isProvided = (path: string): boolean =>
-      provided.has(path) ||
-      [...provided].some((one) => one.startsWith(`${path}/`)) ||
-      mountPoints.some((point) => path.startsWith(`${point}/`));
-    const missing: UnmetRequirement[] = [
-      ...(await kubeadmObstacles(host, desired.kubernetes, desired.cgroupDriver, desired.programs, isProvided)),
-    ];
-    for (const file of await missingArgumentFiles(host, desired.kubernetes, isProvided)) {
-      missing.push({ ...file, reason: 'ComponentFileMissing', change: `kubeadm/${command}`, scope: 'node' });
-    }
-    const { masked } = await host.service('kubelet');
-    if (masked) {
-      missing.push({
-        reason: 'KubeletServiceMissing',
-        what: 'the kubelet service is masked',
-        remedy: 'Unmask it (systemctl unmask kubelet).',
-      });
-    }
-    return missing;
-  },
+  preflight: kubeadmRequirements,
 
   async inspect(host, desired, record) {
     const run = await whatIsLeft(host, desired, record);

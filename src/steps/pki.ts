@@ -1,10 +1,12 @@
 import { dirname } from 'node:path/posix';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { Host, NewFile, QueryHost } from '../host/seam/host.ts';
 import { checkPki, pkiFiles } from '../kubernetes/pki.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
 import { actionOf, differenceOf } from './file-difference.ts';
+import { requirementOf } from './requirement-of.ts';
 import type { Step } from './step.ts';
 
 export interface PkiActual {
@@ -33,6 +35,12 @@ export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     return pkiFiles({ kubernetes, secrets: () => '' }).length === 0 ? undefined : kubernetes;
   },
+
+  async preflight(host, kubernetes, record) {
+    return record?.bootstrap === 'done' ? [] : await requirementOf(checkedFiles(host, kubernetes));
+  },
+
+  secrets: (kubernetes) => secretsIn(kubernetes.pki),
 
   async inspect(host, kubernetes, record) {
     if (record.bootstrap === 'done') return { different: [], known: true };

@@ -2,6 +2,7 @@ import type { Evidence } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
@@ -68,6 +69,11 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * too. `record` has the earlier changes of the step.
    */
   preflight?(host: QueryHost, desired: Desired, record?: RanRecord): Promise<readonly UnmetRequirement[]>;
+  /**
+   * The secrets whose values `inspect` or `apply` uses. Those that cannot be read are found before a run, if the step has
+   * changes to make. Absent: none.
+   */
+  secrets?(desired: Desired): Iterable<SecretValue>;
   /**
    * Reads the present state. `record` is what the journal knows about this step's earlier, perhaps interrupted, work.
    */
@@ -191,6 +197,8 @@ export interface UnmetRequirement {
    * after them. With `change`, the rest of the step is still planned.
    */
   readonly certain?: true;
+  /** The step of this run that will bring it, if that is earlier: it is then checked by the step itself. */
+  readonly broughtBy?: StepId;
 }
 
 /** Reports that something could not be checked, and why: `no visudo`. Shown by plan and doctor; never refuses a run. */
@@ -238,7 +246,7 @@ export interface StepRecord {
 
 /** The part of the record that a preflight may use: hooks that are still to run, and created paths. */
 export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes'> &
-  Partial<Pick<StepRecord, 'owned'>>;
+  Partial<Pick<StepRecord, 'owned' | 'bootstrap'>>;
 
 export const EMPTY_RECORD: StepRecord = {
   interrupted: new Set(),

@@ -3,6 +3,7 @@ import type { UserModel } from '@machineadm/document/model.ts';
 import { authorizedKeysPath, sudoersPath, usualHome } from '@machineadm/document/ownership/paths.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import { inspectKeys, writeKeys } from './accounts/authorized-keys.ts';
@@ -48,6 +49,8 @@ export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
       return [{ field, path: authorizedKeysPath(home), kind: 'lines' as const }];
     });
   },
+
+  secrets: ({ users }) => secretsIn(users),
 
   async inspect(host, desired) {
     refuse(await conflictsOf(host, desired.users));

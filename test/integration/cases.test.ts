@@ -125,6 +125,13 @@ async function fail(stage: Stage, failure: ExpectedFailure): Promise<void> {
     } else assert.deepEqual([planned.status, lacks], [failure.exit, failure.reason], planned.stderr);
   } else {
     assert.deepEqual([planned.status, ids(plannedChanges(planned))], [0, failure.plan], planned.stderr);
+    const doctor = await stage.run('doctor');
+    for (const [command, printed] of Object.entries({ plan: planned, doctor })) {
+      const findings: readonly { reason?: string }[] = JSON.parse(printed.stdout).findings;
+      const named = findings.some((finding) => finding.reason === failure.reason);
+      const says = `${command} names ${failure.reason} before the run, unless the case says why it cannot`;
+      assert.equal(named, failure.unforeseen === undefined, says);
+    }
   }
   assert.deepEqual(differences(before, root.changed()), [], 'plan changes nothing');
 

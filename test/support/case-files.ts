@@ -85,6 +85,8 @@ const failure = z.strictObject({
   says: z.array(z.string()).min(1),
   /** What plan lists beforehand; none = plan refuses as the run does. */
   plan: z.array(z.string()).optional(),
+  /** Why plan and doctor could not name the reason before the run. */
+  unforeseen: z.string().optional(),
   /** What was changed before it failed. */
   changes: z.array(z.string()).default([]),
   ...looks,

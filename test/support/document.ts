@@ -1,6 +1,7 @@
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { type LoadedDocument, type LoadResult, loadDocument } from '@machineadm/document/load.ts';
+import { type LoadResult, loadDocument } from '@machineadm/document/load.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
+import type { OpenedDocument } from '../../src/pipeline/load.ts';
 
 /** Three lines. */
 export const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
@@ -18,8 +19,8 @@ export async function problemsOf(body: string): Promise<string[]> {
 }
 
 /** The document behind a right header and this body. Throws when it has problems. */
-export async function loaded(body: string): Promise<LoadedDocument> {
+export async function loaded(body: string): Promise<OpenedDocument> {
   const result = await load(HEADER + body);
   if (!result.ok) throw new Error(result.problems.map(formatDiagnostic).join('\n'));
-  return result.document;
+  return { ...result.document, refusals: [], sources: ['doc.yaml'] };
 }

@@ -39,7 +39,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'document',
   ],
   commands: ['pipeline', 'steps', 'kubernetes', 'diagnosis', 'failures', 'reporting', 'status', 'host', 'document'],
-  pipeline: ['steps', 'hardening', 'diagnosis', 'failures', 'reporting', 'status', 'host', 'document'],
+  pipeline: ['steps', 'kubeadm', 'hardening', 'diagnosis', 'failures', 'reporting', 'status', 'host', 'document'],
   steps: ['kubernetes', 'kubeadm', 'hardening', 'archives', 'host', 'document'],
   kubernetes: ['host', 'kubeadm', 'hardening', 'document'],
   diagnosis: ['failures', 'archives', 'host', 'document'],

@@ -12,7 +12,7 @@ import { kubeletConfiguration, kubeProxyConfiguration } from './kubelet.ts';
 import { localAPIEndpoint, nodeRegistration, timeouts } from './node.ts';
 import { type Patches, patches, type RenderedFile } from './patches.ts';
 import { phasesToSkip } from './phases.ts';
-import { Problems } from './problems.ts';
+import { type Problem, Problems } from './problems.ts';
 import { type KubeadmTarget, kubeadmTarget } from './version.ts';
 import { writeYaml } from './yaml.ts';
 
@@ -50,8 +50,21 @@ export interface RenderedKubeadm {
  * cluster.
  */
 export function renderKubeadm(input: RenderInput): RenderedKubeadm {
-  const target = kubeadmTarget(input.kubeadm);
   const problems = new Problems();
+  const rendered = render(input, problems);
+  problems.throwIfAny(kubeadmTarget(input.kubeadm));
+  return rendered;
+}
+
+/** The fields that this kubeadm has no words for; none: `renderKubeadm` does not throw `NotExpressible`. */
+export function renderingProblems(input: RenderInput): readonly Problem[] {
+  const problems = new Problems();
+  render(input, problems);
+  return problems.found;
+}
+
+function render(input: RenderInput, problems: Problems): RenderedKubeadm {
+  const target = kubeadmTarget(input.kubeadm);
   const command = input.kubernetes.role === 'InitControlPlane' ? 'init' : 'join';
   const skipped = phasesToSkip(input.kubernetes, command, target, problems);
   const patching = patches(input.kubernetes, command, target, problems);
@@ -60,7 +73,6 @@ export function renderKubeadm(input: RenderInput): RenderedKubeadm {
   const documents = command === 'init' ? initDocuments(run) : [joinConfiguration(run)];
   const join = input.kubernetes.join;
   const discovery = join === undefined ? [] : discoveryFiles(join.discovery, input.secrets, target, problems);
-  problems.throwIfAny(target);
   const files = [...patching.files, ...discovery];
   return { command, text: writeYaml(documents), documents, flags: flags(run, command), files };
 }

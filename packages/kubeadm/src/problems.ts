@@ -19,6 +19,10 @@ export class Problems {
     this.#found.push(problem);
   }
 
+  get found(): readonly Problem[] {
+    return this.#found;
+  }
+
   /** Throws one `NotExpressible` that lists everything found; does nothing when nothing was. */
   throwIfAny(target: KubeadmTarget): void {
     if (this.#found.length === 0) return;

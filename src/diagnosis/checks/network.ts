@@ -1,16 +1,20 @@
+import { LONGEST_NODE_NAME } from '@machineadm/document/sections/kubernetes/checks-identity.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { NODE_NAME } from '../../host/seam/node-name.ts';
 import type { Finding } from './finding.ts';
-
-/** RFC 1123 subdomain, as a Node's name must be (k/k staging/src/k8s.io/apimachinery/pkg/util/validation). */
-const NODE_NAME = /^[a-z0-9](?:-*[a-z0-9])*(?:\.[a-z0-9](?:-*[a-z0-9])*)*$/;
 
 /**
  * Checks that the host name can be the name of a Node and that it resolves. `willBeSet`: the document sets it, so it
- * need not resolve yet.
+ * need not resolve yet. `longest`: of a name that is not that of the Node.
  */
-export async function checkHostname(host: QueryHost, name: string, willBeSet: boolean): Promise<readonly Finding[]> {
+export async function checkHostname(
+  host: QueryHost,
+  name: string,
+  willBeSet: boolean,
+  longest = LONGEST_NODE_NAME,
+): Promise<readonly Finding[]> {
   const base = { id: 'hostname', title: 'network' } as const;
-  if (!NODE_NAME.test(name.toLowerCase()) || name.length > 253) {
+  if (!NODE_NAME.test(name.toLowerCase()) || name.length > longest) {
     return [
       {
         ...base,
@@ -41,8 +45,8 @@ export async function checkHostname(host: QueryHost, name: string, willBeSet: bo
  */
 export async function checkRouting(host: QueryHost, advertiseAddress: string | undefined): Promise<readonly Finding[]> {
   const base = { id: 'route', title: 'network' } as const;
-  if (advertiseAddress !== undefined)
-    return [{ ...base, severity: 'passed', text: `the advertised address is ${advertiseAddress}` }];
+  // Whether the machine has it is a requirement of the document.
+  if (advertiseAddress !== undefined) return [];
   const routes = (await host.readText('/proc/net/route')) ?? '';
   const routes6 = (await host.readText('/proc/net/ipv6_route')) ?? '';
   const v4 = routes.split('\n').some((line) => /^\S+\t00000000\t[0-9A-F]{8}\t/.test(line));

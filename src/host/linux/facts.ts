@@ -3,7 +3,7 @@ import { bootId, cloudInstanceId, machineId } from '../processes/identity.ts';
 import type { Facts } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
 import { goArchitecture, installedVersions } from '../seam/version.ts';
-import { nodeAddresses } from './node-addresses.ts';
+import { interfaces, nodeAddresses } from './node-addresses.ts';
 import { serviceManagerKind } from './service-manager.ts';
 
 /** The current facts about this machine, from queries only. */
@@ -20,6 +20,7 @@ export async function gatherLinuxFacts(host: QueryHost): Promise<Facts> {
     bootId: await bootId(),
     cloudInstanceId: await cloudInstanceId(),
     nodeAddresses: await nodeAddresses(host),
+    interfaces: interfaces(),
     isRoot: process.geteuid?.() === 0,
     ...(await installedVersions(host)),
   };

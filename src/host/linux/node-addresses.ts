@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os';
+import type { NetworkInterface } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
 
 const ROUTES = '/proc/net/route';
@@ -15,6 +16,14 @@ export async function nodeAddresses(host: Pick<QueryHost, 'readText'>): Promise<
     names.has(name) ? (list ?? []).map(({ address }) => address.toLowerCase()) : [],
   );
   return [...new Set(addresses)].filter((address) => !/^(fe[89ab]|169\.254\.)/.test(address)).sort();
+}
+
+/** All interfaces that have an address. */
+export function interfaces(): readonly NetworkInterface[] {
+  return Object.entries(networkInterfaces()).map(([name, list]) => ({
+    name,
+    addresses: (list ?? []).map(({ address }) => address.toLowerCase()),
+  }));
 }
 
 /** Interfaces that a default route leaves by. */

@@ -22,11 +22,19 @@ export interface Facts {
    * link-local ones.
    */
   readonly nodeAddresses: readonly string[];
+  /** The interfaces of the machine, with the addresses that they have now. Linux only. */
+  readonly interfaces?: readonly NetworkInterface[];
   readonly isRoot: boolean;
   /** undefined = not installed. */
   readonly containerd: Version | undefined;
   readonly kubeadm: Version | undefined;
   readonly kubelet: Version | undefined;
+}
+
+export interface NetworkInterface {
+  readonly name: string;
+  /** In lower case, without a zone. */
+  readonly addresses: readonly string[];
 }
 
 /**

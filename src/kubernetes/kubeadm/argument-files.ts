@@ -1,4 +1,5 @@
 import type { Argument, HostPathVolume, KubernetesModel } from '@machineadm/document/model.ts';
+import { stringAt } from '@machineadm/document/untyped.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
@@ -15,18 +16,32 @@ const FILE_ARGUMENTS: ReadonlySet<string> = new Set([
   'authorization-config',
   'authorization-policy-file',
   'authorization-webhook-config-file',
+  'client-ca-file',
   'cloud-config',
   'egress-selector-config-file',
   'encryption-provider-config',
   'image-credential-provider-bin-dir',
   'image-credential-provider-config',
   'oidc-ca-file',
+  'pod-manifest-path',
+  'resolv-conf',
+  'tls-cert-file',
+  'tls-private-key-file',
   'token-auth-file',
   'tracing-config-file',
 ]);
+/** The same in the configuration of the kubelet, by their paths in it. */
+const FILE_FIELDS = [
+  ['resolvConf'],
+  ['tlsCertFile'],
+  ['tlsPrivateKeyFile'],
+  ['staticPodPath'],
+  ['authentication', 'x509', 'clientCAFile'],
+] as const;
+
 /** What kubeadm makes, and mounts (k/k cmd/kubeadm/app/phases/controlplane/volumes.go). */
 const MADE =
-  /^\/etc\/kubernetes\/(?:pki\/|[\w-]+\.conf$)|^\/(?:etc\/ssl\/certs|etc\/pki|etc\/ca-certificates|usr\/(?:local\/)?share\/ca-certificates)\//;
+  /^\/etc\/kubernetes\/(?:manifests\/?$|[\w-]+\.conf$|pki\/(?:(?:etcd\/)?(?:ca|server|peer|healthcheck-client|apiserver|apiserver-(?:etcd|kubelet)-client|front-proxy-(?:ca|client))\.(?:crt|key)|sa\.(?:pub|key))$)|^\/(?:etc\/ssl\/certs|etc\/pki|etc\/ca-certificates|usr\/(?:local\/)?share\/ca-certificates)\//;
 
 export interface MissingArgumentFile {
   readonly field: string;
@@ -63,6 +78,14 @@ export async function missingArgumentFiles(
       : []),
   ];
   const missing: MissingArgumentFile[] = [];
+  for (const path of FILE_FIELDS) {
+    const value = stringAt(node.kubelet.config, ...path);
+    if (value?.startsWith('/') !== true || MADE.test(value) || isProvided(value)) continue;
+    if ((await host.stat(value)) !== undefined) continue;
+    const field = `kubernetes.node.kubelet.config.${path.join('.')}`;
+    const remedy = `Write it with host.files or a hook, or correct ${field}.`;
+    missing.push({ field, what: `${field}: ${value} does not exist, and the document does not write it`, remedy });
+  }
   for (const [component, args, volumes] of components) {
     for (const { name, value } of args) {
       if (!FILE_ARGUMENTS.has(name) || !value.startsWith('/') || MADE.test(value)) continue;

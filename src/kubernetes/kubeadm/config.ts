@@ -1,3 +1,4 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import {
   KUBEADM_CONFIG_MODE,
@@ -47,11 +48,7 @@ export async function kubeadmFiles(
   host: QueryHost,
   input: KubeadmConfigInput,
 ): Promise<readonly KubeadmFile[] | undefined> {
-  const wanted: SecretValue[] = [];
-  const shown = render(input, (value) => {
-    wanted.push(value);
-    return REDACTED;
-  });
+  const { wanted, shown } = renderCollecting(input);
   const secrets = await resolveSecrets(host, wanted);
   if (secrets === undefined) return undefined;
   const rendered = render(input, secrets);
@@ -66,6 +63,25 @@ export async function kubeadmFiles(
       shown: shown.text,
     },
   ];
+}
+
+/** The secrets of kubeadm's files; none where the version cannot express the document. */
+export function kubeadmSecrets(input: KubeadmConfigInput): readonly SecretValue[] {
+  try {
+    return renderCollecting(input).wanted;
+  } catch (error) {
+    if (error instanceof MachineadmError) return [];
+    throw error;
+  }
+}
+
+function renderCollecting(input: KubeadmConfigInput) {
+  const wanted: SecretValue[] = [];
+  const shown = render(input, (value) => {
+    wanted.push(value);
+    return REDACTED;
+  });
+  return { wanted, shown };
 }
 
 function render(input: KubeadmConfigInput, secrets: RenderInput['secrets']): RenderedKubeadm {

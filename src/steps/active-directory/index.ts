@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { KERBEROS_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
@@ -66,6 +67,7 @@ export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
     },
     desired: membershipOf,
     preflight,
+    secrets: ({ credentials }) => secretsIn(credentials),
     inspect,
     plan,
 

@@ -4,6 +4,7 @@ import type { StoredBytes } from '@machineadm/archives/stored-bytes.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
 import { programsAt } from '../brought-programs.ts';
 import { isAt } from '../dropped.ts';
@@ -85,6 +86,8 @@ export const archives: Step<Model, ArchivesActual, ArchivesPayload> = {
     );
     return [...found, ...(await claimObstacles(model, manifests))];
   },
+
+  secrets: ({ host }) => secretsIn(host.archives),
 
   inspect,
 

@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
@@ -56,6 +57,7 @@ export function containerdStep(
 
     owns: ownedPaths,
     preflight,
+    secrets: ({ model }) => secretsIn(model),
     inspect,
     plan,
     apply,

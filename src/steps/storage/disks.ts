@@ -10,12 +10,10 @@ import { growPartition, growthOf, NOT_LAST } from './partition-growth.ts';
 import { placePartitions, sfdiskScript, spaceFor } from './partition-layout.ts';
 import { missingTools } from './tools.ts';
 import { deviceBusy, isBusyError } from './usage.ts';
-import { settleDevices, waitForDevice } from './wait.ts';
+import { absentDevice, settleDevices, waitForDevice } from './wait.ts';
 
 export interface DisksDesired {
   readonly disks: readonly DiskModel[];
-  /** An early hook may still make disks and tools appear. */
-  readonly afterHooks: boolean;
 }
 
 export interface DisksActual {
@@ -41,24 +39,27 @@ export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
 
   desired({ host }) {
     const { disks } = host.storage;
-    return disks.length === 0 ? undefined : { disks, afterHooks: host.hooks.early !== undefined };
+    return disks.length === 0 ? undefined : { disks };
   },
 
   async preflight(host, desired) {
-    if (desired.afterHooks) return [];
     const missing: UnmetRequirement[] = [
       ...(await missingTools(host, ['sfdisk', 'wipefs', 'blkid', 'lsblk', 'partx'])),
     ];
     if (missing.length > 0) return missing;
     for (const [index, disk] of desired.disks.entries()) {
       const device = await findDevice(host, disk.device);
-      if (device === undefined) continue; // it may be attached while this runs
-      const [state, field] = [await inspectDisk(host, disk, device), placeOf(index)];
+      const field = placeOf(index);
+      if (device === undefined) {
+        missing.push(absentDevice(disk.device, `${field}.device`, changeId(disk)));
+        continue;
+      }
+      const state = await inspectDisk(host, disk, device);
       const fits = decisionOf(disk, state) !== 'create' || placePartitions(disk, device.sizeBytes) !== undefined;
       const refusal = refusalOf(disk, state, field) ?? (fits ? undefined : tooSmall(disk, device, field));
       if (refusal === undefined) continue;
       const { reason, message: what, remedy, evidence } = refusal;
-      missing.push({ reason, what, remedy, evidence, field, scope: 'node' });
+      missing.push({ reason, what, remedy, evidence, field, change: changeId(disk), scope: 'node' });
     }
     return missing;
   },

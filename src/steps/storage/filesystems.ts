@@ -22,13 +22,12 @@ import { growsBefore, willBePartitioned } from './pending.ts';
 import { type Contents, describeContents, readContents } from './signatures.ts';
 import { missingTools } from './tools.ts';
 import { deviceBusy, isBusyError, usersOf } from './usage.ts';
-import { settleDevices, waitForDevice } from './wait.ts';
+import { absentDevice, settleDevices, waitForDevice } from './wait.ts';
 
 export interface FilesystemsDesired {
   readonly filesystems: readonly FilesystemModel[];
   /** Disks that an earlier step partitions. */
   readonly disks: readonly DiskModel[];
-  readonly afterHooks: boolean;
 }
 
 /** The journal's note of a file system's identity. */
@@ -76,11 +75,10 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
   leaves: 'the file systems, with all that is in them and the sizes that they have now: a reset never wipes a disk',
   desired({ host }) {
     const { filesystems, disks } = host.storage;
-    return filesystems.length === 0 ? undefined : { filesystems, disks, afterHooks: host.hooks.early !== undefined };
+    return filesystems.length === 0 ? undefined : { filesystems, disks };
   },
 
-  async preflight(host, desired) {
-    if (desired.afterHooks) return [];
+  async preflight(host, desired, record) {
     const makers = desired.filesystems.map(({ type }) => mkfsProgram(type));
     const growers = desired.filesystems.flatMap(growthTools);
     const missing: UnmetRequirement[] = [
@@ -89,13 +87,17 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
     if (missing.length > 0) return missing;
     for (const [index, filesystem] of desired.filesystems.entries()) {
       if (await willBePartitioned(host, desired.disks, filesystem.device)) continue;
+      const [place, change] = [placeOf(index), changeId(filesystem)];
       const device = await findDevice(host, filesystem.device);
-      const state = device === undefined ? undefined : await inspectDevice(host, device);
-      // Of the same type it may be what this instance made or half made, which only the journal knows: `apply` judges it.
-      if (state === undefined || state.contents.type === filesystem.type) continue;
-      const refusal = refusalOf(filesystem, state, undefined, placeOf(index));
+      if (device === undefined) {
+        missing.push(absentDevice(filesystem.device, `${place}.device`, change));
+        continue;
+      }
+      const note = noteOf(record?.notes.get(change));
+      const refusal = refusalOf(filesystem, await inspectDevice(host, device), note, place);
       if (refusal === undefined) continue;
-      missing.push({ reason: refusal.reason, what: refusal.message, remedy: refusal.remedy, scope: 'node' });
+      const { reason, message: what, remedy, evidence } = refusal;
+      missing.push({ reason, what, remedy, evidence, field: place, change, scope: 'node' });
     }
     return missing;
   },

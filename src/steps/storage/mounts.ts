@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { DiskModel, FilesystemModel, MountModel } from '@machineadm/document/model.ts';
+import type { DeviceSelector, DiskModel, FilesystemModel, MountModel } from '@machineadm/document/model.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
-import type { Host } from '../../host/seam/host.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change, Execution, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { describeDevice, findDevice } from './device.ts';
 import { withEntry } from './fstab.ts';
@@ -11,7 +11,7 @@ import { fstabKey, inspectMount, type MountState, obstacle, runningOn } from './
 import { willBePartitioned } from './pending.ts';
 import { missingTools } from './tools.ts';
 import { deviceBusy, isBusyError } from './usage.ts';
-import { waitForDevice } from './wait.ts';
+import { absentDevice, waitForDevice } from './wait.ts';
 
 /** A mount with its place in the document. */
 interface PlacedMount {
@@ -24,7 +24,6 @@ export interface MountsDesired {
   readonly mounts: readonly PlacedMount[];
   readonly disks: readonly DiskModel[];
   readonly filesystems: readonly FilesystemModel[];
-  readonly afterHooks: boolean;
   readonly systemd: boolean;
 }
 
@@ -56,19 +55,14 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
       place: `host.storage.mounts[${mount.at ?? mounts.indexOf(mount)}]`,
     }));
     const systemd = facts.serviceManager === 'systemd';
-    return { mounts: placed, disks, filesystems, afterHooks: host.hooks.early !== undefined, systemd };
+    return { mounts: placed, disks, filesystems, systemd };
   },
 
   async preflight(host, desired) {
-    if (desired.afterHooks) return [];
     const programs = desired.mounts.map(({ mount }) => (mount.path === 'none' ? 'swapon' : 'mount'));
     const missing: UnmetRequirement[] = [...(await missingTools(host, ['findmnt', 'blkid', 'lsblk', ...programs]))];
-    for (const { mount, place } of desired.mounts) {
-      const what = await obstacle(host, mount.path);
-      if (what === undefined) continue;
-      const { reason, message, remedy } = conflicting(place, what);
-      missing.push({ reason, what: message, remedy, scope: 'node' });
-    }
+    if (missing.length > 0) return missing;
+    for (const placed of desired.mounts) missing.push(...(await obstaclesOf(host, desired, placed)));
     return missing;
   },
 
@@ -90,7 +84,7 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
       const summary = summaryOf(placed.mount, state);
       if (summary === undefined) return;
       changes.push({
-        id: `mounts/${fstabKey(placed.mount)}`,
+        id: changeId(placed.mount),
         summary,
         scope: 'node',
         ...(state === undefined ? knownAfter(desired) : {}),
@@ -129,6 +123,40 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
     for (const directory of new Set(['/etc', ...parents])) await host.sync(directory);
   },
 };
+
+/** Why a mount will not be made, as far as the machine shows it now. */
+async function obstaclesOf(
+  host: QueryHost,
+  desired: MountsDesired,
+  { mount, place }: PlacedMount,
+): Promise<readonly UnmetRequirement[]> {
+  const change = changeId(mount);
+  const failed = ({ reason, message: what, remedy, evidence }: MachineadmError): UnmetRequirement[] => [
+    { reason, what, remedy, evidence, field: place, change, scope: 'node' },
+  ];
+  const there = await obstacle(host, mount.path);
+  if (there !== undefined) return failed(conflicting(place, there));
+  if (await willBePartitioned(host, desired.disks, mount.device)) return [];
+  const isMade = makesFilesystem(desired.filesystems, mount.device);
+  const device = await findDevice(host, mount.device);
+  // What is to be formatted is reported by the step before.
+  if (device === undefined) return isMade ? [] : [absentDevice(mount.device, `${place}.device`, change)];
+  const state = await inspectMount(host, mount, device);
+  if (state?.conflict !== undefined) return failed(conflicting(place, state.conflict));
+  return state === undefined && !isMade ? failed(nothingToMount(mount, place, device.path)) : [];
+}
+
+/** Whether the document makes the file system on a device, by the same words or by its label. */
+function makesFilesystem(filesystems: readonly FilesystemModel[], device: DeviceSelector): boolean {
+  const { by } = device;
+  return filesystems.some(
+    (one) => describeDevice(one.device) === describeDevice(device) || (by.kind === 'label' && one.label === by.label),
+  );
+}
+
+function changeId(mount: MountModel): string {
+  return `mounts/${fstabKey(mount)}`;
+}
 
 function summaryOf(mount: MountModel, state: MountState | undefined): string | undefined {
   const what = `${describeDevice(mount.device)} ${mount.path === 'none' ? 'as swap' : `on ${mount.path}`}`;

@@ -3,9 +3,11 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DeviceSelector } from '@machineadm/document/model.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Execution } from '../step.ts';
+import type { Execution, UnmetRequirement } from '../step.ts';
 import { type BlockDevice, describeDevice, findDevice } from './device.ts';
 
+const ABSENT_REMEDY =
+  'Attach the disk, correct the device in the document ("lsblk -o +SERIAL,LABEL"), or raise its timeout.';
 const POLL_MS = 500;
 /** How long udev may take to handle what is queued. */
 const SETTLE_SECONDS = 30;
@@ -37,6 +39,25 @@ export async function waitForDevice(
   }
 }
 
+/**
+ * What is known of an absent device before a run, which waits for it: volumes are attached late. `provision` refuses only if
+ * the document says not to wait.
+ */
+export function absentDevice(selector: DeviceSelector, place: string, change: string): UnmetRequirement {
+  const waits = selector.waitMs > 0;
+  const name = describeDevice(selector);
+  const next = waits ? `provision waits ${formatDuration(selector.waitMs)} for it, and then fails` : 'provision fails';
+  return {
+    reason: 'DeviceMissing',
+    what: `the device ${name} (${place}) does not exist now; ${next}`,
+    remedy: ABSENT_REMEDY,
+    field: place,
+    change,
+    scope: 'node',
+    ...(waits ? { severity: 'warning' } : {}),
+  };
+}
+
 /** Waits for udev, if it runs: afterwards its links and its data about a device are right. */
 export async function settleDevices(host: QueryHost): Promise<void> {
   await host.query({
@@ -55,7 +76,7 @@ async function missing(host: QueryHost, selector: DeviceSelector, place: string)
   return new MachineadmError({
     reason: 'DeviceMissing',
     summary: `The device ${describeDevice(selector)} (${place}) did not appear within ${formatDuration(selector.waitMs)}.`,
-    remedy: 'Attach the disk, correct the device in the document ("lsblk -o +SERIAL,LABEL"), or raise its timeout.',
+    remedy: ABSENT_REMEDY,
     evidence: present.map((text) => ({ source: 'lsblk', text: text.trim() })),
     retryable: true,
   });

@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
@@ -60,6 +61,7 @@ export function windowsDomainStep(options: WindowsDomainOptions): WindowsDomainS
     id: 'active-directory',
     desired: windowsMembershipOf,
     preflight: async (_host, desired) => windowsObstacles(desired),
+    secrets: ({ credentials }) => secretsIn(credentials),
     inspect,
     plan,
 

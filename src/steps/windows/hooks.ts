@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { HookGroup } from '@machineadm/document/model.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
@@ -51,6 +52,8 @@ function windowsHooksStep(id: StepId, phase: HookPhase): Step<HookGroup, Windows
       const group = model.host.hooks[phase];
       return group === undefined || group.commands.length === 0 ? undefined : group;
     },
+
+    secrets: (group) => secretsIn(group),
 
     async inspect(_host, group, record) {
       const note = record.notes.get(changeId);

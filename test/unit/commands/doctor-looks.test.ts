@@ -191,7 +191,7 @@ describe('doctor checks a machine', () => {
       CONTROL_PLANE,
       {
         disks: [...DISKS, LOG],
-        routing: ['route passed'],
+        routing: [],
         endpoint: [],
       },
     ],

@@ -81,7 +81,7 @@ describe('subnets', () => {
     ],
   ]);
   accepts([
-    ['the largest', cluster('podSubnets: [10.0.0.0/8, "fd00::/48"], serviceSubnets: [10.0.0.0/12, "fd01::/108"]')],
+    ['the largest', cluster('podSubnets: [10.0.0.0/8, "fd00::/48"], serviceSubnets: [172.16.0.0/12, "fd01::/108"]')],
     ['the smallest', cluster('podSubnets: [10.0.0.0/24, "fd00::/64"], serviceSubnets: [10.1.0.0/28, "fd01::/124"]')],
     [
       'smaller subnets for the nodes',
@@ -93,6 +93,7 @@ describe('subnets', () => {
       init(`cluster: {podSubnets: [10.0.0.0/25]}, ${manager('node-cidr-mask-size=25')}`, 'v1.20.2'),
     ],
     ['host bits', cluster('podSubnets: [10.0.0.5/16]')],
+    ['neighbours', cluster('podSubnets: [10.0.0.0/16, "fd00::/56"], serviceSubnets: [10.1.0.0/16, "fd00:0:0:100::/112"]')],
     ['of a cluster that another tool made', worker('cluster: {serviceSubnets: [10.0.0.0/8]}')],
   ]);
 });
@@ -551,6 +552,7 @@ describe('a warning is given', () => {
       'a gate that a newer kubeadm may have',
       cluster('featureGates: {SomethingNew: true}', 'v1.38.0'),
       [
+        'kubernetes.version: Kubernetes v1.38.0 is newer than 1.37, the newest minor that this machineadm knows: it is treated like that one, and its images are not known (hint: correct the version, or use a newer machineadm)',
         'kubernetes.cluster.featureGates.SomethingNew: it is not known whether kubeadm 1.38 has this feature gate; without it, kubeadm refuses to run (hint: see "kubeadm init --help")',
       ],
     ],

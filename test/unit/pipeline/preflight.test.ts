@@ -3,12 +3,12 @@ import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import {
   findingsOf,
-  type PreflightScope,
   preflight,
   refuseUnlessRoot,
   requireAfter,
   requirements,
 } from '../../../src/pipeline/preflight.ts';
+import type { PreflightScope } from '../../../src/pipeline/preflight-scope.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
 import { EMPTY_RECORD, notChecked, type UnmetRequirement } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';

@@ -26,7 +26,7 @@ describe('where a document comes from', { skip }, () => {
     rmSync(base, { recursive: true });
     if (sudoUid !== undefined) process.env.SUDO_UID = sudoUid;
   });
-  const run = (source = path) => openDocument([source], '0.1.0', { isTrusted: true });
+  const run = (source = path) => openDocument([source], '0.1.0', { distrust: 'refuse' });
   const warningsOf = async (source = path) =>
     (await openDocument([source], '0.1.0')).warnings.map((warning) => formatDiagnostic(warning).replaceAll(base, ''));
   const refused = async (why: RegExp, source = path): Promise<void> => {

@@ -7,7 +7,8 @@ import { sourcesOf } from '../../../src/pipeline/change-source.ts';
 import { newJournalState } from '../../../src/pipeline/journal.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { planSteps } from '../../../src/pipeline/plan.ts';
-import { findingsOf, type PreflightScope, refusalFor, requirements } from '../../../src/pipeline/preflight.ts';
+import { findingsOf, refusalFor, requirements } from '../../../src/pipeline/preflight.ts';
+import type { PreflightScope } from '../../../src/pipeline/preflight-scope.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
@@ -265,8 +266,17 @@ describe('files of sudo', () => {
     const found = await preflightOf(`${secret}${from}`, { programs: { visudo: answer(1) } });
     assert.deepEqual(
       [refused(found), told(found)],
-      [[], ['skipped: /etc/sudoers.d/ops: not checked: its content is not known before the run']],
+      [
+        ['files SecretUnavailable secrets.rules doc.yaml:4'],
+        ['skipped: /etc/sudoers.d/ops: not checked: its content is not known before the run'],
+      ],
     );
+    // A program that exists is not started before the run.
+    const there = await preflightOf(`${secret}${from}`, {
+      files: { '/bin/x': 'program' },
+      programs: { visudo: answer(1) },
+    });
+    assert.deepEqual(refused(there), []);
   });
 });
 
@@ -431,4 +441,69 @@ test('everything is found together, by plan, doctor and a run alike', async () =
       .toSorted(),
     reasons.map((reason) => `document/${reason}`).toSorted(),
   );
+});
+
+describe('a secret', () => {
+  const secret = 'secrets: {pw: {file: /run/secrets/pw}}\n';
+  const users = `${secret}host: {users: [{name: ada, locked: false, passwordHash: {secret: pw}}]}\n`;
+  const programs = Object.fromEntries(['useradd', 'usermod', 'chpasswd', 'groupadd'].map((name) => [name, answer(0)]));
+
+  test('that cannot be read refuses the run before its first change, with its place', async () => {
+    assert.deepEqual(refused(await preflightOf(users, { programs })), [
+      'users SecretUnavailable secrets.pw doc.yaml:4',
+    ]);
+    const there = await preflightOf(users, { programs, files: { '/run/secrets/pw': '$6$salt$hash\n' } });
+    assert.deepEqual(refused(there), []);
+  });
+
+  test('of several steps is one problem', async () => {
+    const file = `${users.trimEnd().slice(0, -1)}, files: [{path: /opt/pw, contentFrom: {secret: pw}}]}\n`;
+    assert.equal(refused(await preflightOf(file, { programs })).length, 1);
+  });
+
+  test('that early hooks may still bring refuses nothing, and is checked again after them', async () => {
+    const found = await preflightOf(`${users.trimEnd().slice(0, -1)}, hooks: {early: {commands: ["true"]}}}\n`, {
+      programs: { ...programs, sh: answer(0) },
+    });
+    assert.deepEqual(refused(found), []);
+    assert.match(told(found).join(), /secrets\.pw is not there; checked again after hooks-early/);
+  });
+
+  test('that a file of the document holds is known after it, and not if the step comes before', async () => {
+    const written = 'files: [{path: /run/secrets/pw, content: x}]';
+    const before = await preflightOf(`${users.trimEnd().slice(0, -1)}, ${written}}\n`, { programs });
+    assert.deepEqual(refused(before), ['users SecretUnavailable secrets.pw doc.yaml:4']);
+    const hooks = `${secret}host: {${written}, hooks: {beforeBootstrap: {commands: ["true"], secrets: {PW: {secret: pw}}}}}\n`;
+    const after = await preflightOf(hooks, { programs: { sh: answer(0) } });
+    assert.deepEqual(refused(after), []);
+    assert.match(told(after).join(), /checked again after files/);
+  });
+
+  test('that was used, and that nothing needs again, may be gone', async () => {
+    const hooks = `${secret}host: {hooks: {early: {commands: ["true"], secrets: {PW: {secret: pw}}}}}\n`;
+    const machine = { programs: { sh: answer(0) } };
+    assert.deepEqual(refused(await preflightOf(hooks, machine)), ['hooks-early SecretUnavailable secrets.pw doc.yaml:4']);
+    assert.deepEqual(refused(await preflightOf(hooks, machine, ['hooks-early'])), []);
+  });
+
+  test('behind a server is not asked for; a program that does not exist is reported', async () => {
+    const from = (source: string) => `secrets: {pw: ${source}}\nhost: {files: [{path: /opt/pw, contentFrom: {secret: pw}}]}\n`;
+    assert.deepEqual(refused(await preflightOf(from('{http: {url: "https://example.com/x"}}'))), []);
+    assert.deepEqual(refused(await preflightOf(from('{exec: {command: [no-such-program]}}'))), [
+      'files SecretUnavailable secrets.pw doc.yaml:4',
+    ]);
+  });
+});
+
+describe('a file on a read-only file system', () => {
+  const yaml = 'host: {files: [{path: /srv/ro/a, content: x}, {path: /opt/b, content: y}]}\n';
+  const mountinfo = '22 1 0:1 / / rw - ext4 /dev/a rw\n23 22 0:2 / /srv/ro ro - tmpfs none ro\n';
+  const files = { '/proc/self/mountinfo': mountinfo, '/srv/ro/other': '' };
+
+  test('refuses the run, unless it is there as it is to be', async () => {
+    assert.deepEqual(refused(await preflightOf(yaml, { files })), [
+      'files ReadOnlyFilesystem host.files[0].path doc.yaml:4',
+    ]);
+    assert.deepEqual(refused(await preflightOf(yaml, { files: { ...files, '/srv/ro/a': 'x' } })), []);
+  });
 });

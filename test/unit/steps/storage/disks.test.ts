@@ -28,7 +28,7 @@ async function remarks(host: MemoryHost, disk: DiskModel): Promise<readonly stri
 
 async function unmet(disk: DiskModel, found: Partial<MemoryDisk>) {
   const { host } = machineWithDisk(found);
-  const desired = { disks: [disk], afterHooks: false };
+  const desired = { disks: [disk] };
   return (await disks.preflight?.(host, desired, EMPTY_RECORD)) ?? [];
 }
 
@@ -295,11 +295,22 @@ describe('before a run, a disk', () => {
     assert.deepEqual(await told(diskModel(), { mountpoint: '/srv' }), [['DeviceBusy', PLACE, 'node']]);
   });
 
-  test('may still be attached, or be made by an early hook', async () => {
+  test('that is absent is a warning, because a run waits for it, and a failure where the document says not to wait', async () => {
     const { host } = machineWithDisk();
     host.take('/dev/sdb');
-    assert.deepEqual(await disks.preflight?.(host, { disks: [diskModel()], afterHooks: false }, EMPTY_RECORD), []);
-    const bare = machineWithDisk({ missing: ['sfdisk'] }).host;
-    assert.deepEqual(await disks.preflight?.(bare, { disks: [diskModel()], afterHooks: true }, EMPTY_RECORD), []);
+    const absent = async (waitMs: number) => {
+      const disk = { ...diskModel(), device: { ...diskModel().device, waitMs } };
+      const [found, ...more] = (await disks.preflight?.(host, { disks: [disk] }, EMPTY_RECORD)) ?? [];
+      assert.deepEqual(more, []);
+      return found;
+    };
+    const late = await absent(60_000);
+    assert.deepEqual([late?.reason, late?.severity, late?.field], ['DeviceMissing', 'warning', `${PLACE}.device`]);
+    assert.equal(
+      late?.what,
+      `the device /dev/sdb (${PLACE}.device) does not exist now; provision waits 1 m 00 s for it, and then fails`,
+    );
+    const now = await absent(0);
+    assert.deepEqual([now?.reason, now?.severity], ['DeviceMissing', undefined]);
   });
 });

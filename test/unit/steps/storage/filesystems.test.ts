@@ -32,7 +32,7 @@ async function remarks(wanted: FilesystemModel, found: Partial<MemoryDisk>): Pro
 }
 
 async function unmet(wanted: FilesystemModel, found: Partial<MemoryDisk>, disks: readonly DiskModel[] = []) {
-  const desired = { filesystems: [wanted], disks, afterHooks: false };
+  const desired = { filesystems: [wanted], disks };
   return (await filesystems.preflight?.(machineWithDisk(found).host, desired, EMPTY_RECORD)) ?? [];
 }
 
@@ -360,25 +360,22 @@ describe('before a run, a file system', () => {
     assert.deepEqual(await missing(true), tools);
   });
 
-  test('on other data is refused, but not where the journal decides, or a disk is partitioned first', async () => {
+  test('on other data is refused, but not where a disk is partitioned first', async () => {
     const found = await unmet(filesystemModel(), holding(DATA));
     assert.deepEqual(
       found.map(({ reason, scope, what }) => [reason, scope, what.includes(PLACE)]),
       [['FilesystemDiffers', 'node', true]],
     );
-    assert.deepEqual(await unmet(filesystemModel({ type: 'xfs', label: 'new' }), holding(DATA)), []);
+    const other = await unmet(filesystemModel({ type: 'xfs', label: 'new' }), holding(DATA));
+    assert.deepEqual(
+      other.map(({ reason }) => reason),
+      ['FilesystemDiffers'],
+    );
     assert.deepEqual(await unmet(filesystemModel(), {}), []);
     const partition = filesystemModel({ device: { ...SDB, partition: 1 } });
     assert.deepEqual(await unmet(partition, { table: gpt(1024, [1, 100]) }, [diskModel()]), []);
-    assert.deepEqual(
-      await unmet(filesystemModel({ device: { ...SDB, by: { kind: 'path', path: '/dev/sdc' } } }), {}),
-      [],
-    );
-  });
-
-  test('that an early hook may make possible is not checked', async () => {
-    const bare = machineWithDisk({ missing: ['wipefs'] }).host;
-    const desired = { filesystems: [filesystemModel()], disks: [], afterHooks: true };
-    assert.deepEqual(await filesystems.preflight?.(bare, desired, EMPTY_RECORD), []);
+    const absent = filesystemModel({ device: { ...SDB, waitMs: 1000, by: { kind: 'path', path: '/dev/sdc' } } });
+    const [lacks] = await unmet(absent, {});
+    assert.deepEqual([lacks?.reason, lacks?.severity], ['DeviceMissing', 'warning']);
   });
 });

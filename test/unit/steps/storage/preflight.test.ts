@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DeviceIdentity, HostModel, StorageModel } from '@machineadm/document/model.ts';
+import type { DeviceIdentity, StorageModel } from '@machineadm/document/model.ts';
+import { EMPTY_RECORD } from '../../../../src/steps/step.ts';
 import { disks } from '../../../../src/steps/storage/disks.ts';
 import { filesystems } from '../../../../src/steps/storage/filesystems.ts';
 import { willBePartitioned } from '../../../../src/steps/storage/pending.ts';
@@ -27,12 +28,14 @@ const filesystem: StorageModel['filesystems'][number] = {
 const PROGRAMS = ['sfdisk', 'wipefs', 'blkid', 'lsblk', 'partx', 'mkfs.xfs'];
 
 /** A machine whose /dev/sdb holds this signature. */
-function machineWith(signature: string | undefined, without: readonly string[] = []): MemoryHost {
+function machineWith(signature: string | undefined, without: readonly string[] = [], uuid?: string): MemoryHost {
   const row = { name: '/dev/sdb', kname: '/dev/sdb', type: 'disk', size: 2 ** 30, mountpoint: null };
   const answers: Readonly<Record<string, MemoryProgram>> = {
     lsblk: () => ({ stdout: JSON.stringify({ blockdevices: [row] }) }),
     wipefs: () => ({ stdout: signature === undefined ? '' : `0x438,,,${signature}\n` }),
-    blkid: () => ({ stdout: signature === undefined ? '' : `TYPE=${signature}\n` }),
+    blkid: () => ({
+      stdout: signature === undefined ? '' : `TYPE=${signature}\n${uuid === undefined ? '' : `UUID=${uuid}\n`}`,
+    }),
   };
   const installed = PROGRAMS.filter((program) => !without.includes(program));
   return memoryHost({
@@ -41,15 +44,9 @@ function machineWith(signature: string | undefined, without: readonly string[] =
   });
 }
 
-const hooks: HostModel['hooks'] = {
-  early: { shell: 'sh', onError: 'Fail', timeoutMs: 1000, commands: ['true'], frequency: 'Once' },
-  beforeBootstrap: undefined,
-  afterBootstrap: undefined,
-};
-
 /** What both steps miss, each with its remedy. */
-async function missing(host: MemoryHost, part: Partial<StorageModel>, more: Partial<HostModel> = {}) {
-  const model = hostModel({ storage: { disks: [], filesystems: [], mounts: [], ...part }, ...more });
+async function missing(host: MemoryHost, part: Partial<StorageModel>) {
+  const model = hostModel({ storage: { disks: [], filesystems: [], mounts: [], ...part } });
   const wantedDisks = disks.desired(model, facts());
   const wantedFilesystems = filesystems.desired(model, facts());
   const found = [
@@ -96,8 +93,21 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(machineWith(undefined), { disks: [fitting] }), []);
   });
 
-  test('of the same type it may be half made by this instance: that is checked with the journal', async () => {
-    assert.deepEqual(await missing(machineWith('xfs'), { filesystems: [{ ...filesystem, label: 'x' }] }), []);
+  test('of the same type and another label it is reported, unless the journal says that this instance was making it', async () => {
+    const labelled = { ...filesystem, label: 'x' };
+    assert.deepEqual(reasonsOf(await missing(machineWith('xfs'), { filesystems: [labelled] })), ['FilesystemDiffers']);
+    const desired = { filesystems: [labelled], disks: [] };
+    const note = (uuid: string) => ({
+      ...EMPTY_RECORD,
+      notes: new Map([['filesystems//dev/sdb', { uuid, made: false }]]),
+    });
+    const host = machineWith('xfs', [], '6f0ad5e2-0000-4000-8000-000000000001');
+    assert.deepEqual(await filesystems.preflight?.(host, desired, note('6f0ad5e2-0000-4000-8000-000000000001')), []);
+    const others = (await filesystems.preflight?.(host, desired, note('6f0ad5e2-0000-4000-8000-000000000002'))) ?? [];
+    assert.deepEqual(
+      others.map(({ reason }) => reason),
+      ['FilesystemDiffers'],
+    );
   });
 
   test('a partition of a disk that is still to be partitioned is not checked', async () => {
@@ -142,9 +152,5 @@ describe('before anything is changed', () => {
       [byPath('/dev/sdb'), bySerial('s'), undefined],
     ] as const)
       assert.equal(await isPending(whole, by, partition), false, JSON.stringify([whole, by, partition]));
-  });
-
-  test('nothing is checked that an early hook may still bring', async () => {
-    assert.deepEqual(await missing(machineWith('ext4', ['mkfs.xfs']), { filesystems: [filesystem] }, { hooks }), []);
   });
 });

@@ -10,7 +10,7 @@ import {
 } from '../../kubernetes-releases/kubeadm.ts';
 import { includes, minorOf } from '../../kubernetes-releases/minor.ts';
 import type { KubernetesSection } from './index.ts';
-import { isIPAddress, parseSubnet, type Subnet } from './subnets.ts';
+import { isIPAddress, overlap, parseSubnet, type Subnet } from './subnets.ts';
 
 /**
  * What kubeadm itself refuses in its configuration, in any version (k/k cmd/kubeadm/app/apis/kubeadm/validation/
@@ -18,7 +18,7 @@ import { isIPAddress, parseSubnet, type Subnet } from './subnets.ts';
  * part of it, and are judged by that part.
  */
 export function checkKubeadmConfiguration(kubernetes: KubernetesSection): Finding[] {
-  const findings = [...checkSubnetForm(kubernetes), ...checkIgnored(kubernetes), ...checkPatchTargets(kubernetes)];
+  const findings = [...checkSubnetForm(kubernetes), ...checkOverlap(kubernetes), ...checkIgnored(kubernetes), ...checkPatchTargets(kubernetes)];
   if (kubernetes.role !== 'InitControlPlane') return [...findings, ...checkAuthorityPath(kubernetes)];
   return [
     ...findings,
@@ -44,6 +44,20 @@ function checkSubnetForm({ cluster }: KubernetesSection): Finding[] {
       return [{ path: [...CLUSTER, field, index], message: 'not a subnet', hint }];
     }),
   );
+}
+
+/** No component refuses it; the addresses of pods and services would be mixed up. */
+function checkOverlap({ cluster }: KubernetesSection): Finding[] {
+  const services = (cluster?.serviceSubnets ?? []).map(parseSubnet);
+  return (cluster?.podSubnets ?? []).flatMap((text, index) => {
+    const pods = parseSubnet(text);
+    return services.flatMap((service, other): Finding[] => {
+      if (pods === undefined || service === undefined || !overlap(pods, service)) return [];
+      const message = 'shares addresses with';
+      const hint = 'give pods and services subnets that do not overlap';
+      return [{ path: [...CLUSTER, 'podSubnets', index], message, other: [...CLUSTER, 'serviceSubnets', other], hint }];
+    });
+  });
 }
 
 /** MinimumAddressesInServiceSubnet (k/k cmd/kubeadm/app/constants/constants.go). */

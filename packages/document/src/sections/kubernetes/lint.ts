@@ -1,4 +1,5 @@
 import type { Finding } from '../../diagnostics.ts';
+import { minorOf, NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
 import { lintAdmission } from '../api-server/admission.ts';
 import { API_SERVER } from '../api-server/connection.ts';
 import { lintComponentGates } from './checks-components.ts';
@@ -9,11 +10,19 @@ import type { KubernetesSection } from './index.ts';
 export function lintKubernetes(kubernetes: KubernetesSection): Finding[] {
   if (kubernetes.bootstrapper?.exec !== undefined) return [];
   return [
+    ...newerVersion(kubernetes),
     ...tokensWithoutAnonymous(kubernetes),
     ...lintAdmission(kubernetes.controlPlane?.apiServer?.admission ?? {}),
     ...lintComponentGates(kubernetes),
     ...lintKubeadmGates(kubernetes),
   ];
+}
+
+/** A mistyped version also looks like a new one. */
+function newerVersion({ version }: KubernetesSection): Finding[] {
+  if (minorOf(version) <= NEWEST_KNOWN_MINOR) return [];
+  const message = `Kubernetes ${version} is newer than 1.${NEWEST_KNOWN_MINOR}, the newest minor that this machineadm knows: it is treated like that one, and its images are not known`;
+  return [{ path: ['kubernetes', 'version'], message, hint: 'correct the version, or use a newer machineadm' }];
 }
 
 /** What a machine that joins by token reads before it can prove who it is (k/k cmd/kubeadm/app/discovery/token/token.go). */

@@ -2,6 +2,8 @@
 export interface Subnet {
   readonly bits: 32 | 128;
   readonly prefix: number;
+  /** The address as a number. */
+  readonly address: bigint;
 }
 
 /** Reads `10.244.0.0/16` or `fd00::/56`; undefined for what is no subnet. Leading zeros are taken as Kubernetes takes them. */
@@ -9,7 +11,29 @@ export function parseSubnet(text: string): Subnet | undefined {
   const [address = '', length = '', ...rest] = text.split('/');
   if (rest.length > 0 || !/^\d{1,3}$/.test(length)) return undefined;
   const bits = isIPv4(address) ? 32 : isIPv6(address) ? 128 : undefined;
-  return bits === undefined || Number(length) > bits ? undefined : { bits, prefix: Number(length) };
+  if (bits === undefined || Number(length) > bits) return undefined;
+  return { bits, prefix: Number(length), address: addressNumber(address, bits) };
+}
+
+/** Whether two subnets share an address. */
+export function overlap(a: Subnet, b: Subnet): boolean {
+  const host = BigInt(a.bits - Math.min(a.prefix, b.prefix));
+  return a.bits === b.bits && a.address >> host === b.address >> host;
+}
+
+function addressNumber(text: string, bits: 32 | 128): bigint {
+  if (bits === 32) return text.split('.').reduce((sum, part) => sum * 256n + BigInt(Number(part)), 0n);
+  const embedded = /\d+\.\d+\.\d+\.\d+$/.exec(text)?.[0];
+  const tail = embedded === undefined ? undefined : addressNumber(embedded, 32);
+  const plain =
+    tail === undefined
+      ? text
+      : `${text.slice(0, -(embedded ?? '').length)}${(tail >> 16n).toString(16)}:${(tail & 0xffffn).toString(16)}`;
+  const [head = '', rest] = plain.split('::');
+  const groups = (part: string | undefined) => (part === undefined || part === '' ? [] : part.split(':'));
+  const [before, after] = [groups(head), groups(rest)];
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0');
+  return [...before, ...zeros, ...after].reduce((sum, group) => sum * 65536n + BigInt(`0x${group}`), 0n);
 }
 
 export function isIPAddress(text: string): boolean {

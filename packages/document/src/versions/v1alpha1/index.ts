@@ -6,6 +6,7 @@ import { checkImages } from '../../sections/images.ts';
 import { checkKubernetes } from '../../sections/kubernetes/checks.ts';
 import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
 import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
+import { checkIdentity } from '../../sections/kubernetes/checks-identity.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
 import { checkPlatform } from '../../sections/platform.ts';
 import { checkReporting } from '../../sections/reporting.ts';
@@ -44,6 +45,9 @@ export const v1alpha1: DocumentVersion<Sections> = {
       ? []
       : checkContainerd(parsed.containerRuntime.containerd, parsed.kubernetes?.node?.kubelet)),
     ...(parsed.kubernetes === undefined ? [] : checkKubernetes(parsed.kubernetes, parsed.secrets ?? {})),
+    ...(parsed.kubernetes === undefined || parsed.kubernetes.bootstrapper?.exec !== undefined
+      ? []
+      : checkIdentity(parsed.kubernetes, parsed.host?.hostname)),
     ...withCode('InvalidValue', await checkManifests(parsed.kubernetes?.controlPlane)),
     ...withCode('InvalidValue', await checkFailurePatterns(parsed.kubernetes?.bootstrapper?.exec)),
     ...(parsed.hardening === undefined
