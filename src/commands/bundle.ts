@@ -35,7 +35,8 @@ export async function makeBundle(sources: readonly string[], agentVersion: strin
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   // Read first, so that its secrets are redacted from here on.
-  const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion, { distrust: 'collect' });
+  const document =
+    sources.length === 0 ? undefined : await openDocument(sources, agentVersion, { distrust: 'collect' });
   if (document !== undefined) await learnSecrets(host, document);
   const [status, planned] = await Promise.all([readStatus().catch(() => undefined), planOf(document)]);
   const [gathered, records, hardware, found] = await Promise.all([

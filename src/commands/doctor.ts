@@ -157,7 +157,8 @@ export function machineCheckGroups(
     capacity: () => checkCapacity(host, use),
     swap: () => checkSwap(host, model?.host.swap === 'Disabled'),
     cgroups: () => checkCgroups(host, facts.kubelet, kubernetes !== undefined),
-    hostname: () => checkHostname(
+    hostname: () =>
+      checkHostname(
         host,
         model?.host.hostname ?? facts.hostname,
         model?.host.hostname !== undefined,

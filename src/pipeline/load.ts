@@ -100,7 +100,9 @@ export interface OpenOptions {
 }
 
 /** The model with its benchmarks, and what its kubeadm could not express. The code for both is loaded on demand. */
-export async function completeModel(model: Model): Promise<{ readonly model: Model; readonly findings: readonly Finding[] }> {
+export async function completeModel(
+  model: Model,
+): Promise<{ readonly model: Model; readonly findings: readonly Finding[] }> {
   const hardened =
     model.hardening === undefined
       ? { model, findings: [] }

@@ -19,7 +19,15 @@ import {
   obstructed,
 } from './file-obstacles.ts';
 import { readOnlyMounts } from './read-only.ts';
-import { type Change, EMPTY_RECORD, type OwnedPlace, owing, type RanRecord, type Step, type UnmetRequirement } from './step.ts';
+import {
+  type Change,
+  EMPTY_RECORD,
+  type OwnedPlace,
+  owing,
+  type RanRecord,
+  type Step,
+  type UnmetRequirement,
+} from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 /** Files above this size are not read to show a diff. */
@@ -92,7 +100,11 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     // Obstacles are judged after the early hooks, which may remove them.
     const obstacles = desired.afterHooks ? [] : await findObstacles(host, desired.files, desired.made);
     const placed = obstacles.map((obstacle) => ({ ...obstacle, change: `files/${obstacle.path}` }));
-    return [...placed, ...(await readOnlyObstacles(host, desired, record)), ...(await contentObstacles(host, desired.files))];
+    return [
+      ...placed,
+      ...(await readOnlyObstacles(host, desired, record)),
+      ...(await contentObstacles(host, desired.files)),
+    ];
   },
 
   secrets: ({ files }) => secretsIn(files),
@@ -284,7 +296,9 @@ async function readOnlyObstacles(
   desired: FilesDesired,
   record: RanRecord | undefined,
 ): Promise<readonly UnmetRequirement[]> {
-  const outside = desired.files.map(({ path }) => path).filter((path) => !desired.mounted.some((on) => path.startsWith(on)));
+  const outside = desired.files
+    .map(({ path }) => path)
+    .filter((path) => !desired.mounted.some((on) => path.startsWith(on)));
   const readOnly = await readOnlyMounts(host, outside);
   if (readOnly.size === 0) return [];
   const changes = files.plan(desired, await files.inspect(host, desired, { ...EMPTY_RECORD, ...record }));

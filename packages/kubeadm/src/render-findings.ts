@@ -7,7 +7,10 @@ import { renderingProblems } from './index.ts';
  * What kubeadm of `kubernetes.version` cannot express, as mistakes of the document: what `validate` accepts, `render` and a
  * run can render.
  */
-export function renderFindings({ kubernetes, containerd }: Pick<Model, 'kubernetes' | 'containerd'>): readonly Finding[] {
+export function renderFindings({
+  kubernetes,
+  containerd,
+}: Pick<Model, 'kubernetes' | 'containerd'>): readonly Finding[] {
   const kubeadm = kubernetes === undefined ? undefined : parseVersion(kubernetes.version);
   if (kubernetes === undefined || kubernetes.exec !== undefined || kubeadm === undefined) return [];
   const secrets = () => '[redacted]';

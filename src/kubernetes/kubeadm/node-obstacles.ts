@@ -1,7 +1,7 @@
+import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { LONGEST_NODE_NAME, NODE_NAME_TOO_LONG } from '@machineadm/document/sections/kubernetes/checks-identity.ts';
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { member, strings, text } from '@machineadm/document/untyped.ts';
 import { KUBELET_KERNEL_SETTINGS } from '@machineadm/hardening/controls/build.ts';
@@ -28,11 +28,7 @@ const KUBEADM_WITHOUT_LOCALHOST = 31;
 /** What is wrong with the machine itself for this node: its name, its addresses, its kernel and its control groups. */
 export async function nodeObstacles(
   host: QueryHost,
-  {
-    kubernetes,
-    model,
-    facts,
-  }: { readonly kubernetes: KubernetesModel; readonly model: Model; readonly facts: Facts },
+  { kubernetes, model, facts }: { readonly kubernetes: KubernetesModel; readonly model: Model; readonly facts: Facts },
 ): Promise<readonly NodeObstacle[]> {
   if (facts.platform !== 'linux') return [];
   return [
@@ -130,7 +126,8 @@ async function localhostObstacles(
   const addresses = [...new Set(stdout.split('\n').flatMap((line) => /^\S+/.exec(line)?.[0] ?? []))];
   const elsewhere = addresses.filter((address) => !LOOPBACK.test(address));
   if (addresses.length > 0 && elsewhere.length === 0) return [];
-  const found = addresses.length === 0 ? 'does not resolve' : `leads to ${elsewhere.join(', ')}, and not to this machine`;
+  const found =
+    addresses.length === 0 ? 'does not resolve' : `leads to ${elsewhere.join(', ')}, and not to this machine`;
   const isOld = (parseVersion(version)?.minor ?? 0) < KUBEADM_WITHOUT_LOCALHOST;
   const writer = wanted.files.some(({ path }) => path === '/etc/hosts')
     ? 'files'

@@ -65,7 +65,9 @@ describe('the name of a node', () => {
 describe('what a node is said to be', () => {
   test('is one provider ID, in all three places', async () => {
     const three = (a: string, b: string, c: string) =>
-      worker(`{providerID: "${a}", kubelet: {args: [{name: provider-id, value: "${b}"}], config: {providerID: "${c}"}}}`);
+      worker(
+        `{providerID: "${a}", kubelet: {args: [{name: provider-id, value: "${b}"}], config: {providerID: "${c}"}}}`,
+      );
     assert.deepEqual(await told(three('x://1', 'x://1', 'x://1')), []);
     assert.match((await told(three('x://1', 'x://2', 'x://1'))).join(), /args\[0\]\.value: another provider ID than/);
     assert.match((await told(three('x://1', 'x://1', 'x://2'))).join(), /config\.providerID: another provider ID than/);
@@ -75,13 +77,18 @@ describe('what a node is said to be', () => {
     const both = (value: string) =>
       worker(`{labels: {rack: a}, kubelet: {args: [{name: node-labels, value: "zone=z,rack=${value}"}]}}`);
     assert.deepEqual(await told(both('a')), []);
-    assert.match((await told(both('b'))).join(), /gives the label rack another value than kubernetes\.node\.labels\.rack/);
+    assert.match(
+      (await told(both('b'))).join(),
+      /gives the label rack another value than kubernetes\.node\.labels\.rack/,
+    );
   });
 });
 
 test('subnets of pods and services that overlap are refused, of either family and size', async () => {
   const of = (pods: string, services: string) =>
-    told(`kubernetes: {version: v1.35.2, role: InitControlPlane, cluster: {podSubnets: [${pods}], serviceSubnets: [${services}]}}\n`);
+    told(
+      `kubernetes: {version: v1.35.2, role: InitControlPlane, cluster: {podSubnets: [${pods}], serviceSubnets: [${services}]}}\n`,
+    );
   for (const [pods, services] of [
     ['10.96.0.0/16', '10.96.0.0/12'],
     ['10.0.0.0/8', '10.96.0.0/16'],
@@ -89,7 +96,10 @@ test('subnets of pods and services that overlap are refused, of either family an
     ['"fd00::/56"', '"fd00::ff00:0/112"'],
     ['"fd00:0:0:ff::/64"', '"fd00:0:0:ff:1::/112"'],
   ] as const)
-    assert.match((await of(pods, services)).join(), /podSubnets\[0\]: shares addresses with kubernetes\.cluster\.service/);
+    assert.match(
+      (await of(pods, services)).join(),
+      /podSubnets\[0\]: shares addresses with kubernetes\.cluster\.service/,
+    );
   for (const [pods, services] of [
     ['10.244.0.0/16', '10.96.0.0/12'],
     ['10.95.0.0/16', '10.96.0.0/16'],
@@ -100,16 +110,23 @@ test('subnets of pods and services that overlap are refused, of either family an
 });
 
 describe('a warning is given', () => {
-  const warnings = async (body: string) => (await loaded(body)).warnings.map(({ path, message }) => `${path}: ${message}`);
+  const warnings = async (body: string) =>
+    (await loaded(body)).warnings.map(({ path, message }) => `${path}: ${message}`);
 
   test('of a Kubernetes that is newer than all that is known', async () => {
-    assert.match((await warnings(worker('{}').replace('v1.35.2', 'v1.99.0'))).join(), /^kubernetes\.version: Kubernetes v1\.99\.0 is newer than/);
+    assert.match(
+      (await warnings(worker('{}').replace('v1.35.2', 'v1.99.0'))).join(),
+      /^kubernetes\.version: Kubernetes v1\.99\.0 is newer than/,
+    );
     assert.deepEqual(await warnings(worker('{}').replace('v1.35.2', 'v1.37.0')), []);
   });
 
   test('of a password that is locked, by default or by name', async () => {
     const user = (more: string) => warnings(`host: {users: [{name: ada, passwordHash: "${'$6$'}salt$hash"${more}}]}\n`);
-    assert.match((await user('')).join(), /^host\.users\[0\]\.passwordHash: no one can log in .* is locked by default$/);
+    assert.match(
+      (await user('')).join(),
+      /^host\.users\[0\]\.passwordHash: no one can log in .* is locked by default$/,
+    );
     assert.match((await user(', locked: true')).join(), /the account is locked$/);
     assert.deepEqual(await user(', locked: false'), []);
     assert.deepEqual(await warnings('host: {users: [{name: ada, passwordHash: "!"}]}\n'), []);

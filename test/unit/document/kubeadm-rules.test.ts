@@ -93,7 +93,10 @@ describe('subnets', () => {
       init(`cluster: {podSubnets: [10.0.0.0/25]}, ${manager('node-cidr-mask-size=25')}`, 'v1.20.2'),
     ],
     ['host bits', cluster('podSubnets: [10.0.0.5/16]')],
-    ['neighbours', cluster('podSubnets: [10.0.0.0/16, "fd00::/56"], serviceSubnets: [10.1.0.0/16, "fd00:0:0:100::/112"]')],
+    [
+      'neighbours',
+      cluster('podSubnets: [10.0.0.0/16, "fd00::/56"], serviceSubnets: [10.1.0.0/16, "fd00:0:0:100::/112"]'),
+    ],
     ['of a cluster that another tool made', worker('cluster: {serviceSubnets: [10.0.0.0/8]}')],
   ]);
 });

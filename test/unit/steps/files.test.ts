@@ -118,7 +118,10 @@ describe('files', () => {
     });
     const [change] = await planned(files, memoryHost(), model);
     assert.equal(change?.knownAfter, 'hooks-early');
-    assert.deepEqual(await files.preflight?.(memoryHost(), { files: list, afterHooks: true, made: NO_ACCOUNTS, mounted: [] }), []);
+    assert.deepEqual(
+      await files.preflight?.(memoryHost(), { files: list, afterHooks: true, made: NO_ACCOUNTS, mounted: [] }),
+      [],
+    );
   });
 
   test('all that stands in the way is reported before the first file is written', async () => {
@@ -163,7 +166,12 @@ describe('files', () => {
 
   test('an image bake is not held up by what only files of the node lack', async () => {
     const list = [inline('/etc/a', ''), inline('/etc/copy', '', { content: { kind: 'file', path: '/srv/absent' } })];
-    const missing = await files.preflight?.(memoryHost(), { files: list, afterHooks: false, made: NO_ACCOUNTS, mounted: [] });
+    const missing = await files.preflight?.(memoryHost(), {
+      files: list,
+      afterHooks: false,
+      made: NO_ACCOUNTS,
+      mounted: [],
+    });
     assert.deepEqual(
       missing?.map(({ scope }) => scope),
       ['node'],

@@ -482,12 +482,15 @@ describe('a secret', () => {
   test('that was used, and that nothing needs again, may be gone', async () => {
     const hooks = `${secret}host: {hooks: {early: {commands: ["true"], secrets: {PW: {secret: pw}}}}}\n`;
     const machine = { programs: { sh: answer(0) } };
-    assert.deepEqual(refused(await preflightOf(hooks, machine)), ['hooks-early SecretUnavailable secrets.pw doc.yaml:4']);
+    assert.deepEqual(refused(await preflightOf(hooks, machine)), [
+      'hooks-early SecretUnavailable secrets.pw doc.yaml:4',
+    ]);
     assert.deepEqual(refused(await preflightOf(hooks, machine, ['hooks-early'])), []);
   });
 
   test('behind a server is not asked for; a program that does not exist is reported', async () => {
-    const from = (source: string) => `secrets: {pw: ${source}}\nhost: {files: [{path: /opt/pw, contentFrom: {secret: pw}}]}\n`;
+    const from = (source: string) =>
+      `secrets: {pw: ${source}}\nhost: {files: [{path: /opt/pw, contentFrom: {secret: pw}}]}\n`;
     assert.deepEqual(refused(await preflightOf(from('{http: {url: "https://example.com/x"}}'))), []);
     assert.deepEqual(refused(await preflightOf(from('{exec: {command: [no-such-program]}}'))), [
       'files SecretUnavailable secrets.pw doc.yaml:4',

@@ -30,7 +30,8 @@ async function found(
   return obstacles.map(({ reason, what, severity, broughtBy }) => [reason, what, severity ?? broughtBy] as const);
 }
 
-const control = (rest: string, version = 'v1.35.2') => `kubernetes: {version: ${version}, role: InitControlPlane${rest}}\n`;
+const control = (rest: string, version = 'v1.35.2') =>
+  `kubernetes: {version: ${version}, role: InitControlPlane${rest}}\n`;
 const kubelet = (config: string) => control(`, node: {kubelet: ${config}}`);
 
 describe('an address that a node is to have', () => {
@@ -58,7 +59,11 @@ describe('an address that a node is to have', () => {
   test('may come with the network of the document, and is not known where interfaces are not', async () => {
     const network = 'host: {network: {netplan: {version: 2}}}\n';
     const later = await found(`${network}${advertise('192.0.2.200')}`).catch(() => undefined);
-    if (later !== undefined) assert.deepEqual(later.map(([, , after]) => after), ['network']);
+    if (later !== undefined)
+      assert.deepEqual(
+        later.map(([, , after]) => after),
+        ['network'],
+      );
     const { model } = await loaded(advertise('192.0.2.200'));
     assert.ok(model.kubernetes);
     const input = { kubernetes: model.kubernetes, model, facts: facts() };
@@ -77,9 +82,15 @@ describe('localhost', () => {
     assert.deepEqual(await found(control('', 'v1.30.4'), away), [
       ['LocalhostNotLocal', 'localhost leads to 203.0.113.44, and not to this machine', undefined],
     ]);
-    assert.deepEqual((await found(control(''), away)).map(([, , severity]) => severity), ['warning']);
+    assert.deepEqual(
+      (await found(control(''), away)).map(([, , severity]) => severity),
+      ['warning'],
+    );
     const none = await found(control('', 'v1.30.4'), { programs: localhost('', 2) });
-    assert.deepEqual(none.map(([, what]) => what), ['localhost does not resolve']);
+    assert.deepEqual(
+      none.map(([, what]) => what),
+      ['localhost does not resolve'],
+    );
   });
 });
 
@@ -119,7 +130,9 @@ describe('protectKernelDefaults', () => {
 });
 
 describe('a reserved control group that is enforced', () => {
-  const enforce = kubelet('{config: {enforceNodeAllocatable: [pods, system-reserved], systemReservedCgroup: /system.slice}}');
+  const enforce = kubelet(
+    '{config: {enforceNodeAllocatable: [pods, system-reserved], systemReservedCgroup: /system.slice}}',
+  );
   test('must exist with cgroup v2, and in each controller with cgroup v1', async () => {
     const v2 = { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory\n' };
     assert.deepEqual(
@@ -127,7 +140,11 @@ describe('a reserved control group that is enforced', () => {
       ['ContainerManagerFailed'],
     );
     assert.deepEqual(await found(enforce, { files: { ...v2, '/sys/fs/cgroup/system.slice/cgroup.procs': '' } }), []);
-    const v1 = { '/sys/fs/cgroup/memory/tasks': '', '/sys/fs/cgroup/cpuset/tasks': '', '/sys/fs/cgroup/memory/system.slice/tasks': '' };
+    const v1 = {
+      '/sys/fs/cgroup/memory/tasks': '',
+      '/sys/fs/cgroup/cpuset/tasks': '',
+      '/sys/fs/cgroup/memory/system.slice/tasks': '',
+    };
     const [one] = await found(enforce, { files: v1 });
     assert.match(one?.[1] ?? '', /cannot be enforced here: \/sys\/fs\/cgroup\/cpuset\/system\.slice does not exist$/);
   });

@@ -101,7 +101,8 @@ function checkNodeIP(value: string, path: readonly PathSegment[]): Finding[] {
   const addresses = value.split(',');
   const wrong = addresses.find((text) => !isIPAddress(text));
   if (wrong !== undefined) {
-    const why = wrong === wrong.trim() ? `"${wrong}" is not an IP address` : `there are blanks around "${wrong.trim()}"`;
+    const why =
+      wrong === wrong.trim() ? `"${wrong}" is not an IP address` : `there are blanks around "${wrong.trim()}"`;
     return [{ path, message: why, hint: 'one address, or one of IPv4 and one of IPv6: 10.0.0.11,fd00::11' }];
   }
   const parsed = addresses.map((text) => parseSubnet(`${text}/${text.includes(':') ? 128 : 32}`));
@@ -110,7 +111,9 @@ function checkNodeIP(value: string, path: readonly PathSegment[]): Finding[] {
     return [{ path, message: 'the kubelet takes one address of each family', hint: 'such as 10.0.0.11,fd00::11' }];
   }
   if (parsed.length === 2 && unspecified > 0) {
-    return [{ path, message: 'the kubelet takes no unspecified address (0.0.0.0, ::) in a pair', hint: 'leave it out' }];
+    return [
+      { path, message: 'the kubelet takes no unspecified address (0.0.0.0, ::) in a pair', hint: 'leave it out' },
+    ];
   }
   const loopback = addresses.find((text) => /^127\.|^(?:0*:)*:?0*1$/.test(text));
   if (loopback === undefined) return [];

@@ -18,7 +18,12 @@ import { isIPAddress, overlap, parseSubnet, type Subnet } from './subnets.ts';
  * part of it, and are judged by that part.
  */
 export function checkKubeadmConfiguration(kubernetes: KubernetesSection): Finding[] {
-  const findings = [...checkSubnetForm(kubernetes), ...checkOverlap(kubernetes), ...checkIgnored(kubernetes), ...checkPatchTargets(kubernetes)];
+  const findings = [
+    ...checkSubnetForm(kubernetes),
+    ...checkOverlap(kubernetes),
+    ...checkIgnored(kubernetes),
+    ...checkPatchTargets(kubernetes),
+  ];
   if (kubernetes.role !== 'InitControlPlane') return [...findings, ...checkAuthorityPath(kubernetes)];
   return [
     ...findings,
