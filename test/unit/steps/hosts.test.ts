@@ -201,7 +201,10 @@ describe('hosts', () => {
   });
 
   for (const [text, problem] of [
-    ['{entries: [{address: 10.0.0.256, names: [a]}]}', /host\.hosts\.entries\[0\]\.address: not an IP address/],
+    [
+      '{entries: [{address: 10.0.0.256, names: [a]}]}',
+      /host\.hosts\.entries\[0\]\.address: (?:".+" is )?not an IP address/,
+    ],
     ['{entries: [{address: 10.0.0.1, names: []}]}', /host\.hosts\.entries\[0\]\.names: an address without a name/],
     ['{entries: [{address: 10.0.0.1, names: ["a b"]}]}', /not a host name/],
     [
