@@ -59,6 +59,17 @@ const CRASH_LOOP =
 /** Without its kubeconfig or its configuration the kubelet ends until kubeadm has written them. */
 const WAITS = /unable to load bootstrap kubeconfig: /;
 
+/** Texts of the lines that show how a process began, worked and ended. */
+export const ENDING_TEXTS: readonly string[] = [
+  ...['"Kubelet version"', 'Started kubelet', 'Starting kubelet main sync loop', 'Successfully registered node'],
+  ...['msg="starting containerd', 'containerd successfully booted', 'ready to serve client requests'],
+  ...['serving client traffic', 'Serving securely on ', 'successfully acquired lease', ': Main process exited, '],
+  ...['"command failed"', 'Failed to start ContainerManager', 'Failed to start cAdvisor', 'failed to get node info"'],
+  ...['initialize internal modules"', 'register CRI auth plugins"', 'a new kubelet configuration"', 'panic: '],
+  ...['fatal error: ', '"level":"fatal"', 'level=fatal ', 'containerd: ', 'flag provided but not defined'],
+  ...['"failed to load plugin"', 'with CrashLoopBackOff'],
+];
+
 /** After one kill a service may have recovered; this many are no accident. */
 const LEAST_KILLS = 2;
 /** An error that more lines follow was not the end. */

@@ -1,4 +1,4 @@
-import { tellingKey, tellingTexts } from './candidates.ts';
+import { mayTell, tellingKey, tellingTexts } from './candidates.ts';
 import { LONGEST_LINE, type ObservedLine } from './observed-line.ts';
 import { observedLines, type Section, sectionAfter, sectionOfFile } from './saved-log.ts';
 
@@ -7,6 +7,8 @@ interface RawLine {
   readonly bytes: Uint8Array;
   readonly number: number;
   readonly section: Section;
+  /** Its bytes are a copy, and no part of a piece. */
+  readonly isOwn?: true;
 }
 
 /** Lines that hold the same texts say the same: the first and the last of them tell it all. */
@@ -17,13 +19,16 @@ const MOST_FIRST = 20;
 const MOST_LAST = 200;
 /** What follows kubeadm's error line is part of it. */
 const MOST_AFTER_ERROR = 12;
+/** Before the line of systemd that says how a process exited. */
+const MOST_BEFORE_EXIT = 4;
+const MOST_EXITS = 60;
 const MOST_BYTES = 3 * 1024 * 1024;
 
 const NEWLINE = 10;
 const BRACE = 0x7b;
 const DASH = 0x2d;
-/** Colours, carriage returns and the like may split a text. */
-const CONTROLS = [0x1b, 13, 0];
+/** Colours, and the zeros of UTF-16, may split a text. */
+const CONTROLS = [0x1b, 0];
 
 /**
  * The lines of a log of any length that can tell why a bootstrap failed, in memory that does not grow with it. What is left
@@ -39,6 +44,9 @@ export class TellingLines {
   readonly #first = new Map<string, RawLine[]>();
   readonly #last = new Ring(MOST_LAST);
   #afterError: RawLine[] | undefined;
+  /** The last lines, as the error with which a process ends may hold no text of the catalogue. */
+  readonly #exits = new Ring(MOST_EXITS);
+  readonly #before = new Ring(MOST_BEFORE_EXIT);
 
   constructor(fileName: string) {
     this.#section = sectionOfFile(fileName);
@@ -52,7 +60,9 @@ export class TellingLines {
       this.#rest = new Uint8Array();
       start = end + 1;
     }
-    this.#rest = Uint8Array.from(this.#joined(chunk.subarray(start)).subarray(0, LONGEST_LINE));
+    this.#last.own();
+    this.#before.own();
+    this.#rest = new Uint8Array(this.#joined(chunk.subarray(start)).subarray(0, LONGEST_LINE));
   }
 
   /** The lines kept, in their order. */
@@ -66,6 +76,7 @@ export class TellingLines {
     for (const lines of this.#first.values()) keep(lines);
     for (const { first, last } of this.#kinds.values()) keep([...first, ...last.lines()]);
     keep(this.#last.lines());
+    keep(this.#exits.lines());
     keep(this.#afterError ?? []);
     const decoder = new TextDecoder();
     return [...kept.values()]
@@ -81,9 +92,10 @@ export class TellingLines {
     this.#number++;
     const bytes = whole.subarray(0, LONGEST_LINE);
     if (bytes[0] === DASH) this.#section = sectionAfter(Buffer.from(bytes).toString(), this.#section);
-    const isPlain = bytes[0] !== BRACE && !(hasControls && CONTROLS.some((control) => bytes.includes(control)));
-    const text = isPlain ? bytes : this.#unwrapped(bytes);
-    const key = tellingKey(text);
+    const isCoded = hasControls && CONTROLS.some((control) => bytes.includes(control));
+    const isJson = bytes[0] === BRACE;
+    const text = isCoded || (isJson && mayTell(bytes)) ? this.#unwrapped(bytes) : bytes;
+    const key = isJson && text === bytes ? '' : tellingKey(text);
     if (key === '') this.#keepPlain(bytes);
     else this.#keepTelling(bytes, key, text);
   }
@@ -101,10 +113,13 @@ export class TellingLines {
         this.#keepPlain(bytes);
         return;
       }
-      kind = { first: [], last: new Ring(MOST_ALIKE), isError: ERRORS.some((error) => tellingTexts(text).has(error)) };
+      const texts = tellingTexts(text);
+      const isError = ERRORS.some((error) => texts.has(error));
+      kind = { first: [], last: new Ring(MOST_ALIKE), isError, isExit: texts.has(EXIT) };
       this.#kinds.set(key, kind);
     }
     const line = this.#raw(bytes);
+    if (kind.isExit) for (const before of this.#before.lines()) this.#exits.push(copied(before));
     if (kind.isError) this.#afterError = [];
     else this.#follow(line);
     if (kind.first.length < MOST_ALIKE && this.#bytes <= MOST_BYTES) {
@@ -118,13 +133,15 @@ export class TellingLines {
     const { origin } = this.#section;
     const first = this.#first.get(origin) ?? [];
     if (first.length === 0 && this.#first.size < MOST_KINDS) this.#first.set(origin, first);
-    const line = this.#raw(bytes);
     if (first.length < MOST_FIRST && this.#bytes <= MOST_BYTES) {
-      first.push(line);
-      this.#bytes += line.bytes.length;
+      first.push(this.#raw(bytes));
+      this.#bytes += bytes.length;
     }
-    this.#follow(line);
+    if (this.#afterError !== undefined && this.#afterError.length < MOST_AFTER_ERROR) this.#follow(this.#raw(bytes));
+    // Most of these lines are soon replaced: the few that stay are copied when the piece ends.
+    const line = { bytes, number: this.#number, section: this.#section };
     this.#last.push(line);
+    this.#before.push(line);
   }
 
   #follow(line: RawLine): void {
@@ -132,7 +149,7 @@ export class TellingLines {
   }
 
   #raw(bytes: Uint8Array): RawLine {
-    return { bytes: Uint8Array.from(bytes), number: this.#number, section: this.#section };
+    return { bytes: new Uint8Array(bytes), number: this.#number, section: this.#section, isOwn: true };
   }
 }
 
@@ -141,9 +158,16 @@ interface Kind {
   readonly last: Ring;
   /** kubeadm's error: what follows is part of it. */
   readonly isError: boolean;
+  /** The end of a process: what it logged before is the cause. */
+  readonly isExit: boolean;
 }
 
 const ERRORS = ['error: ', 'error execution phase '];
+const EXIT = ': Main process exited, ';
+
+function copied(line: RawLine): RawLine {
+  return line.isOwn === true ? line : { ...line, bytes: new Uint8Array(line.bytes), isOwn: true };
+}
 
 /** The last so many lines. */
 class Ring {
@@ -166,6 +190,11 @@ class Ring {
     this.#lines[at] = line;
     this.#next = at + 1;
     return freed;
+  }
+
+  /** Copies the lines, before the piece that they are part of is read over. */
+  own(): void {
+    for (const [index, line] of this.#lines.entries()) this.#lines[index] = copied(line);
   }
 
   lines(): readonly RawLine[] {

@@ -111,7 +111,8 @@ function judged(facts: VerdictFacts): Verdict {
   if (exitStatus === 0 || run?.state === 'succeeded') return redactDeep(success(found, facts));
   if (run !== undefined) return redactDeep(failureOfRun(found, facts, run));
   if (exitStatus === undefined && found.run.ending === 'succeeded') return redactDeep(success(found, facts));
-  const nothingFailed = exitStatus === undefined && found.run.ending === 'absent' && registered(lines);
+  const nothingFailed =
+    exitStatus === undefined && found.run.ending === 'absent' && found.endings.length === 0 && registered(lines);
   return redactDeep(failureInLogs(nothingFailed ? withoutCause(found) : found, lines));
 }
 

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
+import { verdict } from '@machineadm/failures/verdict.ts';
 import { caseNames, readCase } from '../../support/case-files.ts';
 import { SABOTAGES } from '../../support/faults/index.ts';
-import { generatedPart, namingOf, recordedResults, tableOf } from '../../support/faults/results.ts';
+import { generatedPart, namingOf, recordedResults, resultsOn136, tableOf } from '../../support/faults/results.ts';
+import { capturedTranscripts } from '../diagnosis/transcripts.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/faults.md'), 'utf8');
 
@@ -93,6 +95,15 @@ describe('the faults that were injected on lab machines', () => {
       if (fixture !== undefined) assert.ok(existsSync(join(transcripts, `${fixture}.json`)), fixture);
     }
     assert.ok(faults.filter(({ fixture }) => fixture === undefined).length >= 20);
+  });
+
+  test('on Kubernetes 1.36 have the reason that the diagnosis of their logs gives', () => {
+    const logs = new Map(capturedTranscripts('1.36').map(({ name, lines }) => [name, lines]));
+    for (const { id, reason, from } of resultsOn136()) {
+      const lines = logs.get(id);
+      assert.equal(lines === undefined, from === 'run', id);
+      if (lines !== undefined) assert.equal(verdict({ lines }).reason, reason, id);
+    }
   });
 
   test('are in the table as they were recorded', () => {
