@@ -78,7 +78,7 @@ describe('a number in a field of its own', () => {
 
 describe('a number for another program', () => {
   const body =
-    'kubernetes: {version: v1.35.2, role: InitControlPlane, node: {kubelet: {config: {a: 9007199254740993, b: 1e21, c: -0, d: 0x10, e: 1.5}}}}\n';
+    'kubernetes: {version: v1.37.0, role: InitControlPlane, node: {kubelet: {config: {a: 9007199254740993, b: 1e21, c: -0, d: 0x10, e: 1.5}}}}\n';
 
   test('reaches the kubelet with every digit', async () => {
     const { model } = await loaded(body);

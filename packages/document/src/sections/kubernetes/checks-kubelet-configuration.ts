@@ -6,6 +6,7 @@ import {
   kubeletFields,
 } from '../../kubernetes-releases/kubelet-fields.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
+import { Verbatim } from '../../verbatim.ts';
 import type { KubernetesSection } from './index.ts';
 
 /**
@@ -120,6 +121,8 @@ const WORDS: Readonly<Record<FieldKind['is'], string>> = {
 const DURATION = /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
 
 function isOfKind({ is }: FieldKind, content: unknown): boolean {
+  // A number as it is written, such as 0x10.
+  if (content instanceof Verbatim) return !['flag', 'list', 'map', 'object'].includes(is);
   // The value of a variable that is known on the machine only.
   if (typeof content === 'string' && content.includes('${')) return true;
   switch (is) {
@@ -152,5 +155,5 @@ function hintFor({ is }: FieldKind, content: unknown): Pick<Finding, 'hint'> {
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Verbatim);
 }
