@@ -59,6 +59,7 @@ export const CODES = {
 
   // Files.
   NewlineNormalised: note('The file ends in exactly one line break, as it does today.'),
+  IndentationRemoved: note('Blanks before all lines of a file are left out, as in the user data of today.'),
   GzipAlone: error('The encoding gzip cannot be written in YAML, because its bytes are not text.'),
   PermissionsInvalid: decision('The permissions are not an octal number: the default 0644 is used, as in cloud-init.'),
   AppendInIgnition: warning('Ignition drops append and writes the whole file; machineadm appends.'),
@@ -139,6 +140,7 @@ export const CODES = {
   TokenForEver: warning('A bootstrap token that never expires.'),
   TokenUsages: decision('A bootstrap token without the usage authentication, which kubeadm refuses: it is added.'),
   TaintTimeDropped: note('The time of a taint is set by the API server.'),
+  RuntimeSocket: note('The socket of the container runtime is that of the argument of the kubelet.'),
   EndpointPort: note('The endpoint has no port: 6443.'),
   LabelRefused: warning('The kubelet may not give itself a label of this name.'),
 
@@ -146,6 +148,8 @@ export const CODES = {
   UserDataKey: decision('A key of the user data has no counterpart in the document: left out.'),
   UserDataWithoutKubeadm: decision('The user data does not run kubeadm: the document prepares a host only.'),
   ContainerLinuxConfigDropped: decision('A part of additionalConfig, or of the Ignition config, is left out.'),
+  ServiceEnabled: note('A service that the machine needs is enabled, though its unit does not say so.'),
+  ProviderFileNamed: warning('A text names a file or data of the provider or of cloud-init, which differ here.'),
   UnitReplaced: note('The unit that runs kubeadm is not needed: machineadm runs it.'),
   StrictDropped: note('ignition.containerLinuxConfig.strict: machineadm is always strict.'),
   WindowsHost: decision('Accounts and disks of a Windows machine belong into its image: left out.'),

@@ -54,7 +54,7 @@ export async function convertSpec(
   const spec = platform === 'Windows' ? withoutLinuxOnly(given, report) : given;
   const kubernetes = role === undefined ? undefined : await convertKubernetes(spec, role, conversion, missing);
   if (role !== undefined && kubernetes === undefined) return [];
-  const plain = { host: convertHost(spec, role === 'InitControlPlane', conversion), kubernetes };
+  const plain = { host: convertHost(spec, role, conversion), kubernetes };
   const {
     host: prepared,
     containerRuntime,
@@ -116,7 +116,7 @@ export function dropOtherRoles(
   }
 }
 
-function convertHost(spec: Spec, initializes: boolean, conversion: Conversion): HostSection {
+function convertHost(spec: Spec, role: Role | undefined, conversion: Conversion): HostSection {
   const files = convertFiles(spec, conversion);
   return {
     platform: conversion.platform === 'Windows' ? 'Windows' : undefined,
@@ -126,14 +126,21 @@ function convertHost(spec: Spec, initializes: boolean, conversion: Conversion): 
     users: convertUsers(spec, conversion),
     files: files.length === 0 ? undefined : files,
     time: convertTime(spec, conversion),
-    services: convertServices(spec),
-    hooks: convertHooks(spec, initializes, conversion),
+    services: convertServices(spec, role !== undefined, conversion),
+    hooks: convertHooks(spec, role === 'InitControlPlane', conversion),
   };
 }
 
-function convertServices({ services }: Spec): ServicesSection | undefined {
-  if (services.length === 0) return undefined;
-  return services.map(({ name, enabled, masked, dropIns }) => ({
+function convertServices({ services }: Spec, isNode: boolean, { report }: Conversion): ServicesSection | undefined {
+  const given = services.flatMap((service): Spec['services'] => {
+    if (!isNode || service.name !== 'kubelet.service' || service.enabled !== false || service.masked === true) {
+      return [service];
+    }
+    report.add('ServiceEnabled', service.at, service.name);
+    return service.dropIns.length === 0 ? [] : [{ ...service, enabled: undefined }];
+  });
+  if (given.length === 0) return undefined;
+  return given.map(({ name, enabled, masked, dropIns }) => ({
     name,
     enabled,
     masked,

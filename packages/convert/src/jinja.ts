@@ -117,9 +117,15 @@ const NAME = '[A-Za-z_][A-Za-z0-9_]*';
 /** In a double-quoted YAML string the quotes are escaped, which jinja itself would not accept. */
 const PATH = new RegExp(`^${NAME}(?:\\.${NAME}|\\[\\\\?(["'])[A-Za-z0-9_-]+\\\\?\\1\\])*$`);
 
+/** As the documentation of the providers has it. */
+const FIRST_LABEL =
+  /^ds\.meta_data(?:\.local_hostname|\[\\?["']local[_-]hostname\\?["']\])\.split\(\s{0,9}\\?["']\.\\?["']\s{0,9}(?:,\s{0,9}1\s{0,9})?\)(?:\[0\]|\s{0,9}\|\s{0,9}first)$/;
+
 /** `ds.meta_data["rack"]` as `ds.meta_data.rack`; undefined for anything that is not the path of a variable. */
 function instanceDataPath(expression: string): string | undefined {
   const trimmed = expression.trim();
+  // The first label: cloud-init's own v1.local_hostname (cloudinit/sources/__init__.py, get_hostname).
+  if (FIRST_LABEL.test(trimmed)) return 'v1.local_hostname';
   if (!PATH.test(trimmed) || /^(?:true|false|none)$/i.test(trimmed)) return undefined;
   return trimmed.replace(/\[\\?["']([A-Za-z0-9_-]+)\\?["']\]/g, '.$1');
 }

@@ -30,6 +30,7 @@ type SecretEntry = { value: string } | { file: string };
  * the input.
  */
 export class SecretBook {
+  #isPrivate = false;
   readonly #entries = new Map<string, SecretEntry>();
   readonly #objects: ReadonlyMap<string, readonly SecretObject[]>;
   readonly #inline: boolean;
@@ -53,7 +54,14 @@ export class SecretBook {
     return this.#entries.size === 0 ? undefined : Object.fromEntries(this.#entries);
   }
 
+  /** Private content that cannot be a secret of the document: it is redacted, and makes the document as private. */
+  keepPrivate(content: string): void {
+    new Secret(content);
+    this.#isPrivate = true;
+  }
+
   get holdsValues(): boolean {
+    if (this.#isPrivate) return true;
     return [...this.#entries.values()].some((entry) => 'value' in entry);
   }
 

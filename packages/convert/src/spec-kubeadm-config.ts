@@ -76,10 +76,10 @@ function readFile(file: Source, report: Report): FileSpec {
   };
 }
 
-/** ContentFormat of the API has a single value besides none. */
+/** ContentFormat of the API: Raw is the same as none. */
 function isTemplate(format: Source, report: Report): boolean {
   const text = format.text() ?? '';
-  if (text !== '' && text !== 'Template') report.add('InputInvalid', format, 'expected Template');
+  if (!['', 'Raw', 'Template'].includes(text)) report.add('InputInvalid', format, 'expected Raw or Template');
   return text === 'Template';
 }
 

@@ -28,13 +28,24 @@ export function convertNode(
   return omitEmpty({
     name: placeholder === undefined ? nonEmpty(registration.get('name')) : undefined,
     taints: taints(registration.get('taints'), role, resolved, conversion),
-    // kubeadm prepends the scheme to a path (app/util/config/initconfiguration.go, SetNodeRegistrationDynamicDefaults).
-    criSocket: nonEmpty(registration.get('criSocket'))?.replace(/^\//, 'unix:///'),
+    criSocket: socketOf(registration, args, conversion),
     imagePullPolicy: pullPolicy(registration.get('imagePullPolicy'), conversion),
     // Sequential pulls are the default of every version.
     imagePullSerial: asks === false ? onlySince(V1BETA4_MINOR, asks, serial, target, conversion) : asks,
     kubelet: args === undefined ? undefined : { args },
   });
+}
+
+/**
+ * kubeadm takes the one socket that it finds; the document says containerd where it says nothing. So the kubelet's argument
+ * counts, which names the runtime that the machine has. kubeadm prepends the scheme to a path (app/util/config/
+ * initconfiguration.go, SetNodeRegistrationDynamicDefaults).
+ */
+function socketOf(registration: Source, args: Arguments, { report }: Conversion): string | undefined {
+  const own = nonEmpty(registration.get('criSocket'));
+  const endpoint = args?.findLast(({ name }) => name === 'container-runtime-endpoint')?.value;
+  if (own === undefined && endpoint !== undefined) report.add('RuntimeSocket', registration, endpoint);
+  return (own ?? endpoint)?.replace(/^\//, 'unix:///');
 }
 
 /** The kubelet's arguments without the labels that keep it from starting. */

@@ -1,11 +1,11 @@
 import type { Finding } from '../diagnostics.ts';
 import * as z from '../schema.ts';
 
-/** useradd(8): what a portable name may be. */
+/** What useradd(8) of Debian, Ubuntu and RHEL accept. */
 export const accountName = z
   .string()
   .max(32, 'longer than the 32 characters that Linux allows')
-  .regex(/^[a-z_][a-z0-9_-]*\$?$/, 'not a user or group name: lower-case letters, digits, "_" and "-"');
+  .regex(/^[A-Za-z_][A-Za-z0-9_.-]*\$?$/, 'not a user or group name: letters, digits, "_", "-" and "."');
 
 export const accountId = z.int().min(0).max(4294967294);
 

@@ -37,7 +37,8 @@ export const ACCOUNT_DATABASES: readonly string[] = ['/etc/passwd', '/etc/shadow
  * One file per user, so that a mistake for one user does not affect others. sudo skips names with a dot (sudoers(5)).
  */
 export function sudoersPath(user: string): string {
-  return `/etc/sudoers.d/90-machineadm-${user}`;
+  // sudo skips files with a dot in their name (sudoers(5)); no name of a user has a plus sign.
+  return `/etc/sudoers.d/90-machineadm-${user.replaceAll('.', '+')}`;
 }
 
 export function authorizedKeysPath(home: string): string {
