@@ -148,7 +148,7 @@ export const CODES = {
   UserDataKey: decision('A key of the user data has no counterpart in the document: left out.'),
   UserDataWithoutKubeadm: decision('The user data does not run kubeadm: the document prepares a host only.'),
   ContainerLinuxConfigDropped: decision('A part of additionalConfig, or of the Ignition config, is left out.'),
-  ServiceEnabled: note('A service that the machine needs is enabled, though its unit does not say so.'),
+  ServiceEnabled: note('A service that the machine needs is enabled, although the input disables it.'),
   ProviderFileNamed: warning('A text names a file or data of the provider or of cloud-init, which differ here.'),
   UnitReplaced: note('The unit that runs kubeadm is not needed: machineadm runs it.'),
   StrictDropped: note('ignition.containerLinuxConfig.strict: machineadm is always strict.'),
