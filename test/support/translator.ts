@@ -139,9 +139,7 @@ export class InstalledTranslator implements AsyncDisposable {
       '--webhook-port=0',
       '--health-port=0',
       `--certificate-directory=${join(this.directory, 'tls')}`,
-      '--caller=ClientCertificate',
-      `--caller-ca=${join(this.directory, 'callers.crt')}`,
-      `--caller-name=${CALLER}`,
+      ...(more.some((one) => one.startsWith('--caller=')) ? [] : this.#clientCertificate()),
       '--provider-user=admin',
       '--check-interval=1',
       '--budget=20',
@@ -154,6 +152,11 @@ export class InstalledTranslator implements AsyncDisposable {
     this.#replicas.push(replica);
     this.#proxy.targets.push(replica.webhookPort);
     return replica;
+  }
+
+  #clientCertificate(): readonly string[] {
+    const authorities = join(this.directory, 'callers.crt');
+    return ['--caller=ClientCertificate', `--caller-ca=${authorities}`, `--caller-name=${CALLER}`];
   }
 
   /** Points the webhook to another address of loopback: `undefined` is the replicas. */

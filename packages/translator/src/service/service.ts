@@ -20,7 +20,8 @@ import { profilesFrom } from './profiles-file.ts';
 /** How often a replica looks for a rotated certificate, and for rotated authorities of its callers. */
 const CERTIFICATE_INTERVAL_MS = 10_000;
 const RETRY_MS = 2_000;
-const RESYNC_MS = 600_000;
+/** A watch of a version that is no longer served ends late. */
+const RESYNC_MS = 120_000;
 /** A client that sends nothing, or slowly, is not the API server. */
 const HEADERS_MS = 5_000;
 const REQUEST_MS = 15_000;
