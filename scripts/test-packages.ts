@@ -2,47 +2,110 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Programs that integration tests use, and the Debian packages that hold them. None of them starts a daemon. */
-const PACKAGES: Readonly<Record<string, string>> = {
-  strace: 'strace',
-  ip: 'iproute2',
-  ps: 'procps',
-  modprobe: 'kmod',
-  unshare: 'util-linux',
-  openssl: 'openssl',
-  git: 'git',
-  xz: 'xz-utils',
-  sfdisk: 'fdisk',
-  'mkfs.xfs': 'xfsprogs',
-  'mkfs.btrfs': 'btrfs-progs',
-  'mkfs.vfat': 'dosfstools',
-  visudo: 'sudo',
-  busybox: 'busybox',
-  curl: 'curl',
-  dash: 'dash',
-  faketime: 'faketime',
-  shellcheck: 'shellcheck',
-  wget: 'wget',
-  rpmbuild: 'rpm',
-  gpg: 'gnupg',
-  createrepo_c: 'createrepo-c',
-  lintian: 'lintian',
-  python3: 'python3',
-  jsonschema: 'python3-jsonschema',
-  chromium: 'chromium',
-  tmux: 'tmux',
-  zsh: 'zsh',
-  fish: 'fish',
+/** Where a program or a file that tests need comes from. */
+interface Source {
+  /** The Debian package. */
+  readonly package: string;
+  /** Whether it is there; default: a program of this name is in the search path, or a file of this path exists. */
+  readonly isThere?: () => boolean;
+  /** Too large for `npm run setup:tests`. */
+  readonly isLarge?: true;
+}
+
+/**
+ * The programs and files that tests need, beyond those of Debian's `required` packages (debootstrap --variant=minbase). A
+ * test declares them with `needs` (test/support/needs.ts). None of the packages starts a daemon.
+ */
+const SOURCES = {
+  strace: { package: 'strace' },
+  ip: { package: 'iproute2' },
+  ps: { package: 'procps' },
+  sysctl: { package: 'procps' },
+  modprobe: { package: 'kmod' },
+  openssl: { package: 'openssl' },
+  'update-ca-certificates': { package: 'ca-certificates' },
+  git: { package: 'git' },
+  jq: { package: 'jq' },
+  xz: { package: 'xz-utils' },
+  sfdisk: { package: 'fdisk' },
+  'mkfs.ext4': { package: 'e2fsprogs' },
+  'mkfs.xfs': { package: 'xfsprogs' },
+  'mkfs.btrfs': { package: 'btrfs-progs' },
+  'mkfs.vfat': { package: 'dosfstools' },
+  visudo: { package: 'sudo' },
+  busybox: { package: 'busybox' },
+  curl: { package: 'curl' },
+  faketime: { package: 'faketime' },
+  shellcheck: { package: 'shellcheck' },
+  wget: { package: 'wget' },
+  rpmbuild: { package: 'rpm' },
+  gpg: { package: 'gnupg' },
+  createrepo_c: { package: 'createrepo-c' },
+  lintian: { package: 'lintian' },
+  python3: { package: 'python3' },
+  'jsonschema for Python': { package: 'python3-jsonschema', isThere: () => runs('python3', '-c', 'import jsonschema') },
+  chromium: { package: 'chromium', isThere: () => ['chromium', 'chromium-browser', 'google-chrome'].some(isInstalled) },
+  tmux: { package: 'tmux' },
+  zsh: { package: 'zsh' },
+  fish: { package: 'fish' },
   // For its function `_init_completion` and its loader.
-  '/usr/share/bash-completion/bash_completion': 'bash-completion',
-};
+  '/usr/share/bash-completion/bash_completion': { package: 'bash-completion' },
+  systemctl: { package: 'systemd' },
+  networkctl: { package: 'systemd' },
+  'systemd-creds': { package: 'systemd' },
+  // systemd 250 checks unit files that are not installed (NEWS of 250).
+  'systemd-analyze': {
+    package: 'systemd',
+    isThere: () => prints('--offline', 'systemd-analyze', 'security', '--help'),
+  },
+  '/lib/systemd/systemd-journald': { package: 'systemd' },
+  '/lib/systemd/systemd-networkd': { package: 'systemd' },
+  'dbus-daemon': { package: 'dbus-daemon' },
+  '/usr/share/dbus-1/system.conf': { package: 'dbus-system-bus-common' },
+  go: { package: 'golang-go', isLarge: true },
+  '/usr/share/gocode/src/github.com/xeipuuv/gojsonschema': {
+    package: 'golang-github-xeipuuv-gojsonschema-dev',
+    isLarge: true,
+  },
+  'qemu-aarch64-static': { package: 'qemu-user-static', isLarge: true },
+  dpkg: { package: 'dpkg' },
+  'apt-get': { package: 'apt' },
+} as const satisfies Readonly<Record<string, Source>>;
+
+/** A program by its name, or a file by its path. */
+export type Program = keyof typeof SOURCES;
+
+export const PROGRAMS: Readonly<Record<Program, Source>> = SOURCES;
+
+export function isProgram(name: string): name is Program {
+  return Object.hasOwn(SOURCES, name);
+}
+
+/** Whether a program or a file is there. */
+export function isThere(name: Program): boolean {
+  return PROGRAMS[name].isThere?.() ?? isInstalled(name);
+}
+
+/** The programs, or the packages that bring them, as a skipped test names them: `sfdisk (Debian: fdisk)`. */
+export function withPackage(name: Program): string {
+  return `${name} (Debian: ${PROGRAMS[name].package})`;
+}
+
+/** The packages that skipped tests name and that `npm run setup:tests` installs, sorted. */
+export function packagesNamedIn(reasons: Iterable<string>): readonly string[] {
+  const named = new Set(
+    [...reasons].flatMap((text) => [...text.matchAll(/\(Debian: ([^)]+)\)/g)].map(([, one]) => one)),
+  );
+  const installed = Object.values(PROGRAMS).filter((source) => named.has(source.package) && source.isLarge !== true);
+  return [...new Set(installed.map((source) => source.package))].sort();
+}
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/** A program by its name, or a file by its path. */
 function isInstalled(program: string): boolean {
   if (program.startsWith('/')) return existsSync(program);
-  return SEARCHED.some((directory) => {
+  const path = (process.env.PATH ?? '').split(':').filter((directory) => directory !== '');
+  return [...path, ...SEARCHED].some((directory) => {
     try {
       accessSync(join(directory, program), constants.X_OK);
       return true;
@@ -52,23 +115,24 @@ function isInstalled(program: string): boolean {
   });
 }
 
-function missingPrograms(): readonly string[] {
-  return Object.keys(PACKAGES).filter((program) => !isInstalled(program));
+function runs(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args).status === 0;
 }
 
-/** Prints the missing programs. The tests that need them are skipped. */
-export function printMissingPrograms(): void {
-  const missing = missingPrograms();
-  if (missing.length === 0) return;
-  console.log(`not installed here: ${missing.join(', ')}; the tests that need them are skipped`);
-  console.log('`npm run setup:tests`, as root on a Debian-like system, installs them');
+function prints(text: string, program: string, ...args: readonly string[]): boolean {
+  return (spawnSync(program, args, { encoding: 'utf8' }).stdout ?? '').includes(text);
+}
+
+function missingPackages(): readonly string[] {
+  const names = Object.keys(SOURCES).filter(isProgram);
+  const missing = names.filter((name) => PROGRAMS[name].isLarge !== true && !isThere(name));
+  return [...new Set(missing.map((name) => PROGRAMS[name].package))].sort();
 }
 
 /** Installs the packages whose programs are missing. @returns whether all are there now. */
 function installTestPackages(): boolean {
-  const missing = missingPrograms();
-  if (missing.length === 0) return true;
-  const packages = [...new Set(missing.map((program) => PACKAGES[program] ?? program))];
+  const packages = missingPackages();
+  if (packages.length === 0) return true;
   if (process.getuid?.() !== 0 || !isInstalled('apt-get')) {
     console.error(`this needs root and apt-get; the packages are named so in Debian: ${packages.join(' ')}`);
     return false;
@@ -82,7 +146,9 @@ function installTestPackages(): boolean {
     spawnSync('apt-get', ['update', '--quiet'], { stdio: 'ignore', env });
     ({ status } = spawnSync('apt-get', install, { stdio: ['ignore', 'ignore', 'inherit'], env }));
   }
-  return status === 0 && missingPrograms().length === 0;
+  const left = missingPackages();
+  if (left.length > 0) console.error(`still missing: ${left.join(' ')}`);
+  return status === 0 && left.length === 0;
 }
 
 if (import.meta.main) process.exitCode = installTestPackages() ? 0 : 1;

@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as z from 'zod';
+import { packagesNamedIn } from './test-packages.ts';
 import { cpuSeconds } from './test-summary.ts';
 
 /** The result of a test group or a check: see `TestCounts`. */
@@ -10,6 +11,8 @@ export const Outcome = z.object({
   skipped: z.int(),
   cpuSeconds: z.number(),
   failures: z.array(z.object({ name: z.string(), because: z.string().optional() })),
+  /** Why each skipped test or suite was skipped. */
+  skips: z.array(z.string()),
 });
 export type Outcome = z.infer<typeof Outcome>;
 
@@ -45,6 +48,21 @@ export function printFailures(all: readonly Ran[]): void {
       console.log([`  ${failure.name}`, ...because.map((line) => `    ${line.slice(0, 500)}`)].join('\n'));
     }
   }
+}
+
+/** Prints why tests were skipped, with their counts, and what installs the missing programs. */
+export function printSkipped(all: readonly Ran[]): void {
+  const counts = Map.groupBy(
+    all.flatMap(({ skips }) => skips),
+    (reason) => reason,
+  );
+  if (counts.size === 0) return;
+  console.log('\nskipped:');
+  for (const [reason, { length }] of [...counts].sort(([a], [b]) => a.localeCompare(b)))
+    console.log(`${String(length).padStart(7)}  ${reason}`);
+  const packages = packagesNamedIn(counts.keys());
+  if (packages.length > 0)
+    console.log(`\`npm run setup:tests\`, as root on a Debian-like system, installs ${packages.join(', ')}`);
 }
 
 /** Prints the slowest groups by processor time, which depends less on other processes than the elapsed time. */

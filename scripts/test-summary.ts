@@ -11,6 +11,8 @@ export interface TestCounts {
   /** Seconds of processor time of this process and of its children that have exited; 0 if the system does not report it. */
   readonly cpuSeconds: number;
   readonly failures: readonly TestCase[];
+  /** Why each skipped test or suite was skipped. The tests of a skipped suite are not known. */
+  readonly skips: readonly string[];
 }
 
 /**
@@ -20,13 +22,23 @@ export interface TestCounts {
 export default async function* summary(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const caseOf = caseReader();
   const failures: TestCase[] = [];
+  const skips: string[] = [];
   for await (const event of events) {
     const found = caseOf(event);
     if (found?.outcome === 'failed') failures.push(found);
+    if (found?.outcome === 'skipped') skips.push(found.because ?? 'without a reason');
     if (event.type !== 'test:summary' || event.data.file !== undefined) continue;
     const { passed, cancelled, skipped, tests, todo } = event.data.counts;
     const failed = tests - passed - skipped - todo - cancelled;
-    const counts: TestCounts = { passed, failed: failed + cancelled, skipped, cpuSeconds: cpuSeconds(), failures };
+    const counts: TestCounts = {
+      passed,
+      failed: failed + cancelled,
+      // Node's count leaves out suites.
+      skipped: skips.length,
+      cpuSeconds: cpuSeconds(),
+      failures,
+      skips,
+    };
     yield `${JSON.stringify(counts)}\n`;
   }
 }

@@ -9,7 +9,7 @@
  * docs/security-tests.md. The integration part runs the same files with 300 tries.
  *
  * The last line has the totals. Before it are the failures, and the N files or groups with the most processor time, including
- * child processes without daemons. Tests that need root, namespaces or a missing tool are skipped with a reason.
+ * child processes without daemons, and why tests were skipped: each declares its needs (test/support/needs.ts).
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,13 +28,13 @@ import { join, resolve } from 'node:path';
 import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
 import { readOptions } from './options.ts';
 import { prepareAgent } from './prepare-agent.ts';
-import { printMissingPrograms } from './test-packages.ts';
 import {
   IN_MEMORY,
   LEFTOVER_PATTERNS,
   Outcome,
   printFailures,
   printLeftovers,
+  printSkipped,
   printSlowest,
   type Ran,
 } from './test-results.ts';
@@ -115,7 +115,7 @@ const BINARY: Check = { name: 'the binary', command: ['../scripts/build.ts'] };
 /** Whether output is printed immediately, or when the process exits, so that the output of concurrent processes is not mixed. */
 type Output = 'live' | 'after';
 
-const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0, cpuSeconds: 0, failures: [] };
+const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0, cpuSeconds: 0, failures: [], skips: [] };
 
 function isPart(word: string): word is Part {
   return PARTS.some((part) => part === word);
@@ -293,7 +293,6 @@ async function main(): Promise<number> {
   const parts = chosen.length > 0 ? [] : PARTS.filter((part) => positionals.includes(part));
   const all: Ran[] = [];
   const existing = globSync(LEFTOVER_PATTERNS);
-  if (parts.some((part) => !['check', 'unit', 'thorough'].includes(part))) printMissingPrograms();
   if (parts.some((part) => part !== 'site') || chosen.length > 0) await prepareAgent();
   const checks = parts.includes('check') ? [TYPES, LINT] : [];
   const inOneProcess = (['unit', 'thorough'] as const).filter((part) => parts.includes(part)).flatMap(unitGroups);
@@ -308,6 +307,7 @@ async function main(): Promise<number> {
   printLeftovers(existing);
   printSlowest(all, Number(values.slowest));
   printFailures(all);
+  printSkipped(all);
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
 }

@@ -12,13 +12,15 @@ export function cpuSecondsIn(root: string, input: string, command: string): numb
   return childSeconds(stdout);
 }
 
-/** User and system seconds of a command on this machine, whatever its status. */
+/** User and system seconds of a command on this machine. Throws if it fails. */
 export function cpuSecondsOf(command: readonly string[]): number {
   // A variable like NODE_EXTRA_CA_CERTS would make the binary start itself again (src/seal.ts).
   const env = { PATH: process.env.PATH, LC_ALL: 'C' };
   // bash takes a socket for its input, as Node makes it, for a login over the network, and would read ~/.bashrc.
-  const args = ['--norc', '-c', '"$@" >/dev/null 2>&1 </dev/null; times', 'bash', ...command];
-  return childSeconds(spawnSync('bash', args, { encoding: 'utf8', env }).stdout);
+  const args = ['--norc', '-c', '"$@" >/dev/null 2>&1 </dev/null && times', 'bash', ...command];
+  const { status, stdout } = spawnSync('bash', args, { encoding: 'utf8', env });
+  if (status !== 0) throw new Error(`${command.join(' ')} ended with ${status}`);
+  return childSeconds(stdout);
 }
 
 /** What bash's `times` prints of the children, in seconds: the last line. */

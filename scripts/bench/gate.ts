@@ -20,9 +20,9 @@ import { join, resolve } from 'node:path';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { exampleDocument } from '@machineadm/document/example.ts';
 import { INPUTS } from '../build/inputs.ts';
-import { landedLast } from '../mutate/changed-lines.ts';
 import { readOptions } from '../options.ts';
 import { childSeconds, cpuSecondsOf } from './cpu.ts';
+import { landedLast } from './landed.ts';
 import { type Compared, compare, SLOWER } from './paired.ts';
 import { inputsOf, PEER_WORKS } from './peers-work.ts';
 

@@ -164,6 +164,16 @@ export async function buildSuiteImage(suite: 'trixie', progress: Progress): Prom
   return join(image, 'root');
 }
 
+/** Builds the root file system of a new machine with Debian's required packages only, or finds it in the cache. It takes about 1 minute. */
+export async function buildFreshImage(progress: Progress): Promise<string> {
+  const recipe = 'build-image-fresh.sh';
+  await installPrograms(progress, { debootstrap: 'debootstrap' });
+  const image = await part('image-fresh', keyOf([recipe]), 'drop', progress, (directory) =>
+    runRecipe(recipe, [directory], 'about 1 minute', progress),
+  );
+  return join(image, 'root');
+}
+
 /**
  * Builds a root file system with Wine 10 and the Wine prefix `/prefix`, or finds it in the cache. `run-in-wine.sh` runs
  * programs in it. It takes about 1 minute and 2 GB.

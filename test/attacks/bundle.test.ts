@@ -4,9 +4,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { agent } from '../support/agent.ts';
-import { ATTACKS_SKIP, attack } from '../support/attacks.ts';
+import { attack } from '../support/attacks.ts';
 import { startJournald } from '../support/journald.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
+import { needs } from '../support/needs.ts';
 import { SECRET_LINES, withSecret } from '../support/secret-lines.ts';
 
 const BUNDLE = '/tmp/secret-lines.tar.gz';
@@ -26,7 +27,7 @@ const PLACES: readonly (readonly [string, string, (line: string) => string])[] =
 ];
 
 inThrowAwayMachine(import.meta.filename, () => {
-  describe('the bundle that an operator shares', { skip: ATTACKS_SKIP }, () => {
+  describe('the bundle that an operator shares', { skip: needs('root') }, () => {
     const values: string[] = [];
     let journald: ChildProcess | undefined;
 

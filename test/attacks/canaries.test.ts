@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
 import { type AgentRun, agent, startAgent } from '../support/agent.ts';
-import { ATTACKS_SKIP, IS_WHOLE_ATTACK, reportAttack } from '../support/attacks.ts';
+import { IS_WHOLE_ATTACK, reportAttack } from '../support/attacks.ts';
 import {
   CanaryDocuments,
   DOCUMENTS,
@@ -32,6 +32,7 @@ import { ENCODINGS } from '../support/encodings.ts';
 import { startServer, type TestServer } from '../support/http-servers.ts';
 import { startJournald } from '../support/journald.ts';
 import { inThrowAwayMachine, WRITTEN } from '../support/namespace.ts';
+import { needs } from '../support/needs.ts';
 import { fieldsForSecrets } from '../support/schema-fields.ts';
 import { freshMachine } from '../support/sink-faults.ts';
 
@@ -83,7 +84,7 @@ describe('the fields of the document', () => {
 });
 
 inThrowAwayMachine(import.meta.filename, () => {
-  describe('seeded secrets', { skip: ATTACKS_SKIP }, () => {
+  describe('seeded secrets', { skip: needs('root') }, () => {
     let server: TestServer;
     let journald: ChildProcess | undefined;
     const healthz = createServer((_request, response) => response.end('ok'));
@@ -241,7 +242,9 @@ inThrowAwayMachine(import.meta.filename, () => {
       report(`${whole}plan --diff, config show, render kubeadm`, leaks, searches);
     });
 
-    test('are not leaked by commands that write them into user data', { skip: !IS_WHOLE_ATTACK }, async () => {
+    test('are not leaked by commands that write them into user data', {
+      skip: needs('npm run test:attacks'),
+    }, async () => {
       const leaks: string[] = [];
       let searches = 0;
       for (const name of DOCUMENTS) {
@@ -345,7 +348,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       ['fails', 'echo the last words; exit 7', 10],
     ] as const) {
       test(`are not leaked by a run that ${outcome}, or by the commands that report on it`, {
-        skip: !IS_WHOLE_ATTACK && expected === 0,
+        skip: expected === 0 && needs('npm run test:attacks'),
       }, async () => {
         write('host', last);
         const { stdout, stderr } = await run(['provision', '-d', DOCUMENT], [expected]);
@@ -379,7 +382,9 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
     }
 
-    test('are not leaked by a run that is refused before any change', { skip: !IS_WHOLE_ATTACK }, async () => {
+    test('are not leaked by a run that is refused before any change', {
+      skip: needs('npm run test:attacks'),
+    }, async () => {
       for (const name of ['machine', 'domain', 'account'] as const) {
         write(name);
         const { stdout, stderr, status } = await run(['provision', '-d', DOCUMENT]);

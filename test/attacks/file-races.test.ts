@@ -25,8 +25,9 @@ import { placeVerified } from '../../src/host/files/release-files.ts';
 import { linuxHost } from '../../src/host/linux/host.ts';
 import { overwrite } from '../../src/host/linux/overwrite.ts';
 import { files } from '../../src/steps/files.ts';
-import { ATTACKER_UID, ATTACKS_SKIP, runRace } from '../support/attacks.ts';
+import { ATTACKER_UID, runRace } from '../support/attacks.ts';
 import { loaded } from '../support/document.ts';
+import { needs } from '../support/needs.ts';
 import { planned } from '../support/run-step.ts';
 import { told } from '../support/step-bench.ts';
 
@@ -36,7 +37,7 @@ const SECRET = 'root:$y$j9T$only-root-may-read-this:20000::::::\n';
  * The directory `swap` of an unprivileged user is exchanged all the time with the link `link` to a directory of root.
  * Commit d1bb8c1 lost these races within 51 tries.
  */
-describe('an unprivileged user replaces a directory with a link to one of root', { skip: ATTACKS_SKIP }, () => {
+describe('an unprivileged user replaces a directory with a link to one of root', { skip: needs('root') }, () => {
   const host = linuxHost({ runId: 'attack' });
   let base: string;
   let home: string;
@@ -249,7 +250,7 @@ describe('an unprivileged user replaces a directory with a link to one of root',
 });
 
 /** The attacker has linked a file of root into his directory: where fs.protected_hardlinks is 0, any user can. */
-describe('an unprivileged user replaces a file with a hard link to one of root', { skip: ATTACKS_SKIP }, () => {
+describe('an unprivileged user replaces a file with a hard link to one of root', { skip: needs('root') }, () => {
   const host = linuxHost({ runId: 'attack' });
   let base: string;
   let home: string;

@@ -15,8 +15,9 @@ import {
 import { dirname } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
 import { type AgentRun, agent } from '../support/agent.ts';
-import { ATTACKER_UID, ATTACKS_SKIP, attack, IS_WHOLE_ATTACK } from '../support/attacks.ts';
+import { ATTACKER_UID, attack, IS_WHOLE_ATTACK } from '../support/attacks.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
+import { needs } from '../support/needs.ts';
 import { freshMachine } from '../support/sink-faults.ts';
 
 const KIND = 'Directories of machineadm';
@@ -63,7 +64,7 @@ function tried<T>(cases: Readonly<Record<string, T>>): (readonly [string, T])[] 
 }
 
 inThrowAwayMachine(import.meta.filename, () => {
-  describe('a run that finds its own directory altered', { skip: ATTACKS_SKIP }, () => {
+  describe('a run that finds its own directory altered', { skip: needs('root') }, () => {
     beforeEach(async () => {
       for (const path of OURS) if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false) rmSync(path);
       await freshMachine();

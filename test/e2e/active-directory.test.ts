@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildLayer } from '../../scripts/lab/artefacts.ts';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { BASE, DOMAIN, NODES, sambaRoot } from '../support/samba-domain.ts';
 import { LabDomain } from '../support/samba-lab.ts';
 import { assertNoLeaks, provisionTwice } from '../support/twice.ts';
@@ -11,11 +12,10 @@ const MINUTE = 60_000;
 const CONTROLLER = '10.99.0.110';
 
 /** Only where every case is run: unpacking Samba is worth it there. */
-const samba =
-  ALL_CASES && labUnavailable() === undefined ? sambaRoot() : { unavailable: 'only with MACHINEADM_E2E=all' };
+const samba = needs(...LAB, 'MACHINEADM_E2E=all') === false ? sambaRoot() : { unavailable: 'MACHINEADM_E2E=all' };
 
 describe('a machine that joins its domain and then its cluster', {
-  skip: labUnavailable() ?? ('unavailable' in samba ? samba.unavailable : false),
+  skip: needs(...LAB, samba),
   timeout: 15 * MINUTE,
 }, () => {
   // The password of the account that joins is one of the secrets that are looked for afterwards.

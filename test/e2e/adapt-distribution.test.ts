@@ -6,7 +6,8 @@ import { after, before, describe, test } from 'node:test';
 import { buildLab, buildSuiteImage } from '../../scripts/lab/artefacts.ts';
 import { type BakedLayer, bake } from '../support/bake.ts';
 import { FIRST_BOOT_IN_LAB } from '../support/first-boot-in-lab.ts';
-import { Fleet, labUnavailable } from '../support/lab.ts';
+import { Fleet, LAB } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -62,7 +63,7 @@ const systems = [
   },
 ] as const;
 
-describe('the page about adapting a distribution', { skip: labUnavailable() ?? false, timeout: 40 * MINUTE }, () => {
+describe('the page about adapting a distribution', { skip: needs(...LAB), timeout: 40 * MINUTE }, () => {
   const shared = mkdtempSync(join(tmpdir(), 'machineadm-adapt-'));
   let fleet: Fleet;
 

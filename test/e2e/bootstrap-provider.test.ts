@@ -8,7 +8,8 @@ import { stringify } from 'yaml';
 import { buildLayer } from '../../scripts/lab/artefacts.ts';
 import { MACHINE, NAMESPACE, providerObjects, shownCommands, userDataOfWorker } from '../support/bootstrap-provider.ts';
 import { initDocument, newSeeds } from '../support/documents.ts';
-import { AGENT, ALL_CASES, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../support/lab.ts';
+import { AGENT, assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -17,7 +18,7 @@ const CLOUD_INIT_LOG = '/var/log/cloud-init-output.log';
 const VERSION = 'v1.20.2';
 /** They change by themselves, whatever anybody does. */
 const RESTLESS = /^(?:leases|events|nodes|pods|componentstatuses)(?:\.|$)/;
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 /** A definition that takes any object of this kind: what Cluster API's own would say of its fields is not looked at. */
 function definition(group: string, kind: string, plural: string): object {

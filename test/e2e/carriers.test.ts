@@ -10,7 +10,8 @@ import { buildLab, buildLayer } from '../../scripts/lab/artefacts.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
 import { agent } from '../support/agent.ts';
 import { hostDocument, initDocument, newSeeds, toYaml } from '../support/documents.ts';
-import { AGENT, ALL_CASES, Fleet, labUnavailable, type Node, SENTINEL } from '../support/lab.ts';
+import { AGENT, Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { newerCloudInitLayer } from '../support/newer-cloud-init.ts';
 
 const MINUTE = 60_000;
@@ -18,7 +19,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const SEED = '/var/lib/cloud/seed/nocloud';
 const CLOUD_INIT_LOG = '/var/log/cloud-init-output.log';
 const MIRROR = '/srv/machineadm';
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 const progress = (line: string) => console.error(line);
 
@@ -121,9 +122,9 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     await fleet.remove(node);
   });
 
-  const newer = skip === false ? newerCloudInitLayer() : { unavailable: 'not asked for' };
+  const newer = skip === false ? newerCloudInitLayer() : { unavailable: 'MACHINEADM_E2E=all' };
   test('cloud-init 25.1 prepares a host from a NoCloud seed', {
-    skip: 'unavailable' in newer ? newer.unavailable : false,
+    skip: needs(newer),
     timeout: 5 * MINUTE,
   }, async () => {
     assert.ok('root' in newer);

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { attempts, HOOK_TRACE, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { differences, takeSnapshot } from '../support/snapshot.ts';
 import { assertNoLeaks, failTwice, provisionTwice } from '../support/twice.ts';
 
 const MINUTE = 60_000;
 
 describe('a control plane and the workers that join it', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 15 * MINUTE,
 }, () => {
   const seeds = newSeeds();

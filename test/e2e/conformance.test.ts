@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildSuiteImage } from '../../scripts/lab/artefacts.ts';
 import { initDocument, newSeeds } from '../support/documents.ts';
-import { AGENT, ALL_CASES, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import { AGENT, ALL_CASES, Fleet, LAB, type Node } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const UNITS = resolve(import.meta.dirname, '../../packaging/systemd');
@@ -32,7 +33,7 @@ interface Report {
   }[];
 }
 
-describe('the contract with an operating system', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE }, () => {
+describe('the contract with an operating system', { skip: needs(...LAB), timeout: 20 * MINUTE }, () => {
   let fleet: Fleet;
   let layer = '';
 

@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { buildAddons, buildLab } from '../../scripts/lab/artefacts.ts';
 import { debianContainerd } from '../support/debian-containerd.ts';
 import type { DocumentTree } from '../support/documents.ts';
-import { assertSucceeded, Fleet, labUnavailable } from '../support/lab.ts';
+import { assertSucceeded, Fleet, LAB } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const IMAGE = 'k8s.gcr.io/quickstart/busybox:1';
@@ -16,7 +17,7 @@ const RELEASES = [
 
 // A machine with containerd 1.6 becomes a node in the other files. The kubelet 1.20 of the lab runs with 1.7 as well
 // (quickstart.test.ts), and not with 2.x, which dropped its version of CRI: so here the container is run by ctr.
-describe('a machine with a newer containerd', { skip: labUnavailable() ?? false, timeout: 15 * MINUTE }, () => {
+describe('a machine with a newer containerd', { skip: needs(...LAB), timeout: 15 * MINUTE }, () => {
   let fleet: Fleet;
   let addons: string;
 

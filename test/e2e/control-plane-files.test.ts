@@ -4,7 +4,8 @@ import { after, before, describe, test } from 'node:test';
 import { GATEWAY } from '../../scripts/lab/host-changes.ts';
 import { controlPlaneDocument, type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
 import { countedRecords, countingRecords, killAtRecord } from '../support/interrupt.ts';
-import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { startTokenWebhook, type TokenWebhook } from '../support/token-webhook.ts';
 import { assertNoLeaks, failTwice, provisionTwice } from '../support/twice.ts';
 
@@ -13,7 +14,7 @@ const KUBECTL = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
 const MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 const AUDIT_LOG = '/var/log/kubernetes/audit/audit.log';
 const FILES = ['/etc/kubernetes/audit-policy.yaml', '/etc/kubernetes/encryption/config.yaml'];
-const notOfCore = ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all';
+const notOfCore = needs('MACHINEADM_E2E=all');
 
 /** What is asked of the API server, laid over the document. */
 function asking(apiServer: object): DocumentTree {
@@ -21,7 +22,7 @@ function asking(apiServer: object): DocumentTree {
 }
 
 describe('the files of the API server on a running control plane', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 40 * MINUTE,
 }, () => {
   // The password of the seeds is what is looked for on the machine afterwards: here it is a key.

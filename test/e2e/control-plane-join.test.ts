@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { attempts, controlPlaneDocument, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import {
-  ALL_CASES,
-  assertFailed,
-  assertSucceeded,
-  Fleet,
-  labUnavailable,
-  type Node,
-  SENTINEL,
-} from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { assertNoLeaks, provisionTwice } from '../support/twice.ts';
 
 const MINUTE = 60_000;
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 /** What else a Node must tell of itself. */
 const OTHER_NODE_INFO = {
   systemUUID: '',

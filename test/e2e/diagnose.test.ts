@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { initDocument, merge, newSeeds } from '../support/documents.ts';
-import { Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import { Fleet, LAB, type Node } from '../support/lab.ts';
 import { findLeaks } from '../support/leaks.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 
-describe('before, during and after a failure', { skip: labUnavailable() ?? false, timeout: 12 * MINUTE }, () => {
+describe('before, during and after a failure', { skip: needs(...LAB), timeout: 12 * MINUTE }, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
   let node: Node;

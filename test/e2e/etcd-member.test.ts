@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { controlPlaneDocument, initDocument, newSeeds } from '../support/documents.ts';
 import { membersSeenBy } from '../support/etcd-members.ts';
-import { AGENT, ALL_CASES, assertSucceeded, Fleet, JOURNAL, labUnavailable, type Node, told } from '../support/lab.ts';
+import { AGENT, assertSucceeded, Fleet, JOURNAL, LAB, type Node, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 
 const MINUTE = 60_000;
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 /** The members of the cluster as its first one lists them. */
 async function members(first: Node): Promise<readonly string[]> {

@@ -6,17 +6,18 @@ import {
   assertFailed,
   assertSucceeded,
   Fleet,
-  labUnavailable,
+  LAB,
   type Node,
   type Provisioned,
   SENTINEL,
 } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { assertNoLeaks, failTwice } from '../support/twice.ts';
 
 const MINUTE = 60_000;
 
 describe('a failure reports its cause', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 12 * MINUTE,
   concurrency: 2,
 }, () => {

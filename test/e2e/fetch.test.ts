@@ -14,7 +14,8 @@ import { GATEWAY } from '../../scripts/lab/host-changes.ts';
 import { makeRelease } from '../../scripts/release.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
 import { parseManifest } from '../../src/trust/manifest.ts';
-import { ALL_CASES, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import { Fleet, LAB, type Node } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { flipped, newKey } from '../support/release.ts';
 
 const MINUTE = 60_000;
@@ -22,7 +23,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const SEED = '/var/lib/cloud/seed/nocloud';
 const SCRIPT = '/var/lib/machineadm-download.sh';
 const PROGRAM = '/usr/local/bin/machineadm';
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 const progress = (line: string) => console.error(line);
 

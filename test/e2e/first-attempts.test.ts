@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { attempts, type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
 import { exists, processes, signalWhen } from '../support/interrupt.ts';
-import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 describe('data from before the first attempt of a real kubeadm', { skip, timeout: 25 * MINUTE }, () => {
   const seeds = newSeeds();

@@ -6,14 +6,15 @@ import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { buildLab, buildLayer } from '../../scripts/lab/artefacts.ts';
-import { AGENT, ALL_CASES, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import { AGENT, Fleet, LAB, type Node } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
 const PACKAGING = join(ROOT, 'packaging');
 const SEED = '/var/lib/cloud/seed/nocloud';
 const CLOUD_INIT_LOG = '/var/log/cloud-init-output.log';
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 const progress = (line: string) => console.error(line);
 

@@ -3,11 +3,12 @@ import { after, before, describe, test } from 'node:test';
 import type { AuditedControl, HardeningReport } from '../../src/commands/audit-hardening.ts';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { type Breakage, breakages, WORKER_BREAKAGES } from '../support/hardening-breakages.ts';
-import { ALL_CASES, assertSucceeded, DOCUMENT, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { provisionTwice } from '../support/twice.ts';
 
 const MINUTE = 60_000;
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 const CIS: DocumentTree = { hardening: { profiles: ['cis-level-1'] } };
 

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildLayer } from '../../scripts/lab/artefacts.ts';
-import { ALL_CASES, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+import { Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 const BASE = `apiVersion: machineadm.dev/v1alpha1
 kind: MachineBootstrap

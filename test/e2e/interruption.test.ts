@@ -12,7 +12,8 @@ import {
   processes,
   signalWhen,
 } from '../support/interrupt.ts';
-import { ALL_CASES, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../support/lab.ts';
+import { ALL_CASES, assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 
 const MINUTE = 60_000;
@@ -20,14 +21,14 @@ const MINUTE = 60_000;
 const RECORDS_AT_ONCE = 3;
 
 describe('a run that is killed at any moment is completed by the next', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 90 * MINUTE,
   concurrency: 2,
 }, () => {
   const seeds = newSeeds();
   const hostSite = { name: 'e2e-k1', ip: '10.99.0.51' };
   const initSite = { name: 'e2e-k2', ip: '10.99.0.52' };
-  const notOfCore = ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all';
+  const notOfCore = needs('MACHINEADM_E2E=all');
   const signalSites = { TERM: { name: 'e2e-k6', ip: '10.99.0.56' }, INT: { name: 'e2e-k7', ip: '10.99.0.57' } };
   const recordsSite = (index: number) => ({ name: `e2e-k${3 + index}`, ip: `10.99.0.${53 + index}` });
   let fleet: Fleet;

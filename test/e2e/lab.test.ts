@@ -7,11 +7,12 @@ import { machineCgroups } from '../../scripts/lab/cgroups.ts';
 import { cloneMachine, destroyMachines, listMachines, startMachine } from '../../scripts/lab/fleet.ts';
 import type { Machine } from '../../scripts/lab/machine.ts';
 import { isRunning, run } from '../../scripts/lab/process.ts';
-import { labUnavailable, takeLab } from '../support/lab.ts';
+import { LAB, takeLab } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 
-describe('a lab machine', { skip: labUnavailable() ?? false, timeout: 5 * MINUTE }, () => {
+describe('a lab machine', { skip: needs(...LAB), timeout: 5 * MINUTE }, () => {
   const machines: Machine[] = [];
   const releases: (() => Promise<void>)[] = [];
   let machine: Machine;

@@ -18,7 +18,8 @@ import { buildLab, buildLayer, buildSuiteImage } from '../../scripts/lab/artefac
 import { packageInto } from '../../scripts/package.ts';
 import { type BakedLayer, bake } from '../support/bake.ts';
 import { FIRST_BOOT_IN_LAB } from '../support/first-boot-in-lab.ts';
-import { Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+import { Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -112,7 +113,7 @@ const systems: readonly System[] = [
 ];
 
 describe('a package from the bake of an image to its removal', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 40 * MINUTE,
 }, () => {
   const shared = mkdtempSync(join(tmpdir(), 'machineadm-package-life-'));

@@ -10,13 +10,14 @@ import { billOfMaterialsFile, nativeTarget } from '../../scripts/build/runtime.t
 import { packageInto } from '../../scripts/package.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
 import { initDocument, merge, newSeeds, toYaml } from '../support/documents.ts';
-import { ALL_CASES, Fleet, labUnavailable, type Node, SENTINEL } from '../support/lab.ts';
+import { Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
 const AGENT = '/usr/bin/machineadm';
 const RECEIVED = '/root/received';
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 /** A document for an image: a file, and one of the lab's image archives. */
 const image = (archive: string, path: string): string => `apiVersion: machineadm.dev/v1alpha1
@@ -78,7 +79,8 @@ describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
   }
 
   test('passes lintian, with an explanation for every tag', { timeout: 5 * MINUTE }, (context) => {
-    if (spawnSync('lintian', ['--version']).status !== 0) return context.skip('needs lintian');
+    const missing = needs('lintian');
+    if (missing !== false) return context.skip(missing);
     const args = ['--allow-root', '--fail-on', 'error,warning', '--no-tag-display-limit', deb];
     const { status, stdout } = spawnSync('lintian', args, { encoding: 'utf8' });
     assert.deepEqual([status, stdout.match(/^[EW]: .*$/gm)], [0, null]);

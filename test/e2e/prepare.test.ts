@@ -4,13 +4,14 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { ALL_CASES, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const PACKAGING = resolve(import.meta.dirname, '../../packaging');
 const BASE = '/tmp/base.yaml';
 const STATE = '/var/lib/machineadm';
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 const WORKER_IMAGES = ['pause', 'kube-proxy'];
 const CONTROL_PLANE_IMAGES = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd', 'coredns'];

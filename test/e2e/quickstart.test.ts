@@ -7,13 +7,14 @@ import { listMachines } from '../../scripts/lab/fleet.ts';
 import { type Finished, run } from '../../scripts/lab/process.ts';
 import { officialRelease } from '../../scripts/lab/releases/official.ts';
 import { debianContainerd } from '../support/debian-containerd.ts';
-import { ALL_CASES, labUnavailable, takeLab } from '../support/lab.ts';
+import { LAB, takeLab } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { partsOfDockerArchive, startMirror } from '../support/release-mirror.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
 
-describe('the quick start', { skip: labUnavailable() ?? false, timeout: 60 * MINUTE }, () => {
+describe('the quick start', { skip: needs(...LAB), timeout: 60 * MINUTE }, () => {
   let release: () => Promise<void>;
 
   before(
@@ -53,7 +54,7 @@ describe('the quick start', { skip: labUnavailable() ?? false, timeout: 60 * MIN
   });
 
   test('survives the loss of one of three control planes', {
-    skip: ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all',
+    skip: needs('MACHINEADM_E2E=all'),
   }, async () => {
     const { status, stdout } = await quickstart(['--control-planes', '3', '--kubernetes', 'debian']);
     assert.equal(status, 0, stdout.slice(-3000));
@@ -71,7 +72,7 @@ describe('the quick start', { skip: labUnavailable() ?? false, timeout: 60 * MIN
 
   // The release servers are out of reach here: what this lab built stands behind their layout.
   test('takes a release from a mirror of its publishers, with containerd 1.7', {
-    skip: ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all',
+    skip: needs('MACHINEADM_E2E=all'),
   }, async (t) => {
     const containerd = debianContainerd('trixie');
     if ('unavailable' in containerd) return t.skip(containerd.unavailable);

@@ -6,7 +6,8 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { attempts, type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 
 const MINUTE = 60_000;
@@ -16,7 +17,7 @@ const REPORT = 'machineadm-report-e2e-k2';
 /** The boot id of a nested machine is mounted over the kernel's: a /proc of one's own does not show it. */
 const NESTED = ['--boot-id-file', '/dev/null'];
 
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 describe('a machine reports the result of its bootstrap to the cluster', { skip, timeout: 20 * MINUTE }, () => {
   const seeds = newSeeds();

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { initDocument, merge, newSeeds } from '../support/documents.ts';
-import { ALL_CASES, assertSucceeded, Fleet, JOURNAL, labUnavailable, SENTINEL, told } from '../support/lab.ts';
+import { assertSucceeded, Fleet, JOURNAL, LAB, SENTINEL, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
-const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 /** Units with their states, and everything else that a host document changes; not backups of shadow-utils. */
 const STATE_OF_A_HOST = `

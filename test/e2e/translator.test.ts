@@ -21,7 +21,8 @@ import {
 } from '../support/capi-machines.ts';
 import { newSeeds } from '../support/documents.ts';
 import { apiServerAt, type KubeApiServer } from '../support/kube-apiserver.ts';
-import { AGENT, Fleet, labUnavailable, type Node, SENTINEL, told } from '../support/lab.ts';
+import { AGENT, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 import { until } from '../support/translator.ts';
 
 const MINUTE = 60_000;
@@ -81,7 +82,7 @@ const progress = (line: string) => console.error(line);
  * and webhook. The cluster that manages is also the one that is joined.
  */
 describe('a machine of Cluster API, by the bootstrap translator', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 40 * MINUTE,
 }, () => {
   const { token } = newSeeds();

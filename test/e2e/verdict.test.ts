@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { initDocument, merge, newSeeds } from '../support/documents.ts';
-import { assertSucceeded, Fleet, labUnavailable, type Node, type Provisioned } from '../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, type Node, type Provisioned } from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 
@@ -13,7 +14,7 @@ interface Told {
   readonly causes: readonly string[];
 }
 
-describe('all commands agree on the cause', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE }, () => {
+describe('all commands agree on the cause', { skip: needs(...LAB), timeout: 20 * MINUTE }, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
   let node: Node;

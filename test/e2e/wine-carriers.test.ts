@@ -4,6 +4,7 @@ import { decodeSource } from '@machineadm/document/decode.ts';
 import { type CarrierName, wrapDocument } from '@machineadm/user-data/index.ts';
 import { parse } from 'yaml';
 import { load } from '../support/document.ts';
+import { needs } from '../support/needs.ts';
 import { openWine, type Wine } from '../support/wine.ts';
 
 const DOCUMENT = `# {{ braces }}, 'quotes' & "more" %PATH% ^ < > |
@@ -23,7 +24,7 @@ async function wrap(format: CarrierName, document = DOCUMENT): Promise<string> {
 }
 
 const opened = await openWine();
-if ('unavailable' in opened) test('what is wrapped for Windows, under Wine', { skip: opened.unavailable }, () => {});
+if ('unavailable' in opened) test('what is wrapped for Windows, under Wine', { skip: needs(opened) }, () => {});
 else underWine(opened);
 
 /** icacls is a stub there that ends with 0: what is shown is what cmd itself does with our command lines. */

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { TARGETS } from '../../scripts/build/runtime.ts';
 import { buildInto } from '../../scripts/build.ts';
+import { needs } from '../support/needs.ts';
 import { openWine, type Wine } from '../support/wine.ts';
 
 const PROGRAM = 'C:\\k\\host.exe';
@@ -15,7 +16,7 @@ host: {platform: Windows, hostname: windows-1}
 `;
 
 const opened = await openWine();
-if ('unavailable' in opened) test('the Windows host, under Wine', { skip: opened.unavailable }, () => {});
+if ('unavailable' in opened) test('the Windows host, under Wine', { skip: needs(opened) }, () => {});
 else underWine(opened);
 
 function underWine(wine: Wine): void {

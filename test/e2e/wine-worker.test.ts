@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { TARGETS } from '../../scripts/build/runtime.ts';
 import { buildInto } from '../../scripts/build.ts';
 import { offlineBlob } from '../support/active-directory.ts';
+import { needs } from '../support/needs.ts';
 import { openWine, type Wine } from '../support/wine.ts';
 
 const DOCUMENT_PATH = 'C:\\site\\bootstrap.yaml';
@@ -38,8 +39,7 @@ const MACHINE = {
 };
 
 const opened = await openWine();
-if ('unavailable' in opened)
-  test('a Windows machine with stand-ins, under Wine', { skip: opened.unavailable }, () => {});
+if ('unavailable' in opened) test('a Windows machine with stand-ins, under Wine', { skip: needs(opened) }, () => {});
 else underWine(opened);
 
 function underWine(wine: Wine): void {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { agent } from '../support/agent.ts';
 import { startServer } from '../support/http-servers.ts';
+import { needs } from '../support/needs.ts';
 import { flipped, newKey, type TestRelease, testRelease } from '../support/release.ts';
 import { openWine, type Wine } from '../support/wine.ts';
 
@@ -17,7 +18,7 @@ host:
 `;
 
 const opened = await openWine();
-if ('unavailable' in opened) test('the binary for Windows, under Wine', { skip: opened.unavailable }, () => {});
+if ('unavailable' in opened) test('the binary for Windows, under Wine', { skip: needs(opened) }, () => {});
 else underWine(opened);
 
 function underWine(wine: Wine): void {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { agent } from '../support/agent.ts';
+import { needs } from '../support/needs.ts';
 
-const skip = process.geteuid?.() === 0 ? false : 'needs root';
+const skip = needs('root');
 
 describe('machineadm audit', { skip }, () => {
   for (const [args, status, reason] of [

@@ -21,9 +21,9 @@ import { buildInto } from '../../scripts/build.ts';
 import { newAuthority } from '../support/api-server.ts';
 import { attack } from '../support/attacks.ts';
 import { startServer } from '../support/http-servers.ts';
+import { needs } from '../support/needs.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const CORE_PATTERN = '/proc/sys/kernel/core_pattern';
 
 describe('the build', () => {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-build-'));
@@ -221,7 +221,7 @@ describe('the build', () => {
     for (const name of ['NODE_V8_COVERAGE', 'NODE_COMPILE_CACHE', 'NODE_REDIRECT_WARNINGS']) {
       test(
         `files that ${name} would make it write`,
-        { skip: process.getuid?.() === 0 ? false : 'needs root' },
+        { skip: needs('root') },
         attack('Environment and process', `${name} writes files`, () => {
           const target = join(traps, name);
           execFileSync(binary, ['lazy'], { env: { [name]: target }, stdio: 'ignore' });
@@ -268,12 +268,9 @@ describe('the build', () => {
       }),
     );
 
-    const pattern = existsSync(CORE_PATTERN) ? readFileSync(CORE_PATTERN, 'utf8').trim() : '|';
-    const dumpsElsewhere = /[|/%]/.test(pattern) ? 'needs a kernel that writes core dumps where a program runs' : false;
-
     test(
       'a core dump that holds its memory',
-      { skip: dumpsElsewhere },
+      { skip: needs('a kernel that writes core dumps where a program runs') },
       attack('Environment and process', 'a core dump holds the memory of the process', async () => {
         const canary = `canary-${process.pid}-of-the-memory`;
         /** Whether the core dump of a program that aborts holds a variable of its environment; undefined without a dump. */

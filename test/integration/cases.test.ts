@@ -20,6 +20,7 @@ import {
 import { CaseRoot } from '../support/case-root.ts';
 import { type LoopDevice, loopDevice } from '../support/loop-device.ts';
 import { inNamespaces } from '../support/namespace.ts';
+import { needs, needsPrograms } from '../support/needs.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\n';
 
@@ -37,8 +38,7 @@ inNamespaces(import.meta.filename, () => {
     for (const name of caseNames()) {
       const disks = Object.entries(disksOf(name));
       const { expected } = readCase(name, new Map());
-      const missing = expected.needs.filter((program) => spawnSync('which', [program]).status !== 0);
-      const skip = missing.length > 0 && `needs ${missing.join(', ')}`;
+      const skip = needsPrograms(expected.needs) || (disks.length > 0 && needs('loop devices'));
 
       test(`${name}: ${expected.shows}`, { skip }, async () => {
         using devices = new DisposableStack();

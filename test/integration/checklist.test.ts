@@ -4,7 +4,8 @@ import { beforeEach, test } from 'node:test';
 import { stringify } from 'yaml';
 import { MAIN } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
-import { TERMINAL_SKIP, Terminal } from '../support/terminal.ts';
+import { needs } from '../support/needs.ts';
+import { Terminal } from '../support/terminal.ts';
 
 const DIRECTORY = '/tmp/checklist';
 const DOCUMENT = `${DIRECTORY}/document.yaml`;
@@ -45,7 +46,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     mkdirSync(DIRECTORY, { recursive: true });
     write([`echo a line of the hook; while [ ! -e ${GO} ]; do sleep 0.1; done`]);
   });
-  const options = { skip: TERMINAL_SKIP, timeout: 600_000 };
+  const options = { skip: needs('tmux'), timeout: 600_000 };
 
   test(
     'provision shows a list of its steps that is rewritten in place, whatever the size of the terminal',

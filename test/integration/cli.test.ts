@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { agent, MAIN } from '../support/agent.ts';
+import { needs } from '../support/needs.ts';
 
 /** What every colour begins with. */
 const ESCAPE = '\u001b';
@@ -50,13 +51,12 @@ describe('the command line', () => {
         encoding: 'utf8',
         input: '',
       }).stdout;
-    const skip = spawnSync('script', ['-V']).status === 0 ? false : 'needs script(1)';
     const paths = () => {
       mkdirSync(join(directory, 'status'), { recursive: true });
       return join(directory, 'status');
     };
 
-    test('gets no colour in help or in errors, with or without NO_COLOR', { skip }, () => {
+    test('gets no colour in help or in errors, with or without NO_COLOR', { skip: needs('Linux') }, () => {
       for (const env of [{}, { NO_COLOR: '1' }, { FORCE_COLOR: '1' }]) {
         assert.ok(!onTerminal('--help', env).includes(ESCAPE));
         assert.ok(!onTerminal('provison', env).includes(ESCAPE));

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { agent, MAIN } from '../support/agent.ts';
-import { TERMINAL_SKIP, Terminal } from '../support/terminal.ts';
+import { needs } from '../support/needs.ts';
+import { Terminal } from '../support/terminal.ts';
 
 const PROMPT = '% ';
 const BASH_COMPLETION = '/usr/share/bash-completion/bash_completion';
@@ -24,23 +25,18 @@ interface ShellSetup {
 
 const SCRIPT = 'SCRIPT';
 
-function missing(program: string): string | false {
-  const found = ['/bin', '/usr/bin'].some((directory) => existsSync(join(directory, program)));
-  return found ? false : `needs ${program}: npm run setup:tests`;
-}
-
 const SHELLS: Readonly<Record<string, ShellSetup>> = {
   bash: {
     program: 'bash',
     shell: 'bash',
-    skip: missing('bash'),
+    skip: false,
     files: { machineadm: SCRIPT, '.bashrc': `PS1='${PROMPT}'; . ~/machineadm\n` },
     args: ['--rcfile', '.bashrc', '-i'],
   },
   'bash with bash-completion': {
     program: 'bash',
     shell: 'bash',
-    skip: existsSync(BASH_COMPLETION) ? false : 'needs bash-completion: npm run setup:tests',
+    skip: needs(BASH_COMPLETION),
     files: {
       '.local/share/bash-completion/completions/machineadm': SCRIPT,
       '.bashrc': `PS1='${PROMPT}'; . ${BASH_COMPLETION}\n`,
@@ -51,7 +47,7 @@ const SHELLS: Readonly<Record<string, ShellSetup>> = {
   'zsh, on its fpath': {
     program: 'zsh',
     shell: 'zsh',
-    skip: missing('zsh'),
+    skip: needs('zsh'),
     files: {
       'site-functions/_machineadm': SCRIPT,
       '.zshrc': `PROMPT='%% '; fpath=(~/site-functions $fpath); autoload -Uz compinit; compinit -u\n`,
@@ -61,7 +57,7 @@ const SHELLS: Readonly<Record<string, ShellSetup>> = {
   'zsh, by source': {
     program: 'zsh',
     shell: 'zsh',
-    skip: missing('zsh'),
+    skip: needs('zsh'),
     files: { machineadm: SCRIPT, '.zshrc': `PROMPT='%% '; autoload -Uz compinit; compinit -u; source ~/machineadm\n` },
     args: ['-d', '-i'],
     isVariant: true,
@@ -69,7 +65,7 @@ const SHELLS: Readonly<Record<string, ShellSetup>> = {
   fish: {
     program: 'fish',
     shell: 'fish',
-    skip: missing('fish'),
+    skip: needs('fish'),
     files: {
       '.config/fish/completions/machineadm.fish': SCRIPT,
       // Without this directory fish reads all manual pages when it starts.
@@ -103,7 +99,7 @@ const CASES: readonly (readonly [string, string, string])[] = [
   ],
 ];
 
-describe('a TAB in a terminal', { skip: TERMINAL_SKIP }, () => {
+describe('a TAB in a terminal', { skip: needs('tmux') }, () => {
   let home = '';
   before(async () => {
     home = mkdtempSync(join(tmpdir(), 'machineadm-completion-'));

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { parse } from 'yaml';
+import { needs } from '../support/needs.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const scratch = mkdtempSync(join(tmpdir(), 'machineadm-contract-types-'));
@@ -54,7 +55,7 @@ describe('the types of the document for TypeScript', () => {
   });
 });
 
-const noGo = spawnSync('go', ['version']).status === 0 ? false : 'Go is not installed';
+const noGo = needs('go');
 
 describe('the types of the document for Go', { skip: noGo }, () => {
   const own = join(scratch, 'gopath');
@@ -132,7 +133,7 @@ func main() {
   });
 
   test('are used by the example, which accepts and refuses documents as the vectors require', {
-    skip: existsSync(join(packages, 'src/github.com/xeipuuv/gojsonschema')) ? false : 'needs gojsonschema (Debian)',
+    skip: needs('/usr/share/gocode/src/github.com/xeipuuv/gojsonschema'),
   }, () => {
     const program = built('example');
     const schema = join(root, 'contract/schema/v1alpha1.json');

@@ -7,13 +7,14 @@ import type { ConvertedDocument } from '@machineadm/convert/index.ts';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { type Behaviour, behaviour, inRoot } from '../support/behaviour.ts';
 import { authority, converting } from '../support/capi.ts';
-import { TEMPLATES_ABSENT, template, templateNames } from '../support/capi-templates.ts';
+import { template, templateNames } from '../support/capi-templates.ts';
 import type { CaseRoot } from '../support/case-root.ts';
 import { runCloudInit } from '../support/cloud-init-run.ts';
 import { debianCloudInit } from '../support/debian-cloud-init.ts';
 import { ALL_CASES } from '../support/lab.ts';
 import { loopDevice } from '../support/loop-device.ts';
 import { inNamespaces } from '../support/namespace.ts';
+import { needs } from '../support/needs.ts';
 import { providerMachine } from '../support/provider-model.ts';
 
 const APPLY = resolve(import.meta.dirname, '../fixtures/steps/apply-document.ts');
@@ -35,7 +36,7 @@ const REFERENCES: Readonly<Record<string, () => string>> = {
 };
 
 // Fetched before the network is gone; the sample needs none.
-const cloudInit = ALL_CASES ? debianCloudInit() : { unavailable: 'with MACHINEADM_E2E=all only' };
+const cloudInit = ALL_CASES ? debianCloudInit() : { unavailable: 'MACHINEADM_E2E=all' };
 
 type Tree = ReturnType<typeof parse>;
 
@@ -347,7 +348,7 @@ inNamespaces(import.meta.filename, () => {
     for (const [what, { kind = 'KubeadmConfig', spec: given, kubeadmFails, needsCloudInit }] of Object.entries(
       examples,
     )) {
-      const skip = needsCloudInit === true && !('root' in cloudInit) ? cloudInit.unavailable : false;
+      const skip = needsCloudInit === true ? needs(cloudInit) : false;
       test(what, { skip }, async () => {
         using devices = new DisposableStack();
         const group = kind === 'KubeadmConfig' ? 'bootstrap' : 'controlplane';
@@ -363,7 +364,7 @@ inNamespaces(import.meta.filename, () => {
     }
   });
 
-  const absent = 'root' in cloudInit ? TEMPLATES_ABSENT : cloudInit.unavailable;
+  const absent = needs(cloudInit, 'published templates of Cluster API');
   describe('the same of the published templates', { skip: absent }, () => {
     for (const name of templateNames()) {
       const isUnreleased = /ci-version-dra/.test(name);

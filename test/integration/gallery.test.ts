@@ -4,11 +4,9 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { PALETTES, terminalSvg } from '../../scripts/gallery/terminal-svg.ts';
 import { capture, galleryPage, prepareScenes, SCENES, WIDTHS } from '../../scripts/gallery.ts';
-import { TERMINAL_SKIP } from '../support/terminal.ts';
+import { needs } from '../support/needs.ts';
 
 const DOCS = resolve(import.meta.dirname, '../../docs');
-const SKIP =
-  TERMINAL_SKIP !== false ? TERMINAL_SKIP : process.getuid?.() === 0 ? false : 'needs root: a mount namespace';
 
 describe('the gallery', () => {
   test('has every picture that its page shows, and the page is that of its scenes', () => {
@@ -19,7 +17,7 @@ describe('the gallery', () => {
     for (const file of files) assert.ok(existsSync(join(DOCS, file)), file);
   });
 
-  describe('can be made', { skip: SKIP }, () => {
+  describe('can be made', { skip: needs('tmux', 'root', 'namespaces') }, () => {
     let directory = '';
     before(() => {
       directory = prepareScenes();

@@ -13,13 +13,14 @@ import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { load } from '../support/document.ts';
+import { needs } from '../support/needs.ts';
 
 /** What `validate` refuses, and what a real kubeadm and kubelet 1.20 refuse, are the same. Needs `npm run lab -- build`. */
 
 const binary = (name: string): string | undefined =>
   globSync(join(LAB_DIRECTORY, 'kubernetes-*/bin', name)).find((path) => !path.includes('.partial'));
 const [kubeadm, kubelet] = [binary('kubeadm'), binary('kubelet')];
-const skip = kubeadm === undefined || kubelet === undefined ? 'the lab is not built' : false;
+const skip = needs('the Kubernetes of the lab (npm run lab -- build)');
 
 function outputOf(
   program: string,

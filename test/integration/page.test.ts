@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { page as pageOf } from '@machineadm/status/page/index.ts';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
-import { BROWSER_SKIP, openBrowser } from '../support/chromium.ts';
+import { openBrowser } from '../support/chromium.ts';
+import { needs } from '../support/needs.ts';
 import { PAGES, WHOLE } from '../support/pages.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -32,7 +33,7 @@ const ATTACKED = {
   titleOf: () => ATTACK,
 } as const;
 
-describe('the page of a run, in a browser', { skip: BROWSER_SKIP }, () => {
+describe('the page of a run, in a browser', { skip: needs('chromium') }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-page-'));
   let browser: Browser;
 

@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { needs } from '../support/needs.ts';
 import { npmPackage } from '../support/npm-packages.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -35,8 +36,7 @@ const grammar = npmPackage(
   '0.26.4',
   'sha512-5RwNW/qN/cKArZY0znvTOG+OWSau7Agel5K0A8KQ5Nubw/4SyZ5KC02RKCaYcA2ur5UQ8esyxe9+6yXup2MXkw==',
 );
-const skip =
-  [runtime, grammar].map((one) => ('unavailable' in one ? one.unavailable : undefined)).find(Boolean) ?? false;
+const skip = needs(runtime, grammar);
 
 /** Every script of Windows PowerShell that the agent runs, by its name. */
 async function agentScripts(): Promise<ReadonlyMap<string, string>> {

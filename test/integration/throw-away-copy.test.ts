@@ -6,9 +6,10 @@ import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { bundle } from '../../scripts/build/bundle.ts';
 import { stage } from '../../scripts/quickstart/light.ts';
+import { needs } from '../support/needs.ts';
 
 const script = resolve(import.meta.dirname, '../../scripts/quickstart/overlay.sh');
-const skip = process.platform !== 'linux' || process.getuid?.() !== 0 ? 'needs Linux and root' : false;
+const skip = needs('root');
 
 describe('the throw-away copy of a machine', { skip }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-copy-'));

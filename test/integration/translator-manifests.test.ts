@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { parse, parseAllDocuments } from 'yaml';
 import { chartArchive, components } from '../../scripts/translator/manifests.ts';
-import { apiServerUnavailable, labProgram } from '../support/kube-apiserver.ts';
+import { labProgram } from '../support/kube-apiserver.ts';
 import { BASE } from '../support/translator.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -51,7 +51,9 @@ before(() => {
 });
 after(() => rmSync(scratch, { recursive: true }));
 
-describe('the kustomize base, by kustomize', { skip: apiServerUnavailable() ?? false }, () => {
+describe('the kustomize base, by kustomize', {
+  skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
+}, () => {
   test('gives the objects of components.yaml, with the image of the user', () => {
     cpSync(BASE, join(scratch, 'base'), { recursive: true });
     // kustomize 2.0 of kubectl 1.20 names directories `bases`; later ones take them among the resources, too.
@@ -102,7 +104,10 @@ func main() {
 	}
 }
 `;
-const noGo = spawnSync('go', ['version']).status === 0 ? false : 'Go is not installed';
+
+import { needs } from '../support/needs.ts';
+
+const noGo = needs('go');
 
 describe("the Helm chart, by Go's templates", { skip: noGo }, () => {
   let chart = '';

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { needs } from '../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const UNITS = globSync('packaging/systemd/*.service', { cwd: ROOT }).sort();
@@ -21,18 +22,14 @@ describe('the units of packaging/', () => {
   }
 });
 
-/** systemd 250 judges unit files that are not installed (NEWS of 250). */
-function cannotJudgeUnits(): string | false {
-  const { stdout } = spawnSync('systemd-analyze', ['security', '--help'], { encoding: 'utf8' });
-  return stdout?.includes('--offline') ? false : 'needs systemd-analyze 250 or newer';
-}
-
 test('the service of OpenRC leaves no core dump', () => {
   const text = readFileSync(resolve(ROOT, 'packaging/openrc/machineadm-report-flush'), 'utf8');
   assert.match(text, /^command_args="-c 'ulimit -c 0; /m);
 });
 
-describe('the units that talk to the network for as long as the machine runs', { skip: cannotJudgeUnits() }, () => {
+describe('the units that talk to the network for as long as the machine runs', {
+  skip: needs('systemd-analyze'),
+}, () => {
   // 30 is an exposure of 3.0 of 10 (systemd-analyze(1), "security"); the command fails above it.
   for (const name of ['machineadm-report-flush', 'machineadm-report-watch']) {
     test(`${name} is exposed at most 3.0`, () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { debianCloudInit } from '../support/debian-cloud-init.ts';
 import { debianPackages } from '../support/debian-packages.ts';
+import { needs } from '../support/needs.ts';
 import { DRIVE, MANIFEST, MIRROR, WrapBench } from '../support/wrapping.ts';
 
 describe('what machineadm wrap makes, and its consumers', () => {
@@ -16,7 +17,7 @@ describe('what machineadm wrap makes, and its consumers', () => {
   const wrapped = (...args: readonly string[]) => bench.wrapped(...args);
 
   const cloudInit = debianCloudInit();
-  const noCloudInit = 'unavailable' in cloudInit ? cloudInit.unavailable : false;
+  const noCloudInit = needs(cloudInit);
   for (const format of ['cloud-init', 'cloudbase-init']) {
     test(`${format}: valid by the schema of Debian's cloud-init`, { skip: noCloudInit }, async () => {
       assert.ok('root' in cloudInit);
@@ -37,7 +38,7 @@ describe('what machineadm wrap makes, and its consumers', () => {
 
   const libxml = debianPackages('test-xmllint', ['libxml2-utils', 'libxml2', 'libicu72'], 'usr/bin/xmllint');
   test('unattend: what Windows Setup takes, by xmllint', {
-    skip: 'unavailable' in libxml ? libxml.unavailable : false,
+    skip: needs(libxml),
   }, async () => {
     assert.ok('root' in libxml);
     const libraries = ['usr/lib/x86_64-linux-gnu', 'usr/lib/aarch64-linux-gnu'].map((path) => join(libxml.root, path));

@@ -9,7 +9,8 @@ import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildSite, serveSite } from '../../scripts/docs.ts';
 import { addressOf, pagesInSidebar, pagesOf, sidebarOf } from '../../site/pages.ts';
-import { BROWSER_SKIP, openBrowser } from '../support/chromium.ts';
+import { openBrowser } from '../support/chromium.ts';
+import { needs } from '../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const OPTIONS = { output: join(ROOT, 'dist/site'), base: '/' };
@@ -50,7 +51,7 @@ describe('the site', () => {
     }
   });
 
-  describe('in a browser', { skip: BROWSER_SKIP }, () => {
+  describe('in a browser', { skip: needs('chromium') }, () => {
     let browser: Browser;
     let server: Server;
     let url = '';

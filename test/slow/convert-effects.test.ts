@@ -10,6 +10,7 @@ import { accountsOf, INSTANCE, runCloudInit } from '../support/cloud-init-run.ts
 import { debianCloudInit } from '../support/debian-cloud-init.ts';
 import { loopDevice } from '../support/loop-device.ts';
 import { inNamespaces } from '../support/namespace.ts';
+import { needs } from '../support/needs.ts';
 
 const APPLY = resolve(import.meta.dirname, '../fixtures/steps/apply-document.ts');
 
@@ -42,7 +43,7 @@ const ELSEWHERE = [
 const cloudInit = debianCloudInit();
 
 inNamespaces(import.meta.filename, () => {
-  const skip = 'root' in cloudInit ? false : cloudInit.unavailable;
+  const skip = needs(cloudInit);
   const library = 'root' in cloudInit ? cloudInit.root : '';
 
   describe("files, users and commands of golden user data, by Debian's cloud-init and by machineadm", { skip }, () => {

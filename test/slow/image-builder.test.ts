@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { debianPackages } from '../support/debian-packages.ts';
+import { needs } from '../support/needs.ts';
 
 const EXAMPLES = resolve(import.meta.dirname, '../../packaging/image-builder');
 const scratch = mkdtempSync(join(tmpdir(), 'machineadm-image-builder-'));
@@ -24,8 +25,7 @@ describe('the role for image-builder', () => {
     ],
     'usr/bin/ansible-playbook',
   );
-  const python = spawnSync('/usr/bin/python3', ['--version']).status === 0 ? undefined : 'needs /usr/bin/python3';
-  const skip = 'unavailable' in ansible ? ansible.unavailable : (python ?? false);
+  const skip = needs(ansible, 'python3');
 
   function check(directory: string): SpawnSyncReturns<string> {
     const root = 'root' in ansible ? ansible.root : '';
@@ -61,7 +61,7 @@ describe('the role for image-builder', () => {
 
 describe('the build for Packer', () => {
   const packer = debianPackages('test-packer', ['packer'], 'usr/bin/packer');
-  const skip = 'unavailable' in packer ? packer.unavailable : false;
+  const skip = needs(packer);
 
   function packerSays(command: 'validate' | 'fmt', directory: string): SpawnSyncReturns<string> {
     const program = join('root' in packer ? packer.root : '', 'usr/bin/packer');

@@ -23,16 +23,12 @@ import { packageInto } from '../../scripts/package.ts';
 import { packageSigner } from '../../scripts/release/openpgp.ts';
 import { buildRepositories } from '../../scripts/release/repositories.ts';
 import { makeRelease } from '../../scripts/release.ts';
+import { needs } from '../support/needs.ts';
 import { newKey } from '../support/release.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const overlay = join(root, 'scripts/quickstart/overlay.sh');
 const EPOCH = 1_700_000_000;
-
-function lacks(...programs: readonly string[]): string | false {
-  const missing = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
-  return missing.length === 0 ? false : `needs ${missing.join(', ')}`;
-}
 
 /** A stand-in for the binary that speaks as it does where packaging listens: the packages' other contents are the real ones. */
 const BINARY = `#!/bin/sh
@@ -47,7 +43,7 @@ const ENABLEABLE = readdirSync(join(root, 'packaging/systemd')).filter((name) =>
   readFileSync(join(root, 'packaging/systemd', name), 'utf8').includes('[Install]'),
 );
 
-describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }, () => {
+describe('the packages for Linux', { skip: needs('dpkg', 'rpmbuild', 'xz') }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-packages-'));
   const [first, second] = [join(directory, 'first'), join(directory, 'second')];
   const architecture = nativeTarget().architecture;
@@ -120,7 +116,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
     assert.match(requires, /^glibc >= 2\.28$/m);
   });
 
-  test('pass lintian with every tag explained', { skip: lacks('lintian') }, () => {
+  test('pass lintian with every tag explained', { skip: needs('lintian') }, () => {
     // What the stand-in is and the program is not: a script of no known size. Tags about the program itself are
     // explained in the same file, and are met where the program itself is packed.
     const { status, stdout } = spawnSync(
@@ -132,8 +128,6 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
     );
     assert.equal(status, 0, stdout);
   });
-
-  const noRoot = process.getuid?.() === 0 ? false : 'needs root';
 
   /** The index of manual pages is renewed at every installation otherwise, which takes seconds (man-db's postinst). */
   const WITHOUT_INDEX = 'rm -f /var/lib/man-db/auto-update';
@@ -178,7 +172,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
   const managers = [
     {
       name: 'deb',
-      needs: ['dpkg'],
+      programs: ['dpkg'],
       install: (file: string) => `dpkg --install ${file} >/dev/null`,
       verify: 'dpkg --verify machineadm',
       remove: 'dpkg --remove machineadm >/dev/null 2>&1',
@@ -186,15 +180,15 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
     {
       // Its dependencies are packages of another kind of system; what they hold is there.
       name: 'rpm',
-      needs: ['rpm'],
+      programs: ['rpmbuild'],
       install: (file: string) => `rpm --upgrade --nodeps --nosignature ${file}`,
       verify: 'rpm --verify --nodeps machineadm',
       remove: 'rpm --erase machineadm >/dev/null 2>&1',
     },
   ] as const;
 
-  for (const { name, needs, install, verify, remove } of managers) {
-    const skip = noRoot || lacks(...needs, 'systemctl');
+  for (const { name, programs, install, verify, remove } of managers) {
+    const skip = needs('root', ...programs, 'systemctl');
     const lines = (output: string): readonly string[] => output.trim().split('\n');
 
     test(`the ${name} is installed, verified, upgraded and removed; an upgrade keeps what was enabled`, {
@@ -291,7 +285,7 @@ success
   }
 
   test('a purge of the deb leaves the state of the node and its document, and nothing else', {
-    skip: noRoot || lacks('dpkg', 'systemctl'),
+    skip: needs('root', 'dpkg', 'systemctl'),
   }, () => {
     const output = inCopy(`
       rm -rf /etc/machineadm
@@ -311,7 +305,7 @@ success
   });
 
   test('a system without systemd-sysusers gets the group as well; one without either program installs the package', {
-    skip: noRoot || lacks('dpkg', 'groupadd'),
+    skip: needs('root', 'dpkg'),
   }, () => {
     const output = inCopy(`
       rm /usr/bin/systemd-sysusers
@@ -328,7 +322,7 @@ success
 });
 
 describe('the repositories for apt and dnf', {
-  skip: lacks('dpkg-deb', 'rpmbuild', 'xz', 'gpg', 'gpgv', 'rpmsign', 'createrepo_c'),
+  skip: needs('dpkg', 'rpmbuild', 'xz', 'gpg', 'createrepo_c'),
 }, () => {
   // A socket of gpg-agent lies in the keyring: its path must be short.
   const keyring = mkdtempSync(join(tmpdir(), 'gpg-'));
@@ -415,7 +409,7 @@ describe('the repositories for apt and dnf', {
   });
 
   test('are used by the real apt, which refuses a changed package and an index signed by nobody it trusts', {
-    skip: (process.getuid?.() === 0 ? false : 'needs root') || lacks('apt-get', 'dpkg'),
+    skip: needs('root', 'apt-get', 'dpkg'),
   }, () => {
     // apt reads and writes nothing but this: the machine's own sources and their keys stay out.
     const script = `
@@ -462,7 +456,7 @@ describe('the archive for Windows', () => {
   after(() => rmSync(directory, { recursive: true, force: true }));
 
   test('is read by an unzip of another program, and says of each file that it is right', {
-    skip: lacks('python3'),
+    skip: needs('python3'),
   }, async () => {
     const files = {
       'a.exe': Buffer.from('MZ'.repeat(50_000)),

@@ -6,11 +6,11 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { buildTranslator } from '../../scripts/translator.ts';
+import { needs } from '../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const isRoot = process.getuid?.() === 0;
 
-describe('the image of the translator', { skip: isRoot ? false : 'needs root, for chroot', timeout: 600_000 }, () => {
+describe('the image of the translator', { skip: needs('root'), timeout: 600_000 }, () => {
   let directory = '';
   let root = '';
   let written: readonly string[] = [];
@@ -64,14 +64,9 @@ describe('the image of the translator', { skip: isRoot ? false : 'needs root, fo
   });
 });
 
-const ALL_CASES = process.env.MACHINEADM_E2E === 'all';
 const QEMU = 'qemu-aarch64-static';
 const emulator = spawnSync('sh', ['-c', `command -v ${QEMU}`], { encoding: 'utf8' }).stdout.trim();
-const noArm = !isRoot
-  ? 'needs root, for chroot'
-  : !ALL_CASES
-    ? 'not of the core set: set MACHINEADM_E2E=all'
-    : emulator === '' && `needs ${QEMU} of Debian's package qemu-user-static`;
+const noArm = needs('root', 'MACHINEADM_E2E=all', QEMU);
 
 describe('the image of the translator for two architectures', { skip: noArm, timeout: 900_000 }, () => {
   test('starts the program on arm64, with nothing but its own files', async () => {

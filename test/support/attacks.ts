@@ -12,9 +12,6 @@ export const ATTACK_TRIES = Number(process.env.MACHINEADM_ATTACK_TRIES ?? 300);
 /** Whether all is attacked, and not only the most telling part of it. */
 export const IS_WHOLE_ATTACK = ATTACK_TRIES >= 10_000;
 
-/** Attacks need a second user, and directories that root may give to it. */
-export const ATTACKS_SKIP = process.platform !== 'linux' || process.getuid?.() !== 0 ? 'needs Linux and root' : false;
-
 /** The user that attacks: no account, no group, no rights. */
 export const ATTACKER_UID = 65534;
 

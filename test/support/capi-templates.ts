@@ -1,14 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** Published templates of Cluster API and its providers, which are no part of the project: beside it, where they are at all. */
-const TEMPLATES = resolve(import.meta.dirname, '../../../shared/data/capi-templates');
-
-/** Why there are no templates; false: there are. */
-export const TEMPLATES_ABSENT = existsSync(TEMPLATES) ? false : 'the published templates are not here';
+/** Published templates of Cluster API and its providers. They are not part of the project. */
+export const TEMPLATES = resolve(import.meta.dirname, '../../../shared/data/capi-templates');
 
 export function templateNames(): readonly string[] {
-  return TEMPLATES_ABSENT === false ? readdirSync(TEMPLATES).filter((name) => name.endsWith('.yaml')) : [];
+  return existsSync(TEMPLATES) ? readdirSync(TEMPLATES).filter((name) => name.endsWith('.yaml')) : [];
 }
 
 /** A template as `clusterctl generate` writes it. */

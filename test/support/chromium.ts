@@ -3,9 +3,6 @@ import { type Browser, chromium } from 'playwright-core';
 
 const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** Why tests in a browser are skipped here; false where there is one. */
-export const BROWSER_SKIP = PROGRAMS.some((path) => existsSync(path)) ? false : 'needs chromium: npm run setup:tests';
-
 /** The browser of this system, without a window. Its own requests (updates, safe browsing) are off. */
 export async function openBrowser(): Promise<Browser> {
   const executablePath = PROGRAMS.find((path) => existsSync(path)) ?? '';

@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
 import { debianPackages, type Unpacked } from './debian-packages.ts';
+import { needs } from './needs.ts';
 
 /** cloud-init and those of its dependencies that a machine with python3 may lack. */
 const PACKAGES = [
@@ -12,6 +12,7 @@ const PACKAGES = [
 
 /** The unpacked cloud-init of this Debian. Returns its root directory, or why it cannot be had. */
 export function debianCloudInit(): Unpacked {
-  if (spawnSync('python3', ['--version']).status !== 0) return { unavailable: 'needs python3' };
+  const missing = needs('python3');
+  if (missing !== false) return { unavailable: missing };
   return debianPackages('test-cloud-init', PACKAGES, 'usr/bin/cloud-init');
 }

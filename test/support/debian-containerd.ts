@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { needs } from './needs.ts';
 
 /** The releases of Debian that carry a containerd of each kind: 1.6, 1.7 and 2.x. */
 export type Suite = 'bookworm' | 'trixie' | 'sid';
@@ -18,7 +19,8 @@ export function debianContainerd(suite: Suite): { readonly root: string } | { re
   const cache = join(homedir(), '.cache', 'machineadm', 'test-containerd');
   const kept = join(cache, suite);
   if (existsSync(join(kept, 'usr/bin/containerd'))) return { root: kept };
-  if (spawnSync('apt-get', ['--version']).status !== 0) return { unavailable: 'needs apt-get' };
+  const missing = needs('apt-get');
+  if (missing !== false) return { unavailable: missing };
   mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, 'fetch-'));
   try {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { needs } from './needs.ts';
 
 export type Unpacked = { readonly root: string } | { readonly unavailable: string };
 
@@ -15,7 +16,8 @@ export function debianPackages(name: string, packages: readonly string[], progra
   const cache = join(homedir(), '.cache', 'machineadm', name);
   const kept = join(cache, 'root');
   if (existsSync(join(kept, program))) return { root: kept };
-  if (spawnSync('apt-get', ['--version']).status !== 0) return { unavailable: 'needs apt-get' };
+  const missing = needs('apt-get');
+  if (missing !== false) return { unavailable: missing };
   mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, 'fetch-'));
   try {

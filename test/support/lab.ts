@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { Outcome, RunStatus } from '@machineadm/status/status.ts';
@@ -9,6 +8,7 @@ import { cloneMachine, destroyMachines, type MachineOptions, startMachine } from
 import { acquire } from '../../scripts/lab/lock.ts';
 import type { Init, Machine } from '../../scripts/lab/machine.ts';
 import { type DocumentTree, type NodeSite, toYaml } from './documents.ts';
+import type { Need } from './needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 export const DOCUMENT = '/root/document.yaml';
@@ -19,13 +19,8 @@ export const JOURNAL = '/var/lib/machineadm/journal';
 /** True where every case is asked for (`npm run test:all`), not only the core set. */
 export const ALL_CASES = process.env.MACHINEADM_E2E === 'all';
 
-/** Why no lab machine can run here; undefined = it can. Passed to `skip`. */
-export function labUnavailable(): string | undefined {
-  if (process.getuid?.() !== 0) return 'needs root';
-  if (!existsSync('/sys/fs/cgroup/memory/cgroup.procs')) return 'needs the cgroup v1 controllers mounted';
-  if (!existsSync('/usr/bin/apt-get')) return 'needs apt, to build the lab';
-  return undefined;
-}
+/** What the machines of the lab need. */
+export const LAB = ['root', 'cgroup v1', 'apt-get'] as const satisfies readonly Need[];
 
 /** Machines that become nodes, or machines that run a document for the host only: these need little of two cores. */
 export type LabKind = 'nodes' | 'host';

@@ -65,7 +65,7 @@ export function withoutTimes(text: string): readonly string[] {
       .replace(/^.*machineadm itself is in a directory that a reboot deletes.*\n/gm, '')
       .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}/g, 'RUN')
       .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
-      .replace(/ *\b(?:\d+ (?:ms|s|m|h|d)\b *)+/g, ' DURATION ')
+      .replace(/ *\b(?:\d+(?:\.\d+)? (?:ms|s|m|h|d)\b *)+/g, ' DURATION ')
       .replace(/TOOK +/g, 'TOOK ')
       .replace(/"mark":"[0-9a-f]{32}/g, '"mark":"MARK')
       .replace(/<section><h2>Timeline.*?<\/section>/s, '')

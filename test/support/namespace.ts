@@ -6,6 +6,7 @@ import { basename, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import type { TestCase } from '../../scripts/test-cases.ts';
 import { attackEnvironment, collectAttackResults, IS_WHOLE_ATTACK } from './attacks.ts';
+import { type Need, needs } from './needs.ts';
 import { preparedAgent } from './prepared-agent.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -77,29 +78,30 @@ const REPORTERS = [
 
 /**
  * Runs the tests of a file, with the real host, in a throw-away machine: the file is run again inside, with a umask of
- * 077, and its cases are those of this test. Without root or unshare it is skipped with the reason.
+ * 077, and its cases are those of this test. It is skipped without root, namespaces or what `wanted` lists.
  *
  *     inThrowAwayMachine(import.meta.filename, () => { test('…', …) });
  */
-export function inThrowAwayMachine(file: string, tests: () => void): void {
-  runInside(file, tests, { marker: MARKER, enter: ENTER, called: 'a throw-away machine' });
+export function inThrowAwayMachine(file: string, tests: () => void, wanted: readonly Need[] = []): void {
+  runInside(file, tests, wanted, { marker: MARKER, enter: ENTER, called: 'a throw-away machine' });
 }
 
 /** As `inThrowAwayMachine`, for tests that make roots of their own below /mnt, where they alone may write. */
-export function inNamespaces(file: string, tests: () => void): void {
-  runInside(file, tests, { marker: NAMESPACES_MARKER, enter: ENTER_NAMESPACES, called: 'namespaces' });
+export function inNamespaces(file: string, tests: () => void, wanted: readonly Need[] = []): void {
+  runInside(file, tests, wanted, { marker: NAMESPACES_MARKER, enter: ENTER_NAMESPACES, called: 'namespaces' });
 }
 
 function runInside(
   file: string,
   tests: () => void,
+  wanted: readonly Need[],
   { marker, enter, called }: Readonly<Record<'marker' | 'enter' | 'called', string>>,
 ): void {
   if (existsSync(marker)) {
     tests();
     return;
   }
-  test(`${basename(file)} in ${called}`, { skip: whyNot() }, async (t) => {
+  test(`${basename(file)} in ${called}`, { skip: needs('root', 'namespaces', ...wanted) }, async (t) => {
     // NODE_TEST_CONTEXT would make the inner run a part of the outer one, which it is not.
     const { PATH, MACHINEADM_E2E } = process.env;
     const all = MACHINEADM_E2E === undefined ? {} : { MACHINEADM_E2E };
@@ -151,10 +153,4 @@ function readCases(lines: string): TestCase[] {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
-}
-
-function whyNot(): string | false {
-  if (process.platform !== 'linux') return 'needs Linux';
-  if (process.getuid?.() !== 0) return 'needs root';
-  return spawnSync('unshare', ['-m', '-n', '-u', '-p', '-f', 'true']).status === 0 ? false : 'needs unshare(1)';
 }

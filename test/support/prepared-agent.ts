@@ -5,12 +5,8 @@
  */
 export function preparedAgent(): Readonly<Record<string, string>> {
   const { AGENT_UNDER_TEST: agent, NODE_COMPILE_CACHE: cache } = process.env;
-  // What `npm run mutate` changes in the sources that tests import (scripts/mutate/mutate-module.ts).
-  const { MACHINEADM_MUTANT = '', MACHINEADM_RAN = '', NODE_OPTIONS = '' } = process.env;
-  const isOfMutants = MACHINEADM_MUTANT !== '' || MACHINEADM_RAN !== '';
   return {
     ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }),
-    ...(isOfMutants ? { MACHINEADM_MUTANT, MACHINEADM_RAN, NODE_OPTIONS } : {}),
     ...(agent === undefined ? {} : { AGENT_UNDER_TEST: agent }),
   };
 }

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bundle } from '../../scripts/build/bundle.ts';
 import { type AgentRun, agent } from './agent.ts';
+import { needs } from './needs.ts';
 
 const REPOSITORY = resolve(import.meta.dirname, '../..');
 /** Every machine has it at the same path. */
@@ -27,8 +28,8 @@ export function sambaRoot(): { readonly root: string } | { readonly unavailable:
   const cache = join(homedir(), '.cache', 'machineadm', 'test-samba');
   const root = join(cache, 'root');
   if (existsSync(root)) return { root };
-  if (process.getuid?.() !== 0) return { unavailable: 'needs root' };
-  if (spawnSync('apt-get', ['--version']).status !== 0) return { unavailable: 'needs apt' };
+  const missing = needs('root', 'apt-get');
+  if (missing !== false) return { unavailable: missing };
   const made = spawnSync('bash', [join(import.meta.dirname, 'samba-root.sh'), cache], { encoding: 'utf8' });
   return made.status === 0 ? { root } : { unavailable: `Samba cannot be had: ${made.stderr.slice(-500)}` };
 }

@@ -4,9 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Why tests in a terminal are skipped here; false where there is tmux. */
-export const TERMINAL_SKIP = spawnSync('tmux', ['-V']).status === 0 ? false : 'needs tmux: npm run setup:tests';
-
 export interface TerminalOptions {
   readonly command: readonly string[];
   readonly columns: number;

@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { TARGETS } from '../../scripts/build/runtime.ts';
 import { buildInto } from '../../scripts/build.ts';
 import { buildWine, LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { run } from '../../scripts/lab/process.ts';
-import { ALL_CASES } from './lab.ts';
+import { needs } from './needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const RUN = join(ROOT, 'scripts/lab/run-in-wine.sh');
@@ -28,7 +28,7 @@ export interface WineOptions {
  * A Windows by Wine 10 with the binary for Windows at `C:\k\machineadm.exe`, for tests of the full set:
  *
  *   const opened = await openWine();
- *   if ('unavailable' in opened) test('… under Wine', { skip: opened.unavailable }, () => {});
+ *   if ('unavailable' in opened) test('… under Wine', { skip: needs(opened) }, () => {});
  *   else describe('… under Wine', …);     // and `opened.close()` in its `after`
  *
  * test/e2e/wine.test.ts is an example; one file runs with MACHINEADM_E2E=all node --test FILE. Each has a drive C: of its own, which keeps what programs and
@@ -52,8 +52,8 @@ export interface Wine {
 
 /** Makes one, or says why it cannot be had; never throws for what is missing. */
 export async function openWine(): Promise<Wine | { readonly unavailable: string }> {
-  const unavailable = wineUnavailable();
-  if (unavailable !== undefined) return { unavailable };
+  const unavailable = needs('MACHINEADM_E2E=all', 'root', 'x86-64', 'apt-get');
+  if (unavailable !== false) return { unavailable };
   const progress = (line: string): void => console.error(line);
   let root: string;
   try {
@@ -68,14 +68,6 @@ export async function openWine(): Promise<Wine | { readonly unavailable: string 
   const wine = wineIn(root, directory, upper);
   wine.write(AGENT, await binary());
   return wine;
-}
-
-function wineUnavailable(): string | undefined {
-  if (!ALL_CASES) return 'not of the core set: set MACHINEADM_E2E=all';
-  if (process.getuid?.() !== 0) return 'needs root';
-  if (process.arch !== 'x64') return 'needs x86-64';
-  if (!existsSync('/usr/bin/apt-get')) return 'needs apt, to build Wine';
-  return undefined;
 }
 
 function wineIn(root: string, directory: string, upper: string): Wine {

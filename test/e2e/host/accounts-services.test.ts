@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newSeeds } from '../../support/documents.ts';
-import { DOCUMENT, Fleet, labUnavailable, type Node, told } from '../../support/lab.ts';
+import { DOCUMENT, Fleet, LAB, type Node, told } from '../../support/lab.ts';
+import { needs } from '../../support/needs.ts';
 import { provisionTwice } from '../../support/twice.ts';
 
 const MINUTE = 60_000;
@@ -53,7 +54,7 @@ function documentOf(host: Readonly<Record<string, unknown>>): Record<string, unk
 }
 
 describe('accounts, time and services on a real systemd', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 15 * MINUTE,
 }, () => {
   const seeds = { ...newSeeds(), password: HASH };

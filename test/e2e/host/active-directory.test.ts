@@ -8,10 +8,11 @@ import { stringify } from 'yaml';
 import { readBlob } from '../../../src/steps/active-directory/blob.ts';
 import { statusOf } from '../../support/agent.ts';
 import { inNamespaces } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { BASE, DOMAIN, Domain, type DomainMachine, NODES, REALM, sambaRoot } from '../../support/samba-domain.ts';
 
 /** The other cases are run with MACHINEADM_E2E=all, as the longer ones of the lab are. */
-const OTHERS = { skip: process.env.MACHINEADM_E2E === 'all' ? false : 'only with MACHINEADM_E2E=all' };
+const OTHERS = { skip: needs('MACHINEADM_E2E=all') };
 
 const KEYTAB = '/etc/krb5.keytab';
 const JOIN = 'active-directory/join';
@@ -21,7 +22,7 @@ const samba = sambaRoot();
 
 inNamespaces(import.meta.filename, () => {
   describe('a machine and a real domain controller', {
-    skip: 'unavailable' in samba ? samba.unavailable : false,
+    skip: needs(samba),
   }, () => {
     let domain: Domain;
     before(async () => {

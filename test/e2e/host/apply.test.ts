@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { DOCUMENT, Fleet, labUnavailable, type Node } from '../../support/lab.ts';
+import { DOCUMENT, Fleet, LAB, type Node } from '../../support/lab.ts';
+import { needs } from '../../support/needs.ts';
 
 const MINUTE = 60_000;
 const NAME = 'machineadm-provision.service';
@@ -29,7 +30,7 @@ const documentOf = (apply: 'Once' | 'EveryBoot') => ({
 });
 
 describe('the unit that starts machineadm at every boot, on a real systemd', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 10 * MINUTE,
 }, () => {
   let fleet: Fleet;

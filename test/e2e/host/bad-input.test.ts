@@ -3,13 +3,14 @@ import { after, before, describe, test } from 'node:test';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { SHARED_SETTINGS } from '../../../scripts/lab/host-changes.ts';
 import { hostDocument, initDocument, merge, newSeeds, toYaml } from '../../support/documents.ts';
-import { AGENT, DOCUMENT, Fleet, labUnavailable, type Node, type Run, told } from '../../support/lab.ts';
+import { AGENT, DOCUMENT, Fleet, LAB, type Node, type Run, told } from '../../support/lab.ts';
+import { needs } from '../../support/needs.ts';
 import { differences, takeSnapshot } from '../../support/snapshot.ts';
 
 const MINUTE = 60_000;
 
 describe('a command is refused before anything is changed because of', {
-  skip: labUnavailable() ?? false,
+  skip: needs(...LAB),
   timeout: 8 * MINUTE,
 }, () => {
   const seeds = newSeeds();

@@ -6,14 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { type DocumentTree, hostDocument, merge, newSeeds } from '../../support/documents.ts';
-import { assertSucceeded, Fleet, labUnavailable, type Node, told } from '../../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, type Node, told } from '../../support/lab.ts';
+import { needs } from '../../support/needs.ts';
 
 const MINUTE = 60_000;
 const HOOK_TRACE = '/var/lib/e2e-every-boot';
 const FLUSH_SERVICE = resolve(import.meta.dirname, '../../../packaging/openrc/machineadm-report-flush');
 const PASSWORD = "kr4y:s3cr%65t'99$x";
 
-describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ?? false, timeout: 8 * MINUTE }, () => {
+describe('a machine whose process 1 is not systemd', { skip: needs(...LAB), timeout: 8 * MINUTE }, () => {
   const seeds = newSeeds();
   const authority = newAuthority('machineadm openrc test');
   let fleet: Fleet;

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newAuthority } from '../../support/api-server.ts';
 import { type DocumentTree, hostDocument, merge, newSeeds } from '../../support/documents.ts';
-import { assertSucceeded, Fleet, labUnavailable, type Node, told } from '../../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, type Node, told } from '../../support/lab.ts';
+import { needs } from '../../support/needs.ts';
 
 const MINUTE = 60_000;
 /** What a shell, systemd's units and URLs each would read in their own way. */
 const PASSWORD = "s3cr%65t'99$x&~";
 const URL = `http://kr4y:${PASSWORD}@proxy.example:3128`;
 
-describe('proxy and trust on a real systemd', { skip: labUnavailable() ?? false, timeout: 8 * MINUTE }, () => {
+describe('proxy and trust on a real systemd', { skip: needs(...LAB), timeout: 8 * MINUTE }, () => {
   const authority = newAuthority('machineadm proxy test');
   let fleet: Fleet;
   let node: Node;

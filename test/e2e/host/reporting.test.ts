@@ -5,7 +5,8 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
-import { DOCUMENT, Fleet, labUnavailable, type Node } from '../../support/lab.ts';
+import { DOCUMENT, Fleet, LAB, type Node } from '../../support/lab.ts';
+import { needs } from '../../support/needs.ts';
 
 const MINUTE = 60_000;
 const UNITS = resolve(import.meta.dirname, '../../../packaging/systemd');
@@ -49,7 +50,7 @@ async function reported(node: Node): Promise<NonNullable<RunStatus['reports']>[n
   return assert.fail('nothing was reported');
 }
 
-describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 20 * MINUTE }, () => {
+describe('reporting from a unit of systemd', { skip: needs(...LAB), timeout: 20 * MINUTE }, () => {
   let fleet: Fleet;
   let node: Node;
   before(

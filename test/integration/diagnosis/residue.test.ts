@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { MAIN } from '../../support/agent.ts';
 import { debianCloudInit } from '../../support/debian-cloud-init.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';
 const PASSWORD = 'correct horse "battery" staple';
@@ -46,7 +47,7 @@ function runCloudInit(root: string, ...stages: readonly (readonly string[])[]): 
 const ALL_STAGES = [['init', '--local'], ['init'], ['modules', '--mode', 'config'], ['modules', '--mode', 'final']];
 
 inThrowAwayMachine(import.meta.filename, () => {
-  const skip = 'root' in cloudInit ? false : cloudInit.unavailable;
+  const skip = needs(cloudInit);
 
   describe("the secrets of a document that Debian's cloud-init keeps", { skip }, () => {
     const root = 'root' in cloudInit ? cloudInit.root : '';

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { openQueryHost } from '../../../src/host/index.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 
 function encrypt(name: string, value: string): string {
   const args = ['encrypt', '--with-key=host', `--name=${name}`, '-', '-'];
@@ -16,9 +17,9 @@ inThrowAwayMachine(import.meta.filename, () => {
   const credential = (name: string) =>
     openQueryHost().secret({ name: 'secrets.token', source: { kind: 'systemdCredential', name } });
 
-  test('encrypted credentials of the store are decrypted, and only under their own name', async (context) => {
-    if (spawnSync('systemd-creds', ['--version']).status !== 0)
-      return context.skip('needs systemd-creds (systemd 250)');
+  test('encrypted credentials of the store are decrypted, and only under their own name', {
+    skip: needs('systemd-creds'),
+  }, async () => {
     // A machine has an id; the image that this test runs in may have none.
     writeFileSync('/etc/machine-id', '0123456789abcdef0123456789abcdef\n');
     mkdirSync('/etc/credstore.encrypted', { recursive: true, mode: 0o700 });

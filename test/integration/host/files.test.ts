@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { needs } from '../../support/needs.ts';
 
 const WRITE_FILE = join(import.meta.dirname, '../../fixtures/host/write-file.ts');
-const isRoot = process.geteuid?.() === 0;
 
 interface Outcome {
   readonly written?: string;
@@ -25,7 +25,7 @@ function writeAfter(prepare: string, path: string, content: string): Outcome {
   return JSON.parse(result.stdout);
 }
 
-describe('writing files on real file systems', { skip: !isRoot && 'needs root' }, () => {
+describe('writing files on real file systems', { skip: needs('root') }, () => {
   let directory: string;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'machineadm-files-'));
@@ -110,10 +110,8 @@ describe('writing files on real file systems', { skip: !isRoot && 'needs root' }
 });
 
 describe('the mode of a secret file, as the kernel sees it', () => {
-  const strace = spawnSync('strace', ['-V']).status === 0;
-
   test('is never wider than 0600, from its creation on', {
-    skip: !(strace && isRoot) && 'needs strace and root',
+    skip: needs('strace', 'root'),
   }, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'machineadm-strace-'));
     try {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { EndedOrphan } from '../../../src/host/seam/host.ts';
+import { needs } from '../../support/needs.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../fixtures/host');
 
@@ -45,7 +46,7 @@ function isolated(directory: string, script: string): string {
   return result.stdout;
 }
 
-describe('what a killed run left', { skip: process.geteuid?.() !== 0 && 'needs root' }, () => {
+describe('what a killed run left', { skip: needs('root') }, () => {
   let directory: string;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'machineadm-orphans-'));
@@ -158,7 +159,7 @@ describe('what a killed run left', { skip: process.geteuid?.() !== 0 && 'needs r
   });
 });
 
-describe('the service manager of a chroot', { skip: process.geteuid?.() !== 0 && 'needs root' }, () => {
+describe('the service manager of a chroot', { skip: needs('root') }, () => {
   test('is not that of the host, whose /run it sees', () => {
     const asks = `import('${SERVICE_MANAGER}').then(({ serviceManagerKind }) => console.log(serviceManagerKind()))`;
     const script = `

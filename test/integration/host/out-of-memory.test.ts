@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { outOfMemoryKills, outOfMemorySince } from '../../../src/host/linux/out-of-memory.ts';
+import { needs } from '../../support/needs.ts';
 
 const FIXTURE = resolve(import.meta.dirname, '../../fixtures/host/supervise.ts');
 const LIMIT_BYTES = 400 * 1024 * 1024;
@@ -29,10 +30,10 @@ function limitedGroup(): string | undefined {
 }
 
 describe('a command that the kernel kills for lack of memory', () => {
-  const group = process.geteuid?.() === 0 ? limitedGroup() : undefined;
+  const group = needs('root') === false ? limitedGroup() : undefined;
 
   test('is reported as such, with the counter of the control group', {
-    skip: group === undefined && 'needs root and a memory control group',
+    skip: needs('root', group === undefined ? { unavailable: 'a control group for memory' } : 'root'),
   }, () => {
     assert.ok(group !== undefined);
     try {

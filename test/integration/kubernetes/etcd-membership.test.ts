@@ -8,9 +8,10 @@ import { removeOwnMember } from '../../../src/kubernetes/etcd-members.ts';
 import { type MembershipEvidence, memberIdOfData } from '../../../src/kubernetes/etcd-ownership.ts';
 import { agent } from '../../support/agent.ts';
 import { type ApiServer, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';
-import { type EtcdCluster, etcdUnavailable, type Member, startEtcdCluster } from '../../support/etcd-cluster.ts';
+import { type EtcdCluster, type Member, startEtcdCluster } from '../../support/etcd-cluster.ts';
 import { EVERY_KILL, killPoints } from '../../support/kill-points.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { provision } from '../../support/provision.ts';
 
 const STAND_IN = resolve(import.meta.dirname, '../../fixtures/kubeadm-stand-in/kubeadm');
@@ -42,7 +43,9 @@ function put(path: string, content: string): void {
 const withoutTimes = (members: readonly Member[]) => members.map(({ ID, name, peerURLs }) => ({ ID, name, peerURLs }));
 
 inThrowAwayMachine(import.meta.filename, () => {
-  describe('three control planes on real etcd', { skip: etcdUnavailable() ?? false }, () => {
+  describe('three control planes on real etcd', {
+    skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
+  }, () => {
     let cluster: EtcdCluster;
     let live: readonly Member[] = [];
     before(async () => {
@@ -268,7 +271,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
 
       test('killed at any record of the journal, leaves the others as they were once the next run has ended', {
-        skip: existsSync('/usr/bin/strace') ? false : 'needs strace',
+        skip: needs('strace'),
       }, async () => {
         const strace = (nth: number) =>
           `strace -f -qq -o /dev/null -e trace=fdatasync -e inject=fdatasync:signal=SIGKILL:when=${nth}`.split(' ');

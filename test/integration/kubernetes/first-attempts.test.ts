@@ -20,6 +20,7 @@ import { stringify } from 'yaml';
 import { reset } from '../../../src/commands/reset.ts';
 import { agent, startAgent } from '../../support/agent.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { provision } from '../../support/provision.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -315,7 +316,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       `strace -f -qq -o /dev/null -e trace=fdatasync -e inject=fdatasync:signal=SIGKILL:when=${nth}`.split(' ');
 
     test('takes nothing of what was there before', {
-      skip: existsSync('/usr/bin/strace') ? false : 'needs strace',
+      skip: needs('strace'),
     }, async () => {
       lay('InitControlPlane');
       put(`${STATE}/fail`, 'wait-control-plane old');

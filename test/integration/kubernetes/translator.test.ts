@@ -22,7 +22,8 @@ import {
   userDataOf,
   type WithConditions,
 } from '../../support/capi-machines.ts';
-import { apiServerUnavailable, type KubeApiServer, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { type KubeApiServer, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { needs } from '../../support/needs.ts';
 import { workerIgnition } from '../../support/provider-ignition.ts';
 import { BASE, InstalledTranslator, type Replica, until, webhookClient } from '../../support/translator.ts';
 
@@ -52,7 +53,10 @@ async function documentIn(userData: string): Promise<Model> {
   return result.document.model;
 }
 
-describe('the bootstrap translator', { skip: apiServerUnavailable() ?? false, timeout: 900_000 }, () => {
+describe('the bootstrap translator', {
+  skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
+  timeout: 900_000,
+}, () => {
   let server: KubeApiServer;
   let translator: InstalledTranslator;
   let machines: Machines;

@@ -14,10 +14,11 @@ import {
 import { type Fault, type FaultyFront, startFaultyFront } from '../../support/faulty-front.ts';
 import { startAllClouds } from '../../support/metadata-servers.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { startAwsReceiver } from '../../support/receivers/aws.ts';
 import { startEventGrid, startStorageQueue } from '../../support/receivers/azure.ts';
 import { startPubSub } from '../../support/receivers/gcp.ts';
-import { type NatsServer, startNats, whyNoNats } from '../../support/receivers/nats.ts';
+import { type NatsServer, natsPackage, startNats } from '../../support/receivers/nats.ts';
 import { startCollector } from '../../support/receivers/otlp.ts';
 import { type LineFault, startTcpFront } from '../../support/receivers/tcp-front.ts';
 import { installRpctool, type ToolFault } from '../../support/receivers/vmware-rpctool.ts';
@@ -178,7 +179,7 @@ async function provisioned(wired: readonly Wired[], host: object = {}): Promise<
 inThrowAwayMachine(import.meta.filename, () => {
   before(() => void shell(`ip addr add ${LINK_LOCAL}/32 dev lo`));
   beforeEach(freshMachine);
-  const noNats = whyNoNats();
+  const noNats = needs(natsPackage());
 
   describe('the sinks of clouds', () => {
     test('all receive the events of a run, without any secret', async () => {
@@ -195,7 +196,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         taken: () => values().map(({ id }) => id),
         seen: () => rpctool.values().join('\n'),
       });
-      if (noNats === undefined) {
+      if (noNats === false) {
         const nats = wiring.use(await startNats());
         await nats.addStream({ subjects: [SUBJECT] });
         wiring.wired.push({
@@ -330,7 +331,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     {
       'has its metadata service': METADATA,
       refuses: (stack) => behindFronts('refuses', stack),
-      ...(noNats === undefined ? { 'is NATS, and nobody listens': natsLine('nats', { kind: 'refuses' }) } : {}),
+      ...(noNats === false ? { 'is NATS, and nobody listens': natsLine('nats', { kind: 'refuses' }) } : {}),
       'is guestinfo, whose tool dies at half': tool('dies at half'),
     },
     { secrets: SECRETS, fullDisk: true },
@@ -410,6 +411,6 @@ inThrowAwayMachine(import.meta.filename, () => {
         };
       },
     },
-    { skip: noNats ?? false },
+    { skip: noNats },
   );
 });

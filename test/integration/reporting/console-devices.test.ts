@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -24,6 +24,7 @@ while sys.argv[1] == 'drained':
 sys.stdin.read()
 `;
 
+import { needs } from '../../support/needs.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 interface Terminal extends Disposable {
@@ -40,7 +41,7 @@ async function openTerminal(kind: 'drained' | 'stopped'): Promise<Terminal> {
   return { device: String(device), lines, [Symbol.dispose]: () => void child.kill() };
 }
 
-const skip = spawnSync('python3', ['-c', 'import pty']).status === 0 ? false : 'needs python3 for pseudo terminals';
+const skip = needs('python3');
 
 inThrowAwayMachine(import.meta.filename, () => {
   test('a run writes to /dev/ttyS0, and a /dev/hvc0 that accepts no output does not delay it', { skip }, async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,9 +22,9 @@ else:
     sys.stdin.read()
 `;
 
-const hasPython = spawnSync('python3', ['-c', 'import pty']).status === 0;
+import { needs } from '../../support/needs.ts';
 
-describe('a console', { skip: !hasPython && 'needs python3 for a pseudo terminal' }, () => {
+describe('a console', { skip: needs('python3') }, () => {
   let directory: string;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'machineadm-console-'));

@@ -9,12 +9,13 @@ import { collect } from '../../../src/diagnosis/collect.ts';
 import { linuxHost, linuxQueryHost } from '../../../src/host/linux/host.ts';
 import { openReporter } from '../../../src/reporting/reporter.ts';
 import { journalSink } from '../../../src/reporting/sinks/journal.ts';
-import { JOURNALD, startJournald } from '../../support/journald.ts';
+import { startJournald } from '../../support/journald.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { FAILURE, IDENTITY } from '../../unit/reporting/runs.ts';
 
 inThrowAwayMachine(import.meta.filename, () => {
-  describe('a real journald', { skip: !existsSync(JOURNALD) && 'needs systemd-journald' }, () => {
+  describe('a real journald', { skip: needs('/lib/systemd/systemd-journald') }, () => {
     let journald: ChildProcess | undefined;
     before(async () => {
       journald = await startJournald();

@@ -9,12 +9,8 @@ import type { ApiCredential } from '../../../src/host/cluster/api-server.ts';
 import { configMapPatch, nodePatch } from '../../../src/reporting/remote/apply-patch.ts';
 import { kubernetesSink } from '../../../src/reporting/remote/kubernetes.ts';
 import { deliveryContext, literal } from '../../support/delivery.ts';
-import {
-  apiServerUnavailable,
-  type KubeApiServer,
-  type Method,
-  startKubeApiServer,
-} from '../../support/kube-apiserver.ts';
+import { type KubeApiServer, type Method, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { needs } from '../../support/needs.ts';
 import { at, FAILURE, statusAfter } from '../../unit/reporting/runs.ts';
 
 const PACKAGING = resolve(import.meta.dirname, '../../../packaging/management-cluster');
@@ -27,7 +23,7 @@ function failed(): ReportEvent {
 }
 
 describe('a machine reports to a management cluster', {
-  skip: apiServerUnavailable() ?? false,
+  skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
   timeout: 120_000,
 }, () => {
   let server: KubeApiServer;

@@ -11,19 +11,18 @@ import { kubernetesSink } from '../../../src/reporting/remote/kubernetes.ts';
 import { kubeconfig } from '../../support/api-server.ts';
 import { installClusterApi } from '../../support/capi-definitions.ts';
 import { deliveryContext } from '../../support/delivery.ts';
-import {
-  apiServerUnavailable,
-  type KubeApiServer,
-  labProgram,
-  startKubeApiServer,
-} from '../../support/kube-apiserver.ts';
+import { type KubeApiServer, labProgram, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { needs } from '../../support/needs.ts';
 import { at, FAILURE, statusAfter } from '../../unit/reporting/runs.ts';
 
 const PACKAGING = resolve(import.meta.dirname, '../../../packaging/management-cluster');
 const MACHINES = '/apis/cluster.x-k8s.io/v1beta2/namespaces/clusters/machines';
 const REPORTS = '/api/v1/namespaces/clusters/configmaps';
 
-describe('the material for a management cluster', { skip: apiServerUnavailable() ?? false, timeout: 600_000 }, () => {
+describe('the material for a management cluster', {
+  skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
+  timeout: 600_000,
+}, () => {
   let server: KubeApiServer;
   let directory = '';
 

@@ -8,7 +8,8 @@ import { natsSink } from '../../../src/reporting/remote/nats.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { deliver } from '../../support/deliver.ts';
 import { concludedEvent } from '../../support/events.ts';
-import { startNats, whyNoNats } from '../../support/receivers/nats.ts';
+import { needs } from '../../support/needs.ts';
+import { natsPackage, startNats } from '../../support/receivers/nats.ts';
 import { newOperator } from '../../support/receivers/nats-operator.ts';
 import { startTcpFront } from '../../support/receivers/tcp-front.ts';
 
@@ -34,7 +35,7 @@ function sinkTo(port: number | readonly number[], more: Partial<NATSSinkModel> =
 
 const secret = (text: string): SecretValue => ({ name: 'test', source: { kind: 'value', secret: new Secret(text) } });
 
-describe('a real nats-server', { skip: whyNoNats() ?? false }, () => {
+describe('a real nats-server', { skip: needs(natsPackage()) }, () => {
   test('stores an event in its stream, once for each id', async () => {
     await using nats = await startNats();
     await nats.addStream({ subjects: ['machines.>'] });
@@ -110,7 +111,7 @@ describe('a real nats-server', { skip: whyNoNats() ?? false }, () => {
   });
 });
 
-describe('a nats-server that requires authentication', { skip: whyNoNats() ?? false }, () => {
+describe('a nats-server that requires authentication', { skip: needs(natsPackage()) }, () => {
   const authority = newAuthority('authority of nats');
   const identity = authority.issue('nats', ['127.0.0.1']);
   const tls = { ...NO_TLS, certificateAuthority: authority.certificate };

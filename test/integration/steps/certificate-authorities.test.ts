@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { certificateAuthorities } from '../../../src/steps/certificate-authorities/index.ts';
@@ -8,9 +8,10 @@ import { newAuthority } from '../../support/api-server.ts';
 import { keepFewAuthorities } from '../../support/few-authorities.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
-const skip = existsSync('/usr/sbin/update-ca-certificates') ? false : 'needs update-ca-certificates';
+const skip = needs('update-ca-certificates', 'openssl');
 
 inThrowAwayMachine(import.meta.filename, () => {
   describe("Debian's own update-ca-certificates", { skip }, () => {

@@ -16,6 +16,7 @@ import { debianContainerd, SUITES } from '../../support/debian-containerd.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type ImageRegistry, startRegistry } from '../../support/image-registry.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { runStep } from '../../support/run-step.ts';
 
 const CERTS = '/etc/containerd/certs.d';
@@ -43,7 +44,7 @@ const failsWith = (reason: Reason, text: RegExp) => (error: unknown) => {
 
 const available = SUITES.map((suite) => ({ suite, found: debianContainerd(suite) }));
 for (const { suite, found } of available) {
-  if ('unavailable' in found) test(`registries of containerd of ${suite}`, { skip: found.unavailable }, () => {});
+  if ('unavailable' in found) test(`registries of containerd of ${suite}`, { skip: needs(found) }, () => {});
 }
 
 inThrowAwayMachine(import.meta.filename, () => {

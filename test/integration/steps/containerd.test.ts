@@ -17,6 +17,7 @@ import { loaded } from '../../support/document.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { dockerArchive, ociArchive, sha256 } from '../../support/image-archive.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const PATH = '/etc/containerd/config.toml';
@@ -43,7 +44,7 @@ const failsWith = (reason: Reason, text: RegExp) => (error: unknown) => {
 
 const available = SUITES.map((suite) => ({ suite, found: debianContainerd(suite) }));
 for (const { suite, found } of available) {
-  if ('unavailable' in found) test(`containerd of ${suite}`, { skip: found.unavailable }, () => {});
+  if ('unavailable' in found) test(`containerd of ${suite}`, { skip: needs(found) }, () => {});
 }
 
 inThrowAwayMachine(import.meta.filename, () => {

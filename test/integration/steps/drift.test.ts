@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -98,40 +98,32 @@ function describeEntry(path: string): string {
   return `${path} ${stat.mode.toString(8)} ${stat.uid}:${stat.gid} ${text}`;
 }
 
-const TOOLS = ['useradd', 'usermod', 'gpasswd', 'groupadd', 'chpasswd', 'setpriv', 'visudo'];
-const missing = TOOLS.filter((tool) => spawnSync('which', [tool]).status !== 0);
+inThrowAwayMachine(import.meta.filename, () => {
+  const path = '/srv/drift.yaml';
 
-if (missing.length > 0) test('drifts of a real machine', { skip: `needs ${missing.join(', ')}` }, () => {});
-else
-  inThrowAwayMachine(import.meta.filename, () => {
-    const path = '/srv/drift.yaml';
+  /** The ids of what a run would change, without what follows from it. */
+  async function plan(): Promise<readonly string[]> {
+    const { changes, problems } = await makePlan(await openDocument([path], '0.1.0'), 'all');
+    assert.deepEqual(problems, []);
+    const ids = changes.map(({ id }) => id);
+    return ids.filter((id) => !id.startsWith('follow-up/')).sort();
+  }
 
-    /** The ids of what a run would change, without what follows from it. */
-    async function plan(): Promise<readonly string[]> {
-      const { changes, problems } = await makePlan(await openDocument([path], '0.1.0'), 'all');
-      assert.deepEqual(problems, []);
-      const ids = changes.map(({ id }) => id);
-      return ids.filter((id) => !id.startsWith('follow-up/')).sort();
-    }
+  async function run(): Promise<void> {
+    const { outcome, failure } = await provision(path);
+    assert.deepEqual([outcome, failure], ['Succeeded', undefined]);
+  }
 
-    async function run(): Promise<void> {
-      const { outcome, failure } = await provision(path);
-      assert.deepEqual([outcome, failure], ['Succeeded', undefined]);
-    }
-
-    test('every drift is shown by its id, one run repairs them all, and the next changes nothing', async () => {
-      execFileSync('sh', [
-        '-c',
-        'mkdir -p /srv/drift /srv/app && touch /srv/app/file && echo theirs >/srv/drift/lines',
-      ]);
-      writeFileSync(path, DOCUMENT);
-      await run();
-      assert.deepEqual(await plan(), []);
-      const before = look();
-      for (const [shell] of DRIFTS) execFileSync('sh', ['-euc', shell], { stdio: 'pipe' });
-      assert.deepEqual(await plan(), DRIFTS.flatMap(([, ...finds]) => finds).sort());
-      await run();
-      assert.deepEqual(await plan(), []);
-      assert.deepEqual(look(), before);
-    });
+  test('every drift is shown by its id, one run repairs them all, and the next changes nothing', async () => {
+    execFileSync('sh', ['-c', 'mkdir -p /srv/drift /srv/app && touch /srv/app/file && echo theirs >/srv/drift/lines']);
+    writeFileSync(path, DOCUMENT);
+    await run();
+    assert.deepEqual(await plan(), []);
+    const before = look();
+    for (const [shell] of DRIFTS) execFileSync('sh', ['-euc', shell], { stdio: 'pipe' });
+    assert.deepEqual(await plan(), DRIFTS.flatMap(([, ...finds]) => finds).sort());
+    await run();
+    assert.deepEqual(await plan(), []);
+    assert.deepEqual(look(), before);
   });
+}, ['visudo']);

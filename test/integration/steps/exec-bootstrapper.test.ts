@@ -14,11 +14,12 @@ import { execReadiness } from '../../../src/steps/exec-readiness.ts';
 import { files } from '../../../src/steps/files.ts';
 import { facts } from '../../support/facts.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 
 /** The worked examples of the page, which programs of their own names stand in for. */
 const PAGE = resolve(import.meta.dirname, '../../../docs/adding-a-bootstrapper.md');
 /** The examples read their order with it. */
-const skip = existsSync('/usr/bin/jq') ? false : 'needs jq';
+const skip = needs('jq');
 const JOURNAL = '/var/lib/machineadm/journal';
 const TRACE = '/tmp/trace';
 const TOKEN = 'K10deadbeef::server:very-secret';

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 
 const PROGRAM = resolve(import.meta.dirname, '../../fixtures/steps/write-files.ts');
 const COUNT = 1000;
@@ -36,9 +37,7 @@ function callsOf(trace: string): string[] {
 }
 
 inThrowAwayMachine(import.meta.filename, () => {
-  const hasStrace = spawnSync('strace', ['-V']).status === 0;
-
-  describe(`${COUNT} files`, { skip: hasStrace ? false : 'needs strace' }, () => {
+  describe(`${COUNT} files`, { skip: needs('strace') }, () => {
     let calls: string[];
     before(() => {
       const done = spawnSync(process.execPath, [PROGRAM, '/srv/plain', String(COUNT)], { encoding: 'utf8' });

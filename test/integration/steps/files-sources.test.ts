@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
@@ -8,6 +7,7 @@ import { newAuthority } from '../../support/api-server.ts';
 import { keepFewAuthorities } from '../../support/few-authorities.ts';
 import { startProxy, startServer } from '../../support/http-servers.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 
 const DOCUMENT = '/srv/bootstrap.yaml';
 const TRACE = '/srv/trace';
@@ -144,7 +144,8 @@ ${indented(authority.certificate, 8)}
     });
 
     test('of a thousand cost one flush of the journal and one of the files, not one each', async (context) => {
-      if (spawnSync('strace', ['-V']).status !== 0) return context.skip('needs strace');
+      const skip = needs('strace');
+      if (skip !== false) return context.skip(skip);
       const files = Array.from({ length: 1000 }, (_, index) => `    - {path: /srv/many/${index}, content: x}\n`);
       write(`host:\n  files:\n${files.join('')}`);
       const wrapper = ['strace', '-f', '-e', 'trace=fsync,fdatasync,syncfs', '-o', '/srv/syncs'];

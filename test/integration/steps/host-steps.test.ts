@@ -15,6 +15,7 @@ import { sysctl } from '../../../src/steps/sysctl.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const text = (path: string): string => readFileSync(path, 'utf8');
@@ -59,8 +60,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(modeAndOwner('/etc/sysctl.d/99-zz-machineadm.conf'), '644 0:0');
     });
 
-    test('writes a file that sysctl(8) reads as it was meant', (context) => {
-      if (!existsSync('/usr/sbin/sysctl') && !existsSync('/sbin/sysctl')) return context.skip('no sysctl(8) here');
+    test('writes a file that sysctl(8) reads as it was meant', { skip: needs('sysctl') }, () => {
       writeFileSync('/proc/sys/net/ipv4/ip_forward', '0');
       execFileSync('sysctl', ['-p', '/etc/sysctl.d/99-zz-machineadm.conf'], { stdio: 'pipe' });
       assert.equal(text('/proc/sys/net/ipv4/ip_forward'), '1\n');
@@ -97,9 +97,10 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(modeAndOwner('/etc/cloud/cloud.cfg.d/99-machineadm-hostname.cfg'), '644 0:0');
   });
 
-  test('swap lines go from fstab, and findmnt reads the rest as before', async (context) => {
+  test('swap lines go from fstab, and findmnt reads the rest as before', {
+    skip: needs('a machine without swap'),
+  }, async () => {
     // Swap itself belongs to the one kernel of all machines here: a test must not turn it off.
-    if (text('/proc/swaps').trim().split('\n').length > 1) return context.skip('this machine has swap on');
     writeFileSync('/etc/fstab', '/dev/vda / ext4 defaults 0 1\n/swapfile none swap sw 0 0\n');
     await runTwice(swap, hostModel({ swap: 'Disabled' }));
     const read = execFileSync('findmnt', ['--fstab', '--noheadings', '--output', 'TARGET'], { encoding: 'utf8' });

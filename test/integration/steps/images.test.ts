@@ -31,6 +31,7 @@ import { debianContainerd, SUITES } from '../../support/debian-containerd.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { dockerArchive, ociArchive, sha256 } from '../../support/image-archive.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const SOCKET = '/run/containerd/containerd.sock';
@@ -38,7 +39,7 @@ const MIB = 1024 * 1024;
 
 const available = SUITES.map((suite) => ({ suite, found: debianContainerd(suite) }));
 for (const { suite, found } of available) {
-  if ('unavailable' in found) test(`images in containerd of ${suite}`, { skip: found.unavailable }, () => {});
+  if ('unavailable' in found) test(`images in containerd of ${suite}`, { skip: needs(found) }, () => {});
 }
 
 const failsWith = (reason: Reason, text: RegExp) => (error: unknown) => {

@@ -10,6 +10,7 @@ import { debianPackages } from '../../support/debian-packages.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 
 /** Unpacked, not installed: the package starts a daemon. */
 const found = existsSync('/usr/sbin/sshd')
@@ -18,7 +19,7 @@ const found = existsSync('/usr/sbin/sshd')
 
 const file = (path: string, content: string) => `    - {path: ${path}, content: ${JSON.stringify(content)}}\n`;
 
-if ('unavailable' in found) test('sshd -t', { skip: found.unavailable }, () => {});
+if ('unavailable' in found) test('sshd -t', { skip: needs(found) }, () => {});
 else
   inThrowAwayMachine(import.meta.filename, () => {
     test('sshd itself checks the configuration of the document, whole and with what it includes', async () => {

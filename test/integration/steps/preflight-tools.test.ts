@@ -10,14 +10,10 @@ import { findRequirements } from '../../../src/pipeline/preflight.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
+import { needs } from '../../support/needs.ts';
 
 /** The programs that preflight asks, and not their stand-ins: what they really print is understood. sshd: preflight-sshd.test.ts. */
 const host = linuxQueryHost();
-const MISSING = new Set<string>();
-for (const program of ['visudo', 'systemd-analyze', 'sh', 'bash', 'modprobe']) {
-  if ((await host.which(program)) === undefined) MISSING.add(program);
-}
-const isMissing = (program: string) => (MISSING.has(program) ? `no ${program} on this machine` : false);
 
 async function preflightOf(yaml: string) {
   const { model } = await loaded(yaml);
@@ -39,7 +35,7 @@ function checkDirectories(): readonly string[] {
 const file = (path: string, content: string) => `  - {path: ${path}, content: ${JSON.stringify(content)}}\n`;
 
 describe('preflight checks with', () => {
-  test('visudo', { skip: isMissing('visudo') }, async () => {
+  test('visudo', { skip: needs('visudo') }, async () => {
     const yaml = (rule: string) => `host:\n  files:\n${file('/etc/sudoers.d/machineadm-test', rule)}`;
     assert.deepEqual(await preflightOf(yaml('%ops ALL=(ALL:ALL) NOPASSWD: ALL\n')), { unmet: [], told: [] });
     const { unmet } = await preflightOf(yaml('%ops ALL=ALL) pa55word\n'));
@@ -47,7 +43,7 @@ describe('preflight checks with', () => {
     assert.doesNotMatch(unmet.join(), /pa55word/);
   });
 
-  test('systemd-analyze', { skip: isMissing('systemd-analyze') }, async () => {
+  test('systemd-analyze', { skip: needs('systemd-analyze') }, async () => {
     const directory = '/etc/systemd/system';
     const bad = [
       file(`${directory}/machineadm-a.service`, '[Service]\nType=oneshot\nExecStart=/opt/none\nTyp=x\n'),
@@ -68,7 +64,7 @@ describe('preflight checks with', () => {
   });
 
   for (const shell of ['sh', 'bash']) {
-    test(shell, { skip: isMissing(shell) }, async () => {
+    test(shell, async () => {
       const commands = [
         'echo "$(date)" | while read -r x; do :; done',
         'if true; then echo pa55word',
@@ -87,7 +83,7 @@ describe('preflight checks with', () => {
     });
   }
 
-  test('modprobe, and with the kernel for its settings', { skip: isMissing('modprobe') }, async () => {
+  test('modprobe, and with the kernel for its settings', { skip: needs('modprobe') }, async () => {
     const { unmet } = await preflightOf(
       'host: {kernelModules: [no_such_module], sysctl: {net.ipv4.no_such_key: "1"}}\n',
     );

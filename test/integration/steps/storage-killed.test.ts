@@ -15,6 +15,7 @@ import { hostModel } from '../../support/host-model.ts';
 import { killPoints } from '../../support/kill-points.ts';
 import { at, loopDevice } from '../../support/loop-device.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const UUID = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
@@ -131,11 +132,8 @@ inThrowAwayMachine(import.meta.filename, () => {
       ['xfs', 320],
       ['btrfs', 128],
     ] as const) {
-      test(`of ${type} is made again`, async (context) => {
+      test(`of ${type} is made again`, { skip: needs('strace', `mkfs.${type}`) }, async (context) => {
         const program = mkfsProgram(type);
-        for (const tool of ['strace', program]) {
-          if ((await real.which(tool)) === undefined) return context.skip(`no ${tool}`);
-        }
         const findings = new Set<string>();
         // Superblocks are written last, so blkid sees none of this; remains that it sees are a row of the decision table.
         for (const [call, number] of KILLS) {
@@ -156,4 +154,4 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
     }
   });
-});
+}, ['sfdisk', 'mkfs.ext4', 'loop devices']);

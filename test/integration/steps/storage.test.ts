@@ -12,6 +12,7 @@ import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { at, loopDevice } from '../../support/loop-device.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { planned, runStep, type StepRunOptions } from '../../support/run-step.ts';
 
 const MIB = 2 ** 20;
@@ -162,9 +163,9 @@ inThrowAwayMachine(import.meta.filename, () => {
       ['swap', 64],
     ] as const) {
       const label = type === 'vfat' ? 'LAB' : 'lab';
-      test(`${type} is made with its label, and a second run reuses it`, async (context) => {
-        if ((await host.which(type === 'swap' ? 'mkswap' : `mkfs.${type}`)) === undefined)
-          return context.skip(`no mkfs.${type}`);
+      test(`${type} is made with its label, and a second run reuses it`, {
+        skip: type !== 'swap' && needs(`mkfs.${type}`),
+      }, async () => {
         using loop = loopDevice(size);
         const part = { filesystems: [filesystem(loop.path, { type, label })] };
         assert.deepEqual(ids((await runTwice(filesystems, part)).changes), [`filesystems/${loop.path}`]);
@@ -273,8 +274,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
 
     for (const type of ['xfs', 'btrfs'] as const) {
-      test(`a whole chain: partition, ${type}, mount`, async (context) => {
-        if ((await host.which(`mkfs.${type}`)) === undefined) return context.skip(`no mkfs.${type}`);
+      test(`a whole chain: partition, ${type}, mount`, { skip: needs(`mkfs.${type}`) }, async () => {
         using loop = loopDevice(400);
         const partitions = [{ label: 'data', size: { kind: 'rest' }, type: 'linux' }] as const;
         const part = {
@@ -292,4 +292,4 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
     }
   });
-});
+}, ['sfdisk', 'mkfs.ext4', 'loop devices']);

@@ -26,6 +26,7 @@ import {
 import { newAuthority } from '../../support/api-server.ts';
 import { attack } from '../../support/attacks.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
+import { needs } from '../../support/needs.ts';
 import {
   askingOnce,
   flipped,
@@ -49,17 +50,8 @@ function where(name: string): string | undefined {
   return ['/usr/bin', '/bin', '/usr/sbin', '/sbin'].map((directory) => join(directory, name)).find(existsSync);
 }
 
-const missing = ['dash', 'busybox', 'shellcheck', 'curl', 'python3', 'wget', 'xz', 'openssl', 'unshare'].filter(
-  (name) => where(name) === undefined,
-);
-const skip =
-  process.getuid?.() !== 0
-    ? 'needs root: the script installs for root only'
-    : process.arch !== 'x64'
-      ? 'needs x86-64'
-      : missing.length > 0
-        ? `not installed here: ${missing.join(', ')}`
-        : false;
+/** The script installs for root only. */
+const skip = needs('root', 'x86-64', 'busybox', 'shellcheck', 'curl', 'python3', 'wget', 'xz', 'openssl');
 
 describe('the download script', { skip, timeout: 900_000 }, () => {
   let scratch = '';
@@ -651,7 +643,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
         attack('Download script', `a clock of 1970 and ${downloader}`, async (context) => {
           const faketime = where('faketime');
           if (faketime === undefined) {
-            context.skip('faketime is not installed');
+            context.skip(String(needs('faketime')));
             return 0;
           }
           await using server = await mirror();
@@ -674,7 +666,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       attack('Download script', 'a clock of 1970, where a certificate needs the time', async (context) => {
         const faketime = where('faketime');
         if (faketime === undefined) {
-          context.skip('faketime is not installed');
+          context.skip(String(needs('faketime')));
           return 0;
         }
         const shell = [faketime, '-f', '@1970-01-01 00:00:10', 'dash'];

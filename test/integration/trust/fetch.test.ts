@@ -21,6 +21,7 @@ import { newAuthority } from '../../support/api-server.ts';
 import { attack } from '../../support/attacks.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
 import { flipped, newKey, signedAgain, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
+import { needs } from '../../support/needs.ts';
 
 const VERSION = '1.4.2';
 const OLDER = '1.3.0';
@@ -31,7 +32,7 @@ interface Answer {
   readonly body?: string | Buffer;
 }
 
-describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
+describe('machineadm fetch and verify', { skip: needs('xz'), timeout: 900_000 }, () => {
   let scratch = '';
   let publisher: TestKey;
   let stranger: TestKey;

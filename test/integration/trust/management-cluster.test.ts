@@ -11,23 +11,13 @@ import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 import { agent } from '../../support/agent.ts';
 import { kubeconfig, newAuthority } from '../../support/api-server.ts';
 import { debianPackages } from '../../support/debian-packages.ts';
-import {
-  apiServerUnavailable,
-  type KubeApiServer,
-  labProgram,
-  startKubeApiServer,
-} from '../../support/kube-apiserver.ts';
+import { type KubeApiServer, labProgram, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { needs } from '../../support/needs.ts';
 import { askingOnce, newKey, type TestRelease, testRelease } from '../../support/release.ts';
 
 const PACKAGING = resolve(import.meta.dirname, '../../../packaging/management-cluster');
 const CREDENTIALS = '/api/v1/namespaces/machineadm-system/secrets/release-mirror-credentials';
 const VERSION = '1.4.2';
-
-function unavailable(): string | undefined {
-  if (process.getuid?.() !== 0) return 'needs root: the download script installs for root only';
-  if (process.arch !== 'x64') return 'needs x86-64';
-  return apiServerUnavailable();
-}
 
 /** Debian's nginx, unpacked only: its package would start it. Or why it cannot be run. */
 function findNginx(): { readonly program: string } | { readonly unavailable: string } {
@@ -38,9 +28,10 @@ function findNginx(): { readonly program: string } | { readonly unavailable: str
   return status === 0 ? { program } : { unavailable: `nginx does not run here: ${stderr.trim()}` };
 }
 
-const missing = unavailable();
-const nginxFound = missing === undefined ? findNginx() : { unavailable: missing };
-const skip = 'unavailable' in nginxFound ? nginxFound.unavailable : false;
+/** The download script installs for root only. */
+const missing = needs('root', 'x86-64', 'curl', 'the Kubernetes of the lab (npm run lab -- build)');
+const nginxFound = missing === false ? findNginx() : { unavailable: missing };
+const skip = needs(nginxFound);
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { FilesystemModel, StorageModel } from '@machineadm/document/model.ts';
 import { openHost } from '../../../src/host/index.ts';
@@ -14,6 +13,7 @@ import { hostModel } from '../../support/host-model.ts';
 import { killPoints } from '../../support/kill-points.ts';
 import { at, type LoopDevice, loopDevice } from '../../support/loop-device.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const MIB = 2 ** 20;
@@ -25,10 +25,6 @@ const sh = (command: string): string => execFileSync('sh', ['-ec', command], { e
 function resize(loop: LoopDevice, mebibytes: number): void {
   sh(`truncate -s ${mebibytes}M "$(losetup -n -O BACK-FILE ${loop.path})"; losetup -c ${loop.path}`);
 }
-
-/** Of root on a machine, but not of every container (fs/ext4/resize.c, ext4_resize_begin). */
-const MAY_RESIZE =
-  (BigInt(`0x${/^CapEff:\s+(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`) & (1n << 24n)) !== 0n;
 
 class Killed extends Error {}
 
@@ -90,9 +86,9 @@ inThrowAwayMachine(import.meta.filename, () => {
     ['xfs', 400, 800],
     ['btrfs', 256, 512],
   ] as const) {
-    test(`${type} grows with its partition and its disk, while it is mounted, and keeps its data`, async (context) => {
-      if ((await real.which(`mkfs.${type}`)) === undefined) return context.skip(`no mkfs.${type}`);
-      if (type === 'ext4' && !MAY_RESIZE) return context.skip('no CAP_SYS_RESOURCE, which ext4 asks for');
+    test(`${type} grows with its partition and its disk, while it is mounted, and keeps its data`, {
+      skip: needs(`mkfs.${type}`, ...(type === 'ext4' ? (['CAP_SYS_RESOURCE'] as const) : [])),
+    }, async () => {
       using loop = loopDevice(before);
       await provision(document(loop.path, type, false));
       sh(`head -c 5M /dev/urandom >${TARGET}/data; sha256sum ${TARGET}/data >${TARGET}/sum`);
@@ -132,8 +128,9 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
   }
 
-  test('killed before or after any change, the next run ends where an undisturbed one does, with the data', async (context) => {
-    if ((await real.which('mkfs.btrfs')) === undefined) return context.skip('no mkfs.btrfs');
+  test('killed before or after any change, the next run ends where an undisturbed one does, with the data', {
+    skip: needs('mkfs.btrfs'),
+  }, async () => {
     // The dump, the table, the kernel, the mount, the growth, the end of the mount: before or after each.
     for (const point of killPoints(12, 4)) {
       const number = Math.ceil(point / 2);
@@ -189,4 +186,4 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
     });
   });
-});
+}, ['sfdisk', 'mkfs.ext4', 'loop devices']);

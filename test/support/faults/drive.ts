@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Member } from '../etcd-members.ts';
 import type { Provisioned } from '../lab.ts';
-import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../lab.ts';
+import { ALL_CASES, assertFailed, assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../lab.ts';
+import { needs } from '../needs.ts';
 import { FaultBench, lanesOf, type Sabotaged } from './bench.ts';
 import { capture } from './capture.ts';
 import { SABOTAGES } from './index.ts';
@@ -27,7 +28,7 @@ export function driveFaults(role: FaultRole): void {
       (ALL_CASES || sabotage.core === true) &&
       WANTED.some((part) => sabotage.id.includes(part)),
   );
-  const skip = labUnavailable() ?? (sabotages.length === 0 ? 'not of the core set: set MACHINEADM_E2E=all' : false);
+  const skip = needs(...LAB) || (sabotages.length === 0 && needs('MACHINEADM_E2E=all'));
   describe(`a broken machine says what is broken: ${role}`, {
     skip,
     timeout: 90 * MINUTE,

@@ -32,13 +32,8 @@ export interface NatsServerOptions {
   readonly clientAuthority?: string;
 }
 
-/** Why there is no nats-server here; undefined: there is. */
-export function whyNoNats(): string | undefined {
-  const packages = natsPackage();
-  return 'unavailable' in packages ? packages.unavailable : undefined;
-}
-
-function natsPackage() {
+/** Debian's nats-server, unpacked. */
+export function natsPackage() {
   return debianPackages('test-nats-server', ['nats-server'], 'usr/sbin/nats-server');
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { commandLine } from '../../support/command-line.ts';
+import { needs } from '../../support/needs.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\n';
 
@@ -87,7 +88,7 @@ describe('what a command prints', () => {
   }
 });
 
-describe('report test', { skip: process.geteuid?.() === 0 ? false : 'needs root' }, () => {
+describe('report test', { skip: needs('root') }, () => {
   test('sends an event to each sink of the document, and ends with 20 if one does not accept it', async () => {
     using directory = new Scratch();
     const sink = (name: string, program: string) => `{type: Exec, name: ${name}, command: [sh, -c, '${program}']}`;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { convert } from '@machineadm/convert/index.ts';
 import { parseAllDocuments, stringify } from 'yaml';
-import { SSH_KEY, TEMPLATES_ABSENT, template, templateNames } from '../../support/capi-templates.ts';
+import { SSH_KEY, template, templateNames } from '../../support/capi-templates.ts';
+import { needs } from '../../support/needs.ts';
 
 /** Templates whose arguments only kubelets of other versions take. */
 const VERSIONS: readonly (readonly [RegExp, string])[] = [
@@ -11,7 +12,9 @@ const VERSIONS: readonly (readonly [RegExp, string])[] = [
   [/ci-version-dra/, ''],
 ];
 
-describe('published templates of Cluster API and its providers', { skip: TEMPLATES_ABSENT }, () => {
+describe('published templates of Cluster API and its providers', {
+  skip: needs('published templates of Cluster API'),
+}, () => {
   for (const name of templateNames()) {
     const version = VERSIONS.find(([pattern]) => pattern.test(name))?.[1] ?? 'v1.35.2';
     test(`${name} converts`, { skip: version === '' ? 'a feature gate of no release' : false }, async () => {
@@ -44,7 +47,7 @@ const PATCHED = templateNames().filter(
 );
 
 describe('the patches of published ClusterClasses, for a Cluster that uses every class', {
-  skip: TEMPLATES_ABSENT,
+  skip: needs('published templates of Cluster API'),
 }, () => {
   for (const name of PATCHED) {
     test(`${name}: each is applied, or has a reason of a few`, async () => {

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { example } from '@machineadm/document/library.ts';
 import { evaluate, isDocument, kubeadmOutput, userDataOutput } from '../../../site/playground/engine.ts';
 import { InputPlaces } from '../../../site/playground/places.ts';
+import { needs } from '../../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const VERSION = '0.1.0';
@@ -98,7 +99,7 @@ describe('the playground takes', () => {
   }
 
   const templates = TEMPLATES === undefined ? [] : globSync('**/*.{yaml,yml}', { cwd: TEMPLATES });
-  const skip = templates.length === 0 && 'needs MACHINEADM_CAPI_TEMPLATES, a directory of published templates';
+  const skip = needs('MACHINEADM_CAPI_TEMPLATES=DIRECTORY');
   test('every published template, and shows every finding at a line of it', { skip }, async () => {
     for (const file of templates) await opens(readFileSync(join(TEMPLATES ?? '', file), 'utf8'));
   });

@@ -8,6 +8,7 @@ import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import { parse } from 'yaml';
 import type { Vector } from '../../../scripts/generate/vectors.ts';
+import { needs } from '../../support/needs.ts';
 import { publishedSchema } from '../../support/published-schema.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -85,9 +86,8 @@ describe('the published vectors', () => {
     }
   });
 
-  const python = spawnSync('python3', ['-c', 'import jsonschema'], { encoding: 'utf8' });
   test('are checked alike by jsonschema of Python', {
-    skip: python.status !== 0 && 'jsonschema of Python is not installed',
+    skip: needs('jsonschema for Python'),
   }, () => {
     const script = `
 import json, sys

@@ -7,6 +7,7 @@ import { processesOf } from '../../../src/kubernetes/api-server/processes.ts';
 import { pidNamespaceDepth, sharesPidNamespace } from '../../../src/kubernetes/pid-namespace.ts';
 import { podShims } from '../../../src/kubernetes/pod-shims.ts';
 import { memoryHost } from '../../support/memory-host.ts';
+import { needs } from '../../support/needs.ts';
 
 const SHIM = ['containerd-shim-runc-v2', '-namespace', 'k8s.io', '-id', 'x'].join('\0');
 const API_SERVER = ['kube-apiserver', '--secure-port=6443'];
@@ -41,7 +42,7 @@ describe('processes of machines that are containers of this one', () => {
     assert.deepEqual(await processesOf(machine(`${API_SERVER.join('\0')}\0`), API_SERVER), ['41:4100', '42:4200']);
   });
 
-  const skip = process.geteuid?.() !== 0 && 'needs root';
+  const skip = needs('root');
   test('are shown so by the kernel', { skip }, async () => {
     const child = spawn('unshare', ['--pid', '--fork', '--kill-child', 'sh', '-c', 'echo begun; sleep 60'], {
       stdio: ['ignore', 'pipe', 'inherit'],

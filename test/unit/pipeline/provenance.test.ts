@@ -6,11 +6,12 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { openDocument } from '../../../src/pipeline/load.ts';
 import { attack } from '../../support/attacks.ts';
+import { needs } from '../../support/needs.ts';
 
 const ALICE = 65534;
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
 const LITERAL = `${HEADER}secrets: {token: {value: literal-secret-value}}\nhost: {files: [{path: /a, contentFrom: {secret: token}}]}\n`;
-const skip = process.getuid?.() !== 0 ? 'needs root' : false;
+const skip = needs('root');
 
 describe('where a document comes from', { skip }, () => {
   let base: string;

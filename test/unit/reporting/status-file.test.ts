@@ -19,6 +19,7 @@ import {
   waitForStatus,
 } from '../../../src/reporting/status-file.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
+import { needs } from '../../support/needs.ts';
 import { FAILURE, IDENTITY, statusAfter } from './runs.ts';
 
 const RUNNING = statusAfter({ kind: 'stepStarted', step: 'kubeadm' });
@@ -232,7 +233,7 @@ describe('reading the status without the right to', () => {
     assert.equal(await readReported(paths(), unprivileged(alive)), undefined));
 
   test('names the group that the status belongs to, once it belongs to one', {
-    skip: process.getuid?.() !== 0,
+    skip: needs('root'),
   }, async () => {
     await putBoth(FAILED);
     assert.equal(remedyForDetails(paths()), 'Run the command as root.');

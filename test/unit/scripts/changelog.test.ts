@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { changesOf } from '../../../scripts/release/changelog.ts';
+import { needs } from '../../support/needs.ts';
 
-describe('the changelog', () => {
+describe('the changelog', { skip: needs('git') }, () => {
   const checkout = mkdtempSync(join(tmpdir(), 'machineadm-changelog-'));
   after(() => rmSync(checkout, { recursive: true }));
   const env = {

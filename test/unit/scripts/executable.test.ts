@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { stripElf, unsignPe } from '../../../scripts/build/executable.ts';
 import { withoutOtherLocales } from '../../../scripts/build/icu-data.ts';
+import { needs } from '../../support/needs.ts';
 
 describe('stripElf', () => {
-  test('removes what the kernel does not map, and the program still runs', (context) => {
-    if (process.platform !== 'linux') return context.skip('needs an ELF program that runs here');
+  test('removes what the kernel does not map, and the program still runs', { skip: needs('Linux') }, () => {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-strip-'));
     try {
       const original = readFileSync(process.execPath);
@@ -31,8 +31,7 @@ describe('stripElf', () => {
 });
 
 describe('withoutOtherLocales', () => {
-  test('leaves English, sorting and Unicode, and ICU does without the rest', (context) => {
-    if (process.platform !== 'linux') return context.skip('needs an ELF program that runs here');
+  test('leaves English, sorting and Unicode, and ICU does without the rest', { skip: needs('Linux') }, () => {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-icu-'));
     try {
       const original = readFileSync(process.execPath);

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { imageArchive, librariesOf } from '../../../scripts/image.ts';
+import { needs } from '../../support/needs.ts';
 
 const FILES = {
   'usr/local/bin/machineadm': { content: Buffer.from('a program'), mode: 0o755 },
@@ -123,7 +124,7 @@ describe('the archive of a container image', () => {
   });
 });
 
-test('the libraries of a program are those that it loads', { skip: process.platform !== 'linux' }, () => {
+test('the libraries of a program are those that it loads', { skip: needs('Linux') }, () => {
   const libraries = librariesOf(process.execPath);
   assert.ok(libraries.some((path) => /\/libc\.so\.6$/.test(path)));
   assert.ok(

@@ -25,9 +25,10 @@ import { parseManifest } from '../../../src/trust/manifest.ts';
 import { UNSIZED_LIMIT } from '../../../src/trust/release.ts';
 import { loadTrust } from '../../../src/trust/store.ts';
 import { verifyFiles } from '../../../src/trust/verify.ts';
+import { needs } from '../../support/needs.ts';
 import { flipped, newKey, program, type TestKey, testImage, testRelease } from '../../support/release.ts';
 
-const skip = spawnSync('xz', ['--version']).status === 0 ? false : 'xz is not installed';
+const skip = needs('xz');
 
 describe('a release', { skip }, () => {
   let scratch = '';

@@ -15,10 +15,11 @@ function reported(reporter: string): { readonly stdout: string; readonly status:
   return spawnSync(process.execPath, args, { encoding: 'utf8', env: environment });
 }
 
-test('the summary reporter counts cancelled tests as failed and skipped ones as neither', () => {
+test('the summary reporter counts cancelled tests as failed and skipped ones, with suites, as neither', () => {
   const { stdout, status } = reported('test-summary.ts');
-  const { cpuSeconds, failures, ...counts } = JSON.parse(stdout);
-  assert.deepEqual(counts, { passed: 2, failed: 2, skipped: 1 });
+  const { cpuSeconds, failures, skips, ...counts } = JSON.parse(stdout);
+  assert.deepEqual(counts, { passed: 2, failed: 2, skipped: 2 });
+  assert.deepEqual(skips, ['as it is meant to be', 'as a whole']);
   assert.deepEqual(
     failures.map(({ name }: TestCase) => name),
     ['fails', 'a suite whose before hook fails > is cancelled', 'a suite whose before hook fails'],

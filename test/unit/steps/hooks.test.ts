@@ -16,6 +16,7 @@ import { EMPTY_RECORD, type StepRecord } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
+import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -101,7 +102,7 @@ async function drive(
   }
 }
 
-describe('the driver of a group', { skip: process.platform === 'linux' ? false : 'it needs /proc' }, () => {
+describe('the driver of a group', { skip: needs('Linux') }, () => {
   const shells: readonly (readonly [string, ...string[]])[] = [['sh'], ['bash'], ['busybox', 'sh']];
   for (const shell of shells.filter(([name]) => spawnSync(name, ['-c', ':']).error === undefined)) {
     const sets = ['export E1=1', 'export E2=1', 'export E3=1', 'export E4=1'];

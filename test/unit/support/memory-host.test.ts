@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { openHost } from '../../../src/host/index.ts';
 import type { Host } from '../../../src/host/seam/host.ts';
 import { errno, memoryHost } from '../../support/memory-host.ts';
+import { needs } from '../../support/needs.ts';
 
 /** The errno name of what an action throws, or its result. */
 async function outcome(action: Promise<unknown>): Promise<unknown> {
@@ -24,7 +25,7 @@ describe('the host in memory answers as the real one', () => {
   after(() => rm(directory, { recursive: true }));
 
   test('for files and directories, written, read, changed and removed', {
-    skip: process.geteuid?.() !== 0,
+    skip: needs('root'),
   }, async () => {
     const path = join(directory, 'a', 'b', 'file');
     const story = async (host: Host): Promise<readonly unknown[]> => {

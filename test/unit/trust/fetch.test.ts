@@ -8,11 +8,12 @@ import { pathToFileURL } from 'node:url';
 import { signDirectory } from '../../../scripts/release.ts';
 import { commandLine } from '../../support/command-line.ts';
 import { flipped, newKey, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
+import { needs } from '../../support/needs.ts';
 
 const VERSION = '1.4.2';
 const digestOf = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
 
-describe('machineadm fetch and verify', () => {
+describe('machineadm fetch and verify', { skip: needs('xz') }, () => {
   let scratch = '';
   let publisher: TestKey;
   let stranger: TestKey;

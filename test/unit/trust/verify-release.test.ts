@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { parseKeys } from '../../../src/trust/keys.ts';
 import type { TrustStore } from '../../../src/trust/store.ts';
 import { type Proof, verifyFiles } from '../../../src/trust/verify.ts';
+import { needs } from '../../support/needs.ts';
 import { newKey, program, type TestRelease, testRelease } from '../../support/release.ts';
 
 const KEY = newKey();
@@ -17,7 +18,7 @@ const TRUST: TrustStore = {
 };
 const VERSION = '1.2.3';
 
-describe('a file of a release', () => {
+describe('a file of a release', { skip: needs('xz') }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-verify-release-'));
   let release: TestRelease;
   before(async () => {

@@ -5,6 +5,7 @@ import { splitWords, startCommands, Unit, UnitFiles } from '../../../../src/diag
 import { BROKEN_IMAGES } from '../../../support/conformance/broken-images.ts';
 import { withImage } from '../../../support/conformance/image.ts';
 import { SOUND_IMAGES } from '../../../support/conformance/sound-images.ts';
+import { needs } from '../../../support/needs.ts';
 
 const unit = (text: string): Unit => new Unit('/etc/systemd/system/x.service', [text]);
 
@@ -59,10 +60,8 @@ const OF_LINKS_ONLY = [
   'the kubelet is enabled under another name',
 ];
 
-const hasSystemctl = spawnSync('systemctl', ['--version']).status === 0;
-
 describe('the enabled state of a unit is what systemctl reports', {
-  skip: !hasSystemctl && 'there is no systemctl',
+  skip: needs('systemctl'),
 }, () => {
   const images = [...BROKEN_IMAGES, ...SOUND_IMAGES].filter(
     ({ what, base, change }) =>

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { makeOutputDirectory, writeOutputFile } from '../../../../src/host/files/output-file.ts';
+import { needs } from '../../../support/needs.ts';
 
-const skip = process.platform === 'win32' ? 'needs POSIX files' : false;
+const skip = needs('POSIX files');
 
 describe('an output file', { skip }, () => {
   const modeOf = (path: string): number => statSync(path).mode & 0o777;

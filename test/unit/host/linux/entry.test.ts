@@ -23,10 +23,11 @@ import { openDirectory, openEntry } from '../../../../src/host/linux/entry.ts';
 import { overwrite } from '../../../../src/host/linux/overwrite.ts';
 import { list, readText, sha256, stat } from '../../../../src/host/linux/read.ts';
 import { chmod, chown, makeDirectory, removeFile, writeFile } from '../../../../src/host/linux/write.ts';
+import { needs } from '../../../support/needs.ts';
 
 const ALICE = 65534;
 const BOB = 65533;
-const skip = process.getuid?.() !== 0 ? 'needs root' : false;
+const skip = needs('root');
 
 describe('paths resolved by descriptors', { skip }, () => {
   let base: string;

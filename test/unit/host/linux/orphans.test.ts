@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import { after, afterEach, describe, test } from 'node:test';
 import { endOrphans } from '../../../../src/host/linux/orphans.ts';
 import { readProcess } from '../../../../src/host/linux/processes.ts';
+import { needs } from '../../../support/needs.ts';
 import { LOCK_PATH } from '../../../support/orphans/paths.ts';
 import { copyOf } from '../../../support/stand-ins.ts';
 
@@ -31,7 +32,7 @@ async function left(runId: string, detached = true): Promise<number> {
   return child.pid ?? assert.fail('it was not started');
 }
 
-describe('commands that a killed run left', { skip: process.platform !== 'linux' && 'needs /proc' }, () => {
+describe('commands that a killed run left', { skip: needs('Linux') }, () => {
   afterEach(() => {
     for (const child of started.splice(0)) child.kill('SIGKILL');
   });
@@ -58,7 +59,7 @@ describe('commands that a killed run left', { skip: process.platform !== 'linux'
   });
 
   test('that run in another mount namespace are not ended: the run is refused, with the command that ends them', {
-    skip: process.getuid?.() !== 0 && 'needs root',
+    skip: needs('root'),
   }, async () => {
     writeFileSync(LOCK_PATH, '');
     const child = spawn('unshare', ['--mount', 'sleep', '60'], {

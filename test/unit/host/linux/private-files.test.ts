@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import { withPrivateFiles } from '../../../../src/host/linux/private-files.ts';
 import { PRIVATE_FILES } from '../../../../src/host/seam/queries.ts';
+import { needs } from '../../../support/needs.ts';
 
 const RESULT = { status: 0, stdout: '', stderr: '', timedOut: false };
 
@@ -49,7 +50,7 @@ describe('the files of a query', () => {
   });
 
   test('that a killed process left are removed, and those of one that runs are not', {
-    skip: process.getuid?.() !== 0 && 'needs root',
+    skip: needs('root'),
   }, async () => {
     // No process has such an id (proc_sys_kernel(5), pid_max).
     const left = '/run/machineadm-check-4194999-abc';

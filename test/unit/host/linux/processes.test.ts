@@ -10,6 +10,7 @@ import {
   readProcess,
   signalGroup,
 } from '../../../../src/host/linux/processes.ts';
+import { needs } from '../../../support/needs.ts';
 import { waitUntil } from '../../../support/wait-until.ts';
 
 const PROCESSES = resolvePath(import.meta.dirname, '../../../../src/host/linux/processes.ts');
@@ -42,7 +43,7 @@ describe('processes in /proc', () => {
   });
 
   test('a group is signalled as long as it has members', {
-    skip: process.platform !== 'linux' && 'needs /proc',
+    skip: needs('Linux'),
   }, async () => {
     const child = spawn('sh', ['-c', 'sleep 60 & wait'], { detached: true, stdio: 'ignore' });
     const group = child.pid ?? assert.fail('not started');
@@ -55,7 +56,7 @@ describe('processes in /proc', () => {
   });
 
   test('a signal that may not be sent is an error, not an empty group', {
-    skip: process.getuid?.() !== 0 && 'needs root',
+    skip: needs('root'),
   }, async () => {
     const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
     try {

@@ -5,14 +5,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
-import {
-  isChroot,
-  isSystemdBooted,
-  parseServiceState,
-  serviceState,
-  systemdServices,
-} from '../../../../src/host/linux/systemd.ts';
+import { isChroot, parseServiceState, serviceState, systemdServices } from '../../../../src/host/linux/systemd.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
+import { needs } from '../../../support/needs.ts';
 
 function shown(properties: Readonly<Record<string, string>>): string {
   return Object.entries(properties)
@@ -84,7 +79,7 @@ describe('the state of a systemd unit', () => {
   });
 });
 
-describe('a machine without systemd', { skip: isSystemdBooted() && 'systemd is the init system here' }, () => {
+describe('a machine without systemd', { skip: needs('another process 1 than systemd') }, () => {
   test('has no services, and says so when one is to be changed', async () => {
     assert.equal((await serviceState('containerd')).exists, false);
     const services = systemdServices();

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Command } from '../../../../src/host/seam/host.ts';
 import { thisSystem } from '../../../../src/host/windows/this-system.ts';
+import { needs } from '../../../support/needs.ts';
 
 /** The code is that of Windows; what it does with processes is the same here, in a directory that is named as its drive. */
-describe('a program on Windows', { skip: process.platform !== 'linux' && 'the shell is that of Linux' }, () => {
+describe('a program on Windows', { skip: needs('Linux') }, () => {
   const home = process.cwd();
   let directory = '';
   before(() => {

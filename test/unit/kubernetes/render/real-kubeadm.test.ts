@@ -9,10 +9,11 @@ import { type RenderInput, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import fc from 'fast-check';
 import { anyKubernetesModel, inWordsOfTheOldest } from '../../../support/kubernetes-arbitrary.ts';
 import { kubeadmOf, revealInline } from '../../../support/kubernetes-model.ts';
+import { needs } from '../../../support/needs.ts';
 
 /** Path of a real kubeadm. `config migrate` reads a file as init and join do, and changes nothing on the host. */
 const binary = process.env.MACHINEADM_TEST_KUBEADM;
-const skip = binary === undefined ? 'MACHINEADM_TEST_KUBEADM names no kubeadm' : false;
+const skip = needs('MACHINEADM_TEST_KUBEADM=PATH');
 
 function withDiscoveryIn(directory: string, model: KubernetesModel): KubernetesModel {
   const { join: joining } = model;
