@@ -20,8 +20,8 @@ import { agent as anyAgent } from '../../support/agent.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { attack } from '../../support/attacks.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
-import { flipped, newKey, signedAgain, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
 import { needs } from '../../support/needs.ts';
+import { flipped, newKey, signedAgain, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
 
 const VERSION = '1.4.2';
 const OLDER = '1.3.0';

@@ -7,8 +7,8 @@ import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { signDirectory } from '../../../scripts/release.ts';
 import { commandLine } from '../../support/command-line.ts';
-import { flipped, newKey, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
 import { needs } from '../../support/needs.ts';
+import { flipped, newKey, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
 
 const VERSION = '1.4.2';
 const digestOf = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
