@@ -60,6 +60,8 @@ const SOURCES = {
   },
   '/lib/systemd/systemd-journald': { package: 'systemd' },
   '/lib/systemd/systemd-networkd': { package: 'systemd' },
+  '/lib/systemd/systemd': { package: 'systemd' },
+  'systemd-nspawn': { package: 'systemd-container' },
   'dbus-daemon': { package: 'dbus-daemon' },
   '/usr/share/dbus-1/system.conf': { package: 'dbus-system-bus-common' },
   go: { package: 'golang-go', isLarge: true },

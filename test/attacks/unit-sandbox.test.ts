@@ -4,13 +4,11 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { ATTACKS_SKIP, reportAttack } from '../support/attacks.ts';
+import { reportAttack } from '../support/attacks.ts';
+import { needs } from '../support/needs.ts';
 
 const UNITS = resolve(import.meta.dirname, '../../packaging/systemd');
-const PROGRAMS = ['/usr/bin/systemd-nspawn', '/lib/systemd/systemd', '/usr/bin/dbus-daemon'];
-const skip =
-  ATTACKS_SKIP ||
-  (PROGRAMS.every((path) => existsSync(path)) ? false : 'needs systemd, systemd-nspawn and dbus-daemon');
+const skip = needs('root', 'systemd-nspawn', '/lib/systemd/systemd', 'dbus-daemon');
 
 /** What is tried from inside a unit, as a shell command that succeeds where the attacker wins. */
 const DOORS = {

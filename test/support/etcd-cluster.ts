@@ -12,11 +12,6 @@ import { type Authority, type Identity, newAuthority } from './api-server.ts';
 
 const PROGRAM = globSync(join(LAB_DIRECTORY, 'kubernetes-*/etcd/usr/bin/etcd'))[0];
 
-/** Why no etcd can run here; undefined = it can. Passed to `skip`. */
-export function etcdUnavailable(): string | undefined {
-  return PROGRAM === undefined ? 'needs the etcd of the lab (npm run lab -- build)' : undefined;
-}
-
 export interface Member {
   readonly ID: string;
   readonly name?: string | undefined;

@@ -21,11 +21,6 @@ export function labProgram(name: string): string {
   return join(kubernetes() ?? '', 'bin', name);
 }
 
-/** Why no API server can run here; undefined = it can. Passed to `skip`. */
-export function apiServerUnavailable(): string | undefined {
-  return kubernetes() === undefined ? 'needs the Kubernetes of the lab (npm run lab -- build)' : undefined;
-}
-
 export type Method = NonNullable<SingleRequest['method']>;
 
 export interface KubeApiServer extends AsyncDisposable {
