@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { parse, parseAllDocuments, stringify } from 'yaml';
+import { parseAllDocuments, stringify } from 'yaml';
 import { buildCluster, buildLayer, type ClusterArtefacts } from '../../scripts/lab/artefacts.ts';
 import { machineSource, SOURCES } from '../../scripts/quickstart/documents.ts';
 import { caCertHash } from '../../scripts/quickstart/lab.ts';
@@ -40,26 +40,22 @@ const APPLY = 'kubectl apply --validate=false -f manifests.json';
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 /**
- * The manifests of a release with the front proxy, for this cluster: Kubernetes 1.20 has an older PodDisruptionBudget and no
- * matchConditions (the translator checks the Secret itself), and its kubectl has a kustomize that is too old for overlays.
+ * The manifests of a release, for this cluster: Kubernetes 1.20 has an older PodDisruptionBudget and no matchConditions (the
+ * translator checks the Secret itself).
  */
 function manifests(componentsText: string): string {
-  const text = `${componentsText}---\n${readFileSync(join(ROOT, 'packaging/translator/front-proxy/apiservice.yaml'), 'utf8')}`;
-  const [webhook, deployment] = parse(
-    readFileSync(join(ROOT, 'packaging/translator/front-proxy/kustomization.yaml'), 'utf8'),
-  ).patches.map(({ patch }: { patch: string }) => parse(patch)[0].value);
-  const items = parseAllDocuments(text).flatMap((document) => {
+  const items = parseAllDocuments(componentsText).flatMap((document) => {
     const object = document.toJS();
     const { kind } = object;
     if (NOT_HERE.has(kind)) return [];
     if (kind === 'PodDisruptionBudget') return [{ ...object, apiVersion: 'policy/v1beta1' }];
-    if (kind === 'APIService') return [{ ...object, spec: { ...object.spec, caBundle: base64(TLS.certificate) } }];
     if (kind === 'MutatingWebhookConfiguration') {
-      return [{ ...object, webhooks: [{ ...object.webhooks[0], clientConfig: webhook }] }];
+      const [webhook] = object.webhooks;
+      const clientConfig = { ...webhook.clientConfig, caBundle: base64(TLS.certificate) };
+      return [{ ...object, webhooks: [{ ...webhook, clientConfig }] }];
     }
     if (kind === 'Deployment') {
       object.spec.template.spec.containers[0].args.push(
-        deployment,
         `--report-namespace=${NAMESPACE}`,
         '--provider-user=system:serviceaccount:kube-system:admin',
       );
@@ -200,7 +196,7 @@ describe('a machine of Cluster API, by the bootstrap translator', {
     assert.match(await shell(profiles), /6443/);
   });
 
-  test('the machine boots from it by cloud-init, becomes a node, and both objects have its condition', {
+  test('the machine boots from it by cloud-init, becomes a node, and both objects say that it was translated', {
     timeout: 20 * MINUTE,
   }, async () => {
     // What an infrastructure provider does: Machine -> Secret -> user data.
@@ -234,7 +230,7 @@ describe('a machine of Cluster API, by the bootstrap translator', {
 
     for (const path of [machine.path, machine.configPath]) {
       await until(`${path} has the condition of its machine`, async () => {
-        return (await conditionOf(path, 'BootstrapSucceeded'))?.status === 'True';
+        return (await conditionOf(path, 'BootstrapTranslated'))?.status === 'True';
       });
     }
     const restarts = `kubectl -n ${SYSTEM} get pods -o 'jsonpath={.items[*].status.containerStatuses[*].restartCount}'`;

@@ -39,7 +39,6 @@ interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly webhooks?: readonly object[];
-  readonly spec?: { readonly service?: object };
 }
 
 /** Manifests of the kustomize base, in its order. */
@@ -169,40 +168,6 @@ export class InstalledTranslator implements AsyncDisposable {
   forget(replica: Replica): void {
     this.#replicas.splice(this.#replicas.indexOf(replica), 1);
     this.pointTo(undefined);
-  }
-
-  /**
-   * Leads the API server to a replica through its aggregation layer, by the manifests of the front proxy. The Service has the
-   * name of loopback in place of pods.
-   */
-  async aggregate({ webhookPort }: Replica): Promise<void> {
-    const name = 'machineadm-translator';
-    const service = { metadata: { name }, spec: { type: 'ExternalName', externalName: 'localhost' } };
-    await this.server.ask('POST', `/api/v1/namespaces/${SYSTEM}/services`, service);
-    const text = readFileSync(join(BASE, '../front-proxy/apiservice.yaml'), 'utf8');
-    const authority = (await this.webhook()).caBundle;
-    for (const manifest of parseAllDocuments(text).map((document): Manifest => document.toJS())) {
-      const { spec, kind } = manifest;
-      const own = {
-        caBundle: Buffer.from(authority).toString('base64'),
-        service: { ...spec?.service, port: webhookPort },
-      };
-      await this.server.ask(
-        'POST',
-        pathOf(manifest),
-        kind === 'APIService' ? { ...manifest, spec: { ...spec, ...own } } : manifest,
-      );
-    }
-    const overlay = parse(readFileSync(join(BASE, '../front-proxy/kustomization.yaml'), 'utf8'));
-    const [first] = parse(overlay.patches[0].patch);
-    const status = await this.server.statusOf(
-      this.server.admin,
-      'PATCH',
-      `${WEBHOOKS}/machineadm-translator`,
-      'application/json-patch+json',
-      JSON.stringify([first]),
-    );
-    if (status !== 200) throw new Error(`the webhook configuration: ${status}`);
   }
 
   /** The webhook configuration in the API server. */

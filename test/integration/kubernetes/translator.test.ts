@@ -575,21 +575,6 @@ describe('the bootstrap translator', {
     await trusted();
     assert.equal((await translator.webhook()).caBundle, second);
   });
-
-  test('by the front proxy, the API server proves itself through its aggregation layer, and no other user does', async () => {
-    const fifth = await translator.start('five', '--caller=FrontProxy');
-    translator.pointTo([]);
-    await translator.aggregate(fifth);
-    await trusted();
-    const review = {
-      apiVersion: 'admission.k8s.io/v1',
-      kind: 'AdmissionReview',
-      request: { uid: 'u', operation: 'DELETE' },
-    };
-    const path = '/apis/translator.machineadm.dev/v1/reviews';
-    // Even an administrator is another user than the API server.
-    assert.equal(await server.statusOf(server.admin, 'POST', path, 'application/json', JSON.stringify(review)), 401);
-  });
 });
 
 /** Eight at a time, in their order. */
