@@ -152,8 +152,8 @@ const FORMS: readonly Form[] = [
   {
     of: 'a user name',
     field: 'host: {groups: [{name: @}]}',
-    good: ['operators', '_a', 'a$', 'a-b_c'],
-    bad: ['Operators', '1a', '"a b"', 'a'.repeat(33)],
+    good: ['operators', 'Operators', 'a.b', '_a', 'a$', 'a-b_c'],
+    bad: ['-a', '1a', '"a b"', 'a'.repeat(33)],
   },
   {
     of: 'the ID of a group',

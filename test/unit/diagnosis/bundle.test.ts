@@ -231,7 +231,7 @@ describe('the content of a bundle', () => {
     const asked = '-o short-iso -a -q --no-pager -n 4000';
     assert.deepEqual(
       journals.map((name) => found.get(`logs/${name}.log`)),
-      ['-u kubelet.service', '-u containerd.service', '-u machineadm.service', '-t machineadm', '-k'].map(
+      ['-u kubelet.service', '-u containerd.service', '-u machineadm.service', '-t machineadm _UID=0', '-k'].map(
         (selection) => `${asked} ${selection}\n`,
       ),
     );

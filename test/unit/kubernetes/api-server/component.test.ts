@@ -119,7 +119,7 @@ describe("the API server's arguments and volumes", () => {
       encryptionAtRest: {providers: [{secretbox: {keys: [{name: a, key: "${key}"}]}}]},
       authentication: {webhook: {server: "https://a.example"}, structured: {jwt: []}},
       authorization: {webhook: {server: "https://a.example"}},
-      admission: {enable: [EventRateLimit], disable: [Priority], config: [{plugin: PodSecurity, configuration: {}}]}`;
+      admission: {enable: [AlwaysPullImages], disable: [Priority], config: [{plugin: PodSecurity, configuration: {}}]}`;
     for (const { name } of component(EVERYTHING).args) {
       const result = await load(
         `apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\nkubernetes: {version: v1.35.2, role: InitControlPlane, controlPlane: {apiServer: {args: [{name: ${name}, value: x}], ${sections}}}}`,
