@@ -13,7 +13,9 @@ export function accountsOf(root: CaseRoot): readonly string[] {
           .split('\n')
           .filter((line) => line.trim() !== '' && !line.startsWith('#'))
       : [];
-  const rules = readdirSync(root.outside('/etc/sudoers.d')).flatMap((name) => lines(`/etc/sudoers.d/${name}`));
+  const directory = '/etc/sudoers.d';
+  const files = existsSync(root.outside(directory)) ? readdirSync(root.outside(directory)) : [];
+  const rules = files.flatMap((name) => lines(`${directory}/${name}`));
   const homes = ['/root', ...readdirSync(root.outside('/home')).map((name) => `/home/${name}`)];
   const keys = homes.flatMap((home) =>
     existsSync(root.outside(`${home}/.ssh`))
