@@ -37,7 +37,9 @@ const SECRET = 'root:$y$j9T$only-root-may-read-this:20000::::::\n';
  * The directory `swap` of an unprivileged user is exchanged all the time with the link `link` to a directory of root.
  * Commit d1bb8c1 lost these races within 51 tries.
  */
-describe('an unprivileged user replaces a directory with a link to one of root', { skip: needs('root', 'python3') }, () => {
+describe('an unprivileged user replaces a directory with a link to one of root', {
+  skip: needs('root', 'python3'),
+}, () => {
   const host = linuxHost({ runId: 'attack' });
   let base: string;
   let home: string;
@@ -250,7 +252,9 @@ describe('an unprivileged user replaces a directory with a link to one of root',
 });
 
 /** The attacker has linked a file of root into his directory: where fs.protected_hardlinks is 0, any user can. */
-describe('an unprivileged user replaces a file with a hard link to one of root', { skip: needs('root', 'python3') }, () => {
+describe('an unprivileged user replaces a file with a hard link to one of root', {
+  skip: needs('root', 'python3'),
+}, () => {
   const host = linuxHost({ runId: 'attack' });
   let base: string;
   let home: string;
