@@ -17,7 +17,7 @@ import type { KubeadmRun, SplitCommands } from './split-commands.ts';
 
 /** Text after kubeadm that writes the sentinel of the provider. */
 const SENTINEL = /^(?:mkdir -p (\S{1,300}) && )?echo success > (\S{1,300})$/;
-/** What may follow `||`: with machineadm a failure ends the run in any case. */
+/** What may follow `||`: a failure of kubeadm ends a run in any case. */
 const ON_FAILURE = /^(?:exit(?: \d{1,3})?|true|false|:|echo [^;&|]{0,300})$/;
 
 /** Finds the command that runs kubeadm. Where no field can say what it does, it stays a command, and is guarded. */
