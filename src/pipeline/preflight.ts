@@ -3,10 +3,12 @@ import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import { hasEffects } from '@machineadm/document/secret.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { runChecks } from '../host/processes/checks.ts';
 import type { Facts } from '../host/seam/facts.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import type { NodeProgram, Step, UnmetRequirement } from '../steps/step.ts';
 import type { ChangeSource } from './change-source.ts';
 import { findCollisions } from './ownership.ts';
@@ -97,8 +99,14 @@ export function programsToCome(
   return step.brings?.(desired).filter((program) => facts[program] === undefined) ?? [];
 }
 
+/** A run has a host that resolves every secret. What a run checks beforehand causes no more effects than `plan` does. */
+function withoutEffects(host: QueryHost): QueryHost {
+  return { ...host, secret: async (value) => (hasEffects(value.source) ? undefined : await host.secret(value)) };
+}
+
 /** The requirements of all steps of this document that are not met. All steps are asked at once; nothing is changed. */
-export async function findRequirements(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
+export async function findRequirements(steps: readonly Step[], given: PreflightScope): Promise<Requirements> {
+  const asked = { ...given, host: withoutEffects(given.host) };
   const { host, model, facts, scope, source } = asked;
   const checks = steps.map((step) => {
     const ask = async (): Promise<readonly Unmet[]> => {
