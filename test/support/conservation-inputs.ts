@@ -31,7 +31,8 @@ const component = (name: string, args: unknown) => ({
     { name: `${name}-v`, hostPath: `/h/${name}`, mountPath: `/m/${name}`, readOnly: true, pathType: 'File' },
   ],
 });
-const args = (...names: string[]) => names.map((name) => ({ name, value: `${name}-value` }));
+const args = (...names: string[]) =>
+  names.map((name) => ({ name, value: name === 'node-ip' ? '10.0.0.7' : `${name}-value` }));
 
 const NODE = {
   name: 'node-0',

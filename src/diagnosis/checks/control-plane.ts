@@ -65,7 +65,7 @@ export async function sharedEndpoint(host: QueryHost): Promise<Endpoint | undefi
   const own = await ownApiServer(host);
   const admin = await host.readText(ADMIN_KUBECONFIG);
   if (own === undefined || admin === undefined) return undefined;
-  const endpoint = parseEndpoint(/^\s*server: *["']?(https:\/\/[^\s"']+)/m.exec(admin)?.[1] ?? '');
+  const endpoint = parseEndpoint(/^[ \t]*server: *["']?(https:\/\/[^\s"']+)/m.exec(admin)?.[1] ?? '');
   return endpoint?.name === own.name && endpoint.port === own.port ? undefined : endpoint;
 }
 

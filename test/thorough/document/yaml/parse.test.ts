@@ -188,8 +188,8 @@ describe('YAML as the library reads it', () => {
 describe('what is not YAML', () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['a second colon', 'a: b: c\n', '1:5  not YAML: a second ":" in one value'],
-    ['a key in a value', 'a: b\n  c: d\n', '2:4  not YAML: a key inside of the value that begins above it'],
-    ['a blank too many', 'a:\n  b: 1\n   c: 2\n', '3:5  not YAML: a key inside of the value that begins above it'],
+    ['a key in a value', 'a: b\n  c: d\n', '2:4  not YAML: a key that is indented deeper than the key above it'],
+    ['a blank too many', 'a:\n  b: 1\n   c: 2\n', '3:5  not YAML: a key that is indented deeper than the key above it'],
     ['a blank too few', 'a:\n  b: 1\n c: 2\n', '3:2  not YAML: a line that is indented deeper'],
     ['a tab', 'a:\n\tb: 1\n', '2:1  not YAML: a tab in the indentation (hint: indent with spaces)'],
     ['a tab after a dash', '-\ta: 1\n', '1:2  not YAML: a tab in the indentation'],

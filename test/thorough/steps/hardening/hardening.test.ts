@@ -170,12 +170,13 @@ describe('each control violated on a hardened worker', () => {
   }
 
   test('cis-4.3.1 is a matter of the cluster: the audit fails it, the step leaves it and says so where it changes anything', async () => {
-    const path = '/var/lib/kubelet/pods/u1/volumes/kubernetes.io~configmap/kube-proxy/config.conf';
-    const host = await nodeOf('worker', { [path]: { content: 'metricsBindAddress: 0.0.0.0:10249\n' } });
+    const commandLine = (address: string): string => `/usr/local/bin/kube-proxy\0--metrics-bind-address=${address}\0`;
+    const path = '/proc/4242/cmdline';
+    const host = await nodeOf('worker', { [path]: { content: commandLine('0.0.0.0:10249') } });
     const first = await run(host, EMPTY_RECORD, model);
     assert.match(first.warnings.join(), /cis-4\.3\.1 does not hold: ConfigMap kube-system\/kube-proxy/);
     assert.deepEqual(await failing(host), ['cis-4.3.1']);
-    host.put(path, 'metricsBindAddress: ""\n');
+    host.put(path, commandLine('127.0.0.1:10249'));
     assert.deepEqual(await failing(host), []);
   });
 });
