@@ -13,9 +13,9 @@ export interface MachineBootstrap {
     /** Names of features that the agent must have. This version of the format has no optional features yet. */
     readonly features?: readonly (string)[];
   };
-  /** The identity of the machine in the management cluster. It appears in reports and in the status; it changes nothing on the machine. */
+  /** The identity of the machine in the management cluster, and of the document on the machine. It appears in reports and in the status. */
   readonly metadata: {
-    /** The name of the machine, usually that of the Cluster API Machine. */
+    /** The name of the document, usually that of the Cluster API Machine. Documents on one machine are told apart by it. */
     readonly name: string | VariableText;
     /** The namespace of the machine in the management cluster. Default: none is reported. */
     readonly namespace?: string | VariableText;
@@ -1537,7 +1537,7 @@ export type EarlyHookGroup = {
   readonly onError?: 'Fail' | 'Continue';
   /** How long the whole group may run. After that its processes are killed. */
   readonly timeout?: Duration;
-  /** Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again. */
+  /** Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed since its last run, or Always. A group with commands that never ran is another group, and runs. */
   readonly rerun?: 'Never' | 'OnChange' | 'Always';
   /** The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows. */
   readonly user?: string;
@@ -1570,7 +1570,7 @@ export type HookGroup = {
   readonly onError?: 'Fail' | 'Continue';
   /** How long the whole group may run. After that its processes are killed. */
   readonly timeout?: Duration;
-  /** Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again. */
+  /** Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed since its last run, or Always. A group with commands that never ran is another group, and runs. */
   readonly rerun?: 'Never' | 'OnChange' | 'Always';
   /** The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows. */
   readonly user?: string;

@@ -6,6 +6,7 @@ import { type OutputFormat, printData, printNotice, printText } from './output.t
 import { interrupted, untilSignal } from './until-signal.ts';
 
 export interface ResetOptions {
+  readonly document?: string;
   readonly leaveFiles?: true;
   readonly dryRun?: true;
   readonly yes?: true;
@@ -15,26 +16,28 @@ export interface ResetOptions {
 /** `machineadm reset`: shows what will be removed, asks for confirmation on a terminal, and removes it. */
 export async function resetCommand(options: ResetOptions): Promise<number> {
   let actions: readonly string[] = [];
-  const done = await untilSignal(
+  const ended = await untilSignal(
     (signal) =>
       reset({
         leaveFiles: options.leaveFiles === true,
+        document: options.document,
         signal,
-        confirm: async (planned) => {
+        confirm: async (planned, question) => {
           actions = planned;
-          return await mayProceed(actions, options);
+          return await mayProceed(actions, question, options);
         },
         line: (text) => printNotice(oneLine(text)),
       }),
     (signal) => interrupted('the reset', signal),
   );
+  const { done, said } = ended;
   if (options.output !== 'text') await printData(options.output, 'ResetResult', { done, actions });
-  else if (done) printText('this machine is no longer a node; the journal is kept as journal.reset');
+  else if (said !== undefined) printText(said);
   return exitCode('Success');
 }
 
 /** Nothing is deleted without `--yes` or a confirmation on the terminal. */
-async function mayProceed(actions: readonly string[], options: ResetOptions): Promise<boolean> {
+async function mayProceed(actions: readonly string[], question: string, options: ResetOptions): Promise<boolean> {
   if (options.dryRun === true) {
     if (options.output === 'text') printText([...actions, `${actions.length} actions; nothing was changed`].join('\n'));
     return false;
@@ -43,7 +46,7 @@ async function mayProceed(actions: readonly string[], options: ResetOptions): Pr
   if (process.stdin.isTTY !== true) {
     throw new MachineadmError({
       reason: 'UsageInvalid',
-      summary: 'a reset deletes this node, and there is no terminal to confirm it',
+      summary: 'a reset undoes what machineadm changed, and there is no terminal to confirm it',
       remedy: 'Pass --yes. To see the changes first, use --dry-run.',
     });
   }
@@ -51,7 +54,7 @@ async function mayProceed(actions: readonly string[], options: ResetOptions): Pr
   const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await terminal.question('Delete this node? [y/N] ');
+    const answer = await terminal.question(`${question} [y/N] `);
     return /^y(?:es)?$/i.test(answer.trim());
   } finally {
     terminal.close();

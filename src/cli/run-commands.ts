@@ -90,6 +90,7 @@ export const RUN_COMMANDS: CommandTable = {
       .command('reset')
       .description('remove the node, and restore the machine to its state before the first run')
       .addOption(outputOption())
+      .option('--document <name>', 'undo only what this document asked for, and no other document')
       .option('--leave-files', 'remove only the node')
       .option('--dry-run', 'show what would be changed; changes nothing')
       .option('--yes', 'do not ask for confirmation')

@@ -1,11 +1,15 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { Host } from '../host/seam/host.ts';
+import type { JournalState } from '../pipeline/journal.ts';
 import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { runHookGroup } from '../steps/hook-group.ts';
-import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/kept-hooks.ts';
+import { BOOT_HOOKS_ID, isBootHooksFile, parseKeptHooks } from '../steps/kept-hooks.ts';
 
 export interface BootHooksRequest {
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */
@@ -29,15 +33,41 @@ export async function runBootHooks({
   const host = openHost({ runId: BOOT_HOOKS_ID });
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const text = await host.readText(BOOT_HOOKS_FILE);
-  if (text === undefined) return { ran: 0, why: 'this machine has none' };
-  const kept = parseKeptHooks(text);
-  if (kept === undefined) throw unreadable();
+  const names = ((await host.list(HOOKS_DIRECTORY)) ?? []).filter(isBootHooksFile).sort();
+  if (names.length === 0) return { ran: 0, why: 'this machine has none' };
   const journal = await peekJournal(host);
+  let [ran, why] = [0, ''];
+  let failure: { readonly error: unknown } | undefined;
+  // A hook that fails does not stop those of other documents.
+  for (const name of names) {
+    try {
+      const result = await runKept(host, `${HOOKS_DIRECTORY}/${name}`, journal, facts, { signal, onOutput });
+      ran += result.ran;
+      if (result.ran === 0) ({ why } = result);
+    } catch (error) {
+      failure ??= { error };
+      signal.throwIfAborted();
+    }
+  }
+  if (failure !== undefined) throw failure.error;
+  return ran === 0 ? { ran, why } : { ran };
+}
+
+/** The hooks of one document. */
+async function runKept(
+  host: Host,
+  path: string,
+  journal: JournalState | undefined,
+  facts: Facts,
+  { signal, onOutput }: BootHooksRequest,
+): Promise<{ readonly ran: number; readonly why: string }> {
+  const kept = parseKeptHooks((await host.readText(path)) ?? '');
+  if (kept === undefined) throw unreadable(path);
   if (!recordedOnThisMachine(kept, facts) || journal === undefined || !recordedOnThisMachine(journal.identity, facts)) {
     return { ran: 0, why: 'those on this disk belong to another machine' };
   }
-  if (journal.steps.get('hooks-early')?.done.has('hooks-early/run') !== true) {
+  const own = [...journal.hooks].filter(([document]) => kept.document === undefined || document === kept.document);
+  if (!own.some(([, steps]) => steps.get('hooks-early')?.done.has('hooks-early/run') === true)) {
     return { ran: 0, why: 'the first run of machineadm provision has not run them to their end' };
   }
   try {
@@ -52,7 +82,7 @@ export async function runBootHooks({
   } catch (error) {
     throw atBoot(error);
   }
-  return { ran: kept.group.commands.length };
+  return { ran: kept.group.commands.length, why: '' };
 }
 
 /** In a run the remedy for a hook is to run again; at boot there is no run to resume. */
@@ -72,10 +102,10 @@ function atBoot(error: unknown): unknown {
   });
 }
 
-function unreadable(): MachineadmError {
+function unreadable(path: string): MachineadmError {
   return new MachineadmError({
     reason: 'HooksUnreadable',
-    summary: `${BOOT_HOOKS_FILE} was not written by a version of machineadm that this version understands`,
+    summary: `${path} was not written by a version of machineadm that this version understands`,
     remedy: 'Run machineadm provision with the document of this machine: it writes the file again.',
   });
 }

@@ -9,9 +9,9 @@ import { collect, transcriptLines } from '../diagnosis/collect.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { stepRecord } from '../pipeline/journal.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
+import { stepRecord } from '../pipeline/step-record.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { failureOfNode, probeNodeWithin } from '../steps/node-health.ts';
 

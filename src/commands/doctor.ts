@@ -118,8 +118,14 @@ export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | und
   if (verdict === undefined) return [];
   const base = { id: 'node', title: 'node' } as const;
   const { outcome, reason, summary, remedy, retryable } = verdict;
-  if (outcome === 'success')
-    return [{ ...base, severity: 'passed', text: 'the last run succeeded, and the node works' }];
+  if (outcome === 'success') {
+    // A document without kubernetes makes no node.
+    const isNode = status === undefined || status.steps.some(({ id }) => id === 'readiness' || id === 'exec-readiness');
+    const text = isNode
+      ? 'the last run succeeded, and the node works'
+      : 'the last run succeeded; this machine is no node';
+    return [{ ...base, severity: 'passed', text }];
+  }
   const ran = status?.failure === undefined ? '' : 'the last run failed: ';
   const later = retryable ? 'The same command may succeed later.' : 'The same command will fail again.';
   return [

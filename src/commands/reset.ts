@@ -1,26 +1,43 @@
 import { randomUUID } from 'node:crypto';
+import { basename } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { archiveLog } from '../host/files/append-log.ts';
 import { acquireLock } from '../host/files/lock.ts';
 import { LOCK_PATH } from '../host/files/paths.ts';
 import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import type { Host } from '../host/seam/host.ts';
-import type { JournalState } from '../pipeline/journal.ts';
+import { type DocumentState, documentTitle, wantedByOthers, withAsked } from '../pipeline/documents.ts';
+import { BOOTSTRAP_STEPS, type JournalState } from '../pipeline/journal.ts';
 import { type JournalRecord, recordedOnThisMachine } from '../pipeline/journal-record.ts';
+import { AFTER_RESET, BEFORE_RESET, machineStateOf } from '../pipeline/machine-state.ts';
 import { ALL_STEPS } from '../pipeline/pipeline.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { asRefusal } from '../pipeline/refusal.ts';
 import { memoryOf } from '../pipeline/resource-memory.ts';
 import { JOURNAL_PATH, openJournal, peekJournal } from '../pipeline/run-journal.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
-import { forgetCopies } from '../steps/prior-state/copies.ts';
+import type { ResetAction } from '../steps/prior-state/action.ts';
+import { fingerprintsOf, forgetCopies, secondName } from '../steps/prior-state/copies.ts';
+import { markOf, stateOf } from '../steps/prior-state/state.ts';
+import { planLines } from '../steps/reset/document.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
 import { describeReset, type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
+import type { Asked } from '../steps/wants.ts';
 
 export interface ResetRequest extends ResetWatch {
   readonly leaveFiles: boolean;
+  /** The name of a document that is reset alone; undefined: everything is. */
+  readonly document?: string | undefined;
   /** Called with one line for each action; false cancels the reset before any change. */
-  confirm(actions: readonly string[]): Promise<boolean>;
+  confirm(actions: readonly string[], question: string): Promise<boolean>;
+}
+
+/** How a reset ended. */
+export interface ResetEnd {
+  /** False where it was not confirmed, or there was nothing to undo. */
+  readonly done: boolean;
+  /** For people; undefined: it was not confirmed. */
+  readonly said: string | undefined;
 }
 
 /**
@@ -28,11 +45,10 @@ export interface ResetRequest extends ResetWatch {
  * itself, which is kept as journal.reset. An interrupted reset can be run again. Changes that cannot be attributed or
  * undone are kept: what users put into their homes, disks, images, effects of hooks.
  *
- * @returns false when it was not confirmed
- * @throws MachineadmError `NoRun` where there is nothing to reset, `MountInTheWay`, `Locked`, `BootstrapperFailed`,
+ * @throws MachineadmError `NoRun` where the journal is that of another machine or knows no such document, `MountInTheWay`, `Locked`, `BootstrapperFailed`,
  * `ResetFailed`
  */
-export async function reset(request: ResetRequest): Promise<boolean> {
+export async function reset(request: ResetRequest): Promise<ResetEnd> {
   requireLinux('machineadm reset');
   const runId = randomUUID();
   const host = openHost({ runId });
@@ -43,16 +59,27 @@ export async function reset(request: ResetRequest): Promise<boolean> {
   });
   try {
     const journal = await peekJournal(host);
-    if (journal === undefined) throw nothingToReset('machineadm has never run on this machine');
+    if (journal === undefined) {
+      // Done before, or never begun: a refused run changes nothing.
+      return { done: false, said: 'there is nothing to undo: machineadm has changed nothing on this machine' };
+    }
     if (!recordedOnThisMachine(journal.identity, facts)) {
       throw nothingToReset('the journal on this disk belongs to another machine, of which this disk is a copy');
     }
-    const plan = await planReset(host, madeIn(journal), { ...request, osId: facts.os.id });
+    const one = documentIn(journal, request.document);
+    const made = one === undefined ? madeIn(journal) : await madeBy(host, journal, one);
+    const plan = await planReset(host, made, { ...request, osId: facts.os.id });
     refuseForeignMounts(plan);
-    if (!(await request.confirm(describeReset(plan)))) return false;
+    const state = machineStateOf(journal, false);
+    const question = one === undefined ? BEFORE_RESET[state] : `Undo what the document ${documentTitle(one)} changed?`;
+    if (!(await request.confirm(describeReset(plan), question))) return { done: false, said: undefined };
     await endOrphans(host, journal.unfinishedRuns);
-    await noteReset(host, journal, runId, plan);
+    await noteReset(host, journal, runId, plan, one?.key);
     await performReset(host, plan, request);
+    if (one !== undefined) {
+      await forgetDocument(host, journal, one.key, made.lines ?? []);
+      return { done: true, said: `what only the document ${documentTitle(one)} asked for is undone` };
+    }
     await forgetCopies(
       host,
       plan.restore.flatMap(({ keeps }) => keeps ?? []),
@@ -60,36 +87,102 @@ export async function reset(request: ResetRequest): Promise<boolean> {
     // These describe a node that no longer exists.
     for (const path of Object.values(STATUS_PATHS)) await removeStatus(host, path);
     archiveLog(JOURNAL_PATH, `${JOURNAL_PATH}.reset`);
-    return true;
+    return { done: true, said: `${AFTER_RESET[state]}; the journal is kept as journal.reset` };
   } finally {
     lock.release();
   }
 }
 
-async function noteReset(host: Host, { identity }: JournalState, run: string, plan: ResetPlan): Promise<void> {
+async function noteReset(
+  host: Host,
+  { identity }: JournalState,
+  run: string,
+  plan: ResetPlan,
+  document: string | undefined,
+): Promise<void> {
   const journal = await openJournal(host, identity);
-  for (const record of resetRecords(run, plan)) journal.append(record);
+  for (const record of resetRecords(run, plan, document)) journal.append(record);
   journal.close();
 }
 
+/**
+ * The document of this name, where it is one of several: the reset of the only one is that of the machine. Throws `NoRun`
+ * for a name that no document has.
+ */
+function documentIn({ documents }: JournalState, name: string | undefined): DocumentState | undefined {
+  if (name === undefined) return undefined;
+  const all = [...documents.values()];
+  const found = all.find((one) => documentTitle(one) === name && one.command === 'provision');
+  const known = all.map(documentTitle).join(', ');
+  if (found === undefined) throw nothingToReset(`no document named ${name} was applied to this machine, only ${known}`);
+  return all.length === 1 ? undefined : found;
+}
+
+/** What a reset of one document reads in the journal: what others ask for, too, belongs to them from then on. */
+async function madeBy(host: Host, journal: JournalState, { key, name, asked }: DocumentState): Promise<Made> {
+  const seen = withAsked(journal, key, NOTHING);
+  const memory = memoryOf(seen, key, wantedByOthers(seen, key));
+  const isOwn = (step: string): boolean => memory.acted.has(step) && !memory.others('hosts:', step);
+  const note: Made['note'] = (step, change) => (isOwn(step) ? memory.note(step, change) : undefined);
+  const hasNode = BOOTSTRAP_STEPS.some((step) => memory.acted.has(step)) && !memory.others('hosts:', 'kubeadm');
+  return {
+    ...memory,
+    note: (step, change) => (BOOTSTRAP_STEPS.includes(step) && !hasNode ? undefined : note(step, change)),
+    inventory: hasNode ? journal.inventory : undefined,
+    leaves: leavesIn(journal, memory.acted),
+    lines: await planLines(host, memory, name, asked),
+  };
+}
+
+const NOTHING: Asked = { agent: '', wishes: [], claims: [] };
+
+/** The journal no longer knows the document, and copies that only it needed are removed. */
+async function forgetDocument(
+  host: Host,
+  { identity }: JournalState,
+  key: string,
+  lines: readonly ResetAction[],
+): Promise<void> {
+  const journal = await openJournal(host, identity);
+  const fingerprint = (await fingerprintsOf(host)) ?? ((sha256: string) => sha256);
+  // The rest of a shared file is still that of documents.
+  for (const { resource } of lines) {
+    if (resource === undefined) continue;
+    journal.append({ is: 'after', of: resource, mark: markOf(await stateOf(host, resource, fingerprint)) });
+  }
+  journal.append({ is: 'forgotten', document: key });
+  const kept = [...journal.state().before].flatMap(([of, { was }]) => [
+    ...(JSON.stringify(was).match(/\b[0-9a-f]{32}\b/g) ?? []),
+    ...(of.startsWith('path:') ? [basename(secondName(of.slice('path:'.length)))] : []),
+  ]);
+  journal.close();
+  await forgetCopies(host, ['key', ...kept]);
+}
+
 /** What the journal says of a reset that begins: a killed one leaves commands, and states that the next completes. */
-export function resetRecords(run: string, { restore }: ResetPlan): readonly JournalRecord[] {
+export function resetRecords(run: string, { restore }: ResetPlan, document?: string): readonly JournalRecord[] {
   const unsettled = restore.flatMap(({ unsettles = [] }) => unsettles);
   return [
+    { is: 'reset', run, ...(document === undefined ? {} : { document }), at: new Date().toISOString() },
     ...unsettled.map(([of, mark]) => ({ is: 'after', of, mark }) as const),
-    { is: 'reset', run, at: new Date().toISOString() },
   ];
 }
 
 /** What a reset reads in the journal. */
 export function madeIn(journal: JournalState): Made {
-  const { inventory, steps, acted } = journal;
+  const { inventory, acted } = journal;
+  const memory = memoryOf(journal);
+  return { ...memory, inventory, leaves: leavesIn(journal, acted) };
+}
+
+/** What steps leave to others. */
+function leavesIn({ steps }: JournalState, acted: Made['acted']): readonly string[] {
   const leaves = ALL_STEPS.flatMap(({ id, leaves: left = [] }) => {
     const changes = acted.get(id);
     if (changes === undefined) return [];
     return typeof left === 'function' ? left({ changes, notes: steps.get(id)?.notes ?? new Map() }) : left;
   });
-  return { ...memoryOf(journal), inventory, leaves: [...new Set(leaves)] };
+  return [...new Set(leaves)];
 }
 
 function refuseForeignMounts({ mounts }: ResetPlan): void {

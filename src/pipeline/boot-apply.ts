@@ -40,7 +40,10 @@ export async function findResumeWork(sources: readonly string[]): Promise<Resuma
  * @param applied the last run of these sources on this machine, if it succeeded
  * @param document undefined where it cannot be parsed
  */
-export function decideBootWork(applied: AppliedDocument | undefined, document: WrittenDocument | undefined): BootWork {
+export function decideBootWork(
+  applied: Pick<AppliedDocument, 'written' | 'at'> | undefined,
+  document: WrittenDocument | undefined,
+): BootWork {
   if (applied === undefined || document === undefined || document.apply === 'EveryBoot') return { run: true };
   // An earlier version did not record the applied document.
   if (applied.written !== undefined && applied.written !== document.digest) return { run: true };

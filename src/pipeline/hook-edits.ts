@@ -1,8 +1,8 @@
 import type { Step } from '../steps/step.ts';
-import { HOOK_EDIT } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
 import { priorStates } from './prior-states.ts';
 import type { RunOptions } from './runner.ts';
+import { HOOK_EDIT } from './step-record.ts';
 
 /**
  * Records how hooks changed files of earlier steps. A `sed` over a file of the document is common in hooks (Cluster

@@ -39,7 +39,11 @@ export function imagePart({ model, unresolved }: Pick<LoadedDocument, 'model' | 
   const kept = model.host.files.filter(({ at }, index) => !files.has(at ?? index));
   const archives = model.host.archives.filter(({ at }) => !files.has(at));
   // The proxy is configured on each machine; the bake itself also uses it.
-  const part: Model = { ...model, host: { ...model.host, time, files: kept, archives, proxy: undefined } };
+  const part: Model = {
+    ...model,
+    ofImage: true,
+    host: { ...model.host, time, files: kept, archives, proxy: undefined },
+  };
   refuseIdentity(part);
   refuseSecrets(part);
   return { model: part, unresolved: left };

@@ -5,6 +5,7 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import type { PriorState } from '../steps/prior-state/state.ts';
 import type { FollowUp, Inventory, OwnedPlace } from '../steps/step.ts';
+import type { Asked } from '../steps/wants.ts';
 
 /**
  * What a run leaves for the next one, as lines of JSON. Pure: parses and interprets lines; `host/files/append-log.ts`
@@ -23,9 +24,15 @@ export type JournalRecord =
       /** `LoadedDocument.writtenDigest`, and its sources; absent in journals of earlier versions. */
       readonly written?: string;
       readonly sources?: readonly string[];
+      /** `metadata.name`; absent in journals of earlier versions, where the sources tell documents apart. */
+      readonly name?: string;
       readonly bootId: string;
       readonly at: string;
     }
+  /** What the document of this run asks for, where that is not on record yet; written before any change. */
+  | ({ readonly is: 'document' } & Asked)
+  /** A document was reset: nothing on this machine belongs to it any more. */
+  | { readonly is: 'forgotten'; readonly document: string }
   /** Follow-ups that a change requires; written before the change. */
   | { readonly is: 'owed'; readonly step: string; readonly change: string; readonly followUps: readonly FollowUp[] }
   /** The start of a change that must not be repeated blindly; written before it. */
@@ -73,8 +80,8 @@ export type JournalRecord =
       readonly commandsLeft?: true;
       readonly at: string;
     }
-  /** A reset begins. When it has ended, this journal no longer describes the machine. */
-  | { readonly is: 'reset'; readonly run: string; readonly at: string };
+  /** A reset begins, of one document or of all. When that of all has ended, this journal no longer describes the machine. */
+  | { readonly is: 'reset'; readonly run: string; readonly document?: string; readonly at: string };
 
 /** The identity of the machine. Each part is compared only if both sides have it. */
 export interface InstanceIdentity {
@@ -111,7 +118,13 @@ export function recordedOnThisMachine(
 /** The fields that `afterRecord` requires of each kind of record. */
 const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   instance: object({ identity: object({ machineId: optional(string) }) }),
-  run: object({ run: string, command: string, sources: optional(listOf(string)) }),
+  run: object({ run: string, command: string, sources: optional(listOf(string)), name: optional(string) }),
+  document: object({
+    agent: string,
+    wishes: listOf(object({ step: string, key: string, value: optional(string), field: string, place: string })),
+    claims: listOf(object({ step: string, kind: string, path: string, field: string, place: string })),
+  }),
+  forgotten: object({ document: string }),
   owed: object({ followUps: listOf(string) }),
   started: object({ step: string, change: string }),
   note: object({ step: string, change: string }),
@@ -127,7 +140,7 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   reboot: object({ step: string, now: string }),
   step: object({ step: string }),
   concluded: object({ outcome: string }),
-  reset: object({ run: string }),
+  reset: object({ run: string, document: optional(string) }),
 };
 
 /** Parses one line of a journal. Throws `JournalUnreadable` for a line that machineadm did not write. */

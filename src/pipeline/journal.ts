@@ -1,8 +1,10 @@
+import { member } from '@machineadm/document/untyped.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Memory } from '../steps/prior-state/memory.ts';
-import { EMPTY_RECORD, type FollowUp, type Inventory, type StepRecord } from '../steps/step.ts';
+import type { FollowUp, Inventory } from '../steps/step.ts';
+import { type DocumentState, documentKey, withAsked, withDocument, withoutDocument } from './documents.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
-import { acting, memoryOf, ofSources, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
+import { acting, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
 
 /** The steps with `bootstraps`; a document uses at most one of them. A test checks this list. */
 export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
@@ -36,8 +38,12 @@ export interface JournalState extends ResourceMemory {
   /** A reset was begun and did not end. */
   readonly isResetting: boolean;
   readonly acted: Memory['acted'];
-  /** The steps that acted, by the sources of the document that asked for it (`sourcesKey`). */
-  readonly actedFor: ReadonlyMap<string, ReadonlySet<string>>;
+  /** `acted` of each document (`documentKey`). */
+  readonly actedFor: ReadonlyMap<string, Memory['acted']>;
+  /** The documents that were applied to this machine, or begun, by their keys. */
+  readonly documents: ReadonlyMap<string, DocumentState>;
+  /** The memories of the steps that run hooks, by document: each document has its own hooks. */
+  readonly hooks: ReadonlyMap<string, ReadonlyMap<string, StepMemory>>;
   /** What existed before a bootstrapper first started; undefined without a record. */
   readonly inventory: Inventory | undefined;
   /** The `LoadedDocument.lastingDigest` that this instance was bootstrapped from; undefined before. */
@@ -50,15 +56,20 @@ export interface JournalState extends ResourceMemory {
 
 type Command = Extract<JournalRecord, { is: 'run' }>['command'];
 
-type OpenRun = Pick<Extract<JournalRecord, { is: 'run' }>, 'run' | 'command' | 'lasting' | 'written' | 'sources'>;
+type OpenRun = Pick<
+  Extract<JournalRecord, { is: 'run' }>,
+  'run' | 'command' | 'lasting' | 'written' | 'sources' | 'name'
+>;
 
-interface StepMemory {
+export interface StepMemory {
   readonly started: ReadonlySet<string>;
   readonly done: ReadonlySet<string>;
   readonly notes: ReadonlyMap<string, unknown>;
+  /** The contents of hooks that ran to their end (`contentOf`). */
+  readonly ran: ReadonlySet<string>;
 }
 
-const NO_MEMORY: StepMemory = { started: new Set(), done: new Set(), notes: new Map() };
+export const NO_MEMORY: StepMemory = { started: new Set(), done: new Set(), notes: new Map(), ran: new Set() };
 
 export function instanceIdentity(facts: Facts, uid: string | undefined): InstanceIdentity {
   return { uid, cloudInstanceId: facts.cloudInstanceId, machineId: facts.machineId };
@@ -91,6 +102,8 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     isResetting: false,
     acted: new Map(),
     actedFor: new Map(),
+    documents: new Map(),
+    hooks: new Map(),
     inventory,
     bootstrappedFrom: undefined,
     applied: new Map(),
@@ -104,6 +117,8 @@ export interface AppliedDocument {
   readonly written: string | undefined;
   /** RFC 3339, UTC. */
   readonly at: string;
+  /** Its key in `documents`. */
+  readonly document: string;
 }
 
 /**
@@ -148,18 +163,26 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'instance':
       return state;
     case 'step':
-      return acting(state, state.open?.sources, record.step, record.changes);
+      return acting(state, ownerIn(state), record.step, record.changes);
     case 'run': {
-      const { run, command, lasting, written, sources, bootId } = record;
+      const { run, command, lasting, written, sources, name, bootId } = record;
       const commands = new Set([...state.commands, command]);
       // The run ended leftover commands of earlier runs before it began.
       const unfinishedRuns = new Set([run]);
-      const origin = written === undefined || sources === undefined ? {} : { written, sources };
+      const named = name === undefined ? {} : { name };
+      const origin = written === undefined || sources === undefined ? named : { ...named, written, sources };
       const begun = { open: { run, command, lasting, ...origin }, unfinishedRuns, ended: undefined, commands };
       const applied = new Map(state.applied);
       if (command === 'provision') applied.delete(sourcesKey(sources));
-      return { ...inBoot(state, bootId), attempts: state.attempts + 1, ...begun, applied, doneInRun: new Set() };
+      const seen = withDocument(inBoot(state, bootId), record, record.at);
+      return { ...seen, attempts: state.attempts + 1, ...begun, applied, doneInRun: new Set() };
     }
+    case 'document': {
+      const { is: _is, ...asked } = record;
+      return withAsked(state, ownerIn(state), asked);
+    }
+    case 'forgotten':
+      return withoutDocument(state, record.document);
     case 'reset':
       return { ...state, unfinishedRuns: new Set([record.run]), isResetting: true };
     case 'owed': {
@@ -176,7 +199,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'enabled':
     case 'owned':
     case 'released':
-      rememberResource(state, state.open?.sources, record);
+      rememberResource(state, ownerIn(state), record);
       return state;
     case 'reboot': {
       const reboots = new Map(state.reboots);
@@ -196,10 +219,26 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       const ended = command === undefined ? undefined : { command, outcome: record.outcome };
       const unfinishedRuns = record.commandsLeft === true ? state.unfinishedRuns : new Set<string>();
       const applied = new Map(state.applied);
-      if (succeeded) applied.set(sourcesKey(state.open?.sources), { written: state.open?.written, at: record.at });
-      return { ...state, open: undefined, unfinishedRuns, ended, applied, proven: state.proven || succeeded };
+      const document = ownerIn(state);
+      if (succeeded)
+        applied.set(sourcesKey(state.open?.sources), { written: state.open?.written, at: record.at, document });
+      const known = state.documents.get(document);
+      const documents = new Map(state.documents);
+      if (known !== undefined) documents.set(document, { ...known, outcome: record.outcome, at: record.at });
+      const proven = state.proven || succeeded;
+      return { ...state, open: undefined, unfinishedRuns, ended, applied, documents, proven };
     }
   }
+}
+
+/** The document of the run that goes on. */
+function ownerIn({ open }: JournalState): string {
+  return open === undefined ? sourcesKey(undefined) : documentKey(open);
+}
+
+/** Whether each document has records of its own of a step. */
+export function isOfHooks(step: string): boolean {
+  return step.startsWith('hooks-');
 }
 
 /**
@@ -225,19 +264,29 @@ function afterStepRecord(
   state: JournalState,
   record: Extract<JournalRecord, { is: 'started' | 'note' | 'done' }>,
 ): JournalState {
-  const memory = afterChange(state.steps.get(record.step) ?? NO_MEMORY, record);
-  const steps = new Map(state.steps).set(record.step, memory);
-  const acted = acting({ ...state, steps }, state.open?.sources, record.step, [record.change]);
+  const document = ownerIn(state);
+  const known = isOfHooks(record.step) ? state.hooks.get(document) : state.steps;
+  const memories = new Map(known).set(record.step, afterChange(known?.get(record.step) ?? NO_MEMORY, record));
+  const steps = isOfHooks(record.step) ? new Map(state.steps) : memories;
+  const hooks = new Map(state.hooks);
+  if (isOfHooks(record.step)) hooks.set(document, memories);
+  const memory = memories.get(record.step) ?? NO_MEMORY;
+  const acted = acting({ ...state, steps, hooks }, document, record.step, [record.change]);
   if (record.is === 'note') return { ...acted, proven: state.proven || record.step === PROOF_STEP };
   if (record.is === 'started') return acted;
   const doneInRun = new Set([...state.doneInRun, record.change]);
-  for (const undone of record.undoes ?? []) steps.delete(undone);
-  if (BOOTSTRAP_STEPS.some((step) => record.undoes?.includes(step) === true)) {
-    return { ...state, steps, doneInRun, foreign: false, bootstrappedFrom: undefined, proven: false };
+  for (const undone of record.undoes ?? []) {
+    steps.delete(undone);
+    const left = new Map(hooks.get(document));
+    if (left.delete(undone)) hooks.set(document, left);
   }
-  if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return { ...state, steps, doneInRun };
+  const done = { ...state, steps, hooks, doneInRun };
+  if (BOOTSTRAP_STEPS.some((step) => record.undoes?.includes(step) === true)) {
+    return { ...done, foreign: false, bootstrappedFrom: undefined, proven: false };
+  }
+  if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return done;
   // An earlier proof, of a host without Kubernetes, does not cover this.
-  return { ...state, steps, doneInRun, bootstrappedFrom: state.open?.lasting, proven: false };
+  return { ...done, bootstrappedFrom: state.open?.lasting, proven: false };
 }
 
 function afterChange(
@@ -255,64 +304,13 @@ function afterChange(
         ...memory,
         started: new Set([...memory.started].filter((started) => started !== change)),
         done: new Set([...memory.done, change]),
+        ran: new Set([...memory.ran, contentOf(memory.notes.get(change)) ?? []].flat()),
       };
   }
 }
 
-/**
- * The journal's records of one step.
- *
- * @param sources of the document; by default those of the run that goes on
- */
-export function stepRecord(
-  state: JournalState | undefined,
-  step: string,
-  sources: readonly string[] | undefined = state?.open?.sources,
-): StepRecord {
-  const memory = state?.steps.get(step) ?? NO_MEMORY;
-  const bootstrap = BOOTSTRAP_STEPS.map((id) => state?.steps.get(id) ?? NO_MEMORY);
-  return {
-    interrupted: memory.started,
-    done: memory.done,
-    doneInRun: state?.doneInRun ?? new Set(),
-    notes: memory.notes,
-    hookEdits: hookEditsIn(state),
-    foreignLeftovers: state?.foreign ?? false,
-    bootstrap: bootstrap.some(({ started }) => started.size > 0)
-      ? 'attempted'
-      : bootstrap.some(({ done }) => done.size > 0)
-        ? 'done'
-        : 'none',
-    attempts: bootstrap.flatMap(attemptNotes),
-    inventory: state?.inventory,
-    created: (path) => state?.before.get(`path:${path}`)?.was === null,
-    owned: ofSources(state?.owned, sources),
-    memory: () => (state === undefined ? EMPTY_RECORD.memory() : memoryOf(state, sources ?? [])),
-    owed: state?.owed ?? new Set(),
-    reboot: rebootOf(state, step),
-  };
-}
-
-/** The prefix of a hook's note about a file that it changed; the path follows. */
-export const HOOK_EDIT = 'edited:';
-
-/** Stored with the records of hooks: if they run again, they get the files as the document has them. */
-function hookEditsIn(state: JournalState | undefined): ReadonlyMap<string, unknown> {
-  const edits = new Map<string, unknown>();
-  for (const { notes } of state?.steps.values() ?? []) {
-    for (const [change, note] of notes) {
-      if (change.startsWith(HOOK_EDIT)) edits.set(change.slice(HOOK_EDIT.length), note);
-    }
-  }
-  return edits;
-}
-
-function attemptNotes({ started, done, notes }: StepMemory): readonly unknown[] {
-  return [...(started.size > 0 ? started : done)].map((change) => notes.get(change));
-}
-
-function rebootOf(state: JournalState | undefined, step: string): StepRecord['reboot'] {
-  const reboot = state?.reboots.get(step);
-  if (reboot === undefined) return 'none';
-  return reboot.bootId === state?.bootId ? 'owed' : 'done';
+/** What a hook's note says that it ran, as a text to compare; undefined: an earlier version did not record it. */
+export function contentOf(note: unknown): string | undefined {
+  const commands = member(note, 'commands');
+  return Array.isArray(commands) ? commands.join() : undefined;
 }

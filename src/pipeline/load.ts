@@ -71,20 +71,22 @@ export async function openDocument(
   const exposed = exposedSecrets(result.document, read);
   if (distrust === 'warn') {
     const warnings = [...warningsOfDistrusted(read), ...exposed, ...result.document.warnings];
-    return { ...result.document, warnings, refusals, sources: sources.map(absoluteSource) };
+    return { ...result.document, warnings, refusals, agentVersion, sources: sources.map(absoluteSource) };
   }
   const exposes = exposure(exposed);
   refuse(exposes);
   refuse(await distrustedSecret(result.document));
   const accepted = exposes === undefined ? exposed : [];
   const warnings = [...accepted, ...result.document.warnings];
-  return { ...result.document, warnings, refusals, sources: sources.map(absoluteSource) };
+  return { ...result.document, warnings, refusals, agentVersion, sources: sources.map(absoluteSource) };
 }
 
 /** A document with the errors with which a run refuses it because of who can read or change it. */
 export interface OpenedDocument extends LoadedDocument {
   /** Only with `distrust: 'collect'`. */
   readonly refusals: readonly MachineadmError[];
+  /** The version that read it. */
+  readonly agentVersion: string;
   /** Where it was read from, as `absoluteSource` names it. */
   readonly sources: readonly string[];
 }

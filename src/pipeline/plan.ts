@@ -12,9 +12,11 @@ import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, ChangeAction, FollowUp, Step } from '../steps/step.ts';
+import { documentIdOf, findConflicts, journalFor } from './asked.ts';
 import { type FindSource, sourcesOf } from './change-source.ts';
+import type { DocumentId } from './documents.ts';
 import { imagePart } from './image.ts';
-import { afterRecord, inBoot, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
+import { afterRecord, inBoot, instanceIdentity, type JournalState, withNotes } from './journal.ts';
 import type { OpenedDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
@@ -31,6 +33,7 @@ import type { PreflightScope } from './preflight-scope.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import { journalForInstance, peekJournal } from './run-journal.ts';
 import { followUpId, pendingFollowUps, planStep } from './runner.ts';
+import { stepRecord } from './step-record.ts';
 
 /** One thing that a run would do. */
 export interface PlannedChange {
@@ -93,11 +96,11 @@ export async function makePlan(document: OpenedDocument, scope: 'base' | 'all'):
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const { steps, journal, asked } = await knownOf(document, scope, host, facts);
+  const { steps, journal, id, asked } = await knownOf(document, scope, host, facts);
   const { source = () => undefined } = asked;
   const required = await requirements(steps, asked);
   const { unmet, awaited } = required;
-  const planned = await planSteps(steps, { ...asked, journal, awaited, unmet, source, sources: document.sources });
+  const planned = await planSteps(steps, { ...asked, journal, awaited, unmet, source, id });
   const told = required.told.map(({ step, missing }) => ({ step: step.id, message: missing.what }));
   const plan = { ...planned, remarks: [...planned.remarks, ...told] };
   const { refusals } = document;
@@ -118,21 +121,31 @@ export async function knownOf(
   scope: 'base' | 'all',
   host: QueryHost,
   facts: Facts,
-): Promise<{ readonly steps: readonly Step[]; readonly journal: JournalState; readonly asked: PreflightScope }> {
+): Promise<{
+  readonly steps: readonly Step[];
+  readonly journal: JournalState;
+  readonly id: DocumentId;
+  readonly asked: PreflightScope;
+}> {
   const { model } = scope === 'base' ? imagePart(document) : document;
   const found = await peekJournal(host);
   const identity = instanceIdentity(facts, model.metadata.uid);
   const seen = inBoot(journalForInstance(found, identity), facts.bootId);
   const known = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
+  refuseIfChanged(known, document);
+  const { sources, agentVersion } = document;
+  const id = documentIdOf({ command: scope === 'base' ? 'prepare' : 'provision', sources }, document);
+  const own = { ...document, model };
   // A plan stands for a run of its own.
-  const journal = { ...known, doneInRun: new Set<string>() };
-  refuseIfChanged(journal, document);
-  const record = (step: string) => stepRecord(journal, step, document.sources);
-  const source = sourcesOf({ ...document, model });
+  const journal = { ...(await journalFor(host, known, id, own, agentVersion)), doneInRun: new Set<string>() };
+  const record = (step: string) => stepRecord(journal, step, id);
+  const conflicts = () => findConflicts(host, own, agentVersion, journal, id);
+  const source = sourcesOf(own);
   return {
     steps: stepsFor(scope, model.host.platform),
     journal,
-    asked: { model, facts, host, scope, source, record },
+    id,
+    asked: { model, facts, host, scope, source, record, conflicts },
   };
 }
 
@@ -157,7 +170,8 @@ export interface PlanOptions {
   readonly awaited?: Requirements['awaited'];
   /** Requirements that nothing provides: what depends on them is unknown. */
   readonly unmet?: Requirements['unmet'];
-  readonly sources?: readonly string[];
+  /** The document; absent: that of the run that goes on. */
+  readonly id?: DocumentId;
   /** Where the document asks for a change. */
   readonly source?: FindSource;
 }
@@ -178,7 +192,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
       changes.push(knownAfterHooks(step, awaited));
       continue;
     }
-    const record = stepRecord(journal, step.id, options.sources);
+    const record = stepRecord(journal, step.id, options.id);
     if (step.idle?.(desired, { ...record, owed }) === true) continue;
     const remark = (message: string): number => remarks.push({ step: step.id, message });
     const planned = await planStep(step, desired, host, record, scope, remark).catch((error: unknown) => {

@@ -2,6 +2,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { StepRecord } from '../steps/step.ts';
+import type { Conflict } from './asked.ts';
 import type { FindSource } from './change-source.ts';
 
 /** The document, and what its steps are checked against. */
@@ -14,4 +15,6 @@ export interface PreflightScope {
   readonly record: (step: string) => StepRecord;
   /** Finds the place in the document; absent: findings name none. */
   readonly source?: FindSource;
+  /** Finds where another document of this machine asks for something else; absent: that is not checked. */
+  readonly conflicts?: () => Promise<readonly Conflict[]>;
 }

@@ -77,9 +77,10 @@ export function pendingHooks(steps: readonly Step[], { model, facts, scope, reco
   if (scope === 'base') return [];
   const bootstrap = steps.findLastIndex((step) => step.bootstraps === true);
   const before = steps.slice(0, Math.max(0, bootstrap));
-  return before.filter(
-    (step) => step.runsHooks === true && step.desired(model, facts) !== undefined && record(step.id).done.size === 0,
-  );
+  return before.filter((step) => {
+    const desired = step.runsHooks === true ? step.desired(model, facts) : undefined;
+    return desired !== undefined && step.hasRun?.(desired, record(step.id)) !== true;
+  });
 }
 
 /** The reason with which a step reports that one of these programs is missing. */
@@ -120,7 +121,8 @@ export async function findRequirements(steps: readonly Step[], given: PreflightS
   });
   const owner = steps.findLast((step) => step.owns !== undefined) ?? steps[0];
   const collisions = owner === undefined ? [] : [[owner, () => findCollisions(steps, asked)] as const];
-  const found = await runChecks<Step, Unmet>([...checks, ...collisions], thrown);
+  const conflicts = owner === undefined ? [] : [[owner, () => conflictsIn(steps, owner, asked)] as const];
+  const found = await runChecks<Step, Unmet>([...checks, ...collisions, ...conflicts], thrown);
   const pending = pendingHooks(steps, asked);
   const bringers = steps.map((step) => [step, programsToCome(step, asked)] as const);
   const all: { unmet: Unmet[]; awaited: Requirements['awaited'][number][]; told: Unmet[] } = {
@@ -152,6 +154,12 @@ export async function findRequirements(steps: readonly Step[], given: PreflightS
     else all.awaited.push({ ...one, missing, after: before });
   }
   return all;
+}
+
+/** Conflicts with other documents of this machine. */
+async function conflictsIn(steps: readonly Step[], owner: Step, asked: PreflightScope): Promise<readonly Unmet[]> {
+  const found = (await asked.conflicts?.()) ?? [];
+  return found.map(({ step: id, missing }) => ({ step: steps.find((step) => step.id === id) ?? owner, missing }));
 }
 
 /** An error that a step throws when it is asked counts as an unmet requirement. Nothing was changed yet. */

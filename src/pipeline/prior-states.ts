@@ -71,11 +71,13 @@ export function priorStates(host: Host, step: string, journal: RunJournal): Prio
     },
 
     async before(resources) {
-      const { before } = journal.state();
+      const { before, documents } = journal.state();
       const fresh = (await expanded(host, resources, isThere)).filter((of) => !before.has(of));
       if (fresh.length === 0) return;
-      // Copies without a record are those of another machine, or of a run that was killed before its first change.
-      if (before.size === 0) await forgetCopies(host);
+      // Copies without a record are those of another machine, or of a run that was killed before its first change. A run
+      // that recorded what its document asks for removed them before.
+      const isRecorded = [...documents.values()].some(({ asked }) => asked !== undefined);
+      if (before.size === 0 && !isRecorded) await forgetCopies(host);
       const fingerprint = fresh.some(hasContent) ? await fingerprints() : (sha256: string) => sha256;
       const found: (readonly [Resource, PriorState])[] = [];
       for (const of of fresh) {

@@ -2,12 +2,13 @@ import type { Resource } from '../host/seam/resource.ts';
 import type { BeforeRecord, Memory } from '../steps/prior-state/memory.ts';
 import type { PriorState } from '../steps/prior-state/state.ts';
 import type { OwnedPlace } from '../steps/step.ts';
+import { WANTS_NOTHING, type Wants } from '../steps/wants.ts';
 import type { JournalRecord } from './journal-record.ts';
 
 /** What a journal knows of the resources of the machine. There may be thousands of them, so that it grows in place. */
 
-/** Something that was made, with the sources of the document that asked for it (`sourcesKey`). */
-export type OwnedOf = OwnedPlace & { readonly sources: string };
+/** Something that was made, with the document that asked for it (`documentKey`). */
+export type OwnedOf = OwnedPlace & { readonly document: string };
 
 /** A key for the sources of a document; the same for all runs of earlier versions, which did not record them. */
 export function sourcesKey(sources: readonly string[] | undefined): string {
@@ -20,23 +21,22 @@ export interface ResourceMemory {
   readonly before: Map<Resource, BeforeRecord>;
   /** What our changes made of them (`markOf`). */
   readonly after: Map<Resource, string[]>;
-  /** What was made where nothing was, with the sources of the document that asked for it. */
+  /** What was made where nothing was, with the document that asked for it. */
   readonly owned: Map<string, OwnedOf>;
 }
 
 /** Adds a record. The first state of a resource counts. */
 export function rememberResource(
-  { before, after, owned }: ResourceMemory,
-  sources: readonly string[] | undefined,
+  { before, after, owned, isResetting }: ResourceMemory & { readonly isResetting: boolean },
+  by: string,
   record: Extract<JournalRecord, { is: 'before' | 'after' | 'wrote' | 'enabled' | 'owned' | 'released' }>,
 ): void {
-  const by = sourcesKey(sources);
   const first = (of: Resource, step: string, was: PriorState, isMarked = false): void => {
-    if (!before.has(of)) before.set(of, { step, was, isMarked, sources: by });
+    if (!before.has(of)) before.set(of, { step, was, isMarked, document: by });
   };
   if (record.is === 'after') {
     const known = before.get(record.of);
-    if (known !== undefined && known.sources !== by) before.set(record.of, { ...known, sources: by });
+    if (known !== undefined && !isResetting && known.document !== by) before.set(record.of, { ...known, document: by });
     after.set(record.of, [...(after.get(record.of) ?? []), record.mark]);
   } else if (record.is === 'before') {
     first(record.of, record.step, record.was, record.v === 2);
@@ -48,7 +48,7 @@ export function rememberResource(
     first(`service:${record.service}`, record.step, was);
   } else if (record.is === 'owned') {
     const { is: _is, path, ...place } = record;
-    owned.set(path, { ...place, sources: by });
+    owned.set(path, { ...place, document: by });
   } else {
     owned.delete(record.path);
     if (record.of !== undefined) {
@@ -64,43 +64,44 @@ export function rememberResource(
   }
 }
 
-/** What another document made on this machine is not for this one to remove. */
-export function ofSources<Key, Known extends { readonly sources: string }>(
+/** What belongs to a document. */
+export function ofDocument<Key, Known extends { readonly document: string }>(
   known: ReadonlyMap<Key, Known> | undefined,
-  sources: readonly string[] | undefined,
+  document: string | undefined,
 ): ReadonlyMap<Key, Known> {
-  const key = sourcesKey(sources);
-  return new Map([...(known ?? [])].filter(([, { sources }]) => sources === key));
+  return new Map([...(known ?? [])].filter(([, one]) => one.document === document));
 }
 
 /** Of a journal, what else is remembered of resources. */
 type OfJournal = ResourceMemory &
-  Omit<Memory, 'before' | 'after' | 'note'> & {
-    readonly actedFor: ReadonlyMap<string, ReadonlySet<string>>;
+  Omit<Memory, 'before' | 'after' | 'note' | 'others' | 'isAdopted'> & {
+    readonly actedFor: ReadonlyMap<string, Memory['acted']>;
     readonly steps: ReadonlyMap<string, { readonly notes: ReadonlyMap<string, unknown> }>;
+    readonly documents: ReadonlyMap<string, { readonly isAdopted: boolean }>;
   };
 
-/** @param sources of a document: what others changed is left out */
-export function memoryOf(state: OfJournal, sources?: readonly string[]): Memory {
+/**
+ * @param of a document: what others changed is left out
+ * @param others what the other documents ask for
+ */
+export function memoryOf(state: OfJournal, of?: string, others: Wants = WANTS_NOTHING): Memory {
   const { before, after, everOwed, isResetting, acted } = state;
   const note: Memory['note'] = (step, change) => state.steps.get(step)?.notes.get(change);
-  const rest = { after, everOwed, isResetting, note };
-  if (sources === undefined) return { ...rest, before, acted };
-  const steps = state.actedFor.get(sourcesKey(sources));
-  const own = [...acted].filter(([step]) => steps?.has(step) === true);
-  return { ...rest, before: ofSources(before, sources), acted: new Map(own) };
+  const isAdopted = of !== undefined && state.documents.get(of)?.isAdopted === true;
+  const rest = { after, everOwed, isResetting, note, others, isAdopted };
+  if (of === undefined) return { ...rest, before, acted };
+  return { ...rest, before: ofDocument(before, of), acted: state.actedFor.get(of) ?? new Map() };
 }
 
-/** The same state after a step made or began these changes, for a document with these sources. */
+/** The same state after a step made or began these changes, for a document. */
 export function acting<State extends Pick<OfJournal, 'acted' | 'actedFor'>>(
   state: State,
-  sources: readonly string[] | undefined,
+  document: string,
   step: string,
   changes: readonly string[],
 ): State {
   if (changes.length === 0) return state;
-  const add = (to: Memory['acted'], key: string, more: readonly string[]) =>
-    new Map(to).set(key, new Set([...(to.get(key) ?? []), ...more]));
-  const actedFor = add(state.actedFor, sourcesKey(sources), [step]);
-  return { ...state, acted: add(state.acted, step, changes), actedFor };
+  const add = (to: Memory['acted']) => new Map(to).set(step, new Set([...(to.get(step) ?? []), ...changes]));
+  const actedFor = new Map(state.actedFor).set(document, add(state.actedFor.get(document) ?? new Map()));
+  return { ...state, acted: add(state.acted), actedFor };
 }

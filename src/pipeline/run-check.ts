@@ -4,16 +4,18 @@ import type { NetworkSettings } from '../host/index.ts';
 import { abortable } from '../host/processes/timeout.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { documentIdOf, findConflicts, journalFor } from './asked.ts';
 import { sourcesOf } from './change-source.ts';
 import { imagePart } from './image.ts';
-import { instanceIdentity, type JournalState, type PreparedNote, stepRecord, withNotes } from './journal.ts';
-import { absoluteSource, openDocument } from './load.ts';
+import { instanceIdentity, type JournalState, type PreparedNote, withNotes } from './journal.ts';
+import { openDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
 import { refuseIfChanged } from './plan.ts';
 import { preflight } from './preflight.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import type { Started } from './reboot-resume.ts';
 import { journalForInstance } from './run-journal.ts';
+import { stepRecord } from './step-record.ts';
 
 export interface RunRequest extends Started {
   readonly agentVersion: string;
@@ -72,15 +74,19 @@ export async function checkRun(
     known = withNotes(journalForInstance(before, identity), notes);
     if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
     refuseIfChanged(known, document);
-    const [scope, seen] = [scopeOf(request), known];
+    const scope = scopeOf(request);
+    const id = documentIdOf(request, document);
+    const [loaded, agent] = [document, request.agentVersion];
+    const seen = await journalFor(host, known, id, loaded, agent);
     const found = await abortable(
       preflight(stepsFor(scope, document.model.host.platform), {
         host,
         model: document.model,
         facts,
         scope,
-        record: (step) => stepRecord(seen, step, request.sources.map(absoluteSource)),
+        record: (step) => stepRecord(seen, step, id),
         source: sourcesOf(document),
+        conflicts: () => findConflicts(host, loaded, agent, seen, id),
       }),
       request.signal,
     );

@@ -9,10 +9,10 @@ import {
   newJournalState,
   type PreparedNote,
   readJournal,
-  stepRecord,
   withNotes,
 } from './journal.ts';
 import { type InstanceIdentity, isSameInstance, type JournalRecord } from './journal-record.ts';
+import { stepRecord } from './step-record.ts';
 
 export const JOURNAL_PATH = '/var/lib/machineadm/journal';
 /** Each flush of its own is a wait for the disk: whoever needs them durable flushes them together. */

@@ -1,8 +1,12 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { hasRunningCommands } from '../host/index.ts';
+import type { Host } from '../host/seam/host.ts';
+import { createFingerprints, forgetCopies } from '../steps/prior-state/copies.ts';
+import { askedBy, documentIdOf, isSameAsked } from './asked.ts';
 import type { Conclusion } from './conclusion.ts';
-import { absoluteSource } from './load.ts';
+import { documentKey } from './documents.ts';
 import { asRefusal } from './refusal.ts';
 import type { CheckedRun } from './run-check.ts';
 import { JOURNAL_PATH, openJournal, type RunJournal } from './run-journal.ts';
@@ -13,25 +17,44 @@ export async function beginJournal(
   { request, runId, facts, host }: Pick<OpenRun, 'request' | 'runId' | 'facts' | 'host'>,
   { document, known, notes }: Extract<CheckedRun, { ok: true }>,
 ): Promise<RunJournal> {
-  const { command, agentVersion, sources } = request;
+  const { agentVersion } = request;
   try {
     const journal = await openJournal(host, known.identity, JOURNAL_PATH, notes);
     journal.append({
       is: 'run',
       run: runId,
-      command,
       agent: agentVersion,
       document: document.digest,
       lasting: document.lastingDigest,
       written: document.writtenDigest,
-      sources: sources.map(absoluteSource),
+      ...documentIdOf(request, document),
       bootId: facts.bootId,
       at: new Date().toISOString(),
     });
+    await recordAsked(host, journal, document, agentVersion);
     return journal;
   } catch (error) {
     throw asRefusal(error);
   }
+}
+
+/**
+ * Records what the document asks for, unless the journal has it. Before any change: later documents are checked against
+ * it even if this run is killed.
+ */
+async function recordAsked(
+  host: Host,
+  journal: RunJournal,
+  document: LoadedDocument,
+  agentVersion: string,
+): Promise<void> {
+  const { before, documents, open } = journal.state();
+  const known = [...documents.values()];
+  // Copies without a record are those of another machine, or of a run that was killed before its first change.
+  if (before.size === 0 && known.every(({ asked }) => asked === undefined)) await forgetCopies(host);
+  const asked = askedBy(document, agentVersion, await createFingerprints(host));
+  const last = open === undefined ? undefined : documents.get(documentKey(open))?.asked;
+  if (last === undefined || !isSameAsked(last, asked)) journal.append({ is: 'document', ...asked });
 }
 
 /** Records how this run ended, and closes the journal. */

@@ -19,8 +19,7 @@ import { wipeKubeadmConfig } from '../steps/kubeadm-wipe.ts';
 import { type Conclusion, conclude } from './conclusion.ts';
 import { desiredOf } from './desired.ts';
 import { bakingHost } from './image.ts';
-import { isBootstrapped, type JournalState, stepRecord } from './journal.ts';
-import { absoluteSource } from './load.ts';
+import { isBootstrapped, type JournalState } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { removeBakeState } from './prepared.ts';
@@ -133,7 +132,7 @@ async function performChecked(
     for (const warning of warnings) reporter.warn(warning);
     if (known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
     if (request.command === 'prepare') warnOfLeft(document, reporter);
-    reporter.planned(plannedSteps(request, document, known, facts));
+    reporter.planned(plannedSteps(request, document, journal, facts));
     resume = await arrangeResume(host, facts, request);
     return { conclusion: await perform(open, document, journal), journal, resume };
   } catch (error) {
@@ -145,8 +144,12 @@ function warnOfLeft({ unresolved }: LoadedDocument, reporter: Reporter): void {
   for (const path of unresolved) reporter.warn(`${path} depends on a variable of the machine: left to provision`);
 }
 
-function plannedSteps(request: RunRequest, { model }: LoadedDocument, known: JournalState, facts: Facts): string[] {
-  const record = (step: string) => stepRecord(known, step, request.sources.map(absoluteSource));
+function plannedSteps(
+  request: RunRequest,
+  { model }: LoadedDocument,
+  { record }: Pick<RunJournal, 'record'>,
+  facts: Facts,
+): string[] {
   return stepsFor(scopeOf(request), model.host.platform)
     .filter((step) => desiredOf(step, model, facts, record) !== undefined)
     .map((step) => step.id);

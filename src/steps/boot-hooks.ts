@@ -1,5 +1,4 @@
-import { posix } from 'node:path';
-import { HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
+import { HOOKS_DIRECTORY, HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import type { BootCommand } from '../host/services/boot-command.ts';
 import {
@@ -12,10 +11,12 @@ import {
 } from './boot-unit.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import { HOOKS_LEFT } from './hook-record.ts';
-import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, keptText } from './kept-hooks.ts';
+import { BOOT_HOOKS_ID, bootHooksFile, isBootHooksFile, keptText } from './kept-hooks.ts';
 import type { Change, Step } from './step.ts';
 
 export interface BootHooksDesired {
+  /** The file of the document. */
+  readonly path: string;
   /** The content of the file; undefined = nothing is to run at every boot. */
   readonly kept: string | undefined;
   readonly boot: BootCommand;
@@ -23,10 +24,16 @@ export interface BootHooksDesired {
 
 export interface BootHooksActual {
   readonly file: OwnFile;
+  /** The file in which an earlier version kept the hooks of this document. */
+  readonly obsolete: string | undefined;
+  /** Whether another document of this machine has such hooks: they need the unit, too. */
+  readonly hasOthers: boolean;
   readonly boot: BootUnit | undefined;
 }
 
-export type BootHooksPayload = { readonly kind: 'keep'; readonly content: string } | BootUnitPayload;
+export type BootHooksPayload =
+  | { readonly kind: 'keep'; readonly path: string; readonly content: string }
+  | BootUnitPayload;
 
 /**
  * Writes early hooks of `frequency: Always` to a file for later boots, and removes those of an earlier document. The
@@ -40,35 +47,58 @@ export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload
   desired(model, facts) {
     const { early } = model.host.hooks;
     const always = early?.frequency === 'Always' && early.commands.length > 0;
-    return { kept: always ? keptText(early, facts) : undefined, boot: bootHooksCommand(selfCommand()) };
+    const { name } = model.metadata;
+    return {
+      path: bootHooksFile(name),
+      kept: always ? keptText(name, early, facts) : undefined,
+      boot: bootHooksCommand(selfCommand()),
+    };
   },
 
-  async inspect(host, { boot }) {
-    return { file: await readOwnFile(host, BOOT_HOOKS_FILE, 0o600), boot: await inspectBootUnit(host, boot) };
+  async inspect(host, { path, boot }, record) {
+    const files = ((await host.list(HOOKS_DIRECTORY)) ?? []).filter(isBootHooksFile);
+    const earlier = bootHooksFile(undefined);
+    const isOurs = record.memory().acted.has('hooks-boot');
+    const obsolete = isOurs && files.some((name) => `${HOOKS_DIRECTORY}/${name}` === earlier) ? earlier : undefined;
+    return {
+      file: await readOwnFile(host, path, 0o600),
+      obsolete,
+      hasOthers: files.some((name) => ![path, obsolete].includes(`${HOOKS_DIRECTORY}/${name}`)),
+      boot: await inspectBootUnit(host, boot),
+    };
   },
 
-  plan({ kept: content }, { file, boot }): readonly Change<BootHooksPayload>[] {
+  plan({ path, kept: content }, { file, obsolete, hasOthers, boot }): readonly Change<BootHooksPayload>[] {
     const id = `${BOOT_HOOKS_ID}/commands`;
+    const remove = (gone: string): Change<BootHooksPayload> => ({
+      id: gone === path ? id : `${id}/earlier`,
+      summary: `remove ${gone}`,
+      action: 'remove',
+      scope: 'node',
+      payload: { kind: 'remove', path: gone },
+    });
+    const earlier = obsolete === undefined ? [] : [remove(obsolete)];
     if (content === undefined) {
-      const changes = planBootUnitRemoval(BOOT_HOOKS_ID, 'the document runs nothing at every boot', boot);
-      if (file.text === undefined) return changes;
-      const payload = { kind: 'remove', path: BOOT_HOOKS_FILE } as const;
-      return [...changes, { id, summary: `remove ${BOOT_HOOKS_FILE}`, action: 'remove', scope: 'node', payload }];
+      const changes = hasOthers
+        ? []
+        : planBootUnitRemoval(BOOT_HOOKS_ID, 'the document runs nothing at every boot', boot);
+      return [...changes, ...(file.text === undefined ? [] : [remove(path)]), ...earlier];
     }
-    const changes = planBootUnit(BOOT_HOOKS_ID, 'run the early hooks at every boot', boot);
+    const changes = [...planBootUnit(BOOT_HOOKS_ID, 'run the early hooks at every boot', boot), ...earlier];
     if (isAsWritten(file, content)) return changes;
     const summary = 'keep the early hooks for every boot, readable for root only';
-    return [{ id, summary, scope: 'node', payload: { kind: 'keep', content } }, ...changes];
+    return [{ id, summary, scope: 'node', payload: { kind: 'keep', path, content } }, ...changes];
   },
 
   async apply(host, { payload }) {
     if (payload.kind !== 'keep') return await applyBootUnit(host, payload);
-    await host.makeDirectory(posix.dirname(BOOT_HOOKS_FILE), 0o700);
-    await host.writeFile({ path: BOOT_HOOKS_FILE, content: payload.content, mode: 0o600 });
+    const { path, content } = payload;
+    await host.makeDirectory(HOOKS_DIRECTORY, 0o700);
+    await host.writeFile({ path, content, mode: 0o600 });
   },
 
   async settled(host, { kept }, execution) {
-    for (const directory of [posix.dirname(BOOT_HOOKS_FILE), '/etc']) await host.sync(directory);
+    for (const directory of [HOOKS_DIRECTORY, '/etc']) await host.sync(directory);
     if (kept !== undefined && host.bootFile(bootHooksCommand(selfCommand())) === undefined)
       execution.warn('there is no service manager that could run the early hooks at every boot');
   },

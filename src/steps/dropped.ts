@@ -2,6 +2,7 @@ import { dirname } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
+import { type DocumentName, dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import {
   authorizedKeysPath,
   CONTAINERD_CONFIGURATION,
@@ -14,10 +15,11 @@ import {
   unitDropInPath,
   usualHome,
 } from '@machineadm/document/ownership/paths.ts';
+import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
 import { readAccounts } from './accounts/databases.ts';
-import { HOSTS_BLOCK, OWN_NAME_BLOCK, PROXY_BLOCK, rewriteShared, withoutBlock } from './marked-block.ts';
+import { HOSTS_BLOCK, hostsBlockOf, OWN_NAME_BLOCK, PROXY_BLOCK, rewriteShared, withoutBlock } from './marked-block.ts';
 import type { ResetAction } from './prior-state/action.ts';
 import type { BeforeRecord, Memory } from './prior-state/memory.ts';
 import { planUndo } from './prior-state/restore.ts';
@@ -25,6 +27,7 @@ import { type Dropped, namedIn, staysOf } from './stays.ts';
 import type { Execution, FollowUp } from './step.ts';
 import { withSwap } from './swap-lines.ts';
 import { followUpsOf } from './unit-files.ts';
+import { isAt, setBy } from './wants.ts';
 
 type IsRequested = (model: Model, name: string, kind: string) => boolean;
 
@@ -39,9 +42,16 @@ const REQUESTED: Readonly<Record<string, IsRequested>> = {
   groups: STAYS,
   'active-directory': STAYS,
   selinux: ({ host }) => host.selinux?.mode !== undefined,
-  'kernel-modules': ({ host }, _name, kind) => kind === 'module' || host.kernelModules.length > 0,
+  'kernel-modules': (model, name, kind) =>
+    kind === 'module' || (model.host.kernelModules.length > 0 && isAt(dropInPath('modules', model), name)),
   apparmor: ({ host }, name) => host.apparmor?.profiles.some(({ path }) => isAt(path, name)) === true,
-  sysctl: ({ host }, name, kind) => host.sysctl.some(({ key }) => kind === 'path' || setBy(key).test(name)),
+  sysctl: (model, name, kind) =>
+    kind === 'path'
+      ? model.host.sysctl.length > 0 && isAt(dropInPath('sysctl', model), name)
+      : model.host.sysctl.some(({ key }) => setBy(key).test(name)),
+  limits: (model, name) =>
+    model.host.limits !== undefined &&
+    (['serviceLimits', 'sessionLimits'] as const).some((kind) => isAt(dropInPath(kind, model), name)),
   swap: ({ host, kubernetes }) => host.swap === 'Disabled' || kubernetes !== undefined,
   users: requestsUser,
   directories: requestsPath,
@@ -67,15 +77,6 @@ export function hasSection({ host }: Model, step: string): boolean | undefined {
   if (!Object.hasOwn(host, field)) return undefined;
   const section: unknown = Reflect.get(host, field);
   return Array.isArray(section) ? section.length > 0 : section !== undefined;
-}
-
-/** The settings that the kernel changes with one (`prior-states.ts` records them). */
-function setBy(key: string): RegExp {
-  const setting = key.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  const [, family = '', leaf = ''] = /^(net\/ipv[46]\/conf)\/(?:all|default)\/([^/]+)$/.exec(key) ?? [];
-  const isForwarding = /^net\/ipv4\/(?:ip_forward|conf\/all\/forwarding)$/.test(key);
-  if (isForwarding) return new RegExp(`^/proc/sys/(?:${setting}|net/ipv4/conf/[^/]+/(?:forwarding|accept_redirects))$`);
-  return new RegExp(`^/proc/sys/${leaf === '' ? setting : `${family}/[^/]+/${leaf}`}$`);
 }
 
 /** The account of a user stays; its rule for sudo and its keys go with the user. */
@@ -111,29 +112,54 @@ function namedPaths(model: Model): ReadonlySet<string> {
   return paths;
 }
 
-export function isAt(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
-}
-
-/** Lines of ours in files that others share, where they are not asked for any more, and the file without them. */
-const SHARED: readonly {
+/** Lines of a document in files that others share, and the file without them. */
+export const SHARED_LINES: readonly {
   readonly path: string;
+  /** The step that writes them. */
+  readonly step: StepId;
   readonly isAsked: (model: Model) => boolean;
-  readonly without: (text: string, memory: Memory) => string;
+  /** Whether all documents that ask for them share the same lines. */
+  readonly isOne: boolean;
+  readonly without: (text: string, memory: Memory, document: DocumentName) => string;
 }[] = [
   {
     path: HOSTS_FILE,
+    step: 'hosts',
     isAsked: ({ host }) => host.hosts !== undefined,
-    without: (text, memory) =>
-      isNamed(memory) ? withoutBlock(text, HOSTS_BLOCK) : withoutBlock(withoutBlock(text, HOSTS_BLOCK), OWN_NAME_BLOCK),
+    isOne: false,
+    without(text, memory, document) {
+      let rest = withoutBlock(text, hostsBlockOf(document));
+      if (memory.isAdopted) rest = withoutBlock(rest, HOSTS_BLOCK);
+      return isNamed(memory) || memory.others('hosts:own name', 'hosts') ? rest : withoutBlock(rest, OWN_NAME_BLOCK);
+    },
   },
   {
     path: ENVIRONMENT_FILE,
+    step: 'proxy',
     isAsked: ({ host }) => host.proxy !== undefined,
+    isOne: true,
     without: (text) => withoutBlock(text, PROXY_BLOCK),
   },
-  { path: FSTAB, isAsked: (model) => REQUESTED.swap?.(model, '', '') === true, without: withSwap },
+  {
+    path: FSTAB,
+    step: 'swap',
+    isAsked: (model) => REQUESTED.swap?.(model, '', '') === true,
+    isOne: true,
+    without: withSwap,
+  },
 ];
+
+/** The lines that a document no longer asks for, as far as the journal knows. */
+export function droppedLines(model: Model | undefined, memory: Memory): typeof SHARED_LINES {
+  if (model?.host.prune === 'Never') return [];
+  return SHARED_LINES.filter(
+    ({ step, isAsked, isOne }) =>
+      memory.acted.has(step) &&
+      !(model !== undefined && isAsked(model)) &&
+      // Whether another document has the section at all.
+      !(isOne && memory.others('hosts:', step)),
+  );
+}
 
 /** Whether machineadm gave the machine its name. */
 function isNamed({ before }: Memory): boolean {
@@ -153,7 +179,11 @@ export function droppedResources(model: Model, memory: Memory): Memory['before']
   };
   // Of what earlier versions recorded, nobody knows what was made of it: only a reset restores that.
   const isKnown = (of: Resource, { isMarked }: BeforeRecord): boolean => isMarked || memory.after.has(of);
-  return new Map([...memory.before].filter(([of, before]) => isKnown(of, before) && !isAsked(of, before)));
+  return new Map(
+    [...memory.before].filter(
+      ([of, before]) => isKnown(of, before) && !isAsked(of, before) && !memory.others(of, before.step),
+    ),
+  );
 }
 
 /**
@@ -179,16 +209,16 @@ export async function planDropped(
   if ([...memory.before.values()].some(({ step }) => step === 'mounts')) restored.delete(`path:${FSTAB}`);
   const undone = await planUndo(host, memory, restored);
   const lines: Dropped[] = [];
-  for (const { path, isAsked, without } of SHARED) {
+  for (const { path, without } of droppedLines(model, memory)) {
     const resource = `path:${path}` as const;
     const isWhole = undone.some((action) => action.resource === resource && action.perform !== undefined);
-    if (isAsked(model) || isWhole || !memory.before.has(resource)) continue;
+    if (isWhole) continue;
     const text = (await host.readText(path)) ?? '';
-    if (without(text, memory) === text) continue;
+    if (without(text, memory, model) === text) continue;
     lines.push({
       id: `removals/lines${path}`,
       summary: `${path}: remove the lines of machineadm, which are no longer in the document`,
-      perform: (changing) => rewriteShared(changing, path, (now) => without(now, memory)),
+      perform: (changing) => rewriteShared(changing, path, (now) => without(now, memory, model)),
       ...(restored.has(resource) && { restores: resource }),
       owes: owedFor(model, memory, resource),
     });

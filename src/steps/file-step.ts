@@ -1,6 +1,8 @@
 import type { Model } from '@machineadm/document/model.ts';
+import type { DropInKind } from '@machineadm/document/ownership/drop-ins.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { describeWrite, type OwnFile as Found, isAsWritten, readOwnFile } from './file-difference.ts';
+import { isInImage, readImageDropIns } from './image-drop-ins.ts';
 import { type Change, type FollowUp, owing, type Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -11,9 +13,11 @@ export interface OwnFile {
   readonly content: string | undefined;
   /** What must follow a change of the file. */
   readonly owes?: readonly FollowUp[];
+  /** Set for a drop-in of a machine's document: the file is not wanted where the image has all its lines. */
+  readonly beside?: DropInKind;
 }
 
-type FoundFiles = ReadonlyMap<string, Found>;
+type FoundFiles = ReadonlyMap<string, Found & { readonly isInImage?: boolean }>;
 
 /**
  * Makes a step that only writes files of our own. Plan, drift detection, removal and follow-ups are the same for all
@@ -31,16 +35,20 @@ export function fileStep(step: {
     ...(settles === undefined ? {} : { settles }),
     desired: (model) => step.files(model),
 
-    async inspect(host, desired) {
-      const found = new Map<string, Found>();
-      for (const { path } of desired) found.set(path, await readOwnFile(host, path));
+    async inspect(host, desired, record) {
+      const found = new Map<string, Found & { isInImage: boolean }>();
+      for (const { path, content, beside } of desired) {
+        const image = beside === undefined ? [] : await readImageDropIns(host, beside, record);
+        found.set(path, { ...(await readOwnFile(host, path)), isInImage: isInImage(content ?? '', image) });
+      }
       return found;
     },
 
     plan(desired, actual) {
       return desired.flatMap((file): Change<OwnFile>[] => {
-        const { path, content } = file;
+        const { path } = file;
         const now = actual.get(path);
+        const content = now?.isInImage === true ? undefined : file.content;
         if (now === undefined || isAsWritten(now, content)) return [];
         return [
           {
@@ -49,7 +57,7 @@ export function fileStep(step: {
             diff: textDiff(now.text ?? '', content ?? ''),
             scope: 'base',
             ...owing(file),
-            payload: file,
+            payload: { ...file, content },
           },
         ];
       });

@@ -14,16 +14,26 @@ export function digests({ commands, environment, user, workingDirectory }: HookG
   return commands.map((command) => createHash('sha256').update(command).update(seen).digest('hex'));
 }
 
-/** Whether the commands that last ran here are those of the group. */
-export function isSame(group: HookGroup, note: unknown): boolean {
-  const known = member(note, 'commands');
-  return !Array.isArray(known) || known.join() === digests(group).join();
+/** The content of a group as one text, as the journal tells contents apart (`contentOf`). */
+function contentOf(group: HookGroup): string {
+  return digests(group).join();
 }
 
-/** Whether a group has nothing to do in this run: its `rerun` decides whether what was done before counts. */
+/** Whether the commands that last ran here are those of the group. */
+function isSame(group: HookGroup, note: unknown): boolean {
+  const known = member(note, 'commands');
+  return !Array.isArray(known) || known.join() === contentOf(group);
+}
+
+/**
+ * Whether a group has nothing to do in this run: its `rerun` decides whether what was done before counts. A group with
+ * another content is another group, which has not run yet.
+ */
 export function isDone(group: HookGroup, changeId: string, record: RanRecord): boolean {
+  // Earlier versions did not record the content.
+  const isUnknown = record.ran.size === 0 && record.done.has(changeId);
+  if (group.rerun === undefined) return isUnknown || record.ran.has(contentOf(group));
   if (!record.done.has(changeId)) return false;
-  if (group.rerun === undefined) return true;
   // A repetition was begun and did not complete.
   if (record.interrupted.has(changeId)) return false;
   return group.rerun === 'Always' ? record.doneInRun.has(changeId) : isSame(group, record.notes.get(changeId));
@@ -32,13 +42,8 @@ export function isDone(group: HookGroup, changeId: string, record: RanRecord): b
 /** Why a completed group runs once more; part of the summary of its change. */
 export function whyAgain(group: HookGroup, changeId: string, record: StepRecord): string | undefined {
   if (!record.done.has(changeId) || record.interrupted.has(changeId)) return undefined;
-  return group.rerun === 'Always' ? 'as in every run' : 'again: it changed since it ran';
-}
-
-/** What an operator should know of a group that ran as something else than the document has now. */
-export function hookRemarks(phase: string, group: HookGroup, changeId: string, record: StepRecord): readonly string[] {
-  if (!isDone(group, changeId, record) || isSame(group, record.notes.get(changeId))) return [];
-  return [`host.hooks.${phase} changed since it ran; not run again (rerun: Never)`];
+  if (group.rerun === 'Always') return 'as in every run';
+  return group.rerun === undefined ? 'which have not run yet' : 'again: it changed since it ran';
 }
 
 /** What `apply` left in the journal. Throws `JournalUnreadable` for what no version of it ever wrote. */

@@ -6,7 +6,7 @@ import { syntaxTrouble } from './content-checks/shell.ts';
 import { missingPrerequisites } from './hook-account.ts';
 import { lost } from './hook-errors.ts';
 import { OTHER_USER, repeats, runScript, type UnfinishedHook } from './hook-group.ts';
-import { digests, HOOKS_LEFT, hookRemarks, isDone, parseNote, whyAgain } from './hook-record.ts';
+import { digests, HOOKS_LEFT, isDone, parseNote, whyAgain } from './hook-record.ts';
 import { hookScript, savedState, sealState } from './hook-script.ts';
 import { type HookPhase, type InScript, inScript, requireShared, scriptBefore } from './hook-single-script.ts';
 import type { Change, Step, UnmetRequirement } from './step.ts';
@@ -76,6 +76,7 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
     id,
     runsHooks: true,
     leaves: HOOKS_LEFT,
+    hasRun: ({ group }, record) => isDone(group, changeId, record),
 
     desired(model: Model) {
       const group = model.host.hooks[phase];
@@ -91,7 +92,7 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
     },
 
     async preflight(host, desired, record) {
-      // A group that ran is not run again even if it changed, except for groups of every boot.
+      // A group that ran is not run again, except for groups of every boot.
       const isOnce = desired.group.frequency !== 'Always';
       if (isOnce && record !== undefined && isDone(desired.group, changeId, record)) return [];
       const { shell } = desired.group;
@@ -123,8 +124,6 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
       const unfinished = isWhole ? { token: note.token, completed, kind } : { token: undefined, why: lost(kind) };
       return { done: false, unfinished };
     },
-
-    remarks: ({ group }, record) => hookRemarks(phase, group, changeId, record),
 
     plan(desired, actual) {
       if (actual.done) return [];

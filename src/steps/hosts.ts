@@ -2,7 +2,16 @@ import type { HostsModel } from '@machineadm/document/model.ts';
 import { CLOUD_INIT_HOSTS_FILE, HOSTS_FILE, NAME_SERVICE_SWITCH } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
-import { HOSTS_BLOCK, OWN_NAME_BLOCK, rewriteShared, withBlock, withoutBlock } from './marked-block.ts';
+import {
+  blockIn,
+  blockNames,
+  HOSTS_BLOCK,
+  hostsBlockOf,
+  OWN_NAME_BLOCK,
+  rewriteShared,
+  withBlock,
+  withoutBlock,
+} from './marked-block.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -16,6 +25,8 @@ const USER_DATA = '/var/lib/cloud/instance/cloud-config.txt';
 export interface HostsDesired extends HostsModel {
   /** The name of the machine; undefined: it has no name of its own. */
   readonly name: string | undefined;
+  /** The block of the document. */
+  readonly block: string;
 }
 
 export interface HostsActual {
@@ -25,10 +36,14 @@ export interface HostsActual {
   /** The file whose `manage_etc_hosts` has cloud-init rewrite /etc/hosts at every boot; undefined: it does not. */
   readonly rewriter: string | undefined;
   readonly dropIn: OwnFile;
+  /** Whether an earlier version wrote the entries of this document into the block that is the image's otherwise. */
+  readonly isAdopted: boolean;
+  /** What other documents of this machine want of the file. */
+  readonly others: { readonly any: boolean; readonly ownName: boolean };
 }
 
 type HostsPayload =
-  | { readonly block: typeof HOSTS_BLOCK | typeof OWN_NAME_BLOCK; readonly lines: string }
+  | { readonly block: string; readonly lines: string; readonly isAdopted: boolean }
   | { readonly dropIn: string | undefined };
 
 /**
@@ -39,24 +54,34 @@ type HostsPayload =
 export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
   id: 'hosts',
 
-  desired({ host }, facts) {
+  desired(model, facts) {
+    const { host } = model;
     if (host.hosts === undefined) return undefined;
     const name = host.hostname ?? facts.hostname;
-    return { ...host.hosts, name: /^[A-Za-z0-9][A-Za-z0-9.-]*$/.test(name) && name !== 'localhost' ? name : undefined };
+    const block = hostsBlockOf(model);
+    return {
+      ...host.hosts,
+      block,
+      name: /^[A-Za-z0-9][A-Za-z0-9.-]*$/.test(name) && name !== 'localhost' ? name : undefined,
+    };
   },
 
-  async inspect(host) {
+  async inspect(host, _desired, record) {
+    const { others, isAdopted } = record.memory();
     return {
+      isAdopted,
       text: (await host.readText(HOSTS_FILE)) ?? '',
       answersItself: await hasMyhostname(host),
       rewriter: await rewriterOf(host),
       dropIn: await readOwnFile(host, CLOUD_INIT_HOSTS_FILE),
+      others: { any: others(`path:${HOSTS_FILE}`, 'hosts'), ownName: others('hosts:own name', 'hosts') },
     };
   },
 
   plan(desired, actual) {
-    const entries = entryLines(desired);
-    const withEntries = putBlock(actual.text, HOSTS_BLOCK, entries);
+    const text = actual.isAdopted ? withoutBlock(actual.text, HOSTS_BLOCK) : actual.text;
+    const entries = neededLines(desired, text);
+    const withEntries = putBlock(text, desired.block, entries);
     const own = ownLine(desired, actual);
     const wanted = entries !== '' || own !== '';
     const isRewritten = actual.rewriter !== undefined && actual.rewriter !== USER_DATA;
@@ -70,18 +95,18 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
             summary: `${HOSTS_FILE}: ${entries === '' ? 'remove' : 'write'} the entries of the document${shadows.join('')}`,
             diff: textDiff(actual.text, withEntries),
             scope: 'base',
-            payload: { block: HOSTS_BLOCK, lines: entries },
+            payload: { block: desired.block, lines: entries, isAdopted: actual.isAdopted },
           },
-      putBlock(withEntries, OWN_NAME_BLOCK, own) === withEntries
+      putBlock(withEntries, OWN_NAME_BLOCK, own) === withEntries || (own === '' && actual.others.ownName)
         ? undefined
         : {
             id: 'hosts/own-name',
             summary: `${HOSTS_FILE}: ${own === '' ? 'remove the' : 'add the'} machine's own name`,
             diff: textDiff(withEntries, putBlock(withEntries, OWN_NAME_BLOCK, own)),
             scope: 'node',
-            payload: { block: OWN_NAME_BLOCK, lines: own },
+            payload: { block: OWN_NAME_BLOCK, lines: own, isAdopted: false },
           },
-      isAsWritten(actual.dropIn, dropIn)
+      isAsWritten(actual.dropIn, dropIn) || (dropIn === undefined && actual.others.any)
         ? undefined
         : {
             id: 'hosts/cloud-init',
@@ -96,7 +121,10 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
 
   async apply(host, { payload }) {
     if ('block' in payload) {
-      await rewriteShared(host, HOSTS_FILE, (text) => putBlock(text, payload.block, payload.lines));
+      const { block, lines, isAdopted } = payload;
+      await rewriteShared(host, HOSTS_FILE, (text) =>
+        putBlock(isAdopted ? withoutBlock(text, HOSTS_BLOCK) : text, block, lines),
+      );
     } else if (payload.dropIn === undefined) await host.removeFile(CLOUD_INIT_HOSTS_FILE);
     else await host.writeFile({ path: CLOUD_INIT_HOSTS_FILE, content: payload.dropIn, mode: 0o644 });
   },
@@ -115,7 +143,25 @@ export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
 };
 
 function putBlock(text: string, name: string, lines: string): string {
-  return lines === '' ? withoutBlock(text, name) : withBlock(text, name, lines);
+  if (lines === '') return withoutBlock(text, name);
+  // Resolvers take the first line: a document of the machine precedes the image.
+  const image = blockIn(text, HOSTS_BLOCK);
+  if (name === OWN_NAME_BLOCK || name === HOSTS_BLOCK || image === undefined || blockIn(text, name) !== undefined)
+    return withBlock(text, name, lines);
+  return withBlock(withBlock(withoutBlock(text, HOSTS_BLOCK), name, lines), HOSTS_BLOCK, image);
+}
+
+/** The lines of the document's block: none where the image has all of them. */
+function neededLines(desired: HostsDesired, text: string): string {
+  const lines = entryLines(desired);
+  const image = new Set(desired.block === HOSTS_BLOCK ? [] : (blockIn(text, HOSTS_BLOCK) ?? '').split('\n'));
+  return image.size > 0 &&
+    lines
+      .trimEnd()
+      .split('\n')
+      .every((line) => image.has(line))
+    ? ''
+    : lines;
 }
 
 function entryLines({ entries }: HostsDesired): string {
@@ -134,7 +180,8 @@ function ownLine({ name, ownName, entries }: HostsDesired, { text, answersItself
 
 /** The lines that machineadm did not write. */
 function linesOf(text: string): { readonly address: string; readonly names: readonly string[] }[] {
-  const others = withoutBlock(withoutBlock(text, HOSTS_BLOCK), OWN_NAME_BLOCK);
+  let others = withoutBlock(text, OWN_NAME_BLOCK);
+  for (const name of blockNames(text, HOSTS_BLOCK)) others = withoutBlock(others, name);
   return others.split('\n').flatMap((line) => {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     return names.length === 0 ? [] : [{ address, names }];

@@ -1,11 +1,22 @@
 import type { HookGroup } from '@machineadm/document/model.ts';
+import { fileLabel } from '@machineadm/document/ownership/drop-ins.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { checksummedJson, withChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 
-/** The commands that run at every boot, when no document is available. They can contain secrets. */
-export const BOOT_HOOKS_FILE = `${HOOKS_DIRECTORY}/every-boot.json`;
+/**
+ * The commands of a document that run at every boot, when no document is available. They can contain secrets. Earlier
+ * versions had one file without the name of a document.
+ */
+export function bootHooksFile(document: string | undefined): string {
+  return `${HOOKS_DIRECTORY}/every-boot${document === undefined ? '' : `-${fileLabel(document)}`}.json`;
+}
+
+/** Whether a file of that directory is one of them. */
+export function isBootHooksFile(name: string): boolean {
+  return /^every-boot(?:-.*)?\.json$/.test(name);
+}
 
 /** The id of the step `hooks-boot`, under which its commands are kept, apart from those of `hooks-early`. */
 export const BOOT_HOOKS_ID = 'hooks-boot';
@@ -14,12 +25,14 @@ export const BOOT_HOOKS_ID = 'hooks-boot';
 export interface KeptHooks {
   readonly machineId: string;
   readonly cloudInstanceId: string | undefined;
+  /** Its name; undefined in files of earlier versions. */
+  readonly document: string | undefined;
   readonly group: HookGroup;
 }
 
 /** The content of the file. */
-export function keptText(group: HookGroup, { machineId, cloudInstanceId }: Facts): string {
-  const kept: KeptHooks = { machineId, cloudInstanceId, group };
+export function keptText(document: string, group: HookGroup, { machineId, cloudInstanceId }: Facts): string {
+  const kept: KeptHooks = { machineId, cloudInstanceId, document, group };
   return `${withChecksum(JSON.stringify({ version: 1, ...kept }))}\n`;
 }
 
@@ -30,7 +43,7 @@ export function keptText(group: HookGroup, { machineId, cloudInstanceId }: Facts
 export function parseKeptHooks(text: string): KeptHooks | undefined {
   const value = checksummedJson(text);
   if (!isRecord(value) || value.version !== 1 || typeof value.machineId !== 'string') return undefined;
-  const { machineId, cloudInstanceId, group } = value;
+  const { machineId, cloudInstanceId, document, group } = value;
   if (!isRecord(group) || !Array.isArray(group.commands)) return undefined;
   const { shell, onError, timeoutMs, user, workingDirectory } = group;
   const commands = group.commands.filter((command) => typeof command === 'string');
@@ -39,6 +52,7 @@ export function parseKeptHooks(text: string): KeptHooks | undefined {
   return {
     machineId,
     cloudInstanceId: typeof cloudInstanceId === 'string' ? cloudInstanceId : undefined,
+    document: typeof document === 'string' ? document : undefined,
     group: {
       shell,
       onError,

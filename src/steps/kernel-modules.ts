@@ -1,38 +1,50 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { MODULES_FILE } from '@machineadm/document/ownership/paths.ts';
+import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
 import type { CommandResult, Host, QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
+import { isInImage, putDropIn, readImageDropIns } from './image-drop-ins.ts';
 import { absentModules, canonicalModule, isInKernel } from './loaded-modules.ts';
 import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
+
+export interface KernelModulesDesired {
+  /** The drop-in of the document. */
+  readonly path: string;
+  /** True for a document that is applied to an image. */
+  readonly ofImage: boolean;
+  readonly names: readonly string[];
+}
 
 export interface KernelModulesActual {
   /** Of the wanted modules, those that are neither loaded nor built in. */
   readonly absent: ReadonlySet<string>;
   readonly file: OwnFile;
+  /** Whether the image loads all of them at boot, so that the document needs no drop-in. */
+  readonly isInImage: boolean;
 }
 
 export type KernelModulesPayload =
-  | { readonly kind: 'file'; readonly content: string }
+  | { readonly kind: 'file'; readonly path: string; readonly content: string | undefined }
   | { readonly kind: 'load'; readonly module: string };
 
 /**
  * Loads kernel modules now and at every boot. The list is a property of the image (`base`); loading them is a property
  * of the running kernel (`node`), so that an image bake never loads a module into the builder's kernel.
  */
-export const kernelModules: Step<readonly string[], KernelModulesActual, KernelModulesPayload> = {
+export const kernelModules: Step<KernelModulesDesired, KernelModulesActual, KernelModulesPayload> = {
   id: 'kernel-modules',
   owned: true,
 
   desired(model) {
     const names = [...new Set(model.host.kernelModules.map(canonicalModule))];
-    return names.length === 0 ? undefined : names;
+    if (names.length === 0) return undefined;
+    return { path: dropInPath('modules', model), ofImage: model.ofImage === true, names };
   },
 
-  async preflight(host, desired) {
-    const absent = await absentModules(host, desired);
+  async preflight(host, { names }) {
+    const absent = await absentModules(host, names);
     const found: UnmetRequirement[] = [];
     for (const module of absent) {
       const error = await whyNotLoadable(host, module);
@@ -43,23 +55,31 @@ export const kernelModules: Step<readonly string[], KernelModulesActual, KernelM
     return found;
   },
 
-  async inspect(host, desired) {
-    return { absent: await absentModules(host, desired), file: await readOwnFile(host, MODULES_FILE) };
+  async inspect(host, { path, ofImage, names }, record) {
+    const image = ofImage ? [] : await readImageDropIns(host, 'modules', record);
+    return {
+      absent: await absentModules(host, names),
+      file: await readOwnFile(host, path),
+      isInImage: isInImage(modulesFile(names), image),
+    };
   },
 
-  plan(desired, actual) {
+  plan({ path, names }, actual) {
     const changes: Change<KernelModulesPayload>[] = [];
-    const content = modulesFile(desired);
+    const content = actual.isInImage ? undefined : modulesFile(names);
     if (!isAsWritten(actual.file, content)) {
       changes.push({
         id: 'kernel-modules/file',
-        summary: `load at every boot: ${desired.join(', ')} (${MODULES_FILE})`,
-        diff: textDiff(actual.file.text ?? '', content),
+        summary:
+          content === undefined
+            ? `remove ${path}: the image loads these modules`
+            : `load at every boot: ${names.join(', ')} (${path})`,
+        diff: textDiff(actual.file.text ?? '', content ?? ''),
         scope: 'base',
-        payload: { kind: 'file', content },
+        payload: { kind: 'file', path, content },
       });
     }
-    for (const module of desired) {
+    for (const module of names) {
       if (!actual.absent.has(module)) continue;
       changes.push({
         id: `kernel-modules/load/${module}`,
@@ -75,18 +95,15 @@ export const kernelModules: Step<readonly string[], KernelModulesActual, KernelM
 
   async apply(host, change, execution) {
     const { payload } = change;
-    if (payload.kind === 'file') {
-      await host.writeFile({ path: MODULES_FILE, content: payload.content, mode: 0o644 });
-    } else {
-      await load(host, payload.module, execution);
-    }
+    if (payload.kind === 'load') return await load(host, payload.module, execution);
+    await putDropIn(host, payload);
   },
 
-  async settled(host, desired, execution) {
-    await host.sync(MODULES_FILE);
+  async settled(host, { names }, execution) {
+    await host.sync('/etc/modules-load.d');
     if ((await host.which('modprobe')) === undefined) return;
     const configuration = (await host.query({ program: 'modprobe', args: ['-c'] })).stdout;
-    for (const module of desired) {
+    for (const module of names) {
       // An explicit modprobe ignores `blacklist`, but systemd-modules-load honours it (src/modules-load/modules-load.c).
       if (!isListed(configuration, 'blacklist', module)) continue;
       execution.warn(`${module} is on modprobe's blacklist: systemd-modules-load will not load it at the next boot`);

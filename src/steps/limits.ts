@@ -1,5 +1,5 @@
 import type { Limit } from '@machineadm/document/model.ts';
-import { SERVICE_LIMITS_FILE, SESSION_LIMITS_FILE } from '@machineadm/document/ownership/paths.ts';
+import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { fileStep } from './file-step.ts';
 
 /**
@@ -10,20 +10,24 @@ export const limits = fileStep({
   id: 'limits',
   settles: ['daemon-reload'],
 
-  files({ host: { limits } }) {
+  files(model) {
+    const { limits } = model.host;
     if (limits === undefined) return undefined;
+    const isBeside = model.ofImage !== true;
     const { services, sessions } = limits;
     const defaults = services.map(({ name, ...limit }) => `DefaultLimit${name.toUpperCase()}=${forSystemd(limit)}\n`);
     const lines = sessions.flatMap(({ who, limits }) => limits.flatMap((limit) => forSessions(who, limit)));
     return [
       {
-        path: SERVICE_LIMITS_FILE,
+        path: dropInPath('serviceLimits', model),
         content: services.length === 0 ? undefined : `# Written by machineadm.\n[Manager]\n${defaults.join('')}`,
         owes: ['daemon-reload'],
+        ...(isBeside ? { beside: 'serviceLimits' as const } : {}),
       },
       {
-        path: SESSION_LIMITS_FILE,
+        path: dropInPath('sessionLimits', model),
         content: sessions.length === 0 ? undefined : `# Written by machineadm.\n${lines.join('')}`,
+        ...(isBeside ? { beside: 'sessionLimits' as const } : {}),
       },
     ];
   },

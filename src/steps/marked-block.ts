@@ -1,6 +1,10 @@
+import { type DocumentName, fileLabel } from '@machineadm/document/ownership/drop-ins.ts';
 import type { Host } from '../host/seam/host.ts';
 
-/** The names of our blocks: lines between two comments, in a file that other programs also write. */
+/**
+ * The names of our blocks: lines between two comments, in a file that other programs also write. The entries of an image,
+ * and those that earlier versions wrote, are in the block `hosts`; each document of a machine has a block of its own.
+ */
 export const HOSTS_BLOCK = 'hosts';
 export const OWN_NAME_BLOCK = 'own name';
 export const PROXY_BLOCK = 'proxy';
@@ -25,6 +29,18 @@ export function withBlock(text: string, name: string, lines: string, comment: Co
   const parts = split(text, name, comment);
   if (parts !== undefined) return parts.before + block + parts.after;
   return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${block}`;
+}
+
+/** The block of a document in /etc/hosts. */
+export function hostsBlockOf({ metadata: { name }, ofImage }: DocumentName): string {
+  return ofImage === true || name === '' ? HOSTS_BLOCK : `${HOSTS_BLOCK} of ${fileLabel(name)}`;
+}
+
+/** The names of all blocks in a text that begin with a word. */
+export function blockNames(text: string, first: string): readonly string[] {
+  return [...text.matchAll(/^# BEGIN machineadm: (.*)$/gm)]
+    .map(([, name = '']) => name)
+    .filter((name) => name === first || name.startsWith(`${first} `));
 }
 
 export function withoutBlock(text: string, name: string, comment: Comment = '#'): string {

@@ -1,10 +1,11 @@
 import { posix } from 'node:path';
 import type { AbsentModel, Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
+import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { isCriticalPath, unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import { rebuildTrust } from './certificate-authorities/stores.ts';
-import { claimed, droppedResources, hasSection, isAt, planDropped, restore } from './dropped.ts';
+import { claimed, droppedLines, droppedResources, hasSection, planDropped, restore } from './dropped.ts';
 import { scopeOfPath } from './file-content.ts';
 import { type Obstacle, obstructed } from './file-obstacles.ts';
 import { DOCUMENT_FOLLOW_UP } from './follow-up.ts';
@@ -14,6 +15,7 @@ import { type Dropped, notReported, staysOf } from './stays.ts';
 import { type FollowUp, type OwnedPlace, owing, type Step, type StepRecord } from './step.ts';
 import { entriesBelow, mountsBelow } from './tree-below.ts';
 import { followUpsOf, stopUnit } from './unit-files.ts';
+import { isAt, type Wants } from './wants.ts';
 
 export interface RemovalsDesired {
   readonly model: Model;
@@ -63,7 +65,8 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
   idle: ({ model }, record) =>
     model.host.absent.length === 0 &&
     model.host.absentNames.length === 0 &&
-    droppedFrom(model, record.owned).length === 0 &&
+    droppedFrom(model, record.owned, record.memory().others).length === 0 &&
+    droppedLines(model, record.memory()).length === 0 &&
     droppedResources(model, record.memory()).size === 0 &&
     notReported(staysOf(model, record.memory()), record).length === 0,
 
@@ -77,7 +80,8 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
     const { found, obstacles } = await findAbsent(host, model.host.absent);
     const isClaimed = claimed(host, model);
     const dropped: (readonly [string, OwnedPlace])[] = [];
-    for (const place of droppedFrom(model, record.owned)) if (!(await isClaimed(place[0]))) dropped.push(place);
+    for (const place of droppedFrom(model, record.owned, record.memory().others))
+      if (!(await isClaimed(place[0]))) dropped.push(place);
     const isOther = async (path: string): Promise<boolean> =>
       dropped.some(([other]) => other === path) ||
       model.host.absent.some((one) => isAt(path, one.path)) ||
@@ -104,7 +108,9 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
       const goes = kept === undefined;
       return {
         id: `removals${path}`,
-        summary: goes ? describe(one) : `${path}: no longer in the document, and kept: ${kept}`,
+        summary: goes
+          ? describe(one, host.sysctl.length === 0)
+          : `${path}: no longer in the document, and kept: ${kept}`,
         action: goes ? ('remove' as const) : ('run' as const),
         scope: owned === undefined ? scopeOfPath(path) : ('node' as const),
         ...(goes
@@ -162,18 +168,30 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
 };
 
 /** Steps whose paths are entries of their section. The other steps keep their files as long as the document has the section. */
-const BY_ENTRY: ReadonlySet<string> = new Set(['files', 'directories', 'links', 'archives', 'services']);
+const BY_ENTRY: ReadonlySet<string> = new Set([
+  ...['files', 'directories', 'links', 'archives', 'services'],
+  // An earlier version wrote other drop-ins, which had no names of documents.
+  ...['sysctl', 'kernel-modules', 'limits'],
+]);
 
 /** Paths that earlier runs created and the document no longer requests, as far as its text shows; directories come last. */
-function droppedFrom(model: Model, owned: StepRecord['owned']): readonly (readonly [string, OwnedPlace])[] {
+function droppedFrom(
+  model: Model,
+  owned: StepRecord['owned'],
+  others: Wants,
+): readonly (readonly [string, OwnedPlace])[] {
   const { host } = model;
   if (host.prune === 'Never') return [];
   const wanted = new Set([
     ...[...host.files, ...host.directories, ...host.links, ...host.archives].map(({ path }) => canonicalPath(path)),
     ...host.services.flatMap(({ name, dropIns }) => dropIns.map((dropIn) => unitDropInPath(name, dropIn.name))),
+    ...(host.sysctl.length > 0 ? [dropInPath('sysctl', model)] : []),
+    ...(host.kernelModules.length > 0 ? [dropInPath('modules', model)] : []),
+    ...(host.limits === undefined ? [] : [dropInPath('serviceLimits', model), dropInPath('sessionLimits', model)]),
   ]);
   const isWanted = ([path, { type, step }]: readonly [string, OwnedPlace]) =>
     wanted.has(canonicalPath(path)) ||
+    others(`path:${path}`, step) ||
     (type !== 'directory' && !BY_ENTRY.has(step) && hasSection(model, step) === true) ||
     // Their own step knows what is in them, and removes the rest.
     (step === 'archives' && host.archives.some((archive) => isAt(canonicalPath(path), canonicalPath(archive.path))));
@@ -239,12 +257,13 @@ async function findAbsent(host: QueryHost, absent: readonly AbsentModel[]): Prom
 
 const NAME_IT = 'Name it under host.files, host.directories or host.links as what it is, or correct the path.';
 
-function describe({ path, type, owned, entries = 0 }: Found): string {
+/** @param isLast whether the document has no kernel settings any more */
+function describe({ path, type, owned, entries = 0 }: Found, isLast: boolean): string {
   const what = entries > 0 ? `remove, with ${entries} ${entries === 1 ? 'entry' : 'entries'} in it` : 'remove';
   if (owned === undefined) return `${path}: ${what}`;
   if (owned.type === 'block')
     return `${path}: remove the block ${owned.block?.name}, which is no longer in the document`;
-  const until = owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
+  const until = isLast && owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
   return `${path}: remove the ${type === 'symlink' ? 'link' : type}, which is no longer in the document${until}`;
 }
 

@@ -38,6 +38,7 @@ export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory)
   const mounts = [...host.storage.mounts.map(({ path }) => path), ...namedIn(host, 'mount', [])];
   const stays = (id: string, what: string): unknown => found.set(id, what);
   for (const [of, { step, was }] of memory.before) {
+    if (memory.others(of, step)) continue;
     const { kind, name } = partsOf(of);
     const isMade = was === null;
     if (step === 'hostname' && host.hostname === undefined)
@@ -58,6 +59,7 @@ export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory)
   for (const change of memory.acted.get('kernel-modules') ?? []) {
     const [, module] = /^kernel-modules\/load\/(.+)$/.exec(change) ?? [];
     if (module === undefined || host.kernelModules.some((name) => name.replaceAll('-', '_') === module)) continue;
+    if (memory.others(`module:${module}`, 'kernel-modules')) continue;
     stays(change, `the kernel module ${module} stays loaded until the next boot: programs may use it unnoticed`);
   }
   for (const [step, isAsked, what] of [

@@ -32,6 +32,8 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   settlesFor?(desired: Desired, owed: ReadonlySet<FollowUp>): readonly FollowUp[];
   /** True for a step that runs commands of the document: their edits of files of earlier steps are intended. */
   readonly runsHooks?: true;
+  /** Of a step that runs hooks: whether they have nothing to do in this run. */
+  hasRun?(desired: Desired, record: RanRecord): boolean;
   /**
    * Notes about this step's files that hooks have just edited, by path. The next `inspect` finds them in the record
    * (`StepRecord.hookEdits`) and keeps such a file. Absent: hooks must not edit the files of this step.
@@ -220,6 +222,8 @@ export interface StepRecord {
   readonly doneInRun: ReadonlySet<string>;
   /** The last note each change left for itself (`Execution.remember`). */
   readonly notes: ReadonlyMap<string, unknown>;
+  /** For a step that runs hooks: the contents that ran to their end, as their notes tell them (`contentOf`). */
+  readonly ran: ReadonlySet<string>;
   /** Files of this step that hooks of this document edited: the notes of the step, by path. */
   readonly hookEdits: ReadonlyMap<string, unknown>;
   /** True if the journal on this disk belongs to another instance: existing files are not of this machine. */
@@ -245,7 +249,7 @@ export interface StepRecord {
 }
 
 /** The part of the record that a preflight may use: hooks that are still to run, and created paths. */
-export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes'> &
+export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes' | 'ran'> &
   Partial<Pick<StepRecord, 'owned' | 'bootstrap'>>;
 
 export const EMPTY_RECORD: StepRecord = {
@@ -253,6 +257,7 @@ export const EMPTY_RECORD: StepRecord = {
   done: new Set(),
   doneInRun: new Set(),
   notes: new Map(),
+  ran: new Set(),
   hookEdits: new Map(),
   foreignLeftovers: false,
   bootstrap: 'none',
@@ -267,6 +272,8 @@ export const EMPTY_RECORD: StepRecord = {
     acted: new Map(),
     note: () => undefined,
     isResetting: false,
+    isAdopted: false,
+    others: () => false,
   }),
   owed: new Set(),
   reboot: 'none',

@@ -63,7 +63,7 @@ export function describeOverride(override: SysctlOverride): string {
 }
 
 /** Parses a file of sysctl.d(5). Globs and the exclusions (`-key`) are left out: they never beat an explicit entry. */
-function parseSysctlFile(file: string, text: string): readonly SysctlEntry[] {
+export function parseSysctlFile(file: string, text: string): readonly SysctlEntry[] {
   const entries: SysctlEntry[] = [];
   text.split('\n').forEach((raw, index) => {
     const line = raw.trim();

@@ -1,13 +1,20 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SysctlSetting } from '@machineadm/document/model.ts';
-import { SYSCTL_FILE } from '@machineadm/document/ownership/paths.ts';
+import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { errnoOf } from '../host/files/file-error.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
+import { putDropIn, readImageDropIns } from './image-drop-ins.ts';
 import { canonicalModule, isInKernel } from './loaded-modules.ts';
 import { type Change, notChecked, type Step, type UnmetRequirement } from './step.ts';
-import { describeOverride, normaliseSysctl, overridesAtBoot, type SysctlOverride } from './sysctl-boot.ts';
+import {
+  describeOverride,
+  normaliseSysctl,
+  overridesAtBoot,
+  parseSysctlFile,
+  type SysctlOverride,
+} from './sysctl-boot.ts';
 import { textDiff } from './text-diff.ts';
 
 /** The module that provides each group of keys; without it the keys do not exist. */
@@ -19,6 +26,10 @@ const MODULE_OF_KEY: readonly (readonly [prefix: string, module: string])[] = [
 ];
 
 export interface SysctlDesired {
+  /** The drop-in of the document. */
+  readonly path: string;
+  /** True for a document that is applied to an image. */
+  readonly ofImage: boolean;
   /** In the order in which they are written. */
   readonly settings: readonly SysctlSetting[];
   /** Modules that an earlier step of the same document loads. */
@@ -29,11 +40,13 @@ export interface SysctlActual {
   /** By key; 'absent' when the kernel has no such key, 'unreadable' when it cannot be read. */
   readonly values: ReadonlyMap<string, string | { readonly problem: 'absent' | 'unreadable' }>;
   readonly file: OwnFile;
+  /** Whether the image sets all of it at boot, so that the document needs no drop-in. */
+  readonly isInImage: boolean;
   readonly overrides: readonly SysctlOverride[];
 }
 
 export type SysctlPayload =
-  | { readonly kind: 'file'; readonly content: string }
+  | { readonly kind: 'file'; readonly path: string; readonly content: string | undefined }
   | ({ readonly kind: 'key' } & SysctlSetting);
 
 /**
@@ -48,6 +61,8 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
   desired(model) {
     if (model.host.sysctl.length === 0) return undefined;
     return {
+      path: dropInPath('sysctl', model),
+      ofImage: model.ofImage === true,
       settings: inWritingOrder(model.host.sysctl),
       modules: new Set(model.host.kernelModules.map(canonicalModule)),
     };
@@ -77,27 +92,37 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
     return found;
   },
 
-  async inspect(host, desired) {
+  async inspect(host, desired, record) {
     const values = new Map<string, string | { problem: 'absent' | 'unreadable' }>();
     for (const { key } of desired.settings) values.set(key, await readKey(host, key));
+    const image = desired.ofImage ? [] : await readImageDropIns(host, 'sysctl', record);
+    const atBoot = new Map(
+      image.flatMap(({ path, text }) =>
+        parseSysctlFile(path, text).map(({ key, value }): [string, string] => [key, normaliseSysctl(value)]),
+      ),
+    );
     return {
       values,
-      file: await readOwnFile(host, SYSCTL_FILE),
-      overrides: await overridesAtBoot(host, SYSCTL_FILE, wantedValues(desired)),
+      file: await readOwnFile(host, desired.path),
+      isInImage: [...wantedValues(desired)].every(([key, value]) => atBoot.get(key) === value),
+      overrides: await overridesAtBoot(host, desired.path, wantedValues(desired)),
     };
   },
 
   plan(desired, actual) {
     const changes: Change<SysctlPayload>[] = [];
-    const content = sysctlFile(desired.settings);
+    const { path } = desired;
+    const content = actual.isInImage ? undefined : sysctlFile(desired.settings);
     if (!isAsWritten(actual.file, content)) {
       const overrides = actual.overrides.map((override) => `; but ${describeOverride(override)}`).join('');
+      const what =
+        content === undefined ? `remove ${path}: the image sets it` : describeWrite(path, actual.file, content);
       changes.push({
         id: 'sysctl/file',
-        summary: `${describeWrite(SYSCTL_FILE, actual.file, content)}${overrides}`,
-        diff: textDiff(actual.file.text ?? '', content),
+        summary: `${what}${overrides}`,
+        diff: textDiff(actual.file.text ?? '', content ?? ''),
         scope: 'base',
-        payload: { kind: 'file', content },
+        payload: { kind: 'file', path, content },
       });
     }
     const differing = desired.settings.filter((setting) => !holds(actual, setting) && !isSpared(actual, setting));
@@ -111,13 +136,13 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
 
   async apply(host, change) {
     const { payload } = change;
-    if (payload.kind === 'file') await host.writeFile({ path: SYSCTL_FILE, content: payload.content, mode: 0o644 });
-    else await writeKey(host, payload);
+    if (payload.kind === 'key') return await writeKey(host, payload);
+    await putDropIn(host, payload);
   },
 
   async settled(host, desired, execution) {
-    await host.sync(SYSCTL_FILE);
-    for (const override of await overridesAtBoot(host, SYSCTL_FILE, wantedValues(desired))) {
+    await host.sync('/etc/sysctl.d');
+    for (const override of await overridesAtBoot(host, desired.path, wantedValues(desired))) {
       execution.warn(`${describeOverride(override)}: change or remove that line`);
     }
   },

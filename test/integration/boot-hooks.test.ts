@@ -7,7 +7,7 @@ import { inThrowAwayMachine } from '../support/namespace.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const DOCUMENT = '/tmp/document.yaml';
-const KEPT = '/var/lib/machineadm/hooks/every-boot.json';
+const KEPT = '/var/lib/machineadm/hooks/every-boot-throw-away.json';
 const TRACE = '/tmp/trace';
 const RUN = ['hooks', 'run', 'early'] as const;
 
@@ -52,7 +52,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.match(boot.stderr, /1 command of the early hooks ran/);
         assert.equal(trace(), 'ran\n'.repeat(times));
       }
-      assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), ['every-boot.json'], 'no exports stay on the disk');
+      assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), ['every-boot-throw-away.json'], 'no exports stay on the disk');
     });
 
     test('share one shell, and export nothing to the next boot', async () => {

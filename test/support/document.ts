@@ -22,5 +22,5 @@ export async function problemsOf(body: string): Promise<string[]> {
 export async function loaded(body: string): Promise<OpenedDocument> {
   const result = await load(HEADER + body);
   if (!result.ok) throw new Error(result.problems.map(formatDiagnostic).join('\n'));
-  return { ...result.document, refusals: [], sources: ['doc.yaml'] };
+  return { ...result.document, refusals: [], agentVersion: '0.1.0', sources: ['doc.yaml'] };
 }

@@ -1,4 +1,4 @@
-import { CLOUD_INIT_HOSTNAME_FILE, SYSCTL_FILE } from '@machineadm/document/ownership/paths.ts';
+import { CLOUD_INIT_HOSTNAME_FILE } from '@machineadm/document/ownership/paths.ts';
 import { KEY, PROFILE } from './drift-machine.ts';
 import type { MemoryFile, MemoryHost } from './memory-host.ts';
 import { APPARMOR, SELINUX } from './security-modules.ts';
@@ -154,7 +154,7 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
     drift('not loaded', gone('/sys/module/overlay'), 'kernel-modules/load/overlay'),
     drift(
       'not at the next boot',
-      edit('/etc/modules-load.d/90-machineadm.conf', 'overlay\n', ''),
+      edit('/etc/modules-load.d/91-machineadm-n1.conf', 'overlay\n', ''),
       'kernel-modules/file',
     ),
   ],
@@ -166,22 +166,22 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
     ),
     drift(
       'another value at the next boot',
-      edit(SYSCTL_FILE, 'overcommit_memory = 1', 'overcommit_memory = 2'),
+      edit('/etc/sysctl.d/99-zzz-machineadm-n1.conf', 'overcommit_memory = 1', 'overcommit_memory = 2'),
       'sysctl/file',
     ),
   ],
   'host.limits.services.**': [
     drift(
       'another limit',
-      edit('/etc/systemd/system.conf.d/90-machineadm-limits.conf', '1048576', '1024'),
-      'limits/etc/systemd/system.conf.d/90-machineadm-limits.conf',
+      edit('/etc/systemd/system.conf.d/91-machineadm-limits-n1.conf', '1048576', '1024'),
+      'limits/etc/systemd/system.conf.d/91-machineadm-limits-n1.conf',
     ),
   ],
   'host.limits.sessions.**': [
     drift(
       'another hard limit',
-      edit('/etc/security/limits.d/90-machineadm.conf', /\* hard .*\n/, ''),
-      'limits/etc/security/limits.d/90-machineadm.conf',
+      edit('/etc/security/limits.d/91-machineadm-n1.conf', /\* hard .*\n/, ''),
+      'limits/etc/security/limits.d/91-machineadm-n1.conf',
     ),
   ],
   'host.swap': [

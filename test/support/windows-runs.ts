@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
-import { afterRecord, newJournalState, stepRecord } from '../../src/pipeline/journal.ts';
+import { afterRecord, newJournalState } from '../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../src/pipeline/run-journal.ts';
 import { runSteps, StepFailure } from '../../src/pipeline/runner.ts';
+import { stepRecord } from '../../src/pipeline/step-record.ts';
 import type { Step } from '../../src/steps/step.ts';
 import { MachineKilled, type WindowsMachine } from './windows-machine.ts';
 

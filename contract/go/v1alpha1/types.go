@@ -12,7 +12,7 @@ type MachineBootstrap struct {
 	Kind string `json:"kind"`
 	// What an agent must be or have to apply this document. An older agent in an image refuses the document before it changes anything. Default: any agent that reads the apiVersion applies the document.
 	Requires *MachineBootstrapRequires `json:"requires,omitempty"`
-	// The identity of the machine in the management cluster. It appears in reports and in the status; it changes nothing on the machine.
+	// The identity of the machine in the management cluster, and of the document on the machine. It appears in reports and in the status.
 	Metadata MachineBootstrapMetadata `json:"metadata"`
 	// What the units of machineadm do at a boot after the document was applied. Once does nothing until the document changes; EveryBoot applies it again.
 	Apply *string `json:"apply,omitempty"`
@@ -42,9 +42,9 @@ type MachineBootstrapRequires struct {
 	Features []string `json:"features,omitempty"`
 }
 
-// MachineBootstrapMetadata: The identity of the machine in the management cluster. It appears in reports and in the status; it changes nothing on the machine.
+// MachineBootstrapMetadata: The identity of the machine in the management cluster, and of the document on the machine. It appears in reports and in the status.
 type MachineBootstrapMetadata struct {
-	// The name of the machine, usually that of the Cluster API Machine.
+	// The name of the document, usually that of the Cluster API Machine. Documents on one machine are told apart by it.
 	Name string `json:"name"`
 	// The namespace of the machine in the management cluster. Default: none is reported.
 	Namespace *string `json:"namespace,omitempty"`
@@ -746,7 +746,7 @@ type EarlyHookGroup struct {
 	OnError *string `json:"onError,omitempty"`
 	// How long the whole group may run. After that its processes are killed.
 	Timeout *string `json:"timeout,omitempty"`
-	// Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again.
+	// Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed since its last run, or Always. A group with commands that never ran is another group, and runs.
 	Rerun *string `json:"rerun,omitempty"`
 	// The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.
 	User *string `json:"user,omitempty"`
@@ -778,7 +778,7 @@ type HookGroup struct {
 	OnError *string `json:"onError,omitempty"`
 	// How long the whole group may run. After that its processes are killed.
 	Timeout *string `json:"timeout,omitempty"`
-	// Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again.
+	// Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed since its last run, or Always. A group with commands that never ran is another group, and runs.
 	Rerun *string `json:"rerun,omitempty"`
 	// The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.
 	User *string `json:"user,omitempty"`

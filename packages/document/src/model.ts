@@ -56,6 +56,8 @@ export type * from './sections/sinks/webhook.ts';
  */
 export interface Model {
   readonly metadata: Metadata;
+  /** Set for a document that is applied to an image: it is another document than one of the same name on a machine. */
+  readonly ofImage?: true;
   /** Whether a unit applies the document again at later boots; `provision` by hand always does. */
   readonly apply: 'Once' | 'EveryBoot';
   readonly host: HostModel;

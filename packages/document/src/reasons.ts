@@ -57,6 +57,11 @@ export const REASONS = {
     'Another machineadm run is active on this machine.',
     'Wait until the other run ends: machineadm status --wait.',
   ),
+  DocumentConflict: reason(
+    'Refused',
+    'The document contradicts another document that was applied to this machine.',
+    'Ask for the same in both documents, keep it in one of them, or reset the other document.',
+  ),
   DocumentChanged: reason(
     'Refused',
     'The kubernetes section changed after this machine was bootstrapped.',

@@ -3,6 +3,7 @@ import { accepted } from './accepted.ts';
 import { answers } from './answers.ts';
 import { controlPlane } from './control-plane.ts';
 import { documentJson, documentYaml, merge, variables } from './document.ts';
+import { documents } from './documents.ts';
 import { life } from './life.ts';
 import { accounts, journalctl, kubeadmOutput, storage, system, units } from './machine.ts';
 import { activeDirectory, archives, certificates, unpacked } from './materials.ts';
@@ -58,4 +59,5 @@ export const TARGETS: readonly FuzzTarget[] = [
   activeDirectory,
   windows,
   life,
+  documents,
 ];

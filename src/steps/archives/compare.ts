@@ -7,10 +7,10 @@ import { canonicalPath, collisionsOf } from '@machineadm/document/ownership/coll
 import { lastLine } from '@machineadm/document/printable.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { isAt } from '../dropped.ts';
 import { scopeOf, sourceOf } from '../file-content.ts';
 import { type Obstacle, placeObstacle } from '../file-obstacles.ts';
 import type { StepRecord, UnmetRequirement } from '../step.ts';
+import { isAt } from '../wants.ts';
 
 /** The entries of an archive, and how the machine differs from them. */
 export interface Comparison {

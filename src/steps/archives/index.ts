@@ -7,7 +7,6 @@ import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
 import { programsAt } from '../brought-programs.ts';
-import { isAt } from '../dropped.ts';
 import { scopeOf, sourceOf } from '../file-content.ts';
 import { accountsMadeBy, NO_ACCOUNTS, type Obstacle, obstructed, ownerObstacles } from '../file-obstacles.ts';
 import { whyKept } from '../owned-places.ts';
@@ -20,6 +19,7 @@ import {
   type StepRecord,
   type UnmetRequirement,
 } from '../step.ts';
+import { isAt } from '../wants.ts';
 import { type Comparison, claimObstacles, compare, type Different, modeOf, placeOf } from './compare.ts';
 import {
   digestOf,

@@ -7,6 +7,8 @@ import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
 import { NO_STORE, noStore, rebuildTrust, type TrustStore, trustStoreOf } from './stores.ts';
 
+const ID = 'certificate-authorities';
+
 export interface AuthoritiesDesired {
   readonly entries: readonly CertificateAuthorityModel[];
   readonly osId: string;
@@ -34,7 +36,7 @@ export type AuthoritiesPayload =
 /**
  * Certificate authorities in the operating system's trust store, for all programs that use it. One file per
  * certificate, named after its digest: a new certificate is always a new file for tools that hash file names, and
- * obsolete files are recognised by our prefix and removed. The agent's own requests trust them independently.
+ * obsolete files of the document are recognised by our prefix and removed. The agent's own requests trust them independently.
  *
  * @param now milliseconds since the epoch, to check the expiry
  */
@@ -42,7 +44,7 @@ export function certificateAuthoritiesStep(
   now: () => number = Date.now,
 ): Step<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> {
   return {
-    id: 'certificate-authorities',
+    id: ID,
     owned: true,
     settles: ['update-ca-certificates'],
     settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
@@ -64,7 +66,7 @@ export function certificateAuthoritiesStep(
       return missing;
     },
 
-    async inspect(host, desired) {
+    async inspect(host, desired, record) {
       const store = (await trustStoreOf(host, desired.osId)) ?? noStore();
       const wanted = new Map(
         desired.entries.flatMap((entry) => {
@@ -76,9 +78,12 @@ export function certificateAuthoritiesStep(
       const present = new Map<string, OwnFile | undefined>();
       for (const name of (await host.list(store.directory)) ?? []) {
         if (!name.startsWith(OWN_FILE_PREFIX) || !name.endsWith(store.extension)) continue;
+        // Those of other documents and of the image stay.
+        const path = `${store.directory}/${name}`;
+        if (!wanted.has(name) && (!record.owned.has(path) || record.memory().others(`path:${path}`, ID))) continue;
         // Debian's links to our files would be in Flatcar's directory.
-        if ((await host.stat(`${store.directory}/${name}`))?.type !== 'file') continue;
-        present.set(name, wanted.has(name) ? await readOwnFile(host, `${store.directory}/${name}`) : undefined);
+        if ((await host.stat(path))?.type !== 'file') continue;
+        present.set(name, wanted.has(name) ? await readOwnFile(host, path) : undefined);
       }
       const trusted = fingerprintsIn((await host.readText(store.bundle)) ?? '');
       return { store, wanted, present, trusted, containerdRuns: (await host.service('containerd')).active };

@@ -1,5 +1,6 @@
 import type { Resource } from '../../host/seam/resource.ts';
 import type { FollowUp } from '../follow-up.ts';
+import type { Wants } from '../wants.ts';
 import type { Marks, PriorState } from './state.ts';
 
 /** What the journal remembers of the resources that steps changed. */
@@ -15,6 +16,10 @@ export interface Memory {
   note(step: string, change: string): unknown;
   /** An earlier reset was interrupted: what follows its changes may not have been done. */
   readonly isResetting: boolean;
+  /** Whether an earlier version recorded some of it, which did not tell documents apart by their names. */
+  readonly isAdopted: boolean;
+  /** Whether another document on this machine asks for a resource: then it stays. */
+  readonly others: Wants;
 }
 
 /** How a resource was, and the step that changed it first. */
@@ -23,8 +28,8 @@ export interface BeforeRecord {
   readonly was: PriorState;
   /** Whether all changes since are on record. */
   readonly isMarked: boolean;
-  /** The sources of the document that asked for the last change (`sourcesKey`). */
-  readonly sources: string;
+  /** The document that asked for the last change (`documentKey`). */
+  readonly document: string;
 }
 
 /** What our changes made of a resource. Earlier versions recorded that of files, links and users alone. */

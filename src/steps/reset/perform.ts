@@ -28,8 +28,8 @@ export async function performReset(host: Host, plan: ResetPlan, { signal, line }
   if (plan.exec !== undefined) await resetProgram(host, { reset: plan.exec }, { signal, line: say });
   // Its keys go with the files.
   if (plan.domain !== undefined) await leaveDomain(host, plan.domain, { line: say, signal });
-  await removeKubeadmConfig(host, say);
-  if ((await host.stat(HOOKS_DIRECTORY)) !== undefined) {
+  if (plan.isWhole || plan.kubeadm !== undefined) await removeKubeadmConfig(host, say);
+  if (plan.isWhole && (await host.stat(HOOKS_DIRECTORY)) !== undefined) {
     await host.run({ program: 'rm', args: ['-r', '-f', '--one-file-system', '--', HOOKS_DIRECTORY], signal });
   }
   await restore(host, plan.restore, say, signal);

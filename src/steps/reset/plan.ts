@@ -28,10 +28,14 @@ export interface Made extends Memory {
   readonly inventory: Inventory | undefined;
   /** What the steps that changed something leave to others (`Step.leaves`). */
   readonly leaves: readonly string[];
+  /** What else goes with a document that is reset alone; absent: everything is reset. */
+  readonly lines?: readonly ResetAction[];
 }
 
 /** What a reset will do, from the journal and with questions only. */
 export interface ResetPlan {
+  /** False where one document of several is reset. */
+  readonly isWhole: boolean;
   /** Set where kubeadm was run. */
   readonly kubeadm: Omit<ResetOrder, 'offline' | 'automatic'> | undefined;
   /** What was there before the bootstrap, where a reset deletes everything else. */
@@ -62,18 +66,28 @@ export async function planReset(
   );
   const restore = [
     ...(domain === undefined ? [] : [removeKeytab(domain)]),
-    ...(await planRestore(host, { ...made, before }, options.osId)),
+    ...withLines(await planRestore(host, { ...made, before }, options.osId), made.lines ?? []),
     ...made.leaves.map((what) => ({ summary: `leave ${what}` })),
   ];
+  const isWhole = made.lines === undefined;
+  const hasNode = isWhole || kubeadm !== undefined;
   return {
+    isWhole,
     kubeadm,
     keep: kubeadm?.inventory.map(({ path }) => path) ?? [],
     exec: execReset(made),
     domain: options.leaveFiles ? undefined : domain,
-    mounts: nodeMounts(mountPointsOf(mountinfo), directories),
+    mounts: hasNode ? nodeMounts(mountPointsOf(mountinfo), directories) : { kubelet: [], foreign: [] },
     restore: options.leaveFiles ? restore.map(left) : restore,
     sentinel: text(member(made.note('sentinel', 'sentinel/file'), 'path')),
   };
+}
+
+/** Lines in a file that is restored as a whole need no action of their own. */
+function withLines(restore: readonly ResetAction[], lines: readonly ResetAction[]): readonly ResetAction[] {
+  const isWhole = ({ resource }: ResetAction): boolean =>
+    restore.some((action) => action.resource === resource && action.perform !== undefined);
+  return [...restore, ...lines.filter((line) => !isWhole(line))];
 }
 
 /** With --leave-files, what would be done is only said. */

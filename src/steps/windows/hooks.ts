@@ -7,7 +7,7 @@ import type { Host } from '../../host/seam/host.ts';
 import { requireDirectory } from '../hook-account.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from '../hook-inputs.ts';
-import { digests, hookRemarks, isDone, whyAgain } from '../hook-record.ts';
+import { digests, isDone, whyAgain } from '../hook-record.ts';
 import type { HookPhase } from '../hook-single-script.ts';
 import type { Execution, Step } from '../step.ts';
 import {
@@ -47,6 +47,7 @@ function windowsHooksStep(id: StepId, phase: HookPhase): Step<HookGroup, Windows
   return {
     id,
     runsHooks: true,
+    hasRun: (group, record) => isDone(group, changeId, record),
 
     desired(model) {
       const group = model.host.hooks[phase];
@@ -64,8 +65,6 @@ function windowsHooksStep(id: StepId, phase: HookPhase): Step<HookGroup, Windows
       const isBegun = same && again === undefined;
       return { done: isDone(group, changeId, record), completed: isBegun ? completed : 0, again };
     },
-
-    remarks: (group, record) => hookRemarks(phase, group, changeId, record),
 
     plan(group, { done, completed, again }) {
       if (done) return [];

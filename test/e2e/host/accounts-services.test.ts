@@ -125,8 +125,8 @@ describe('accounts, time and services on a real systemd', {
     const run = await provisionTwice(node, document, seeds);
     // The limits and the drop-in of the document before are gone with it.
     assert.deepEqual(run.changes, [
-      'removals/etc/systemd/system.conf.d/90-machineadm-limits.conf',
-      'removals/etc/security/limits.d/90-machineadm.conf',
+      'removals/etc/systemd/system.conf.d/91-machineadm-limits-accounts.conf',
+      'removals/etc/security/limits.d/91-machineadm-accounts.conf',
       'removals/etc/systemd/system/lab-app.service.d/10-lab.conf',
       'removals/etc/systemd/system/lab-app.service.d',
       'removals/etc/systemd/system.conf.d',

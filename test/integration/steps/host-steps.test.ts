@@ -57,12 +57,12 @@ inThrowAwayMachine(import.meta.filename, () => {
       await runTwice(sysctl, model);
       assert.equal(text('/proc/sys/net/ipv4/ip_forward'), '1\n');
       assert.equal(text('/proc/sys/net/ipv4/conf/all/accept_redirects'), '0\n');
-      assert.equal(modeAndOwner('/etc/sysctl.d/99-zz-machineadm.conf'), '644 0:0');
+      assert.equal(modeAndOwner('/etc/sysctl.d/99-zzz-machineadm-node-1.conf'), '644 0:0');
     });
 
     test('writes a file that sysctl(8) reads as it was meant', { skip: needs('sysctl') }, () => {
       writeFileSync('/proc/sys/net/ipv4/ip_forward', '0');
-      execFileSync('sysctl', ['-p', '/etc/sysctl.d/99-zz-machineadm.conf'], { stdio: 'pipe' });
+      execFileSync('sysctl', ['-p', '/etc/sysctl.d/99-zzz-machineadm-node-1.conf'], { stdio: 'pipe' });
       assert.equal(text('/proc/sys/net/ipv4/ip_forward'), '1\n');
     });
 
@@ -83,7 +83,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       run.changes.map(({ id }) => id),
       ['kernel-modules/file'],
     );
-    assert.equal(modeAndOwner('/etc/modules-load.d/90-machineadm.conf'), '644 0:0');
+    assert.equal(modeAndOwner('/etc/modules-load.d/91-machineadm-node-1.conf'), '644 0:0');
     await assert.rejects(runStep(kernelModules, host, hostModel({ kernelModules: ['no_such_module'] })), {
       reason: 'ModuleMissing',
     });

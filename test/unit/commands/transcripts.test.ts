@@ -331,7 +331,7 @@ describe('the output of machineadm on a machine in memory', () => {
     await story.run('hooks run early');
     isGood = false;
     await story.run('hooks run early');
-    story.machine.host.put('/var/lib/machineadm/hooks/every-boot.json', '{"version": 99}');
+    story.machine.host.put('/var/lib/machineadm/hooks/every-boot-web-1.json', '{"version": 99}');
     await story.run('hooks run early');
     await story.run('reset --dry-run');
     compareTranscript('boot-hooks', story);

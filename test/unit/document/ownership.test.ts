@@ -24,8 +24,8 @@ describe('a file of the document on a path that another part of it manages', () 
   const cases: readonly (readonly [file: string, field: string, section: string, rest?: string])[] = [
     [`/etc/hostname${text}`, 'host.hostname', 'hostname: node-1'],
     [`/etc/cloud/cloud.cfg.d/99-machineadm-hostname.cfg${text}`, 'host.hostname', 'hostname: node-1'],
-    [`/etc/modules-load.d/90-machineadm.conf${text}`, 'host.kernelModules', 'kernelModules: [overlay]'],
-    [`/etc/sysctl.d/99-zz-machineadm.conf${text}`, 'host.sysctl', 'sysctl: {vm.swappiness: 1}'],
+    [`/etc/modules-load.d/91-machineadm-n1.conf${text}`, 'host.kernelModules', 'kernelModules: [overlay]'],
+    [`/etc/sysctl.d/99-zzz-machineadm-n1.conf${text}`, 'host.sysctl', 'sysctl: {vm.swappiness: 1}'],
     [`/etc/fstab${text}`, 'host.swap', 'swap: Disabled'],
     [`/etc/systemd/zram-generator.conf${text}`, 'host.swap', 'swap: Disabled'],
     [`/etc/systemd/system/dev-sdb1.swap${text}`, 'host.swap', 'swap: Disabled'],
@@ -204,7 +204,7 @@ describe('two parts of a document that contradict each other', () => {
     [
       'a mount over what was written before it',
       'host:\n  sysctl: {vm.swappiness: 1}\n  storage: {mounts: [{device: {label: a}, path: /etc/sysctl.d}]}\n',
-      /mounts\[0\]\.path: the mount on \/etc\/sysctl\.d would hide \/etc\/sysctl\.d\/99-zz-machineadm\.conf, written before by host\.sysctl/,
+      /mounts\[0\]\.path: the mount on \/etc\/sysctl\.d would hide \/etc\/sysctl\.d\/99-zzz-machineadm-n1\.conf, written before by host\.sysctl/,
     ],
     [
       'a mount over the journal',

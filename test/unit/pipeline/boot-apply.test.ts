@@ -58,7 +58,7 @@ describe('the applied document in the journal', () => {
   test('counts for all sources where an earlier version recorded none', () => {
     const { written: _written, sources: _sources, ...earlier } = begun() as Extract<JournalRecord, { is: 'run' }>;
     const state = after(earlier, concluded('Succeeded'));
-    assert.deepEqual(appliedFrom(state, [SOURCE]), { written: undefined, at: AT });
+    assert.deepEqual(appliedFrom(state, [SOURCE]), { written: undefined, at: AT, document: '[]' });
     assert.equal(appliedFrom(after(earlier, concluded('Failed')), [SOURCE]), undefined);
   });
 

@@ -1,9 +1,10 @@
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../../../src/host/seam/facts.ts';
-import { afterRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
+import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
 import type { RunOptions, StepObserver } from '../../../src/pipeline/runner.ts';
+import { stepRecord } from '../../../src/pipeline/step-record.ts';
 import type { Change, Execution, FollowUp, Step, StepRecord } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import {
-  instanceIdentity,
-  isBootstrapped,
-  type JournalState,
-  readJournal,
-  stepRecord,
-} from '../../../src/pipeline/journal.ts';
+import { instanceIdentity, isBootstrapped, type JournalState, readJournal } from '../../../src/pipeline/journal.ts';
 import { isSameInstance, type JournalRecord } from '../../../src/pipeline/journal-record.ts';
+import { stepRecord } from '../../../src/pipeline/step-record.ts';
 import { facts } from '../../support/facts.ts';
 import { AT, begun, bootstrapped, done, ended, identity, lines, MACHINE_A, MACHINE_B, started } from './records.ts';
 

@@ -4,13 +4,14 @@ import type { HookGroup } from '@machineadm/document/model.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { openrcBootFile, systemdBootFile } from '../../../src/host/services/boot-command.ts';
 import { bootHooks, bootHooksCommand } from '../../../src/steps/boot-hooks.ts';
-import { BOOT_HOOKS_FILE, parseKeptHooks } from '../../../src/steps/kept-hooks.ts';
+import { bootHooksFile, parseKeptHooks } from '../../../src/steps/kept-hooks.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const UNIT = '/etc/systemd/system/machineadm-hooks.service';
+const FILE = bootHooksFile('node-1');
 const GROUP: HookGroup = {
   shell: 'sh',
   onError: 'Fail',
@@ -39,7 +40,7 @@ describe('hooks of every boot', () => {
     const owed = run.changes.find(({ id }) => id === 'hooks-boot/unit')?.owes;
     assert.deepEqual([owed, bootHooks.settles], [['daemon-reload'], ['daemon-reload']]);
     assert.doesNotMatch(JSON.stringify(run.changes.map(({ summary, diff }) => [summary, diff])), /hunter/);
-    assert.ok(host.log.includes(`write ${BOOT_HOOKS_FILE} 0600 0:0`));
+    assert.ok(host.log.includes(`write ${FILE} 0600 0:0`));
     assert.ok(host.log.includes('mkdir /var/lib/machineadm/hooks 0700'));
     assert.doesNotMatch(host.text(UNIT) ?? '', /hunter/);
     assert.deepEqual(run.left, []);
@@ -49,7 +50,7 @@ describe('hooks of every boot', () => {
     const host = machine();
     const here = facts({ cloudInstanceId: 'i-1' });
     await runStep(bootHooks, host, early({}), { facts: here });
-    const kept = parseKeptHooks(host.text(BOOT_HOOKS_FILE) ?? '');
+    const kept = parseKeptHooks(host.text(FILE) ?? '');
     assert.deepEqual(kept, { machineId: here.machineId, cloudInstanceId: 'i-1', group: { ...GROUP, environment: {} } });
     assert.deepEqual(ids(await planned(bootHooks, host, early({}), { facts: facts({ machineId: 'f'.repeat(32) }) })), [
       'hooks-boot/commands',
@@ -60,7 +61,7 @@ describe('hooks of every boot', () => {
     const host = machine();
     await runStep(bootHooks, host, early({}));
     assert.deepEqual(ids(await planned(bootHooks, host, early({ commands: ['true'] }))), ['hooks-boot/commands']);
-    await host.chmod(BOOT_HOOKS_FILE, 0o644);
+    await host.chmod(FILE, 0o644);
     assert.deepEqual(ids(await planned(bootHooks, host, early({}))), ['hooks-boot/commands']);
   });
 
@@ -74,7 +75,7 @@ describe('hooks of every boot', () => {
       const run = await runStep(bootHooks, host, model);
       assert.deepEqual(ids(run.changes), ['hooks-boot/disable', 'hooks-boot/unit', 'hooks-boot/commands']);
       assert.equal(host.text(UNIT), undefined);
-      assert.equal(host.text(BOOT_HOOKS_FILE), undefined);
+      assert.equal(host.text(FILE), undefined);
       assert.deepEqual(run.left, []);
     });
   }

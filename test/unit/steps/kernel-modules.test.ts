@@ -6,7 +6,7 @@ import { hostModel } from '../../support/host-model.ts';
 import { type MemoryHost, type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
-const FILE = '/etc/modules-load.d/90-machineadm.conf';
+const FILE = '/etc/modules-load.d/91-machineadm-node-1.conf';
 const wanted = hostModel({ kernelModules: ['overlay', 'br-netfilter'] });
 
 /** A modprobe that loads what exists, and prints the given configuration. */

@@ -9,12 +9,14 @@ import { hostModel } from '../../support/host-model.ts';
 
 /** A machine on which an earlier run made the group `operators`. */
 const MEMORY: Memory = {
-  before: new Map([['group:operators', { step: 'groups', was: null, isMarked: true, sources: '' }]]),
+  before: new Map([['group:operators', { step: 'groups', was: null, isMarked: true, document: '' }]]),
   after: new Map(),
   everOwed: new Map(),
   acted: new Map(),
   note: () => undefined,
   isResetting: false,
+  isAdopted: false,
+  others: () => false,
 };
 
 const USER: HostModel['users'][number] = {
@@ -56,7 +58,7 @@ describe('a change that no run reverts', () => {
     step,
     was,
     isMarked: true,
-    sources: '',
+    document: '',
   });
   const dropped = (model: Model, memory: Partial<Memory>) =>
     staysOf(model, { ...MEMORY, before: new Map(), ...memory }).map(({ id, summary }) => [

@@ -6,7 +6,7 @@ import { hostModel } from '../../support/host-model.ts';
 import { errno, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
-const FILE = '/etc/sysctl.d/99-zz-machineadm.conf';
+const FILE = '/etc/sysctl.d/99-zzz-machineadm-node-1.conf';
 const FORWARD = '/proc/sys/net/ipv4/ip_forward';
 const forwarding = hostModel({ sysctl: [{ key: 'net/ipv4/ip_forward', value: '1' }] });
 

@@ -150,6 +150,7 @@ describe('users', () => {
     const host = queryOnly(memoryHost(withAda()));
     const actual = await users.inspect(host, desired, {
       interrupted: new Set(),
+      ran: new Set(),
       done: new Set(),
       doneInRun: new Set(),
       notes: new Map(),

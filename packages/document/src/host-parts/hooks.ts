@@ -56,7 +56,7 @@ const hookFields = {
   }).optional(),
   timeout: duration.optional(),
   rerun: choice({
-    Never: 'A group that ran to its end does not run again.',
+    Never: 'A group that ran to its end does not run again; one with another content is another group.',
     OnChange: 'The group runs again if its commands, environment, user or working directory changed.',
     Always: 'The group runs again in every run.',
   }).optional(),
@@ -141,7 +141,7 @@ export const hooks = hostPart({
     },
     '*HookGroup.rerun': {
       description:
-        'Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again.',
+        'Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed since its last run, or Always. A group with commands that never ran is another group, and runs.',
       default: 'Never',
       example: 'OnChange',
     },

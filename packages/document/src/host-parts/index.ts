@@ -1,6 +1,7 @@
 import type { Finding } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
 import { canonicalPath } from '../ownership/collisions.ts';
+import type { DocumentName } from '../ownership/drop-ins.ts';
 import { HOSTS_FILE, unitPath } from '../ownership/paths.ts';
 import type { Field } from '../sections/field.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
@@ -139,7 +140,7 @@ export async function checkHostParts({
   return (await Promise.all(checked)).flat();
 }
 
-export function hostPartClaims(host: HostPartModels): Claim[] {
+export function hostPartClaims(host: HostPartModels, document: DocumentName): Claim[] {
   const removed = host.absent.map(
     ({ kind, path, field }): Claim => ({
       step: 'removals',
@@ -157,7 +158,7 @@ export function hostPartClaims(host: HostPartModels): Claim[] {
     units,
     archiveClaims(host.archives),
     EACH.flatMap(([name, { claims }]) =>
-      (claims?.(host[name]) ?? []).map((claim) => ({ ...claim, field: ['host', name, ...claim.field] })),
+      (claims?.(host[name], document) ?? []).map((claim) => ({ ...claim, field: ['host', name, ...claim.field] })),
     ),
   );
 }

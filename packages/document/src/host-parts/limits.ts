@@ -1,4 +1,4 @@
-import { SERVICE_LIMITS_FILE, SESSION_LIMITS_FILE } from '../ownership/paths.ts';
+import { dropInPath } from '../ownership/drop-ins.ts';
 import * as z from '../schema.ts';
 import { allOptional, claimsOn, hostPart } from './part.ts';
 
@@ -52,7 +52,8 @@ export interface LimitsModel {
 export const limits = hostPart({
   description: 'Limits of processes: open files, processes, locked memory and the like (getrlimit(2)).',
   absent: 'the limits of the system stay as they are',
-  changes: '`/etc/systemd/system.conf.d/90-machineadm-limits.conf` and `/etc/security/limits.d/90-machineadm.conf`',
+  changes:
+    '`/etc/systemd/system.conf.d/91-machineadm-limits-NAME.conf` and `/etc/security/limits.d/91-machineadm-NAME.conf`, with the name of the document',
   example: { services: { nofile: 1048576 }, sessions: { '*': { nofile: { soft: 65536, hard: 1048576 } } } },
   fields: {
     services: {
@@ -98,8 +99,10 @@ export const limits = hostPart({
         limits: toLimits(of, SESSION_UNITS),
       })),
     },
-  claims: (limits) =>
-    limits === undefined ? [] : claimsOn('limits', [], 'file', SERVICE_LIMITS_FILE, SESSION_LIMITS_FILE),
+  claims: (limits, document) =>
+    limits === undefined
+      ? []
+      : claimsOn('limits', [], 'file', dropInPath('serviceLimits', document), dropInPath('sessionLimits', document)),
   check: ({ services = {}, sessions = {} }) => [
     ...crossed(services, ['services']),
     ...Object.entries(sessions).flatMap(([who, of]) => [

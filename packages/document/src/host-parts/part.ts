@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { Finding, PathSegment } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
+import type { DocumentName } from '../ownership/drop-ins.ts';
 import type { JsonSchema } from '../sections/conditions.ts';
 import type { FieldText } from '../sections/field.ts';
 import type { SecretsSection } from '../sections/secrets.ts';
@@ -43,7 +44,7 @@ export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unkn
   /** Users, groups, services and mounts that it wants away. */
   removesNames?(section: z.infer<Schema>): readonly AbsentNameModel[];
   /** What a step manages because of it, as far as the document alone decides it; fields are paths below the part. */
-  claims?(model: PartModel): readonly Claim[];
+  claims?(model: PartModel, document: DocumentName): readonly Claim[];
   /** Mistakes that no single field shows, with their paths below the part; `about` is a path below `host`. */
   check?(section: z.infer<Schema>, beside: Beside): readonly Finding[] | Promise<readonly Finding[]>;
 }

@@ -1,5 +1,5 @@
 import type { Finding } from '../diagnostics.ts';
-import { SYSCTL_FILE } from '../ownership/paths.ts';
+import { dropInPath } from '../ownership/drop-ins.ts';
 import * as z from '../schema.ts';
 import { wholeNumber } from '../verbatim.ts';
 import { WHOLE_OF_64_BITS, wholeOf64Bits } from '../versions/v1alpha1/fields.ts';
@@ -17,7 +17,8 @@ export const sysctl = hostPart({
   description:
     'Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back.',
   default: {},
-  changes: '`/etc/sysctl.d/99-zz-machineadm.conf`, and the parameters of the running kernel',
+  changes:
+    '`/etc/sysctl.d/99-zzz-machineadm-NAME.conf`, with the name of the document, and the parameters of the running kernel',
   example: { 'net.ipv4.ip_forward': 1 },
   linuxOnly: 'these are settings of the Linux kernel',
   schema: z.record(
@@ -31,7 +32,8 @@ export const sysctl = hostPart({
       key: canonicalSysctlKey(key),
       value: typeof value === 'string' ? value : (wholeNumber(String(value)) ?? value).toString(),
     })),
-  claims: (settings) => (settings.length === 0 ? [] : claimsOn('sysctl', [], 'file', SYSCTL_FILE)),
+  claims: (settings, document) =>
+    settings.length === 0 ? [] : claimsOn('sysctl', [], 'file', dropInPath('sysctl', document)),
   check(section) {
     const findings: Finding[] = [];
     const keys = new Map<string, string>();

@@ -15,8 +15,9 @@ import {
 type Kind = Claim['kind'];
 
 /** What the steps of the host manage, section by section. */
-export function hostClaims({ host, containerd }: Model): readonly Claim[] {
-  return [...hostPartClaims(host), ...(containerd === undefined ? [] : containerdClaims(containerd))];
+export function hostClaims(model: Model): readonly Claim[] {
+  const { host, containerd } = model;
+  return [...hostPartClaims(host, model), ...(containerd === undefined ? [] : containerdClaims(containerd))];
 }
 
 function claim(step: StepId, field: readonly PathSegment[], kind: Kind, path: string, names?: RegExp): Claim {

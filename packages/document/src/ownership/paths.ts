@@ -22,13 +22,6 @@ export const APPARMOR_DIRECTORY = '/etc/apparmor.d';
 export const LOCALTIME = '/etc/localtime';
 /** The name of the zone, where the distribution keeps it: Debian and Gentoo. */
 export const TIMEZONE_FILE = '/etc/timezone';
-export const MODULES_FILE = '/etc/modules-load.d/90-machineadm.conf';
-/** `zz` sorts after the usual 99-*.conf, `/etc/sysctl.d/99-sysctl.conf` among them. */
-export const SYSCTL_FILE = '/etc/sysctl.d/99-zz-machineadm.conf';
-/** systemd-system.conf(5). */
-export const SERVICE_LIMITS_FILE = '/etc/systemd/system.conf.d/90-machineadm-limits.conf';
-/** limits.conf(5), read by pam_limits. */
-export const SESSION_LIMITS_FILE = '/etc/security/limits.d/90-machineadm.conf';
 export const ZRAM_CONFIGURATION = '/etc/systemd/zram-generator.conf';
 /** Databases of accounts, of which each account is a line (passwd(5), shadow(5), group(5), gshadow(5)). */
 export const ACCOUNT_DATABASES: readonly string[] = ['/etc/passwd', '/etc/shadow', '/etc/group', '/etc/gshadow'];

@@ -24,7 +24,7 @@ async function planned({ was, now = {}, marks, owed = [], gone = [], unmounts = 
   const before = new Map<Resource, BeforeRecord>();
   if (was !== undefined) {
     const state = { is: 'service', exists: true, active: false, enabled: false, masked: false, ...was } as const;
-    before.set('service:app', { step: 'services', was: state, isMarked: marks !== undefined, sources: '' });
+    before.set('service:app', { step: 'services', was: state, isMarked: marks !== undefined, document: '' });
   }
   const after = new Map<Resource, readonly string[]>(marks === undefined ? [] : [['service:app', marks]]);
   const plan = await planServices(

@@ -18,7 +18,7 @@ function memory(
 ): Memory {
   const before = Object.entries(was).map(([of, state]): [Resource, BeforeRecord] => [
     of as Resource,
-    { step: 'files', was: state, isMarked: true, sources: '' },
+    { step: 'files', was: state, isMarked: true, document: '' },
   ]);
   return {
     before: new Map(before),
@@ -27,6 +27,8 @@ function memory(
     acted: new Map(),
     note: () => undefined,
     isResetting,
+    isAdopted: false,
+    others: () => false,
   };
 }
 

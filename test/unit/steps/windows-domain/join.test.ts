@@ -515,6 +515,7 @@ describe('the reboot of a join', () => {
     const actual = await step.inspect(machine.queryHost(), desired, {
       ...record,
       doneInRun: new Set(),
+      ran: new Set(),
       hookEdits: new Map(),
       owed: new Set(),
       foreignLeftovers: false,

@@ -10,7 +10,7 @@ import { variables } from '../../sections/variables.ts';
 import { host } from './host.ts';
 
 const metadata = object({
-  name: field(z.string().min(1).max(253), 'The name of the machine, usually that of the Cluster API Machine.', {
+  name: field(z.string().min(1).max(253), 'The name of the document, usually that of the Cluster API Machine. It identifies the document on a machine with several.', {
     example: 'prod-a-worker-0',
   }),
   namespace: field(z.string().min(1).max(253), 'The namespace of the machine in the management cluster.', {
@@ -45,10 +45,10 @@ const apply = choice({
 export const sections = {
   metadata: field(
     metadata,
-    'The identity of the machine in the management cluster. It appears in reports and in the status; it changes nothing on the machine.',
+    'The identity of the machine in the management cluster, and of the document on the machine. It appears in reports and in the status.',
     {
       example: { name: 'prod-a-worker-0', cluster: 'prod-a' },
-      changes: 'nothing; it identifies the machine in reports',
+      changes: 'nothing by itself; the name is part of the names of drop-ins',
     },
   ),
   apply: field(

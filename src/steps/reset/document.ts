@@ -1,0 +1,47 @@
+import { FSTAB } from '@machineadm/document/ownership/paths.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import { droppedLines } from '../dropped.ts';
+import { bootHooksFile } from '../kept-hooks.ts';
+import { rewriteShared } from '../marked-block.ts';
+import type { ResetAction } from '../prior-state/action.ts';
+import type { Memory } from '../prior-state/memory.ts';
+import { UNKNOWN } from '../prior-state/state.ts';
+import { withoutEntry } from '../storage/fstab.ts';
+import type { Asked } from '../wants.ts';
+
+/**
+ * What goes with a document beside its resources: its lines in files that others share, and its hooks of every boot.
+ *
+ * @param name undefined for a document of an earlier version
+ */
+export async function planLines(
+  host: QueryHost,
+  memory: Memory,
+  name: string | undefined,
+  asked: Asked | undefined,
+): Promise<readonly ResetAction[]> {
+  const document = { metadata: { name: name ?? '' } };
+  const actions: ResetAction[] = [];
+  const add = async (path: string, without: (text: string) => string): Promise<void> => {
+    const text = (await host.readText(path)) ?? '';
+    if (without(text) === text) return;
+    actions.push({
+      summary: `remove the lines of the document from ${path}`,
+      resource: `path:${path}`,
+      unsettles: [[`path:${path}`, UNKNOWN]],
+      perform: (changing) => rewriteShared(changing, path, without),
+    });
+  };
+  for (const { path, without } of droppedLines(undefined, memory))
+    await add(path, (text) => without(text, memory, document));
+  const mounts = (asked?.wishes ?? []).flatMap(({ key }) =>
+    key.startsWith('mount:') && !memory.others(`mount:${key.slice('mount:'.length)}`, 'mounts')
+      ? [key.slice('mount:'.length)]
+      : [],
+  );
+  if (mounts.length > 0) await add(FSTAB, (text) => mounts.reduce(withoutEntry, text));
+  const hooks = bootHooksFile(name);
+  if (memory.acted.has('hooks-boot') && (await host.stat(hooks)) !== undefined)
+    actions.push({ summary: `remove ${hooks}`, perform: (changing) => changing.removeFile(hooks) });
+  return actions;
+}
