@@ -15,7 +15,7 @@ export interface MachineBootstrap {
   };
   /** The identity of the machine in the management cluster, and of the document on the machine. It appears in reports and in the status. */
   readonly metadata: {
-    /** The name of the document, usually that of the Cluster API Machine. Documents on one machine are told apart by it. */
+    /** The name of the document, usually that of the Cluster API Machine. It identifies the document on a machine with several. */
     readonly name: string | VariableText;
     /** The namespace of the machine in the management cluster. Default: none is reported. */
     readonly namespace?: string | VariableText;

@@ -79,7 +79,8 @@ export function pendingHooks(steps: readonly Step[], { model, facts, scope, reco
   const before = steps.slice(0, Math.max(0, bootstrap));
   return before.filter((step) => {
     const desired = step.runsHooks === true ? step.desired(model, facts) : undefined;
-    return desired !== undefined && step.hasRun?.(desired, record(step.id)) !== true;
+    if (desired === undefined) return false;
+    return !(step.hasRun?.(desired, record(step.id)) ?? record(step.id).done.size > 0);
   });
 }
 

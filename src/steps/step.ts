@@ -242,8 +242,7 @@ export interface StepRecord {
   /** Follow-ups owed by an earlier, killed run. */
   readonly owed: ReadonlySet<FollowUp>;
   /**
-   * `owed`: a change that needs a reboot was started, and the machine was not rebooted since. `done`: the machine was rebooted
-   * for this step, and the step was not found in order since.
+   * `owed`: a change that needs a reboot was started, and no reboot came since. `done`: one came, and the step was not in order since.
    */
   readonly reboot: 'none' | 'owed' | 'done';
 }

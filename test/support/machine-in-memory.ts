@@ -68,6 +68,7 @@ export function withoutTimes(text: string): readonly string[] {
       .replace(/ *\b(?:\d+(?:\.\d+)? (?:ms|s|m|h|d)\b *)+/g, ' DURATION ')
       .replace(/TOOK +/g, 'TOOK ')
       .replace(/"mark":"[0-9a-f]{32}/g, '"mark":"MARK')
+      .replace(/"value":"[0-9a-f]{32}/g, '"value":"MARK')
       .replace(/<section><h2>Timeline.*?<\/section>/s, '')
       .replace(/<style>.*<\/style>/s, '')
       .replace(/style-src '[^']*'/, '')

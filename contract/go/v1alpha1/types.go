@@ -44,7 +44,7 @@ type MachineBootstrapRequires struct {
 
 // MachineBootstrapMetadata: The identity of the machine in the management cluster, and of the document on the machine. It appears in reports and in the status.
 type MachineBootstrapMetadata struct {
-	// The name of the document, usually that of the Cluster API Machine. Documents on one machine are told apart by it.
+	// The name of the document, usually that of the Cluster API Machine. It identifies the document on a machine with several.
 	Name string `json:"name"`
 	// The namespace of the machine in the management cluster. Default: none is reported.
 	Namespace *string `json:"namespace,omitempty"`

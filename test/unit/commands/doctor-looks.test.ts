@@ -32,9 +32,15 @@ describe('the verdict on a node, as a finding of doctor', () => {
   });
 
   test('is passed if the node works', () => {
-    assert.deepEqual(nodeChecks(verdict({ outcome: 'success' }), SUCCEEDED), [
+    const readiness = { id: 'readiness', state: 'Succeeded', changes: [], durationMs: 1 } as const;
+    assert.deepEqual(nodeChecks(verdict({ outcome: 'success' }), { ...SUCCEEDED, steps: [readiness] }), [
       { id: 'node', title: 'node', severity: 'passed', text: 'the last run succeeded, and the node works' },
     ]);
+  });
+
+  test('speaks of no node after a document that makes none', () => {
+    const [finding] = nodeChecks(verdict({ outcome: 'success' }), SUCCEEDED);
+    assert.equal(finding?.text, 'the last run succeeded; its document has no kubernetes section');
   });
 
   test('of a failure says whether a run failed, and whether the same command may succeed', () => {
