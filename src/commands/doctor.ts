@@ -123,7 +123,7 @@ export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | und
     const isNode = status === undefined || status.steps.some(({ id }) => id === 'readiness' || id === 'exec-readiness');
     const text = isNode
       ? 'the last run succeeded, and the node works'
-      : 'the last run succeeded; this machine is no node';
+      : 'the last run succeeded; its document has no kubernetes section';
     return [{ ...base, severity: 'passed', text }];
   }
   const ran = status?.failure === undefined ? '' : 'the last run failed: ';
