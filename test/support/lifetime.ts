@@ -42,7 +42,8 @@ export function lifetime(host: Host, sources: readonly string[] = ['/etc/machine
     },
     async plan(body: string, from: readonly string[] = sources): Promise<readonly PlannedChange[]> {
       const { model } = await loaded(body);
-      const asked = { model, facts: facts(), host, journal: journal.state(), scope: 'all' as const, sources: from };
+      const id = { command: 'provision', sources: from } as const;
+      const asked = { model, facts: facts(), host, journal: journal.state(), scope: 'all' as const, id };
       return (await planSteps(STEPS, asked)).changes;
     },
   };

@@ -8,6 +8,8 @@ import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts
 import { NO_STORE, noStore, rebuildTrust, type TrustStore, trustStoreOf } from './stores.ts';
 
 const ID = 'certificate-authorities';
+/** What follows the name of an authority in the name of its file. */
+const SUFFIX = /-[0-9a-f]{8}\.[a-z]+$/;
 
 export interface AuthoritiesDesired {
   readonly entries: readonly CertificateAuthorityModel[];
@@ -78,9 +80,13 @@ export function certificateAuthoritiesStep(
       const present = new Map<string, OwnFile | undefined>();
       for (const name of (await host.list(store.directory)) ?? []) {
         if (!name.startsWith(OWN_FILE_PREFIX) || !name.endsWith(store.extension)) continue;
-        // Those of other documents and of the image stay.
         const path = `${store.directory}/${name}`;
-        if (!wanted.has(name) && (!record.owned.has(path) || record.memory().others(`path:${path}`, ID))) continue;
+        // An authority of the same name is renewed. Those of other documents and of the image stay.
+        const isRenewed = desired.entries.some(
+          (entry) => name.replace(SUFFIX, '') === `${OWN_FILE_PREFIX}${entry.name}`,
+        );
+        const isDropped = record.owned.has(path) && !record.memory().others(`path:${path}`, ID);
+        if (!wanted.has(name) && !isRenewed && !isDropped) continue;
         // Debian's links to our files would be in Flatcar's directory.
         if ((await host.stat(path))?.type !== 'file') continue;
         present.set(name, wanted.has(name) ? await readOwnFile(host, path) : undefined);

@@ -51,7 +51,12 @@ describe('hooks of every boot', () => {
     const here = facts({ cloudInstanceId: 'i-1' });
     await runStep(bootHooks, host, early({}), { facts: here });
     const kept = parseKeptHooks(host.text(FILE) ?? '');
-    assert.deepEqual(kept, { machineId: here.machineId, cloudInstanceId: 'i-1', group: { ...GROUP, environment: {} } });
+    assert.deepEqual(kept, {
+      machineId: here.machineId,
+      cloudInstanceId: 'i-1',
+      document: 'node-1',
+      group: { ...GROUP, environment: {} },
+    });
     assert.deepEqual(ids(await planned(bootHooks, host, early({}), { facts: facts({ machineId: 'f'.repeat(32) }) })), [
       'hooks-boot/commands',
     ]);
@@ -110,7 +115,12 @@ describe('the file of the hooks of every boot', () => {
   test('is what was kept, with only what is a text', () => {
     const environment = { A: 'b' };
     const { machineId, cloudInstanceId } = kept;
-    assert.deepEqual(read(kept), { machineId, cloudInstanceId, group: { ...group, environment, frequency: 'Always' } });
+    assert.deepEqual(read(kept), {
+      machineId,
+      cloudInstanceId,
+      document: undefined,
+      group: { ...group, environment, frequency: 'Always' },
+    });
     assert.equal(read({ ...kept, cloudInstanceId: 5 })?.cloudInstanceId, undefined);
     const more = { shell: 'bash', onError: 'Continue', user: 'ada', workingDirectory: '/srv' };
     assert.deepEqual(read({ ...kept, group: { ...group, ...more } })?.group, {

@@ -10,7 +10,7 @@ const HOSTS = '/etc/hosts';
 const DROP_IN = '/etc/cloud/cloud.cfg.d/99-machineadm-hosts.cfg';
 const DEBIAN = '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n';
 const OWN = '# BEGIN machineadm: own name\n127.0.1.1 node-1\n# END machineadm: own name\n';
-const block = (lines: string) => `# BEGIN machineadm: hosts\n${lines}# END machineadm: hosts\n`;
+const block = (lines: string) => `# BEGIN machineadm: hosts of n1\n${lines}# END machineadm: hosts of n1\n`;
 const machine = (text: string, more: MemoryMachine['files'] = {}, programs: MemoryMachine['programs'] = {}) =>
   memoryHost({ files: { [HOSTS]: text, ...more }, programs });
 const wanted = async (text: string) => (await loaded(`host: {hosts: ${text}}\n`)).model;

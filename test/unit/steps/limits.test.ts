@@ -5,8 +5,8 @@ import { loaded, problemsOf } from '../../support/document.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
-const SERVICES = '/etc/systemd/system.conf.d/91-machineadm-limits-node-1.conf';
-const SESSIONS = '/etc/security/limits.d/91-machineadm-node-1.conf';
+const SERVICES = '/etc/systemd/system.conf.d/91-machineadm-limits-n1.conf';
+const SESSIONS = '/etc/security/limits.d/91-machineadm-n1.conf';
 const wanted = async (text: string) => (await loaded(`host: {limits: ${text}}\n`)).model;
 
 describe('limits', () => {
