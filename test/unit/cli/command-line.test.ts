@@ -339,7 +339,10 @@ reporting:
 
   test('explain prints the same about a field as the reference', async () => {
     const sysctl = (await commandLine('explain', 'host.sysctl')).stdout;
-    assert.match(sysctl, /^CHANGES:\n {4}`\/etc\/sysctl\.d\/99-zzz-machineadm-NAME\.conf`, with the name of the document, and the parameters/m);
+    assert.match(
+      sysctl,
+      /^CHANGES:\n {4}`\/etc\/sysctl\.d\/99-zzz-machineadm-NAME\.conf`, with the name of the document,\n/m,
+    );
     assert.match(sysctl, /^PLATFORM:\n {4}Linux only \(Windows: these are settings of the Linux kernel\)\n$/m);
     assert.match(sysctl, /^SINCE:\n {4}0\.1\.0\n$/m);
     const domain = (await commandLine('explain', 'kubernetes.cluster.dnsDomain')).stdout;
