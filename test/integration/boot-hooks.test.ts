@@ -52,7 +52,11 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.match(boot.stderr, /1 command of the early hooks ran/);
         assert.equal(trace(), 'ran\n'.repeat(times));
       }
-      assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), ['every-boot-throw-away.json'], 'no exports stay on the disk');
+      assert.deepEqual(
+        readdirSync('/var/lib/machineadm/hooks'),
+        ['every-boot-throw-away.json'],
+        'no exports stay on the disk',
+      );
     });
 
     test('share one shell, and export nothing to the next boot', async () => {

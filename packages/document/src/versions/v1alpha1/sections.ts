@@ -10,9 +10,13 @@ import { variables } from '../../sections/variables.ts';
 import { host } from './host.ts';
 
 const metadata = object({
-  name: field(z.string().min(1).max(253), 'The name of the document, usually that of the Cluster API Machine. It identifies the document on a machine with several.', {
-    example: 'prod-a-worker-0',
-  }),
+  name: field(
+    z.string().min(1).max(253),
+    'The name of the document, usually that of the Cluster API Machine. It identifies the document on a machine with several.',
+    {
+      example: 'prod-a-worker-0',
+    },
+  ),
   namespace: field(z.string().min(1).max(253), 'The namespace of the machine in the management cluster.', {
     absent: 'none is reported',
     example: 'clusters',
