@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { MAIN } from '../support/agent.ts';
+import { needs } from '../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const NODE = `'${process.execPath}' --disable-warning=ExperimentalWarning`;
@@ -18,7 +19,7 @@ function commandsOf(page: string, text: string): string {
 }
 
 /** The guides whose commands need a key, a medium and a second machine: all of these are directories here. */
-describe('the commands of docs/how-to/air-gap.md', () => {
+describe('the commands of docs/how-to/air-gap.md', { skip: needs('openssl') }, () => {
   let directory = '';
   before(() => {
     directory = mkdtempSync(join(tmpdir(), 'machineadm-guides-'));
