@@ -254,4 +254,4 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(wrong.status, 2, wrong.stdout);
     assert.match(wrong.stderr, /a brace is not closed/);
   });
-});
+}, ['xz']);

@@ -261,10 +261,11 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
 
     test('as a copy with another machine-id reports a bad document as a failure of the copy', async () => {
-      await provisioned();
-      rmSync(RUN, { recursive: true });
-      const own = readFileSync('/etc/machine-id', 'utf8');
+      const own = existsSync('/etc/machine-id') ? readFileSync('/etc/machine-id', 'utf8') : '';
       try {
+        writeFileSync('/etc/machine-id', `${'b'.repeat(32)}\n`);
+        await provisioned();
+        rmSync(RUN, { recursive: true });
         writeFileSync('/etc/machine-id', `${'c'.repeat(32)}\n`);
         writeFileSync(DOCUMENT, 'apiVersion: machineadm.dev/v1alpha1\nkind: Nonsense\n');
         const status = assertEnded(await agent(PROVISION), 3, 'DocumentInvalid');

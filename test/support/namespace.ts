@@ -21,6 +21,12 @@ const MARKER = '/.machineadm-throw-away-machine';
 export const WRITTEN = '/.machineadm-written';
 
 /**
+ * Brings the loopback interface up: ioctl(SIOCSIFFLAGS) with IFF_UP of netdevice(7), by Debian's perl-base, which is always
+ * installed, where there is no ip(8).
+ */
+const LOOPBACK_UP = `ip link set lo up 2>/dev/null || perl -e 'socket(my $s, 2, 2, 0); ioctl($s, 0x8914, pack("a16 s x22", "lo", 1))' || true`;
+
+/**
  * Namespaces for mounts, network, host name and processes; an overlay of this machine's root that is kept in memory
  * and gone afterwards; /proc, /sys and /run of its own. Swap, kernel modules and the clock are still the real ones.
  */
@@ -46,7 +52,7 @@ rm -rf /mnt/root/var/lib/machineadm
 mkdir /mnt/root${WRITTEN}
 mount --bind /mnt/upper /mnt/root${WRITTEN}
 mount -o remount,bind,ro /mnt/root${WRITTEN}
-ip link set lo up 2>/dev/null || true
+${LOOPBACK_UP}
 touch /mnt/root${MARKER}
 umask 077
 exec chroot /mnt/root "$@"
@@ -61,7 +67,7 @@ set -e
 mount --make-rprivate /
 mount -t tmpfs -o mode=755,size=1g none /mnt
 mount -t proc proc /proc
-ip link set lo up 2>/dev/null || true
+${LOOPBACK_UP}
 touch ${NAMESPACES_MARKER}
 shift
 umask 077

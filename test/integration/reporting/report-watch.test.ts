@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { beforeEach, describe, test } from 'node:test';
+import { before, beforeEach, describe, test } from 'node:test';
 import { type Agent, startAgent } from '../../support/agent.ts';
 import { kubeconfig, newAuthority, nodeObject, startHealthz } from '../../support/api-server.ts';
 import { startServer } from '../../support/http-servers.ts';
@@ -13,6 +13,8 @@ const identity = authority.issue('kube-apiserver', ['127.0.0.1']);
 const kubelet = authority.issue('system:node:node-1');
 
 inThrowAwayMachine(import.meta.filename, () => {
+  // A new image may have no id.
+  before(() => writeFileSync('/etc/machine-id', `${'a'.repeat(32)}\n`));
   beforeEach(() => {
     for (const path of ['/etc/kubernetes', '/var/lib/kubelet', '/var/lib/machineadm', '/run/machineadm']) {
       rmSync(path, { recursive: true, force: true });
