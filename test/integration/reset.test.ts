@@ -176,7 +176,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         // Where it died at its very last change, all is done.
         if (existsSync(`${STATE}/journal`)) await again();
         assertSame(before, `died at change ${at}`);
-        await assert.rejects(again(), { reason: 'NoRun' });
+        await again(); // Nothing is left to undo, which is no error.
       }
       assert.ok(deaths > 10, `${deaths} changes`);
       assertSame(before, 'undisturbed');
