@@ -24,6 +24,7 @@ import { agent } from '../support/agent.ts';
 import { loopDevice } from '../support/loop-device.ts';
 import { memoryHost } from '../support/memory-host.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
+import { needs } from '../support/needs.ts';
 import { hostDocument, Killer, memoryJournal, provisionHost, resetHost } from '../support/undo-bench.ts';
 
 const ROOT = '/srv/undo';
@@ -107,7 +108,9 @@ inThrowAwayMachine(import.meta.filename, () => {
 `;
 
   describe('a reset with the tools of the machine', () => {
-    test('restores files with their capabilities, accounts, mounts and settings of the kernel, though it is killed in between', async () => {
+    test('restores files with their capabilities, accounts, mounts and settings of the kernel, though it is killed in between', {
+      skip: needs('loop devices', 'mkfs.ext4'),
+    }, async () => {
       using device = loopDevice(16);
       shell(`mkfs.ext4 -q ${device.path}`);
       const model = await hostDocument(documentOf(device.path));

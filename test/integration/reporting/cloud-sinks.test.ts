@@ -413,4 +413,4 @@ inThrowAwayMachine(import.meta.filename, () => {
     },
     { skip: noNats },
   );
-});
+}, ['ip']);

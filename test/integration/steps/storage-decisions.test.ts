@@ -114,4 +114,4 @@ inThrowAwayMachine(import.meta.filename, () => {
       });
     }
   });
-});
+}, ['sfdisk', 'mkfs.ext4', 'loop devices']);
