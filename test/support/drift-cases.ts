@@ -323,9 +323,9 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
       'certificate-authorities/rebuild',
     ),
     drift(
-      'another one of an earlier document',
-      (m) => m.put('/usr/local/share/ca-certificates/machineadm-old-01234567.crt', 'OLD\n'),
-      'certificate-authorities/remove/old-01234567',
+      'an earlier certificate of its name',
+      (m) => m.put('/usr/local/share/ca-certificates/machineadm-site-01234567.crt', 'OLD\n'),
+      'certificate-authorities/remove/site-01234567',
     ),
   ],
   'host.certificateAuthorities[].restarts[]': { none: FOLLOWS },
