@@ -24,7 +24,7 @@ export const WRITTEN = '/.machineadm-written';
  * Brings the loopback interface up: ioctl(SIOCSIFFLAGS) with IFF_UP of netdevice(7), by Debian's perl-base, which is always
  * installed, where there is no ip(8).
  */
-const LOOPBACK_UP = `ip link set lo up 2>/dev/null || perl -e 'socket(my $s, 2, 2, 0); ioctl($s, 0x8914, pack("a16 s x22", "lo", 1))' || true`;
+const LOOPBACK_UP = `ip link set lo up 2>/dev/null || perl -e 'socket(my $s, 2, 2, 0); my $r = pack("a16 s x22", "lo", 1); ioctl($s, 0x8914, $r)' || true`;
 
 /**
  * Namespaces for mounts, network, host name and processes; an overlay of this machine's root that is kept in memory
