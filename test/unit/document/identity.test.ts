@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { redact } from '@machineadm/document/redaction.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 
 const join =
@@ -125,9 +126,11 @@ describe('a warning is given', () => {
     const user = (more: string) => warnings(`host: {users: [{name: ada, passwordHash: "${'$6$'}salt$hash"${more}}]}\n`);
     assert.match(
       (await user('')).join(),
-      /^host\.users\[0\]\.passwordHash: no one can log in .* is locked by default$/,
+      /^host\.users\[0\]: no one can log in with the password of this account: it is locked by default$/,
     );
-    assert.match((await user(', locked: true')).join(), /the account is locked$/);
+    // As a status and a log show it.
+    assert.match(redact((await user('')).join()), /locked by default$/);
+    assert.match((await user(', locked: true')).join(), /: it is locked$/);
     assert.deepEqual(await user(', locked: false'), []);
     assert.deepEqual(await warnings('host: {users: [{name: ada, passwordHash: "!"}]}\n'), []);
   });
