@@ -20,6 +20,7 @@ function operatorValue(name: string, version: string): string {
   if (/KUBERNETES_VERSION$/.test(name)) return version;
   if (/(?:^|_)B64$/.test(name)) return 'aGVsbG8=';
   if (/SSH.*KEY|PUBLIC_KEY/.test(name) && !/NAME/.test(name)) return SSH_KEY;
+  if (/SERVICE.*CIDR/.test(name)) return '10.96.0.0/16';
   if (/CIDR/.test(name)) return '10.0.0.0/16';
   if (/(?:_IP|_HOST|IP_ADDRESS|VIP)$/.test(name)) return '10.0.0.9';
   if (/CRI_PATH/.test(name)) return '/var/run/containerd/containerd.sock';
