@@ -44,6 +44,11 @@ export function documentKey({ command, name, sources }: DocumentId): string {
   return command === 'prepare' ? `image ${name}` : name;
 }
 
+/** The key of a document, or of what an earlier version recorded without one. */
+export function ownerOf(id: DocumentId | undefined): string {
+  return id === undefined ? sourcesKey(undefined) : documentKey(id);
+}
+
 /** How operators see a document. */
 export function documentTitle({ name, sources }: Pick<DocumentState, 'name' | 'sources'>): string {
   return name ?? (sources.length === 0 ? 'a document without a name' : sources.join(', '));

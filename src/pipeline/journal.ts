@@ -2,7 +2,7 @@ import { member } from '@machineadm/document/untyped.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Memory } from '../steps/prior-state/memory.ts';
 import type { FollowUp, Inventory } from '../steps/step.ts';
-import { type DocumentState, documentKey, withAsked, withDocument, withoutDocument } from './documents.ts';
+import { type DocumentState, ownerOf, withAsked, withDocument, withoutDocument } from './documents.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
 import { acting, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
 
@@ -163,7 +163,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'instance':
       return state;
     case 'step':
-      return acting(state, ownerIn(state), record.step, record.changes);
+      return acting(state, ownerOf(state.open), record.step, record.changes);
     case 'run': {
       const { run, command, lasting, written, sources, name, bootId } = record;
       const commands = new Set([...state.commands, command]);
@@ -179,7 +179,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     }
     case 'document': {
       const { is: _is, ...asked } = record;
-      return withAsked(state, ownerIn(state), asked);
+      return withAsked(state, ownerOf(state.open), asked);
     }
     case 'forgotten':
       return withoutDocument(state, record.document);
@@ -199,7 +199,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'enabled':
     case 'owned':
     case 'released':
-      rememberResource(state, ownerIn(state), record);
+      rememberResource(state, ownerOf(state.open), record);
       return state;
     case 'reboot': {
       const reboots = new Map(state.reboots);
@@ -219,7 +219,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       const ended = command === undefined ? undefined : { command, outcome: record.outcome };
       const unfinishedRuns = record.commandsLeft === true ? state.unfinishedRuns : new Set<string>();
       const applied = new Map(state.applied);
-      const document = ownerIn(state);
+      const document = ownerOf(state.open);
       if (succeeded)
         applied.set(sourcesKey(state.open?.sources), { written: state.open?.written, at: record.at, document });
       const known = state.documents.get(document);
@@ -229,11 +229,6 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       return { ...state, open: undefined, unfinishedRuns, ended, applied, documents, proven };
     }
   }
-}
-
-/** The document of the run that goes on. */
-function ownerIn({ open }: JournalState): string {
-  return open === undefined ? sourcesKey(undefined) : documentKey(open);
 }
 
 /** Whether each document has records of its own of a step. */
@@ -264,7 +259,7 @@ function afterStepRecord(
   state: JournalState,
   record: Extract<JournalRecord, { is: 'started' | 'note' | 'done' }>,
 ): JournalState {
-  const document = ownerIn(state);
+  const document = ownerOf(state.open);
   const known = isOfHooks(record.step) ? state.hooks.get(document) : state.steps;
   const memories = new Map(known).set(record.step, afterChange(known?.get(record.step) ?? NO_MEMORY, record));
   const steps = isOfHooks(record.step) ? new Map(state.steps) : memories;
@@ -275,18 +270,26 @@ function afterStepRecord(
   if (record.is === 'note') return { ...acted, proven: state.proven || record.step === PROOF_STEP };
   if (record.is === 'started') return acted;
   const doneInRun = new Set([...state.doneInRun, record.change]);
-  for (const undone of record.undoes ?? []) {
-    steps.delete(undone);
-    const left = new Map(hooks.get(document));
-    if (left.delete(undone)) hooks.set(document, left);
-  }
   const done = { ...state, steps, hooks, doneInRun };
-  if (BOOTSTRAP_STEPS.some((step) => record.undoes?.includes(step) === true)) {
-    return { ...done, foreign: false, bootstrappedFrom: undefined, proven: false };
-  }
+  const undone = record.undoes ?? [];
+  if (undone.length > 0) return withoutRecords(done, document, undone);
   if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return done;
   // An earlier proof, of a host without Kubernetes, does not cover this.
   return { ...done, bootstrappedFrom: state.open?.lasting, proven: false };
+}
+
+/**
+ * The state after a change that makes the records of these steps invalid.
+ *
+ * @param document whose hooks are meant (`documentKey`)
+ */
+export function withoutRecords(state: JournalState, document: string, undone: readonly string[]): JournalState {
+  const without = (memories: JournalState['steps'] | undefined) =>
+    new Map([...(memories ?? [])].filter(([step]) => !undone.includes(step)));
+  const hooks = new Map(state.hooks).set(document, without(state.hooks.get(document)));
+  const left = { ...state, steps: without(state.steps), hooks };
+  if (!BOOTSTRAP_STEPS.some((step) => undone.includes(step))) return left;
+  return { ...left, foreign: false, bootstrappedFrom: undefined, proven: false };
 }
 
 function afterChange(

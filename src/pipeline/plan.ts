@@ -14,9 +14,9 @@ import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, ChangeAction, FollowUp, Step } from '../steps/step.ts';
 import { documentIdOf, findConflicts, journalFor } from './asked.ts';
 import { type FindSource, sourcesOf } from './change-source.ts';
-import type { DocumentId } from './documents.ts';
+import { type DocumentId, ownerOf } from './documents.ts';
 import { imagePart } from './image.ts';
-import { afterRecord, inBoot, instanceIdentity, type JournalState, withNotes } from './journal.ts';
+import { inBoot, instanceIdentity, type JournalState, withNotes, withoutRecords } from './journal.ts';
 import type { OpenedDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
@@ -214,8 +214,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
       });
       for (const followUp of change.owes ?? []) owed.add(followUp);
       const { undoes, removes } = change;
-      if (undoes !== undefined)
-        journal = afterRecord(journal, { is: 'done', step: step.id, change: change.id, undoes });
+      if (undoes !== undefined) journal = withoutRecords(journal, ownerOf(options.id ?? journal.open), undoes);
       host = hostWithout(host, removes ?? []);
     }
     for (const followUp of pendingFollowUps(step, desired, owed)) {

@@ -1,20 +1,16 @@
 import { EMPTY_RECORD, type StepRecord } from '../steps/step.ts';
-import { type DocumentId, documentKey, wantedByOthers } from './documents.ts';
+import { type DocumentId, ownerOf, wantedByOthers } from './documents.ts';
 import { BOOTSTRAP_STEPS, isOfHooks, type JournalState, NO_MEMORY, type StepMemory } from './journal.ts';
-import { memoryOf, ofDocument, sourcesKey } from './resource-memory.ts';
+import { memoryOf, ofDocument } from './resource-memory.ts';
 
 /**
  * The journal's records of one step.
  *
  * @param id of the document; by default that of the run that goes on
  */
-export function stepRecord(
-  state: JournalState | undefined,
-  step: string,
-  id: DocumentId | undefined = state?.open,
-): StepRecord {
-  const document = id === undefined ? undefined : documentKey(id);
-  const own = isOfHooks(step) ? state?.hooks.get(document ?? sourcesKey(undefined)) : state?.steps;
+export function stepRecord(state: JournalState | undefined, step: string, id?: DocumentId): StepRecord {
+  const document = ownerOf(id ?? state?.open);
+  const own = isOfHooks(step) ? state?.hooks.get(document) : state?.steps;
   const memory = own?.get(step) ?? NO_MEMORY;
   const bootstrap = BOOTSTRAP_STEPS.map((id) => state?.steps.get(id) ?? NO_MEMORY);
   return {
@@ -33,11 +29,9 @@ export function stepRecord(
     attempts: bootstrap.flatMap(attemptNotes),
     inventory: state?.inventory,
     created: (path) => state?.before.get(`path:${path}`)?.was === null,
-    owned: ofDocument(state?.owned, document ?? sourcesKey(undefined)),
+    owned: ofDocument(state?.owned, document),
     memory: () =>
-      state === undefined
-        ? EMPTY_RECORD.memory()
-        : memoryOf(state, document ?? sourcesKey(undefined), wantedByOthers(state, document)),
+      state === undefined ? EMPTY_RECORD.memory() : memoryOf(state, document, wantedByOthers(state, document)),
     owed: state?.owed ?? new Set(),
     reboot: rebootOf(state, step),
   };

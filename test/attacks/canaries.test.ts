@@ -4,8 +4,8 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  globSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -313,7 +313,7 @@ inThrowAwayMachine(import.meta.filename, () => {
             const told = expected === 0 && !options.includes('--to') ? stderr : stdout + stderr;
             leaks.push(...converted.leaksIn(options.join(' '), told));
             if (!options.includes('--to')) continue;
-            const paths = readdirSync(CONVERTED).map((name) => join(CONVERTED, name));
+            const paths = globSync(`${CONVERTED}/**/*.yaml`);
             kept = namesIn(paths.map((path) => readFileSync(path, 'utf8')).join('\n'));
           }
           const dropped = /chpasswd|that nothing names/;

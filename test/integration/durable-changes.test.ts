@@ -78,7 +78,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       );
       assert.equal((await provision({ files }, 'prepare')).exitCode, 4);
       const plan = await agent(['plan', '-d', DOCUMENT, '-o', 'json']);
-      assert.equal(plan.status, 0, plan.stderr);
+      assert.equal(plan.status, 4, plan.stderr);
       assert.equal(JSON.parse(plan.stdout).refusal.reason, 'PathClaimedTwice');
       assert.equal((await agent(['validate', '-d', DOCUMENT])).status, 0);
       assert.deepEqual(readdirSync('/etc/machineadm-test/real'), []);

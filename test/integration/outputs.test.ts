@@ -45,7 +45,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   plan: [
     { args: ['-f', HOST_ONLY], kind: 'Plan', statuses: [0] },
     { args: ['-f', HOST_ONLY, '--prepare', '--diff'], kind: 'Plan', statuses: [0] },
-    { args: ['-f', DOCUMENT], kind: 'Plan', statuses: [0] },
+    { args: ['-f', DOCUMENT], kind: 'Plan', statuses: [4] },
   ],
   prepare: [{ args: ['--verify', '-f', HOST_ONLY], kind: 'ImageReadiness', statuses: [20] }],
   provision: [
@@ -212,7 +212,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     const waiting = `${DIRECTORY}/waiting.yaml`;
     const commands = [`while [ ! -e ${DIRECTORY}/go ]; do sleep 0.1; done`];
     const host = { hooks: { early: { commands } }, files: [{ path: '/etc/machineadm-test/later', content: 'x' }] };
-    writeFileSync(waiting, stringify({ ...header, host }), { mode: 0o600 });
+    writeFileSync(waiting, stringify({ ...header, metadata: { name: 'waiting' }, host }), { mode: 0o600 });
     const run = await agent(['provision', '-f', waiting, '--timeout', '3s', '-o', 'json']);
     assert.equal(run.status, 13, run.stderr);
     const { outcome, failure } = JSON.parse(run.stdout);

@@ -22,8 +22,12 @@ inThrowAwayMachine(import.meta.filename, () => {
     const { status, stdout, stderr } = await agent(['provision', '-d', DOCUMENT, '-o', 'json']);
     assert.notEqual(status, 0, 'the device is not there');
     const { warnings } = JSON.parse(stdout);
-    assert.equal(warnings.length, 1);
+    assert.equal(warnings.length, 2, JSON.stringify(warnings));
     assert.ok(warnings[0].startsWith(`${PLACE}  host.storage.filesystems[0]: no mount of the document names`));
+    assert.match(
+      warnings[1],
+      /^the device \/dev\/no-such-device \(host\.storage\.filesystems\[0\]\.device\) does not exist/,
+    );
     assert.ok(stderr.includes(PLACE), stderr);
   });
 });

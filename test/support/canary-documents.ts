@@ -483,8 +483,8 @@ export class CanaryDocuments {
             admission: {
               config: [
                 {
-                  plugin: 'ImagePolicyWebhook',
-                  configuration: { imagePolicy: { password: at(`${server}.admission.config[].configuration.*`) } },
+                  plugin: 'PodNodeSelector',
+                  configuration: { password: at(`${server}.admission.config[].configuration.*`) },
                 },
               ],
             },

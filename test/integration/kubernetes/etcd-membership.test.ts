@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
@@ -44,11 +45,12 @@ const withoutTimes = (members: readonly Member[]) => members.map(({ ID, name, pe
 
 inThrowAwayMachine(import.meta.filename, () => {
   describe('three control planes on real etcd', {
-    skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
+    skip: needs('the Kubernetes of the lab (npm run lab -- build)', 'ip'),
   }, () => {
     let cluster: EtcdCluster;
     let live: readonly Member[] = [];
     before(async () => {
+      execFileSync('ip', ['address', 'add', `${OWN}/32`, 'dev', 'lo']);
       cluster = await startEtcdCluster(LIVE);
       live = withoutTimes(await cluster.members());
       assert.equal(live.length, 3);

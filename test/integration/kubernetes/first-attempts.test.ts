@@ -349,7 +349,11 @@ inThrowAwayMachine(import.meta.filename, () => {
       const older = records().filter((record) => JSON.parse(record).is !== 'inventory');
       writeFileSync(JOURNAL, `${older.join('\n')}\n`);
       const plan = await agent(['plan', '-d', DOCUMENT]);
-      assert.match(plan.stdout, /reset the node: remove what an earlier attempt left .*keep what was there before/);
+      assert.match(
+        plan.stdout,
+        /reset the node: remove what an earlier attempt left .*keep what was there before/,
+        plan.stderr,
+      );
       assert.ok((await finish()).includes('kubeadm-reset/reset'));
     });
   });

@@ -43,12 +43,12 @@ describe('configurations of admission plug-ins', () => {
     [
       'a key in another spelling',
       security('{defaults: {enforceVersion: latest}}'),
-      `${at}.config[0].configuration.defaults.enforceVersion: there is no field "enforceVersion" (hint: did you mean "enforce-version"?)`,
+      `${at}.config[0].configuration.defaults.enforceVersion: unknown key (hint: did you mean "enforce-version"?)`,
     ],
     [
       'an exemption in the singular',
       security('{exemptions: {namespace: [kube-system]}}'),
-      `${at}.config[0].configuration.exemptions.namespace: there is no field "namespace" (hint: did you mean "namespaces"?)`,
+      `${at}.config[0].configuration.exemptions.namespace: unknown key (hint: did you mean "namespaces"?)`,
     ],
     [
       'a namespace that is none',

@@ -8,7 +8,7 @@ import { planSteps, refuseIfChanged } from '../../../src/pipeline/plan.ts';
 import { runSteps } from '../../../src/pipeline/runner.ts';
 import { loaded } from '../../support/document.ts';
 import { type FakeStep, fakeSteps, memoryJournal, runBench } from './fake-steps.ts';
-import { begun, done, identity, started } from './records.ts';
+import { begun, done, ended, identity, started } from './records.ts';
 
 /** Plans steps and then runs the same ones: the ids of both, with the step each belongs to. */
 async function plannedAndDone(wishes: readonly FakeStep[], different: Parameters<typeof runBench>[0] = {}) {
@@ -53,15 +53,29 @@ describe('the ids in a plan are those of the run', () => {
     assert.deepEqual(done, planned);
   });
 
-  test('where a change makes an earlier hook count no more', async () => {
+  test('where a change makes an earlier hook of a named document count no more', async () => {
+    const hook = 'hooks-before-bootstrap';
     const wishes: readonly FakeStep[] = [
-      { id: 'reset', changes: [{ id: 'reset/run', repeatable: false, undoes: ['hook'] }] },
-      { id: 'hook', changes: [{ id: 'hook/run', repeatable: false }] },
+      { id: 'config', changes: [{ id: 'config/write', repeatable: false, undoes: [hook] }] },
+      { id: hook, changes: [{ id: `${hook}/run`, repeatable: false }] },
     ];
-    const journal = memoryJournal(begun('1'), done('hook', 'hook/run'));
-    const both = await plannedAndDone(wishes, { journal });
-    assert.deepEqual(both.planned, ['reset reset/run', 'hook hook/run']);
-    assert.deepEqual(both.done, both.planned);
+    const of = { name: 'edge-7' };
+    const ran = memoryJournal({ ...begun('1'), ...of }, done(hook, `${hook}/run`), ended('1'));
+    const planned = await planSteps(fakeSteps(...wishes), {
+      ...runBench(),
+      journal: ran.state(),
+      id: { command: 'provision', ...of },
+    });
+    assert.deepEqual(
+      planned.changes.map(({ id }) => id),
+      ['config/write', `${hook}/run`],
+    );
+    ran.append({ ...begun('2'), ...of });
+    await runSteps(fakeSteps(...wishes), runBench({ journal: ran }));
+    assert.deepEqual(
+      ran.records.flatMap((record) => (record.is === 'done' ? record.change : [])),
+      ['config/write', `${hook}/run`],
+    );
   });
 
   test('in an image', async () => {

@@ -183,6 +183,6 @@ function unknownKeys(
     .map((key) => {
       const near = nearestName(key, known);
       const hint = near === undefined ? `known: ${choices(known, key)}` : `did you mean "${near}"?`;
-      return { path: [...path, key], key, message: `there is no field "${key}"`, hint };
+      return { path: [...path, key], key, message: 'unknown key', hint };
     });
 }
