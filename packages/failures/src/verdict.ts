@@ -166,12 +166,13 @@ function failureOfRun(
   const own = failure.evidence.map((item) => ({ ...item, line: 0 }));
   const best = state === 'ended' ? causeOf(failure, found) : undefined;
   const others = all(found).filter((finding) => finding !== best);
+  const cause = best ?? all(found).find(({ entry }) => entry.reason === failure.reason);
   const verdict: Verdict = {
     outcome: 'failure',
     reason: failure.reason,
     summary: failure.summary,
     retryable: failure.retryable,
-    cleanup: cleanupFor(run, best?.entry.cleanup ?? 'none'),
+    cleanup: cleanupFor(run, cause?.entry.cleanup ?? 'none'),
     phase: run.phase,
     evidence: limited(state === 'concluded' || !isExplainable(failure) ? own : [...own, ...kubeadmError(lines)]),
     causes: failure.causes ?? [failure.reason],

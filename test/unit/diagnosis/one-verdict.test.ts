@@ -31,6 +31,7 @@ describe('a run, and a command that reads its status later, give the same verdic
       const later = verdict({ lines, run: { state: 'concluded', failure } });
       assert.deepEqual(failureOf(later), failure);
       assert.deepEqual(later.causes, found.causes);
+      assert.equal(later.cleanup, found.cleanup);
 
       // Saved logs of the same run, without its status: what they name is what the run named.
       const fromLogs = verdict({ lines });
