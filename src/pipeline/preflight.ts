@@ -250,13 +250,14 @@ function missingError(unmet: readonly Unmet[], exit: ExitName, installer?: Step)
   const still = installer === undefined ? '' : ` (after the ${stepTitle(installer.id)})`;
   const what = unmet.map(({ missing }) => missing.what);
   const isOne = first !== undefined && second === undefined;
+  const [reason = 'PreflightFailed', ...others] = new Set(unmet.map(({ missing }) => missing.reason));
   return new MachineadmError({
-    reason: isOne ? first.reason : 'PreflightFailed',
+    reason: others.length === 0 ? reason : 'PreflightFailed',
     summary: isOne ? `${first.what}${still}` : `${unmet.length} requirements are not met${still}: ${what.join('; ')}`,
     remedy: [
       ...new Set(unmet.map(({ missing }) => missing.remedy)),
       ...(installer?.runsHooks === true
-        ? ['The hooks do not run again: correct them and run machineadm reset, or install it manually.']
+        ? ['A hook that ran runs again only after its commands are changed.']
         : []),
     ].join(' '),
     evidence: unmet.flatMap(({ missing, source }) => [

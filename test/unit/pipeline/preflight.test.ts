@@ -202,7 +202,7 @@ test('a user other than root is NotPrivilegedUser', () => {
 
 describe('after a step that may have installed what was missing', () => {
   const HOOKS: FakeStep = { id: 'hooks-early', runsHooks: true };
-  const AGAIN = 'The hooks do not run again: correct them and run machineadm reset, or install it manually.';
+  const AGAIN = 'A hook that ran runs again only after its commands are changed.';
   /** What is missing after the step of this name. */
   async function after(id: string, ...wishes: readonly FakeStep[]): Promise<unknown> {
     const steps = fakeSteps(...wishes);
