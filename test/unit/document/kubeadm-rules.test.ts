@@ -199,7 +199,18 @@ describe('feature gates of kubeadm', () => {
       `${field}.SidecarContainers: kubeadm 1.32 has no such feature gate (hint: write it as the argument feature-gates of the components that have it)`,
     ],
   ]);
+  const both = (algorithm: string, value: boolean, version?: string) =>
+    cluster(`encryptionAlgorithm: ${algorithm}, featureGates: {PublicKeysECDSA: ${value}}`, version);
+  const hides = (algorithm: string, value: boolean, made: string): string =>
+    `${field}.PublicKeysECDSA: with ${value}, kubeadm makes ${made} keys, and ignores kubernetes.cluster.encryptionAlgorithm ${algorithm} (hint: remove the gate)`;
+  refuses([
+    ['no ECDSA keys beside ECDSA', both('ECDSA-P256', false), hides('ECDSA-P256', false, 'RSA-2048')],
+    ['ECDSA keys beside RSA', both('RSA-3072', true, 'v1.30.0'), hides('RSA-3072', true, 'ECDSA-P256')],
+    ['ECDSA keys of another curve', both('ECDSA-P384', true), hides('ECDSA-P384', true, 'ECDSA-P256')],
+  ]);
   accepts([
+    ['the gate and the field that say the same', both('ECDSA-P256', true)],
+    ['the gate and the field that say the same of RSA', both('RSA-2048', false, 'v1.36.2')],
     ['EtcdLearnerMode in its last minor', gate('EtcdLearnerMode', 'v1.32.9')],
     ['a gate of the next minor, whose kubeadm may be there', gate('NodeLocalCRISocket', 'v1.31.0')],
     ['PublicKeysECDSA', gate('PublicKeysECDSA', 'v1.36.0')],

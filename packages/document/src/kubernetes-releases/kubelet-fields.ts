@@ -1,3 +1,4 @@
+import { cipherSuites } from './argument-values.ts';
 import { OLDEST_MINOR } from './minor.ts';
 
 /** What a field of the kubelet's configuration takes. */
@@ -68,6 +69,68 @@ ShutdownGracePeriodByPodPriority 31 priority:i shutdownGracePeriodSeconds:i
 TracingConfiguration 31 endpoint:s samplingRatePerMillion:i
 UserNamespaces 33 idsPerPod:i
 `;
+
+/**
+ * The fields of KubeletConfiguration that take words or numbers within limits: ValidateKubeletConfiguration (k/k
+ * pkg/kubelet/apis/config/validation/validation.go) of the same releases, and cipher suites elsewhere. Where the kubelet
+ * replaces an empty text or 0 by a default, it takes that, too.
+ */
+const WORDS = `
+cgroupDriver cgroupfs systemd
+hairpinMode promiscuous-bridge hairpin-veth none
+topologyManagerPolicy none best-effort restricted single-numa-node
+topologyManagerScope container pod
+configMapAndSecretChangeDetectionStrategy Get Cache Watch
+enforceNodeAllocatable pods system-reserved kube-reserved system-reserved-compressible kube-reserved-compressible none
+imagePullCredentialsVerificationPolicy NeverVerify NeverVerifyPreloadedImages NeverVerifyAllowlistedImages AlwaysVerify
+memoryReservationPolicy None TieredReservation
+swapBehavior NoSwap LimitedSwap
+tlsMinVersion VersionTLS10 VersionTLS11 VersionTLS12 VersionTLS13
+`;
+const LIMITS = `
+containerLogMaxFiles 2-
+containerLogMaxWorkers 1-
+eventBurst 0-
+eventRecordQPS 0-
+healthzPort 0-65535
+imageGCHighThresholdPercent 0-100
+imageGCLowThresholdPercent 0-100
+iptablesDropBit 0-31
+iptablesMasqueradeBit 0-31
+kubeAPIBurst 0-
+kubeAPIQPS 0-
+maxOpenFiles 0-
+maxParallelImagePulls 1-
+maxPods 0-
+oomScoreAdj -1000-1000
+podsPerCore 0-
+port 0-65535
+readOnlyPort 0-65535
+registryBurst 0-
+registryPullQPS 0-
+`;
+
+/** The words that fields of the kubelet's configuration take, by field. */
+export function kubeletWords(): ReadonlyMap<string, readonly string[]> {
+  const lines = WORDS.trim().split('\n');
+  const fields = lines.map((line) => {
+    const [field = '', ...words] = line.split(' ');
+    return [field, words] as const;
+  });
+  return new Map([...fields, ['tlsCipherSuites', cipherSuites()]]);
+}
+
+/** The limits of numbers in the kubelet's configuration, by field. */
+export function kubeletLimits(): ReadonlyMap<string, { readonly least: number; readonly most: number }> {
+  return new Map(
+    LIMITS.trim()
+      .split('\n')
+      .map((line) => {
+        const [, field = '', least, most] = /^(\w+) (-?\d+)-(\d*)$/.exec(line) ?? [];
+        return [field, { least: Number(least), most: most === '' ? Number.POSITIVE_INFINITY : Number(most) }] as const;
+      }),
+  );
+}
 
 /** The minors whose fields are known: earlier ones may have more, and later ones new ones. */
 export const KUBELET_FIELDS_MINORS = { oldest: 31, newest: 36 } as const;

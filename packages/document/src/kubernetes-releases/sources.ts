@@ -23,6 +23,23 @@ export const TABLE_SOURCES: readonly TableSource[] = [
     open: 'new ones of 1.37 and later',
   },
   {
+    file: 'api-versions.ts',
+    facts: 'Versions of the APIs',
+    from: [`${KUBERNETES}/tree/master/staging/src/k8s.io/api`],
+    read: '2026-11-28',
+    open: 'those of minors before 1.31 or after 1.36',
+  },
+  {
+    file: 'argument-values.ts',
+    facts: 'What the flags of the components take',
+    from: [
+      `${KUBERNETES}/tree/master/cmd`,
+      `${KUBERNETES}/tree/master/staging/src/k8s.io/apiserver/pkg/server/options`,
+    ],
+    read: '2026-11-28',
+    open: 'flags that only minors before 1.31 or after 1.36 have',
+  },
+  {
     file: 'component-gates.ts',
     facts: 'Feature gates of the components',
     from: [

@@ -13,6 +13,8 @@ import {
   removedFlag,
 } from '../../kubernetes-releases/flags.ts';
 import { minorOf, NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
+import { type CommandLine, commandLines } from './command-lines.ts';
+import { parseBoolean } from './go-values.ts';
 import type { KubernetesSection } from './index.ts';
 
 /** What a component of this minor does not start with: flags and feature gates that it has no more, or not yet. */
@@ -36,26 +38,6 @@ export function lintComponentGates(kubernetes: KubernetesSection): Finding[] {
     const message = `it is not known whether ${component} 1.${minor} has the feature gate ${name}; without it, ${component} does not start`;
     return [{ ...place, message, hint: `see "${component} --help"` }];
   });
-}
-
-interface CommandLine {
-  readonly component: Component;
-  readonly args: readonly { readonly name: string; readonly value: string }[];
-  readonly path: readonly PathSegment[];
-}
-
-function commandLines({ controlPlane, node }: KubernetesSection): readonly CommandLine[] {
-  const path = ['kubernetes', 'controlPlane'];
-  return [
-    { component: 'kube-apiserver', args: controlPlane?.apiServer?.args ?? [], path: [...path, 'apiServer', 'args'] },
-    {
-      component: 'kube-controller-manager',
-      args: controlPlane?.controllerManager?.args ?? [],
-      path: [...path, 'controllerManager', 'args'],
-    },
-    { component: 'kube-scheduler', args: controlPlane?.scheduler?.args ?? [], path: [...path, 'scheduler', 'args'] },
-    { component: 'kubelet', args: node?.kubelet?.args ?? [], path: ['kubernetes', 'node', 'kubelet', 'args'] },
-  ];
 }
 
 function checkFlags({ component, args, path }: CommandLine, minor: number): Finding[] {
@@ -93,12 +75,6 @@ interface GateSetting {
   readonly value: boolean | undefined;
 }
 
-/** strconv.ParseBool */
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ...['1', 't', 'T', 'TRUE', 'true', 'True'].map((text) => [text, true] as const),
-  ...['0', 'f', 'F', 'FALSE', 'false', 'False'].map((text) => [text, false] as const),
-]);
-
 /** Every place in which the document sets feature gates of a component. */
 function gateSettings(kubernetes: KubernetesSection): readonly GateSetting[] {
   const { node, addons, bootstrapper, role } = kubernetes;
@@ -135,7 +111,7 @@ function inFlag(text: string, component: Component, path: readonly PathSegment[]
     .filter((pair) => pair !== '')
     .map((pair) => {
       const at = pair.indexOf('=');
-      const value = BOOLEANS.get(pair.slice(at + 1).trim());
+      const value = parseBoolean(pair.slice(at + 1).trim());
       const name =
         at < 0 || value === undefined
           ? undefined

@@ -33,6 +33,7 @@ export function checkKubeadmConfiguration(kubernetes: KubernetesSection): Findin
     ...checkExternalEtcd(kubernetes),
     ...checkTokenGroups(kubernetes),
     ...checkKubeadmGates(kubernetes),
+    ...checkKeyAlgorithm(kubernetes),
     ...checkNewerFields(kubernetes),
   ];
 }
@@ -269,6 +270,17 @@ export function lintKubeadmGates({ cluster, version, role }: KubernetesSection):
     const message = `it is not known whether kubeadm 1.${minor} has this feature gate; without it, kubeadm refuses to run`;
     return { path: [...CLUSTER, 'featureGates', name], key: name, message, hint: 'see "kubeadm init --help"' };
   });
+}
+
+/** EncryptionAlgorithmType (k/k cmd/kubeadm/app/apis/kubeadm/types.go): the gate hides the field, whatever its value. */
+function checkKeyAlgorithm({ cluster }: KubernetesSection): Finding[] {
+  const { encryptionAlgorithm: wanted, featureGates } = cluster ?? {};
+  const gate = featureGates?.PublicKeysECDSA;
+  const made = gate === true ? 'ECDSA-P256' : 'RSA-2048';
+  if (wanted === undefined || gate === undefined || wanted === made) return [];
+  const path = [...CLUSTER, 'featureGates', 'PublicKeysECDSA'];
+  const message = `with ${gate}, kubeadm makes ${made} keys, and ignores kubernetes.cluster.encryptionAlgorithm ${wanted}`;
+  return [{ path, key: 'PublicKeysECDSA', message, hint: 'remove the gate' }];
 }
 
 /** What neither kubeadm of this minor nor the next one, which may install it too, can express. */

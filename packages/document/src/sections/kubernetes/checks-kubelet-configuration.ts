@@ -4,9 +4,12 @@ import {
   KUBELET_FIELDS_MINORS,
   type KubeletField,
   kubeletFields,
+  kubeletLimits,
+  kubeletWords,
 } from '../../kubernetes-releases/kubelet-fields.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
 import { Verbatim } from '../../verbatim.ts';
+import { isDuration } from './go-values.ts';
 import type { KubernetesSection } from './index.ts';
 
 /**
@@ -54,8 +57,24 @@ function judgeOf(minor: number): Judge {
       const at = [...path, name];
       const unknown = whyUnknown(name, field, fields, minor);
       if (unknown !== undefined) return [{ path: at, key: name, ...unknown }];
-      return field === undefined ? [] : judgeValue(field.kind, content, at);
+      return field === undefined ? [] : [...judgeValue(field.kind, content, at), ...judgeRange(name, content, at)];
     });
+  };
+  const [words, limits] = [kubeletWords(), kubeletLimits()];
+  const judgeRange = (name: string, content: unknown, at: readonly PathSegment[]): Finding[] => {
+    const known = words.get(name);
+    if (known !== undefined) {
+      if (!Array.isArray(content)) return notAmong(known, content, at);
+      return content.flatMap((item: unknown, index) => notAmong(known, item, [...at, index]));
+    }
+    const { least, most } = limits.get(name) ?? { least: Number.NEGATIVE_INFINITY, most: Number.POSITIVE_INFINITY };
+    if (typeof content !== 'number' || (content >= least && content <= most)) return [];
+    return [
+      {
+        path: at,
+        message: most === Number.POSITIVE_INFINITY ? `must be ${least} or more` : `must be from ${least} to ${most}`,
+      },
+    ];
   };
   const judgeValue = (kind: FieldKind, content: unknown, at: readonly PathSegment[]): Finding[] => {
     // A patch removes a field with null.
@@ -80,9 +99,18 @@ function judgeOf(minor: number): Judge {
       const unknown = whyUnknown(name, field, fields, minor);
       if (unknown !== undefined) return [{ path: [...path, 'path'], ...unknown }];
       const isWhole = below.length === 0 && (change.op === 'add' || change.op === 'replace');
-      return field === undefined || !isWhole ? [] : judgeValue(field.kind, change.value, [...path, 'value']);
+      const at = [...path, 'value'];
+      if (field === undefined || !isWhole) return [];
+      return [...judgeValue(field.kind, change.value, at), ...judgeRange(name, change.value, at)];
     },
   };
+}
+
+function notAmong(words: readonly string[], content: unknown, path: readonly PathSegment[]): Finding[] {
+  if (typeof content !== 'string' || content === '' || content.includes('${') || words.includes(content)) return [];
+  const near = nearestName(content, words);
+  const hint = near === undefined ? `one of ${choices(words, content)}` : `did you mean "${near}"?`;
+  return [{ path, message: 'the kubelet does not know this value', hint }];
 }
 
 /** Only where all fields of the minor are known; a field that came later is certain for older minors, too. */
@@ -117,9 +145,6 @@ const WORDS: Readonly<Record<FieldKind['is'], string>> = {
   object: 'an object',
 };
 
-/** Go's time.ParseDuration. */
-const DURATION = /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
-
 function isOfKind({ is }: FieldKind, content: unknown): boolean {
   // A number as it is written, such as 0x10.
   if (content instanceof Verbatim) return !['flag', 'list', 'map', 'object'].includes(is);
@@ -133,7 +158,7 @@ function isOfKind({ is }: FieldKind, content: unknown): boolean {
     case 'integer':
       return typeof content === 'number' && Number.isInteger(content);
     case 'duration':
-      return typeof content === 'string' && DURATION.test(content);
+      return typeof content === 'string' && isDuration(content);
     case 'list':
       return Array.isArray(content);
     case 'map':

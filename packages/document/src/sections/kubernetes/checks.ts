@@ -3,6 +3,7 @@ import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
 import type { SecretField } from '../../versions/v1alpha1/fields.ts';
 import { checkApiServer, checkApiServerOfExec } from '../api-server/index.ts';
 import { type SecretsSection, writtenValue } from '../secrets.ts';
+import { checkArgumentValues } from './checks-argument-values.ts';
 import { checkExec, checkExtraConfiguration, checkPatches, checkReady } from './checks-bootstrapper.ts';
 import { checkComponents } from './checks-components.ts';
 import { checkControlCharacters } from './checks-control-characters.ts';
@@ -41,6 +42,7 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: SecretsSection): F
     ...checkApiServer(kubernetes.controlPlane?.apiServer ?? {}, kubernetes.version, secrets),
     ...withCode('RefusedByKubernetes', checkKubeadmConfiguration(kubernetes)),
     ...withCode('UnsupportedVersion', checkComponents(kubernetes)),
+    ...withCode('RefusedByKubernetes', checkArgumentValues(kubernetes)),
     ...withCode('RefusedByKubernetes', checkKubeletConfiguration(kubernetes)),
     ...withCode('RefusedByKubernetes', checkNode(kubernetes.node, kubernetes.controlPlane)),
     ...withCode('RefusedByKubernetes', checkControlCharacters(kubernetes)),
