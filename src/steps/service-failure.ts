@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Evidence } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Host, ServiceState } from '../host/seam/host.ts';
+import { LINES_TO_SEARCH, lastErrors } from '../host/services/last-errors.ts';
 import { unitTrouble } from '../host/services/unit-trouble.ts';
 import type { Explanation } from './step.ts';
 
@@ -46,7 +47,8 @@ export async function explainStopped(
   for (const { name, text } of found) {
     evidence.push({ source: `state of ${name}`, text });
     // The journal is evidence; that it cannot be read must not hide the failure itself.
-    const lines = await host.services.logs(name, JOURNAL_LINES).catch(() => []);
+    const log = await host.services.logs(name, LINES_TO_SEARCH).catch(() => []);
+    const lines = lastErrors(log, JOURNAL_LINES);
     evidence.push(...lines.map((line) => ({ source: `journal of ${name}`, text: redact(line) })));
   }
   return {

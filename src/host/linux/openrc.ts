@@ -4,6 +4,7 @@ import { textLines } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
+import { LINES_TO_SEARCH, lastErrors } from '../services/last-errors.ts';
 import { serviceLog } from '../services/log.ts';
 import { runCommand } from './commands.ts';
 import { isRunning, readProcess } from './processes.ts';
@@ -199,7 +200,7 @@ async function failed(
 ): Promise<MachineadmError> {
   const service = openrcName(name);
   // The logs are evidence; a failure to read them must not hide the actual failure.
-  const log = await serviceLog(host, service, EVIDENCE_LINES).catch(() => []);
+  const log = lastErrors(await serviceLog(host, service, LINES_TO_SEARCH).catch(() => []), EVIDENCE_LINES);
   const state = await openrcServiceState(name, host).catch(() => ABSENT_SERVICE);
   const why = state.masked
     ? 'its script is not executable (it is masked)'

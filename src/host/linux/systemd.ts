@@ -4,6 +4,7 @@ import { textLines } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
+import { LINES_TO_SEARCH, lastErrors } from '../services/last-errors.ts';
 import { parseUnitFacts, UNIT_FACT_PROPERTIES } from '../services/unit-facts.ts';
 import { unitTrouble } from '../services/unit-trouble.ts';
 import { runCommand } from './commands.ts';
@@ -199,7 +200,7 @@ async function journalOf(name: string, lines: number, host: SystemdHost): Promis
 
 async function failed(verb: string, name: string, result: CommandResult, host: SystemdHost): Promise<MachineadmError> {
   // The journal is evidence; a failure to read it must not hide the actual failure.
-  const journal = await journalOf(name, EVIDENCE_LINES, host).catch(() => []);
+  const journal = await journalOf(name, LINES_TO_SEARCH, host).catch(() => []);
   const state = await serviceState(name, host).catch(() => UNKNOWN_SERVICE);
   return new MachineadmError({
     reason: 'ServiceFailed',
@@ -207,7 +208,7 @@ async function failed(verb: string, name: string, result: CommandResult, host: S
     remedy: remedyFor(name, state),
     evidence: [
       ...textLines(result.stderr).map((text) => ({ source: `systemctl ${verb} ${name}`, text: redact(text) })),
-      ...journal.map((text) => ({ source: `journal of ${name}`, text: redact(text) })),
+      ...lastErrors(journal, EVIDENCE_LINES).map((text) => ({ source: `journal of ${name}`, text: redact(text) })),
     ],
     retryable: true,
   });

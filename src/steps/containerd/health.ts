@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { LINES_TO_SEARCH, lastErrors } from '../../host/services/last-errors.ts';
 import { unitTrouble } from '../../host/services/unit-trouble.ts';
 import type { Execution } from '../step.ts';
 
@@ -57,9 +58,9 @@ export async function waitUntilHealthy(
 
 /** The last relevant lines of containerd's journal, or else the last ones. */
 async function journalEvidence(host: Host): Promise<readonly Evidence[]> {
-  const lines = await host.services.logs('containerd', 200).catch(() => []);
+  const lines = await host.services.logs('containerd', LINES_TO_SEARCH).catch(() => []);
   const telling = lines.filter((line) => TELLING.test(line));
-  return (telling.length > 0 ? telling : lines).slice(-5).map((text) => ({ source: 'journal of containerd', text }));
+  return lastErrors(telling.length > 0 ? telling : lines, 5).map((text) => ({ source: 'journal of containerd', text }));
 }
 
 /** It cannot start without a change; the verdict names the cause from the unit. */

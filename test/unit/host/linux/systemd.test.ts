@@ -112,7 +112,7 @@ describe('systemd', () => {
   });
   const PRINTED = { source: 'systemctl start x.service', text: 'Job failed.' };
   const JOURNAL = [
-    { source: 'journal of x.service', text: '-b -u x.service -n 20 -o cat --no-pager --quiet' },
+    { source: 'journal of x.service', text: '-b -u x.service -n 400 -o cat --no-pager --quiet' },
     { source: 'journal of x.service', text: 'last words' },
   ];
 
