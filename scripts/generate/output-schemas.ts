@@ -21,7 +21,16 @@ import {
   verifiedFile,
   version,
 } from './output-parts.ts';
-import { failure, instant, milliseconds, probableCause, sinkReport, step, timeline } from './status-schema.ts';
+import {
+  failure,
+  instant,
+  machineState,
+  milliseconds,
+  probableCause,
+  sinkReport,
+  step,
+  timeline,
+} from './status-schema.ts';
 
 /**
  * The fields of the objects that `-o json` prints, by kind, with descriptions. Readers must accept unknown fields: later
@@ -54,6 +63,7 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
   },
   Diagnosis: diagnosis,
   DoctorReport: {
+    machineState: z.exactOptional(machineState).describe('what this machine is; absent where the journal is damaged'),
     verdict: z.exactOptional(z.looseObject(diagnosis)).describe('of the last run, or of the node'),
     findings: findings('the results of all checks'),
     checks: z.array(check).describe('the findings in the form of the first versions'),

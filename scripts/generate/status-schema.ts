@@ -1,4 +1,4 @@
-import type { RunStatus } from '@machineadm/status/status.ts';
+import { MACHINE_STATES, type RunStatus } from '@machineadm/status/status.ts';
 import type { RunSummary } from '@machineadm/status/summary.ts';
 import * as z from 'zod';
 import type { SameFields } from './same-fields.ts';
@@ -123,6 +123,9 @@ export const probableCause = z
   })
   .describe('while the bootstrapper waits: what it probably waits for in vain');
 
+/** Shared with `doctor`. */
+export const machineState = z.enum(MACHINE_STATES).describe('what machineadm made of this machine so far');
+
 export const statusSchema = z
   .looseObject({
     apiVersion: z.literal('machineadm.dev/status/v1').describe('the version of this format'),
@@ -185,6 +188,27 @@ export const statusSchema = z
     reports: z
       .exactOptional(z.array(sinkReport).readonly())
       .describe('delivery to the remote sinks after the run ended; it changes neither outcome nor exit code'),
+    thisMachine: z
+      .exactOptional(
+        z.looseObject({
+          state: machineState,
+          documents: z
+            .array(
+              z.looseObject({
+                name: z.string().describe('metadata.name; its files where an earlier version did not record it'),
+                command: z.enum(['provision', 'prepare']).describe('the command of its last run'),
+                sources: z.array(z.string()).readonly().describe('the files and directories of its last run'),
+                outcome: z
+                  .enum(['Succeeded', 'Failed', 'Interrupted', 'RebootRequired', 'Running'])
+                  .describe('how its last run ended'),
+                at: instant.describe('when that run ended, or began where it did not'),
+              }),
+            )
+            .readonly()
+            .describe('the documents that were applied to this machine, or begun, and were not reset'),
+        }),
+      )
+      .describe('only in the output of machineadm status, for users who may read the journal'),
   })
   .describe(
     'What a run of machineadm does now and how it ended: /run/machineadm/status.json. Holds no secret. For root and the group machineadm; summary.v1.schema.json is for all users.',

@@ -6,6 +6,7 @@ import type { RunStatus } from '@machineadm/status/status.ts';
 import { eventsBetween } from '@machineadm/status/status-events.ts';
 import type { Reported } from '@machineadm/status/summary.ts';
 import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
+import { thisMachine } from '../pipeline/machine-state.ts';
 import { readReported, readStatus, remedyForDetails, waitForStatus } from '../reporting/status-file.ts';
 import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
@@ -39,16 +40,32 @@ export async function status(options: StatusOptions): Promise<number> {
   else if (options.output === 'html') {
     const { statusPage } = await import('../commands/page.ts');
     printText(await statusPage(found, buildInfo().version));
-  } else if (options.output !== 'text') await printObject(options.output, found);
-  else
-    printPaintedReport(
-      found.kind === 'BootstrapSummary' ? formatSummary(found, style()) : formatStatus(found, style()),
-    );
+  } else {
+    const shown = found.kind === 'BootstrapStatus' ? await withThisMachine(found) : found;
+    if (options.output !== 'text') await printObject(options.output, shown);
+    else
+      printPaintedReport(
+        shown.kind === 'BootstrapSummary' ? formatSummary(shown, style()) : formatStatus(shown, style()),
+      );
+  }
   if (found.kind === 'BootstrapSummary') printNotice(`This is the public summary. ${remedyForDetails()}`);
   if (!waits) return exitCode('Success');
   return found.phase === 'Concluded' || found.outcome !== undefined
     ? (found.exitCode ?? exitCode('InternalError'))
     : exitCode('DeadlinePassed');
+}
+
+/** The status with what the journal says of this machine, for users who may read it. */
+async function withThisMachine(status: RunStatus): Promise<RunStatus> {
+  try {
+    const machine = await thisMachine(status.host.machineId, { isRunning: status.phase !== 'Concluded' });
+    return { ...status, thisMachine: machine };
+  } catch (error) {
+    if (!(error instanceof MachineadmError)) throw error;
+    if (error.reason === 'JournalUnreadable')
+      printNotice(`the documents of this machine are unknown: ${error.message}`);
+    return status;
+  }
 }
 
 /** Waits for the end of the run. Where no run has begun yet, it says so to a person and waits for that too. */
@@ -114,7 +131,7 @@ function style(): Style {
 function noRun(): MachineadmError {
   return new MachineadmError({
     reason: 'NoRun',
-    summary: 'machineadm never ran on this machine',
+    summary: 'no run of machineadm is recorded on this machine',
     remedy: 'Start a run with `machineadm provision -f FILE`.',
   });
 }

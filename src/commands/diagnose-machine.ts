@@ -9,6 +9,7 @@ import { collect, transcriptLines } from '../diagnosis/collect.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { stepRecord } from '../pipeline/step-record.ts';
@@ -66,11 +67,20 @@ export async function verdictOnMachine(
 async function runFactsOf(host: QueryHost, facts: Facts, status: RunStatus | undefined): Promise<RunFacts | undefined> {
   if (status?.failure !== undefined) return { state: 'concluded', failure: status.failure };
   if (status !== undefined && status.outcome !== 'Succeeded') return undefined;
-  const isNode =
-    status?.steps.some(({ id }) => id === 'readiness') ?? (await host.stat(KUBELET_KUBECONFIG)) !== undefined;
-  if (!isNode) return status === undefined ? undefined : { state: 'succeeded' };
+  if (!(await isProvenNode(host, facts, status))) return status === undefined ? undefined : { state: 'succeeded' };
   const finding = await probeNodeWithin(host, facts, await provenDemand(host), NODE_LIMIT_MS);
   return finding.ready ? { state: 'succeeded' } : { state: 'ended', failure: failureOfNode(finding, facts) };
+}
+
+/**
+ * Whether a run proved that this machine is a node, whichever document ran last; without any run, whether it has a kubelet
+ * of whoever made it.
+ */
+export async function isProvenNode(host: QueryHost, facts: Facts, status: RunStatus | undefined): Promise<boolean> {
+  const journal = await peekJournal(host).catch(() => undefined);
+  if (journal !== undefined && recordedOnThisMachine(journal.identity, facts))
+    return stepRecord(journal, 'readiness').done.size > 0;
+  return status?.steps.some(({ id }) => id === 'readiness') ?? (await host.stat(KUBELET_KUBECONFIG)) !== undefined;
 }
 
 /**

@@ -5,7 +5,8 @@ import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { placeOf } from '@machineadm/document/tree.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
-import type { RunStatus } from '@machineadm/status/status.ts';
+import type { MachineState, RunStatus } from '@machineadm/status/status.ts';
+import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
 import { checkControlPlane, sharedEndpoint } from '../diagnosis/checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from '../diagnosis/checks/endpoint.ts';
@@ -22,17 +23,20 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { NodeReadiness } from '../kubernetes/readiness.ts';
 import { type OpenedDocument, openDocument } from '../pipeline/load.ts';
+import { thisMachine } from '../pipeline/machine-state.ts';
 import { knownOf } from '../pipeline/plan.ts';
 import { findingsOf, refusalFinding, refuseUnlessRoot, requirements } from '../pipeline/preflight.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { probeNodeWithin } from '../steps/node-health.ts';
-import { verdictOnMachine } from './diagnose-machine.ts';
+import { isProvenNode, verdictOnMachine } from './diagnose-machine.ts';
 
 const LIMIT_MS = 15_000;
 /** RFC 1123. */
 const LONGEST_HOST_NAME = 253;
 
 export interface DoctorReport {
+  /** undefined: the journal is damaged. */
+  readonly machineState?: MachineState;
   /** On a node, or after a failed run: the verdict of `diagnose`. */
   readonly verdict?: Verdict;
   readonly findings: readonly Finding[];
@@ -57,18 +61,25 @@ export async function examine(sources: readonly string[], agentVersion: string):
       : await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'collect' });
   const status = await readStatus().catch(() => undefined);
   let verdict: Verdict | undefined;
+  let state: MachineState | undefined;
   const checks = await runCheckGroups(
     {
       node: async () => {
         verdict = await verdictOnMachine(host, facts, status);
-        return nodeChecks(verdict, status);
+        const isProbed = status?.failure === undefined && (await isProvenNode(host, facts, status));
+        const works = isProbed ? verdict?.outcome === 'success' : undefined;
+        state = await thisMachine(facts.machineId, { works }, host).then(
+          (machine) => machine.state,
+          () => undefined,
+        );
+        return nodeChecks(verdict, status, state, isProbed);
       },
       ...nodeCheckGroups(host, facts),
       ...machineCheckGroups(host, facts, document),
     },
     LIMIT_MS,
   );
-  return report(checks, verdict);
+  return report(checks, verdict, state);
 }
 
 export interface Inventory {
@@ -113,26 +124,35 @@ function readyCheck(readiness: NodeReadiness): readonly Finding[] {
   return [{ ...base, severity, reason, text: why, remedy }];
 }
 
-/** The verdict on a node, or on the failed run. */
-export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | undefined): readonly Finding[] {
+/**
+ * The verdict on a node, or on the failed run.
+ *
+ * @param isProbed whether the verdict is on a node that was probed now
+ */
+export function nodeChecks(
+  verdict: Verdict | undefined,
+  status: RunStatus | undefined,
+  state: MachineState | undefined,
+  isProbed: boolean,
+): readonly Finding[] {
   if (verdict === undefined) return [];
   const base = { id: 'node', title: 'node' } as const;
   const { outcome, reason, summary, remedy, retryable } = verdict;
+  const known = state === undefined ? 'this machine has a damaged journal' : MACHINE_SENTENCES[state];
+  const isOurs = state !== 'never touched';
   if (outcome === 'success') {
-    // A document without kubernetes makes no node.
-    const isNode = status === undefined || status.steps.some(({ id }) => id === 'readiness' || id === 'exec-readiness');
-    const text = isNode
-      ? 'the last run succeeded, and the node works'
-      : 'the last run succeeded; its document has no kubernetes section';
+    const text = isProbed
+      ? `${isOurs ? known : 'this machine is a node that machineadm did not create'}, and it works`
+      : `${known}; the last run succeeded`;
     return [{ ...base, severity: 'passed', text }];
   }
-  const ran = status?.failure === undefined ? '' : 'the last run failed: ';
+  const why = status?.failure !== undefined ? 'the last run failed' : state === 'broken node' ? known : undefined;
   const later = retryable ? 'The same command may succeed later.' : 'The same command will fail again.';
   return [
     {
       ...base,
       severity: 'failed',
-      text: `${ran}${summary}`,
+      text: why === undefined ? summary : `${why}: ${summary}`,
       ...(reason === 'Unknown' || reason === '' ? {} : { reason }),
       remedy: `${remedy} ${later}`,
     },
@@ -234,7 +254,11 @@ async function documentChecks(host: QueryHost, facts: Facts, document: OpenedDoc
   return [{ id: 'document', title: 'document', severity: 'passed', text }, ...all];
 }
 
-function report(found: readonly Finding[], verdict: Verdict | undefined): DoctorReport {
+function report(
+  found: readonly Finding[],
+  verdict: Verdict | undefined,
+  machineState: MachineState | undefined,
+): DoctorReport {
   // A missing requirement of the document is reported with its place: the same finding about the machine is left out.
   const missing = found.flatMap(({ title, severity, reason }) =>
     title === 'document' && severity === 'failed' && reason !== undefined ? [reason] : [],
@@ -243,7 +267,7 @@ function report(found: readonly Finding[], verdict: Verdict | undefined): Doctor
     ({ title, reason }) => title === 'document' || reason === undefined || !missing.includes(reason),
   );
   return redactDeep({
-    ...(verdict === undefined ? {} : { verdict }),
+    ...omitUndefined({ machineState, verdict }),
     findings,
     failed: findings.filter(({ severity }) => severity === 'failed').length,
     warnings: findings.filter(({ severity }) => severity === 'warning').length,

@@ -61,7 +61,7 @@ export async function reset(request: ResetRequest): Promise<ResetEnd> {
     const journal = await peekJournal(host);
     if (journal === undefined) {
       // Done before, or never begun: a refused run changes nothing.
-      return { done: false, said: 'there is nothing to undo: machineadm has changed nothing on this machine' };
+      return { done: false, said: `there is nothing to undo: ${AFTER_RESET['never touched']}` };
     }
     if (!recordedOnThisMachine(journal.identity, facts)) {
       throw nothingToReset('the journal on this disk belongs to another machine, of which this disk is a copy');

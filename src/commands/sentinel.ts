@@ -1,3 +1,4 @@
+import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
@@ -17,7 +18,7 @@ export async function restoreSentinel(): Promise<
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   const journal = await peekJournal(host);
-  if (journal === undefined) return { restored: false, why: 'this machine was never provisioned' };
+  if (journal === undefined) return { restored: false, why: MACHINE_SENTENCES['never touched'] };
   if (!recordedOnThisMachine(journal.identity, facts)) {
     return { restored: false, why: 'the journal on this disk belongs to another machine' };
   }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
@@ -12,11 +11,9 @@ import { removeStatus } from '../reporting/status-writer.ts';
 import { forgetCopies } from '../steps/prior-state/copies.ts';
 import { isBake, type JournalState, type PreparedNote } from './journal.ts';
 import { type InstanceIdentity, isSameInstance } from './journal-record.ts';
+import { PREPARED_PATH } from './machine-state.ts';
 import { pipelineFor } from './pipeline.ts';
 import { JOURNAL_PATH } from './run-journal.ts';
-
-/** The path of the manifest of `prepare`. */
-export const PREPARED_PATH = `${STATE_DIRECTORY}/prepared.json`;
 
 /**
  * The manifest of a prepared image. It is the same on every machine booted from the image, so it contains nothing of

@@ -1,4 +1,5 @@
 import type { RunStatus } from '@machineadm/status/status.ts';
+import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import type { JournalState } from './journal.ts';
@@ -37,7 +38,7 @@ export function evaluateResumable(
     if (journal.open !== undefined) return outcomeOf(journal.open.command, 'Interrupted');
     if (journal.ended !== undefined) return outcomeOf(journal.ended.command, journal.ended.outcome);
   }
-  if (status === undefined) return { resume: false, why: 'machineadm never ran on this machine' };
+  if (status === undefined) return { resume: false, why: MACHINE_SENTENCES['never touched'] };
   if (status.host.machineId !== facts.machineId) {
     return { resume: false, why: 'the status on this disk is that of another machine' };
   }
@@ -45,7 +46,7 @@ export function evaluateResumable(
 }
 
 function outcomeOf(command: RunStatus['command'], outcome: string | undefined): Resumable {
-  if (command !== 'provision') return { resume: false, why: 'this machine was never provisioned' };
+  if (command !== 'provision') return { resume: false, why: MACHINE_SENTENCES.prepared };
   if (outcome === 'Interrupted' || outcome === 'RebootRequired') return { resume: true };
   return { resume: false, why: `the last run was not interrupted: ${outcome ?? 'it continues'}` };
 }

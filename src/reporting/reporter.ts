@@ -98,6 +98,7 @@ class RunReporter implements Reporter {
   #outbox: Outbox | undefined;
   #sequence = 0;
   #status: RunStatus;
+  #isStartTold = false;
   /** The start event, until it is known whether a journal sink gets it. */
   #unshown: RunEvent | undefined;
 
@@ -117,15 +118,17 @@ class RunReporter implements Reporter {
   }
 
   async begin(): Promise<void> {
-    this.#publish({ kind: 'started', status: this.#status });
+    this.#writer.write(this.#status);
     await this.#writer.settled();
   }
 
   identify(subject: RunSubject): void {
     this.#advance({ kind: 'identified', subject });
+    this.#tellStart();
   }
 
   useSinks(sinks: readonly Sink[], deadlineMs: number): void {
+    this.#tellStart();
     this.#deadlineMs = Math.min(deadlineMs, CLOSING_MS);
     for (const sink of sinks) {
       const queue = new SinkQueue({
@@ -141,6 +144,7 @@ class RunReporter implements Reporter {
   }
 
   useOutbox(outbox: Outbox): void {
+    this.#tellStart();
     this.#outbox = outbox;
     this.#post({ kind: 'started', status: this.#status });
   }
@@ -242,9 +246,11 @@ class RunReporter implements Reporter {
     this.#writer.write(this.#status);
   }
 
-  #publish(event: RunEvent): void {
-    this.#writer.write(this.#status);
-    this.#tell(event);
+  /** Once the document has given the machine its name, or with the first event where it could not be loaded. */
+  #tellStart(): void {
+    if (this.#isStartTold) return;
+    this.#isStartTold = true;
+    this.#tell({ kind: 'started', status: this.#status });
   }
 
   #post(event: RunEvent): void {
@@ -253,6 +259,7 @@ class RunReporter implements Reporter {
   }
 
   #tell(event: RunEvent, except?: SinkQueue): void {
+    this.#tellStart();
     for (const queue of this.#sinks) if (queue !== except) queue.push(event);
     this.#post(event);
     this.#show(event, except);

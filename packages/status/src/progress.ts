@@ -6,6 +6,7 @@ import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import type { Condition, ProbableCause, RunEvent, RunStatus, StepStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
+import { formatThisMachine } from './this-machine.ts';
 
 /** How to display text: `color` is off with NO_COLOR or without a terminal. */
 export interface Style {
@@ -176,6 +177,7 @@ export function formatStatus(from: RunStatus, style: Style = PLAIN): string {
     const waiting = pending === 0 ? '' : `, ${count(pending, 'event')} waiting`;
     lines.push(`  reported to ${sink} (${target}): ${state.toLowerCase()}${waiting}${why}`);
   }
+  if (status.thisMachine !== undefined) lines.push(...formatThisMachine(status.thisMachine));
   if (status.failure !== undefined) {
     const next = nextCommand(status.failure, status.document.sources, status.command);
     lines.push('', formatFailure(status.failure, style, next));

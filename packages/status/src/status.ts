@@ -55,6 +55,34 @@ export interface RunStatus {
   readonly failure?: Failure;
   /** The delivery state of the remote sinks; written by the deliverer, after the run ended. */
   readonly reports?: readonly SinkReport[];
+  /** In the output of `machineadm status` only, for users who may read the journal. */
+  readonly thisMachine?: ThisMachine;
+}
+
+/**
+ * What machineadm made of a machine so far, in the words that every command uses. Only commands that probe the node tell
+ * a broken node from a node.
+ */
+export const MACHINE_STATES = ['never touched', 'prepared', 'host only', 'attempted', 'node', 'broken node'] as const;
+export type MachineState = (typeof MACHINE_STATES)[number];
+
+/** What a machine is, by its journal, and the documents that were applied to it. */
+export interface ThisMachine {
+  readonly state: MachineState;
+  /** In the order in which they were applied first. */
+  readonly documents: readonly MachineDocument[];
+}
+
+/** A document that was applied to this machine, or begun, and was not reset. */
+export interface MachineDocument {
+  /** `metadata.name`; where an earlier version did not record it, its sources. */
+  readonly name: string;
+  readonly command: RunStatus['command'];
+  readonly sources: readonly string[];
+  /** How its last run ended; `Interrupted` also of one that was killed. */
+  readonly outcome: Outcome | 'Running';
+  /** When that run ended, or began where it did not. */
+  readonly at: string;
 }
 
 /** The delivery state of a remote sink. It never changes how the run ended. */

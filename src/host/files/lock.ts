@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, ftruncateSync, readFileSync, writeSync
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { cleanEnvironment } from '../linux/environment.ts';
-import { ownProcess } from '../processes/identity.ts';
+import { isRunningNow, ownProcess } from '../processes/identity.ts';
 import { tryWindowsLock } from '../windows/lock.ts';
 import { fileError } from './file-error.ts';
 import { lockedError } from './locked-error.ts';
@@ -52,7 +52,7 @@ function tryLock(path: string): Lock {
         const { pid, startTicks } = ownProcess();
         ftruncateSync(descriptor);
         writeSync(descriptor, `${pid} ${startTicks}\n`, 0);
-        return { path, release: once(() => closeSync(descriptor)) };
+        return { path, release: once(() => released(descriptor)) };
       }
     } catch (error) {
       closeSync(descriptor);
@@ -82,7 +82,7 @@ function takeLock(descriptor: number, path: string): void {
     encoding: 'utf8',
   });
   if (result.status === 0) return;
-  if (result.status === HELD_BY_ANOTHER) throw lockedError(path, /^\d+/.exec(readFileSync(descriptor, 'utf8'))?.[0]);
+  if (result.status === HELD_BY_ANOTHER) throw lockedError(path, holderIn(readFileSync(descriptor, 'utf8')));
   throw new MachineadmError({
     reason: 'PreflightFailed',
     summary: `the lock ${path} could not be taken with flock(1)`,
@@ -90,6 +90,17 @@ function takeLock(descriptor: number, path: string): void {
     evidence: [{ source: 'flock', text: result.error?.message ?? result.stderr.trim() }],
     cause: result.error,
   });
+}
+
+/** The process that a lock file names, if it still runs: the holder may not have written its own id yet. */
+function holderIn(text: string): number | undefined {
+  const [pid = 0, startTicks = 0] = text.split(' ').map(Number);
+  return pid > 0 && isRunningNow({ pid, startTicks }) ? pid : undefined;
+}
+
+function released(descriptor: number): void {
+  ftruncateSync(descriptor);
+  closeSync(descriptor);
 }
 
 function isStillAt(descriptor: number, path: string): boolean {

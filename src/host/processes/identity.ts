@@ -33,6 +33,11 @@ export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean
   return found.startTicks === identity.startTicks && isRunning(found);
 }
 
+/** The same at once, for processes of Linux; a zombie counts. */
+export function isRunningNow({ pid, startTicks }: ProcessIdentity): boolean {
+  return parseProcessStat(textOf(`/proc/${pid}/stat`) ?? '')?.startTicks === startTicks || isHidden(pid);
+}
+
 /** Whether a process exists that /proc hides from this user (mount option `hidepid`): kill(2) then fails with EPERM. */
 function isHidden(pid: number): boolean {
   try {

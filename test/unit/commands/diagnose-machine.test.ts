@@ -38,7 +38,7 @@ describe('the verdict on a machine', () => {
     assert.ok(verdict !== undefined);
     const { step: _, ...failure } = FAILURE;
     assert.deepEqual(failureOf(verdict), failure);
-    const [check] = nodeChecks(verdict, FAILED);
+    const [check] = nodeChecks(verdict, FAILED, 'attempted', false);
     assert.deepEqual([check?.severity, check?.reason], ['failed', FAILURE.reason]);
     assert.match(check?.text ?? '', /^the last run failed: Swap is on\./);
   });
@@ -59,7 +59,7 @@ describe('the verdict on a machine', () => {
     assert.equal(verdict?.reason, 'KubeletNotHealthy');
     assert.equal(verdict?.retryable, true);
     assert.match(verdict?.summary ?? '', /^The kubelet is not healthy: http:\/\/127\.0\.0\.1:1\/healthz/);
-    const [check] = nodeChecks(verdict, SUCCEEDED);
+    const [check] = nodeChecks(verdict, SUCCEEDED, 'broken node', true);
     assert.deepEqual([check?.severity, check?.reason], ['failed', 'KubeletNotHealthy']);
     assert.match(check?.remedy ?? '', /may succeed later/);
   });

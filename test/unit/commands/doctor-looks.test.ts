@@ -28,23 +28,27 @@ describe('the verdict on a node, as a finding of doctor', () => {
   });
 
   test('is absent without an earlier run', () => {
-    assert.deepEqual(nodeChecks(undefined, FAILED), []);
+    assert.deepEqual(nodeChecks(undefined, FAILED, 'attempted', false), []);
   });
 
-  test('is passed if the node works', () => {
-    const readiness = { id: 'readiness', state: 'Succeeded', changes: [], durationMs: 1 } as const;
-    assert.deepEqual(nodeChecks(verdict({ outcome: 'success' }), { ...SUCCEEDED, steps: [readiness] }), [
-      { id: 'node', title: 'node', severity: 'passed', text: 'the last run succeeded, and the node works' },
-    ]);
+  test('is passed if the node works, whichever document ran last', () => {
+    const [finding] = nodeChecks(verdict({ outcome: 'success' }), SUCCEEDED, 'node', true);
+    assert.equal(finding?.severity, 'passed');
+    assert.equal(finding?.text, 'this machine is a node, and it works');
   });
 
-  test('speaks of no node after a document that makes none', () => {
-    const [finding] = nodeChecks(verdict({ outcome: 'success' }), SUCCEEDED);
-    assert.equal(finding?.text, 'the last run succeeded; its document has no kubernetes section');
+  test('speaks of no node, and of none that works, where no run proved one', () => {
+    const [finding] = nodeChecks(verdict({ outcome: 'success' }), SUCCEEDED, 'host only', false);
+    assert.equal(finding?.text, 'this machine is set up without Kubernetes; the last run succeeded');
+  });
+
+  test("claims nobody else's node", () => {
+    const [finding] = nodeChecks(verdict({ outcome: 'success' }), undefined, 'never touched', true);
+    assert.equal(finding?.text, 'this machine is a node that machineadm did not create, and it works');
   });
 
   test('of a failure says whether a run failed, and whether the same command may succeed', () => {
-    assert.deepEqual(nodeChecks(verdict({}), FAILED), [
+    assert.deepEqual(nodeChecks(verdict({}), FAILED, 'attempted', false), [
       {
         id: 'node',
         title: 'node',
@@ -55,7 +59,7 @@ describe('the verdict on a node, as a finding of doctor', () => {
       },
     ]);
     for (const status of [SUCCEEDED, undefined])
-      assert.deepEqual(nodeChecks(verdict({ retryable: true }), status), [
+      assert.deepEqual(nodeChecks(verdict({ retryable: true }), status, 'node', false), [
         {
           id: 'node',
           title: 'node',
@@ -69,7 +73,7 @@ describe('the verdict on a node, as a finding of doctor', () => {
 
   for (const reason of ['Unknown', ''] as const)
     test(`has no reason where that is "${reason}"`, () => {
-      const [found] = nodeChecks(verdict({ reason }), undefined);
+      const [found] = nodeChecks(verdict({ reason }), undefined, 'node', false);
       assert.equal(found !== undefined && 'reason' in found, false);
     });
 });

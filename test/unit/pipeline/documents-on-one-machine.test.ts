@@ -200,7 +200,7 @@ describe('a reset with nothing to undo', () => {
       const { status, stdout } = await run('reset', '--yes');
       assert.deepEqual(
         [status, stdout],
-        [0, 'there is nothing to undo: machineadm has changed nothing on this machine\n'],
+        [0, 'there is nothing to undo: no change of machineadm is recorded on this machine\n'],
       );
     };
     await nothing();

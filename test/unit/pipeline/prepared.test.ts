@@ -8,9 +8,9 @@ import { stringify } from 'yaml';
 import { openQueryHost } from '../../../src/host/index.ts';
 import { afterRecord, isBake, newJournalState, withNotes } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
+import { PREPARED_PATH } from '../../../src/pipeline/machine-state.ts';
 import {
   baseDigest,
-  PREPARED_PATH,
   type Prepared,
   parsePrepared,
   preparedBy,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -39,6 +39,26 @@ describe('the lock', () => {
       await killed(child, signal);
       (await acquireLock(path)).release();
     }
+  });
+
+  test('names no holder that is gone: the file of an earlier one says nothing of who holds it now', async () => {
+    const path = join(directory, 'stale');
+    const gone = spawnSync('true').pid;
+    const child = spawn('sh', ['-c', `exec 3>>"$0"; flock -x 3; echo; exec sleep 60`, path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    await writeFile(path, `${gone} 12345\n`);
+    try {
+      await assert.rejects(acquireLock(path), { reason: 'Locked', message: /another process holds/ });
+      // The pid of the file is now of another process.
+      await writeFile(path, `${process.pid} 1\n`);
+      await assert.rejects(acquireLock(path), { reason: 'Locked', message: /another process holds/ });
+    } finally {
+      await killed(child, 'SIGKILL');
+    }
+    (await acquireLock(path)).release();
+    assert.equal(await readFile(path, 'utf8'), '', 'a released lock names nobody');
   });
 
   test('is refused to the same process, too, and can be taken again after its release', async () => {
