@@ -105,7 +105,8 @@ export async function fetchRelease(
   const containerdUrl = `${github}/containerd/containerd/releases/download/v${containerd}/${archive}`;
   await unpack(await published(downloads, containerdUrl, `${containerdUrl}.sha256sum`), join(layer, 'usr'));
   const runc = `${github}/opencontainers/runc/releases/download/${RUNC}`;
-  install(await published(downloads, `${runc}/runc.amd64`, `${runc}/runc.sha256sum`), join(layer, 'usr/bin/runc'));
+  // In place of the machine image's own: another directory may come later in PATH.
+  install(await published(downloads, `${runc}/runc.amd64`, `${runc}/runc.sha256sum`), join(layer, 'usr/sbin/runc'));
   const plugins = `${github}/containernetworking/plugins/releases/download/${CNI_PLUGINS}/cni-plugins-linux-amd64-${CNI_PLUGINS}.tgz`;
   await unpack(await published(downloads, plugins, `${plugins}.sha256`), join(layer, 'usr/lib/cni'));
   await unpack(await crictl(downloads, minor), join(layer, 'usr/bin'));
