@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { foreignYamlDocuments } from '@machineadm/document/foreign-yaml.ts';
 import { containerdRefusal } from '@machineadm/document/kubernetes-releases/containerd.ts';
+import { isKubeletPatch } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { kubeadmSkew } from '@machineadm/document/kubernetes-releases/version-skew.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
@@ -74,9 +75,6 @@ export async function kubeadmObstacles(
   return obstacles;
 }
 
-/** kubeadm's names of patches (k/k cmd/kubeadm/app/util/patches/patches.go). */
-const KUBELET_PATCH = /^kubeletconfiguration[^.+\n]*(?:\+(?:strategic|merge|json))?\.(?:json|yaml)$/;
-
 /** The patches of the kubelet's configuration that kubeadm will find in the document's own directory. */
 async function kubeletPatches(
   host: Pick<QueryHost, 'list' | 'readText'>,
@@ -84,7 +82,7 @@ async function kubeletPatches(
   isProvided: (path: string) => boolean,
 ): Promise<readonly unknown[] | 'unknown'> {
   if (patchesDirectory === undefined) return [];
-  const names = ((await host.list(patchesDirectory)) ?? []).filter((name) => KUBELET_PATCH.test(name)).sort();
+  const names = ((await host.list(patchesDirectory)) ?? []).filter(isKubeletPatch).sort();
   if (names.length === 0 && isProvided(patchesDirectory)) return 'unknown';
   const files = await Promise.all(names.map((name) => host.readText(`${patchesDirectory}/${name}`)));
   return (await Promise.all(files.map((file) => foreignYamlDocuments(file ?? '')))).flat();

@@ -117,6 +117,43 @@ describe('values that a component does not start with', () => {
   }
 });
 
+describe("files of the document with the kubelet's configuration", () => {
+  const files = (name: string, content: string, more: string): string =>
+    `host: {files: [{path: ${name}, content: ${JSON.stringify(content)}}]}\n${init(more)}`;
+  const patched = 'bootstrapper: {kubeadm: {patches: {directory: /etc/patches}}}';
+  const dropIns = 'node: {kubelet: {args: [{name: config-dir, value: /etc/kubelet.d}]}}';
+  const place = 'host.files[0].content';
+
+  test('are patches for kubeadm', async () => {
+    const name = '/etc/patches/kubeletconfiguration1+merge.yaml';
+    assert.deepEqual(await told(files(name, 'maxPods: many\nevictionhard: {}\n', patched)), [
+      `${place}: maxPods: must be a whole number`,
+      `${place}: evictionhard: the kubelet 1.36 has no field "evictionhard" here (hint: did you mean "evictionHard"?)`,
+    ]);
+    const json = '/etc/patches/kubeletconfiguration+json.json';
+    assert.deepEqual(await told(files(json, '[{"op": "add", "path": "/oomScoreAdj", "value": 2000}]', patched)), [
+      `${place}: [0].value: must be from -1000 to 1000`,
+    ]);
+  });
+
+  test('are drop-ins of the kubelet', async () => {
+    const content = 'kind: KubeletConfiguration\nsyncFrequency: 10\n';
+    assert.deepEqual(await told(files('/etc/kubelet.d/10-sync.conf', content, dropIns)), [
+      `${place}: syncFrequency: must be a duration, such as "10s" or "1h30m"`,
+    ]);
+  });
+
+  test('are no others', async () => {
+    for (const [name, more] of [
+      ['/etc/patches/kube-apiserver+merge.yaml', patched],
+      ['/etc/other/kubeletconfiguration1+merge.yaml', patched],
+      ['/etc/kubelet.d/README', dropIns],
+    ] as const) {
+      assert.deepEqual(await told(files(name, 'maxPods: many\n', more)), []);
+    }
+  });
+});
+
 describe('values that a component takes', () => {
   const accepted: readonly (readonly [string, string])[] = [
     ['durations', apiServer('event-ttl', '1h30m')],

@@ -59,6 +59,11 @@ export const PATCH_TARGETS = {
 
 export type PatchTarget = keyof typeof PATCH_TARGETS;
 
+/** Whether kubeadm takes a file of this name for a patch of the kubelet's configuration (the same source). */
+export function isKubeletPatch(name: string): boolean {
+  return /^kubeletconfiguration[^.+\n]*(?:\+(?:strategic|merge|json))?\.(?:json|yaml)$/.test(name);
+}
+
 /** Whether kubeadm reads patches of the target on a machine of this role: a worker has no static pods, a join no addons. */
 export function acceptsPatches(target: PatchTarget, role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker'): boolean {
   const { on } = PATCH_TARGETS[target];

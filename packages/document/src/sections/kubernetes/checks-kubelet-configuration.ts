@@ -27,14 +27,22 @@ export function checkKubeletConfiguration({ version, node, bootstrapper }: Kuber
         ? judge.object('KubeletConfiguration', document, [...kubeadm, 'extraDocuments', index])
         : [],
     ),
-    ...(Array.isArray(patches) ? patches : []).flatMap(({ target, patch }, index) => {
-      if (target !== 'kubeletconfiguration') return [];
-      const path = [...kubeadm, 'patches', index, 'patch'];
-      return Array.isArray(patch)
-        ? patch.flatMap((change: unknown, at) => judge.change(change, [...path, at]))
-        : judge.object('KubeletConfiguration', patch, path);
-    }),
+    ...(Array.isArray(patches) ? patches : []).flatMap(({ target, patch }, index) =>
+      target === 'kubeletconfiguration' ? judgePatch(judge, patch, [...kubeadm, 'patches', index, 'patch']) : [],
+    ),
   ];
+}
+
+/** Mistakes in a patch of the kubelet's configuration, or in a part of it, by their places in it. */
+export function judgeKubeletPatch(minor: number, patch: unknown): Finding[] {
+  return judgePatch(judgeOf(minor), patch, []);
+}
+
+/** A strategic and a merge patch are objects, a JSON patch is a list. */
+function judgePatch(judge: Judge, patch: unknown, path: readonly PathSegment[]): Finding[] {
+  return Array.isArray(patch)
+    ? patch.flatMap((change: unknown, at) => judge.change(change, [...path, at]))
+    : judge.object('KubeletConfiguration', patch, path);
 }
 
 interface Judge {

@@ -5,6 +5,7 @@ import { checkHardening } from '../../sections/hardening.ts';
 import { checkImages } from '../../sections/images.ts';
 import { checkKubernetes } from '../../sections/kubernetes/checks.ts';
 import { checkIdentity } from '../../sections/kubernetes/checks-identity.ts';
+import { checkKubeletFiles } from '../../sections/kubernetes/checks-kubelet-files.ts';
 import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
 import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
@@ -48,6 +49,9 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...(parsed.kubernetes === undefined || parsed.kubernetes.bootstrapper?.exec !== undefined
       ? []
       : checkIdentity(parsed.kubernetes, parsed.host?.hostname)),
+    ...(parsed.kubernetes === undefined || parsed.kubernetes.bootstrapper?.exec !== undefined
+      ? []
+      : await checkKubeletFiles(parsed.kubernetes, parsed.host?.files ?? [])),
     ...withCode('InvalidValue', await checkManifests(parsed.kubernetes?.controlPlane)),
     ...withCode('InvalidValue', await checkFailurePatterns(parsed.kubernetes?.bootstrapper?.exec)),
     ...(parsed.hardening === undefined
