@@ -105,13 +105,11 @@ function isPlace(at: Partial<Place>): at is Place {
   return at.file !== undefined;
 }
 
-/** `14 to change: 9 add, 4 change, 1 remove; runs kubeadm; restarts containerd, ssh; reboots`. */
+/** `Plan: 9 to add, 4 to change, 1 to remove; runs kubeadm; restarts containerd, ssh; reboots. Nothing was changed.` */
 function summaryOf({ changes, problems }: PlanWithProblems): string {
-  const count = (action: Action): number => changes.filter((change) => change.action === action).length;
-  const counts = (['add', 'change', 'remove'] as const).flatMap((action) =>
-    count(action) === 0 ? [] : [`${count(action)} ${action}`],
+  const counts = (['add', 'change', 'remove'] as const).map(
+    (wanted) => `${changes.filter(({ action }) => action === wanted).length} to ${wanted}`,
   );
-  const total = count('add') + count('change') + count('remove');
   const runs = new Set(
     changes.flatMap(({ action, step, id }) => {
       if (action !== 'run') return [];
@@ -120,14 +118,16 @@ function summaryOf({ changes, problems }: PlanWithProblems): string {
     }),
   );
   const restarts = restartsOf(changes);
+  const inTheWay = problems.length === 0 ? [] : [`${problems.length} in the way`];
+  if (changes.length + inTheWay.length === 0) return 'nothing to change';
   const parts = [
-    ...(total === 0 ? [] : [`${total} to change: ${counts.join(', ')}`]),
+    counts.join(', '),
     ...(runs.size === 0 ? [] : [`runs ${[...runs].join(', ')}`]),
     ...(restarts.length === 0 ? [] : [`restarts ${restarts.join(', ')}`]),
     ...(changes.some(({ reboots }) => reboots === true) ? ['reboots'] : []),
-    ...(problems.length === 0 ? [] : [`${problems.length} in the way`]),
+    ...inTheWay,
   ];
-  return parts.length === 0 ? 'nothing to change' : `${parts.join('; ')}. Nothing was changed.`;
+  return `Plan: ${parts.join('; ')}. Nothing was changed.`;
 }
 
 /** The services that a run would restart. */

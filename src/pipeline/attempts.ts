@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RetryModel } from '@machineadm/document/model.ts';
+import { sentence } from '@machineadm/document/sentence.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { Conclusion } from './conclusion.ts';
@@ -49,7 +50,7 @@ export async function performAttempts(
       const { reporter, retry, signal } = attempts;
       reporter.attemptFailed({ attempt, failure, durationMs: Date.now() - startedMs });
       const next = `Attempt ${attempt + 1} of ${retry?.attempts}`;
-      reporter.warn(`attempt ${attempt} failed (${failure.reason}): ${failure.summary} ${next} follows.`);
+      reporter.warn(`attempt ${attempt} failed (${failure.reason}): ${sentence(failure.summary)} ${next} follows.`);
       reporter.waitingFor(step, `${next}, in ${formatDuration(waitMs)}, after ${failure.reason}`);
       try {
         await pause(waitMs, undefined, { signal });

@@ -256,9 +256,7 @@ function missingError(unmet: readonly Unmet[], exit: ExitName, installer?: Step)
     summary: isOne ? `${first.what}${still}` : `${unmet.length} requirements are not met${still}: ${what.join('; ')}`,
     remedy: [
       ...new Set(unmet.map(({ missing }) => missing.remedy)),
-      ...(installer?.runsHooks === true
-        ? ['A hook that ran runs again only after its commands are changed.']
-        : []),
+      ...(installer?.runsHooks === true ? ['A hook that ran runs again only after its commands are changed.'] : []),
     ].join(' '),
     evidence: unmet.flatMap(({ missing, source }) => [
       source === undefined

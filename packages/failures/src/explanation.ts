@@ -1,4 +1,5 @@
 import { REASONS } from '@machineadm/document/reasons.ts';
+import { sentence } from '@machineadm/document/sentence.ts';
 import type { Cleanup, LineSource } from './catalogue.ts';
 import { evidenceOf } from './evidence.ts';
 import type { Finding } from './finding.ts';
@@ -75,10 +76,6 @@ export function cleanupFor(run: KubeadmRun, asked: Cleanup): Cleanup {
 
 /** Phases before kubeadm writes its first file. */
 export const UNCHANGED: ReadonlySet<string> = new Set(['configuration', 'preflight', 'discovery']);
-
-export function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
-}
 
 function shortened(text: string): string {
   const trimmed = text.trim().replace(/[.:]$/, '');

@@ -1,12 +1,13 @@
 import type { Failure } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
+import { sentence } from '@machineadm/document/sentence.ts';
 import type { Cleanup } from './catalogue.ts';
 import { placeOf } from './chain.ts';
 import { type Classification, classify, type Finding } from './classify.ts';
 import { severeLines } from './endings.ts';
 import { evidenceOf, kubeadmError, limited, proof, type VerdictEvidence } from './evidence.ts';
-import { cleanupFor, remedyOf, remedyOfUnknown, sentence, summaryOf, UNCHANGED } from './explanation.ts';
+import { cleanupFor, remedyOf, remedyOfUnknown, summaryOf, UNCHANGED } from './explanation.ts';
 import type { KubeadmRun } from './kubeadm-run.ts';
 import { lastWords } from './last-words.ts';
 import { cleanLine, type ObservedLine } from './observed-line.ts';

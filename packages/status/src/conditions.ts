@@ -1,3 +1,4 @@
+import { sentence } from '@machineadm/document/sentence.ts';
 import type { Condition, Failure, Outcome, RunStatus } from './status.ts';
 
 /** metav1.Condition allows 32 KiB; a message in a table should stay below one (Cluster API's conventions). */
@@ -87,7 +88,7 @@ export function setCondition(
 }
 
 function messageOf(failure: Failure | undefined): string {
-  return failure === undefined ? '' : shortened(`${failure.summary} ${failure.remedy}`);
+  return failure === undefined ? '' : shortened(`${sentence(failure.summary)} ${failure.remedy}`);
 }
 
 function shortened(message: string): string {

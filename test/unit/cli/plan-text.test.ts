@@ -45,7 +45,7 @@ describe('a plan for people', () => {
       '  ↻ summary of follow-up/restart:containerd',
       '  ↻ summary of follow-up/restart:ssh',
       '',
-      '3 to change: 1 add, 1 change, 1 remove; runs daemon-reload, early hooks; restarts containerd, ssh; reboots. Nothing was changed.',
+      'Plan: 1 to add, 1 to change, 1 to remove; runs daemon-reload, early hooks; restarts containerd, ssh; reboots. Nothing was changed.',
     ]);
   });
 
@@ -87,7 +87,7 @@ describe('a plan for people', () => {
     assert.match(text, /^early hooks\n {2}! the commands changed$/m);
     assert.match(text, /^note: b\.yaml:1:1 {2}host\.files: replaces the list at a\.yaml:1:1$/m);
     assert.match(text, /^ {2}! containerd \[ContainerRuntimeMissing\]\n {4}Install it\.$/m);
-    assert.match(text, /^1 in the way\. Nothing was changed\.$/m);
+    assert.match(text, /^Plan: 0 to add, 0 to change, 0 to remove; 1 in the way\. Nothing was changed\.$/m);
   });
 
   test('says so if there is nothing to do, and shows no terminal control characters', () => {

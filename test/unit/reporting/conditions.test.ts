@@ -33,9 +33,14 @@ describe('the condition of a bootstrap', () => {
 
   test('has a message of at most 1024 characters', () => {
     const messageOf = (length: number) =>
-      bootstrapCondition('Failed', { ...PERMANENT, summary: 'x'.repeat(length), remedy: '' }).message;
-    assert.equal(messageOf(1023), `${'x'.repeat(1023)} `);
-    assert.equal(messageOf(1024), `${'x'.repeat(1023)}…`);
+      bootstrapCondition('Failed', { ...PERMANENT, summary: 'x'.repeat(length), remedy: 'Y.' }).message;
+    assert.equal(messageOf(1020), `${'x'.repeat(1020)}. Y.`);
+    assert.equal(messageOf(1021), `${'x'.repeat(1021)}. …`);
+  });
+
+  test('has its summary and its remedy as two sentences', () => {
+    const { message } = bootstrapCondition('Failed', { ...PERMANENT, summary: 'the disk is full', remedy: 'Free it.' });
+    assert.equal(message, 'the disk is full. Free it.');
   });
 });
 
