@@ -243,9 +243,11 @@ describe('input that the converter used to lose', () => {
   });
 
   test('numbers of the kubelet keep every digit', async () => {
-    const text = init.text(init.tree).replace('maxPods: 250', 'maxPods: 18446744073709551615\n      kubeAPIBurst: 1.0');
+    const text = init
+      .text(init.tree)
+      .replace('maxPods: 250', 'maxPods: 250\n      podPidsLimit: 9223372036854775807\n      kubeAPIBurst: 1.0');
     const { documents } = await converting({ ...init, text: () => text }, init.tree);
-    assert.match(documents[0]?.yaml ?? '', /maxPods: 18446744073709551615\n\s+kubeAPIBurst: 1\.0\n/);
+    assert.match(documents[0]?.yaml ?? '', /podPidsLimit: 9223372036854775807\n\s+kubeAPIBurst: 1\.0\n/);
   });
 
   test('a key given twice in user data is a decision', async () => {

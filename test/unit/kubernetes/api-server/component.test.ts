@@ -125,8 +125,10 @@ describe("the API server's arguments and volumes", () => {
         `apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\nkubernetes: {version: v1.35.2, role: InitControlPlane, controlPlane: {apiServer: {args: [{name: ${name}, value: x}], ${sections}}}}`,
       );
       assert.ok(!result.ok, name);
+      // The value is none that the argument takes; that is another problem.
+      const others = result.problems.filter(({ path }) => !path.endsWith('.value'));
       assert.deepEqual(
-        result.problems.map(({ path }) => path),
+        others.map(({ path }) => path),
         ['kubernetes.controlPlane.apiServer.args[0]'],
         name,
       );
