@@ -40,6 +40,14 @@ export const NOISE: readonly NoiseEntry[] = [
       'W1120 17:40:11.524986     917 configset.go:77] Warning: No kubeproxy.config.k8s.io/v1alpha1 config is loaded. Continuing without it: configmaps "kube-proxy" is forbidden: User "system:bootstrap:abcdef" cannot get resource "configmaps" in API group "" in the namespace "kube-system"',
   },
   {
+    id: 'registry-mirror-skipped',
+    // One of several hosts of a registry, such as a mirror. Where the last one fails, containerd logs that the pull failed.
+    pattern: /^time="[^"]{1,40}" level=info msg="trying next host"/,
+    reference: 'containerd/containerd core/remotes/docker/resolver.go',
+    example:
+      'time="2026-11-28T08:00:00Z" level=info msg="trying next host" error="failed to do request: Head \\"https://mirror.example/v2/pause/manifests/3.10\\": dial tcp: lookup mirror.example: no such host" host=mirror.example',
+  },
+  {
     id: 'webhook-failed',
     // What follows is the webhook's trouble: its connection, its certificate. It says nothing of the API server's. Where it
     // is why kubeadm or the kubelet failed, the catalogue names it (`admission-webhook`).
