@@ -201,7 +201,9 @@ export const CONTAINER_RUNTIME: readonly TopicEntry[] = [
     kind: 'cause',
     reason: 'OCIRuntimeMissing',
     priority: 124,
-    pattern: /exec: \\*"?(runc|crun)\\*"?: executable file not found/,
+    // By a name in PATH, and by the path in BinaryName.
+    pattern:
+      /exec: \\*"?(runc|crun)\\*"?: executable file not found|unable to retrieve OCI runtime error \(.{1,300}\): fork\/exec \S{1,200}: no such file or directory/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Install runc (or crun) in the image.',
@@ -216,13 +218,41 @@ export const CONTAINER_RUNTIME: readonly TopicEntry[] = [
     reason: 'ContainerCommandNotFound',
     priority: 108,
     pattern:
-      /unable to start container process: (error during container init: )?exec: \\*"[^"\\\s]{1,200}\\*": (executable file not found in \$PATH|stat \S{1,200}: no such file or directory)/,
+      /unable to start container process: (error during container init: )?exec: \\*"[^"\\\s]{1,200}\\*": (executable file not found in \$PATH|stat \S{1,200}: no such file or directory)|executable file `[^`\s]{1,200}` not found in \$PATH/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Load the right image: another image has this tag, or it was built without the program.',
-    reference: 'runc libcontainer/standard_init_linux.go',
+    reference: 'runc libcontainer/standard_init_linux.go; crun src/libcrun/container.c',
     example:
       'level=error msg="StartContainer for \\"89d2991b\\" failed" error="failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: \\"kube-apiserver\\": executable file not found in $PATH: unknown"',
+  },
+  {
+    id: 'crun-too-old',
+    source: 'containerd',
+    kind: 'cause',
+    reason: 'OCIRuntimeCreateFailed',
+    priority: 108,
+    pattern: /OCI runtime create failed: unknown version specified/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Install a newer crun: crun 1.8 refuses the version of the OCI specification that containerd 2 writes.',
+    reference: 'crun src/libcrun/container.c; crun 1.8.1 with containerd 2.1.9',
+    example: 'failed to create shim task: OCI runtime create failed: unknown version specified',
+  },
+  {
+    id: 'crun-hybrid-cgroups',
+    source: 'containerd',
+    kind: 'cause',
+    reason: 'OCIRuntimeCreateFailed',
+    priority: 108,
+    pattern: /cgroups in hybrid mode not supported, drop all controllers from cgroupv2/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy:
+      'Boot with cgroup v2 alone (systemd.unified_cgroup_hierarchy=1), or use runc: crun refuses a machine whose controllers are in cgroup v1 and v2.',
+    reference: 'crun src/libcrun/cgroup-utils.c; crun 1.8.1 with containerd 1.6.20',
+    example:
+      'failed to create shim task: OCI runtime create failed: cgroups in hybrid mode not supported, drop all controllers from cgroupv2: unknown',
   },
   {
     id: 'oci-create-failed',
@@ -236,7 +266,7 @@ export const CONTAINER_RUNTIME: readonly TopicEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      "Read runc's message in the evidence: a mount source that is missing, a denied capability, AppArmor, seccomp or SELinux, or a kernel that is too old.",
+      'Read the message of runc (or crun) in the evidence: a mount source that is missing, a denied capability, AppArmor, seccomp or SELinux, or a kernel that is too old.',
     reference: 'containerd/runc error text',
     example:
       'failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: error mounting "proc" to rootfs: operation not permitted: unknown',

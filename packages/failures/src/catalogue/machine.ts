@@ -164,12 +164,12 @@ export const MACHINE: readonly TopicEntry[] = [
     reason: 'ProgramNotExecutable',
     priority: 123,
     pattern:
-      /((fork\/)?exec \S+|exec user process caused): exec format error|(Failed to execute|Failed at step EXEC spawning) \S+: Exec format error/,
+      /((fork\/)?exec \S+|exec user process caused): exec format error|(Failed to execute|Failed at step EXEC spawning) \S+: Exec format error|exec container process `[^`\s]{1,200}`: Exec format error/,
     retryable: false,
     cleanup: 'reset',
     remedy:
       "Install the program, or use the image, for this machine's architecture; a file that was cut off is refused as well.",
-    reference: 'execve(2) ENOEXEC; runc libcontainer/standard_init_linux.go',
+    reference: 'execve(2) ENOEXEC; runc libcontainer/standard_init_linux.go; crun src/libcrun/container.c',
     example:
       'failed to create containerd task: failed to start shim: start failed: : fork/exec /usr/bin/containerd-shim-runc-v2: exec format error: unknown',
   },
