@@ -1558,6 +1558,17 @@ export type EarlyHookGroup = {
   };
   /** Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it. */
   readonly expand?: boolean;
+  /** When an entry that fails runs again in the same run, in the shell as it was before the entry: for locks of package managers, downloads, and a network that is not up yet. The timeout of the group includes all attempts and pauses. Only with onError Fail. Default: an entry that fails ends the group. */
+  readonly retry?: {
+    /** How often an entry may run, the first time included: 2 to 100. */
+    readonly attempts: number;
+    /** The pause before the second attempt. */
+    readonly delay?: Duration;
+    /** The factor by which each further pause is longer than the one before it: 1 to 10. */
+    readonly backoff?: number;
+    /** The exit statuses after which an entry runs again: apt ends with 100 if another process holds its lock. Default: all but 0. */
+    readonly on?: readonly (number)[];
+  };
   /** Once runs the group once on a machine, Always at every boot. */
   readonly frequency?: 'Once' | 'Always';
 };
@@ -1591,6 +1602,17 @@ export type HookGroup = {
   };
   /** Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it. */
   readonly expand?: boolean;
+  /** When an entry that fails runs again in the same run, in the shell as it was before the entry: for locks of package managers, downloads, and a network that is not up yet. The timeout of the group includes all attempts and pauses. Only with onError Fail. Default: an entry that fails ends the group. */
+  readonly retry?: {
+    /** How often an entry may run, the first time included: 2 to 100. */
+    readonly attempts: number;
+    /** The pause before the second attempt. */
+    readonly delay?: Duration;
+    /** The factor by which each further pause is longer than the one before it: 1 to 10. */
+    readonly backoff?: number;
+    /** The exit statuses after which an entry runs again: apt ends with 100 if another process holds its lock. Default: all but 0. */
+    readonly on?: readonly (number)[];
+  };
 };
 
 /** A table of TOML. Its values are strings, numbers, booleans, lists and tables. */

@@ -1,6 +1,7 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { hookReasonIn, remedyOfHookReason } from '@machineadm/document/hook-reasons.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
+import type { PackageLock } from '@machineadm/document/package-lock.ts';
 import { describeKill, type Kill, remedyOfKill } from '../host/processes/killed.ts';
 import type { StateKind } from './hook-driver.ts';
 
@@ -18,7 +19,9 @@ export function hookFailed(
   group: HookGroup,
   { entry, status, kill }: FailedEntry,
   lines: readonly string[],
+  locked?: PackageLock,
 ): MachineadmError {
+  if (locked !== undefined) return packageManagerLocked(phase, group, entry, lines, locked);
   const counted = kill?.outOfMemory === undefined ? [] : [kill.outOfMemory];
   const told = phase === 'beforeBootstrap' && kill === undefined ? hookReasonIn(lines) : undefined;
   const why = told?.text ?? `exit status ${status}${meaning(status, kill)}`;
@@ -28,6 +31,28 @@ export function hookFailed(
     remedy: `${told === undefined ? remedyFor(status, kill) : remedyOfHookReason(told.reason)} ${whatIsRepeated(group)}`,
     evidence: [...counted, ...evidence(phase, entry, lines)],
     retryable: kill !== undefined || told !== undefined,
+  });
+}
+
+/** An entry whose package manager found its lock held by another process: time heals it. */
+function packageManagerLocked(
+  phase: string,
+  group: HookGroup,
+  entry: number,
+  lines: readonly string[],
+  { path, pid, name }: PackageLock,
+): MachineadmError {
+  const holder = pid === undefined ? 'another process' : `process ${pid}${name === undefined ? '' : ` (${name})`}`;
+  const retry =
+    group.retry === undefined ? `set host.hooks.${phase}.retry` : `raise host.hooks.${phase}.retry.attempts`;
+  const find = pid === undefined ? `Find the holder with "fuser -v ${path ?? '/var/lib/dpkg/lock-frontend'}". ` : '';
+  return new MachineadmError({
+    reason: 'PackageManagerLocked',
+    exit: phase === 'afterBootstrap' ? 'AfterHookFailed' : 'HostStepFailed',
+    summary: `The hook ${phase} failed at ${describe(phase, group, entry)}: ${holder} holds ${path === undefined ? 'the lock' : `the lock ${path}`} of the package manager.`,
+    remedy: `${find}To wait for the lock in the run, ${retry}. ${whatIsRepeated(group)}`,
+    evidence: evidence(phase, entry, lines),
+    retryable: true,
   });
 }
 

@@ -4,6 +4,7 @@ import type { Host } from '../host/seam/host.ts';
 import { accountOf, requireDirectory } from './hook-account.ts';
 import { hookFailed, hookStateLost, hookTimedOut, lost } from './hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';
+import { packageLockOf, retriesOf } from './hook-retry.ts';
 import { hookScript, recordExit, removeHookScripts, savedState, writeHookScript } from './hook-script.ts';
 import { type NextShell, type RunningGroup, runShell } from './hook-shell.ts';
 import type { HookPhase } from './hook-single-script.ts';
@@ -68,6 +69,7 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
   const { id, group, phase, from, begin } = running;
   const script = hookScript(id);
   const until = performance.now() + group.timeoutMs;
+  const retries = retriesOf(id, phase, group, execution);
   const first = (): NextShell => ({ token: begin(randomUUID()), entry: 1, kind: 'fresh', ranHere: true });
   let next: NextShell =
     from === undefined
@@ -94,7 +96,14 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
       throw hookFailed(phase, group, shell, [...shell.lines, 'its shell ended here, and the script with it']);
     }
     if (shell.status !== 0) {
-      const failure = hookFailed(phase, group, shell, shell.lines);
+      const failure = hookFailed(phase, group, shell, shell.lines, await packageLockOf(host, shell.lines));
+      const before = await shellBefore(host, running, next.token, shell.entry);
+      if (before !== undefined && (await retries.again(shell, until - performance.now()))) {
+        next = before;
+        continue;
+      }
+      if (before === undefined && group.retry !== undefined)
+        execution.warn(`${id}: entry ${shell.entry} is not retried: the shell before it cannot be restored`);
       if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
       execution.warn(`${failure.message} onError is Continue: the run continues.`);
     }
@@ -110,6 +119,19 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
     next = { token: next.token, entry: shell.entry + 1, kind, ranHere: true };
   }
   return next.token;
+}
+
+/** The shell in which an entry that failed may run again: as it was before the entry. undefined: it cannot be restored. */
+async function shellBefore(
+  host: Host,
+  { id, group }: Group,
+  token: string,
+  entry: number,
+): Promise<NextShell | undefined> {
+  if (group.retry === undefined) return undefined;
+  const { completed, kind } = await savedState(host, hookScript(id), token);
+  if (completed !== entry - 1 || (kind !== 'whole' && kind !== 'fresh')) return undefined;
+  return { token, entry, kind, ranHere: true };
 }
 
 export const OTHER_USER = 'that of another user than root is not saved';

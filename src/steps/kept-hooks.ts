@@ -1,7 +1,7 @@
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup, HookRetry } from '@machineadm/document/model.ts';
 import { fileLabel } from '@machineadm/document/ownership/drop-ins.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import { isRecord, listOf, number, object, optional } from '@machineadm/document/shape.ts';
 import { checksummedJson, withChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 
@@ -62,8 +62,15 @@ export function parseKeptHooks(text: string): KeptHooks | undefined {
       environment: texts(group.environment),
       ...(typeof user === 'string' ? { user } : {}),
       ...(typeof workingDirectory === 'string' ? { workingDirectory } : {}),
+      ...(isRetry(group.retry) ? { retry: group.retry } : {}),
     },
   };
+}
+
+const RETRY = object({ attempts: number, delayMs: number, backoff: number, on: optional(listOf(number)) });
+
+function isRetry(value: unknown): value is HookRetry {
+  return RETRY(value);
 }
 
 function texts(value: unknown): Readonly<Record<string, string>> {

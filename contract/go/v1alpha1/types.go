@@ -760,6 +760,8 @@ type EarlyHookGroup struct {
 	Secrets map[string]EarlyHookGroupSecrets `json:"secrets,omitempty"`
 	// Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it.
 	Expand *bool `json:"expand,omitempty"`
+	// When an entry that fails runs again in the same run, in the shell as it was before the entry: for locks of package managers, downloads, and a network that is not up yet. The timeout of the group includes all attempts and pauses. Only with onError Fail. Default: an entry that fails ends the group.
+	Retry *EarlyHookGroupRetry `json:"retry,omitempty"`
 	// Once runs the group once on a machine, Always at every boot.
 	Frequency *string `json:"frequency,omitempty"`
 }
@@ -768,6 +770,18 @@ type EarlyHookGroup struct {
 type EarlyHookGroupSecrets struct {
 	// The name of an entry of `secrets`.
 	Secret string `json:"secret"`
+}
+
+// EarlyHookGroupRetry: When an entry that fails runs again in the same run, in the shell as it was before the entry: for locks of package managers, downloads, and a network that is not up yet. The timeout of the group includes all attempts and pauses. Only with onError Fail. Default: an entry that fails ends the group.
+type EarlyHookGroupRetry struct {
+	// How often an entry may run, the first time included: 2 to 100.
+	Attempts int64 `json:"attempts"`
+	// The pause before the second attempt.
+	Delay *string `json:"delay,omitempty"`
+	// The factor by which each further pause is longer than the one before it: 1 to 10.
+	Backoff *int64 `json:"backoff,omitempty"`
+	// The exit statuses after which an entry runs again: apt ends with 100 if another process holds its lock. Default: all but 0.
+	On []int64 `json:"on,omitempty"`
 }
 
 // HookGroup: Commands of one shell process.
@@ -792,12 +806,26 @@ type HookGroup struct {
 	Secrets map[string]HookGroupSecrets `json:"secrets,omitempty"`
 	// Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it.
 	Expand *bool `json:"expand,omitempty"`
+	// When an entry that fails runs again in the same run, in the shell as it was before the entry: for locks of package managers, downloads, and a network that is not up yet. The timeout of the group includes all attempts and pauses. Only with onError Fail. Default: an entry that fails ends the group.
+	Retry *HookGroupRetry `json:"retry,omitempty"`
 }
 
 // HookGroupSecrets: see the schema.
 type HookGroupSecrets struct {
 	// The name of an entry of `secrets`.
 	Secret string `json:"secret"`
+}
+
+// HookGroupRetry: When an entry that fails runs again in the same run, in the shell as it was before the entry: for locks of package managers, downloads, and a network that is not up yet. The timeout of the group includes all attempts and pauses. Only with onError Fail. Default: an entry that fails ends the group.
+type HookGroupRetry struct {
+	// How often an entry may run, the first time included: 2 to 100.
+	Attempts int64 `json:"attempts"`
+	// The pause before the second attempt.
+	Delay *string `json:"delay,omitempty"`
+	// The factor by which each further pause is longer than the one before it: 1 to 10.
+	Backoff *int64 `json:"backoff,omitempty"`
+	// The exit statuses after which an entry runs again: apt ends with 100 if another process holds its lock. Default: all but 0.
+	On []int64 `json:"on,omitempty"`
 }
 
 // MachineBootstrapContainerRuntime: The container runtime of the node. Default: the runtime of the image is used as it is configured.

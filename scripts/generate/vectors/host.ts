@@ -218,6 +218,15 @@ export const HOST_VECTORS: readonly Source[] = [
     'a hook of another user, with words that no shell interprets',
     'host: {hooks: {afterBootstrap: {commands: [a, [b, "c d"]], rerun: OnChange, user: core, workingDirectory: /opt}}}',
   ),
+  valid(
+    'a hook whose entries run again if they fail',
+    'host: {hooks: {early: {commands: [a], retry: {attempts: 5, delay: 10s, backoff: 2, on: [100]}}}}',
+  ),
+  invalid(
+    'a retry after success',
+    'InvalidValue',
+    'host: {hooks: {early: {commands: [a], retry: {attempts: 5, on: [¦0]}}}}',
+  ),
   invalid('a command without words', 'InvalidValue', 'host: {hooks: {early: {commands: [¦[]]}}}'),
   invalid(
     'a hook that runs again for another reason',

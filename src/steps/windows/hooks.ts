@@ -8,6 +8,7 @@ import { requireDirectory } from '../hook-account.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from '../hook-inputs.ts';
 import { digests, isDone, whyAgain } from '../hook-record.ts';
+import { retriesOf } from '../hook-retry.ts';
 import type { HookPhase } from '../hook-single-script.ts';
 import type { Execution, Step } from '../step.ts';
 import {
@@ -115,6 +116,7 @@ interface RunningGroup {
 async function runGroup(host: Host, running: RunningGroup, execution: Execution): Promise<void> {
   const { group, phase, remember } = running;
   const until = performance.now() + group.timeoutMs;
+  const retries = retriesOf(running.id, phase, group, execution);
   for (let next = 1; next <= group.commands.length; ) {
     const shell = await runShell(host, running, next, until - performance.now(), execution);
     if (shell.timedOut) {
@@ -127,6 +129,8 @@ async function runGroup(host: Host, running: RunningGroup, execution: Execution)
     if (!shell.began) throw hookFailed(phase, group, failed(next, shell.status === 0 ? 1 : shell.status), shell.lines);
     if (shell.status !== 0) {
       const failure = hookFailed(phase, group, failed(shell.entry, shell.status), shell.lines);
+      // What earlier entries set is lost with their shell.
+      if (shell.entry === 1 && (await retries.again(shell, until - performance.now()))) continue;
       if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
       execution.warn(`${failure.message} onError is Continue: the run continues.`);
     }

@@ -143,6 +143,17 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual(done.warnings, []);
       });
 
+      test('runs an entry that fails again in the shell as it was before it, with retry', async () => {
+        const commands = [
+          `cd /var; export A=1; b=2; echo one >>${OUT}`,
+          `echo "try $A$b$(pwd)$C" >>${OUT}; export C=lost; [ "$(grep -c try ${OUT})" -ge 3 ] || exit 9`,
+          `echo "then $A$b" >>${OUT}`,
+        ];
+        const done = await run(commands, { shell, retry: { attempts: 3, delayMs: 20, backoff: 1, on: [9] } });
+        assert.deepEqual(lines(), ['one', 'try 12/var', 'try 12/var', 'try 12/var', 'then 12']);
+        assert.deepEqual(done.warnings, []);
+      });
+
       test('resumes at the entry that failed, with its exports and directory, once the cause is removed', async () => {
         const commands = [
           `echo one >>${OUT}; export A="kept\nlines" && cd /usr`,

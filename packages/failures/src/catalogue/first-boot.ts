@@ -1,3 +1,4 @@
+import { PACKAGE_LOCK, PACKAGE_LOCK_HELD } from '@machineadm/document/package-lock.ts';
 import type { TopicEntry } from './entry.ts';
 
 const HOLDER = 'by process 1804 (unattended-upgr)';
@@ -10,7 +11,7 @@ export const FIRST_BOOT: readonly TopicEntry[] = [
     kind: 'cause',
     reason: 'PackageManagerLocked',
     priority: 96,
-    pattern: /Could not get lock (\S{1,200})\. It is held by process (\d{1,10}) \(([^)]{1,80})\)/,
+    pattern: PACKAGE_LOCK_HELD,
     retryable: true,
     cleanup: 'none',
     says: 'Process $2 ($3) holds the lock $1 of the package manager.',
@@ -25,8 +26,7 @@ export const FIRST_BOOT: readonly TopicEntry[] = [
     kind: 'cause',
     reason: 'PackageManagerLocked',
     priority: 95,
-    pattern:
-      /(?:Could not get lock \S{1,200} ?- open|Unable to acquire the dpkg frontend lock|Another app is currently holding the (?:yum|dnf) lock|Failed to obtain the transaction lock|can't create transaction lock on|System management is locked by the application with pid)/,
+    pattern: PACKAGE_LOCK,
     retryable: true,
     cleanup: 'none',
     remedy:
