@@ -8,7 +8,8 @@ export type { DirectoryModel, RecursiveModel } from './host-parts/directories.ts
 export type { FileContent } from './host-parts/file-content.ts';
 export type { FileModel } from './host-parts/files.ts';
 export type { GroupModel } from './host-parts/groups.ts';
-export type { HookGroup, HookRetry } from './host-parts/hooks.ts';
+export type { HookRetry } from './host-parts/hook-retry.ts';
+export type { HookGroup } from './host-parts/hooks.ts';
 export type { HostsModel } from './host-parts/hosts.ts';
 export type { Limit, LimitsModel } from './host-parts/limits.ts';
 export type { LinkModel } from './host-parts/links.ts';

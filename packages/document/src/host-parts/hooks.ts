@@ -7,10 +7,10 @@ import { choice } from '../sections/field.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { duration, environmentName, machinePath } from '../versions/v1alpha1/fields.ts';
 import { accountName } from './accounts.ts';
+import { type HookRetry, hookRetry, RETRY_FIELDS, toRetry } from './hook-retry.ts';
 import { claimsOn, hostPart, type Platform } from './part.ts';
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
-const DEFAULT_DELAY_MS = 10_000;
 
 export interface HookGroup {
   readonly shell: 'sh' | 'bash' | 'powershell' | 'cmd';
@@ -32,17 +32,6 @@ export interface HookGroup {
   readonly workingDirectory?: string;
   /** When an entry that failed runs again in the same run; absent: never. */
   readonly retry?: HookRetry;
-}
-
-export interface HookRetry {
-  /** Of each entry, the first included. */
-  readonly attempts: number;
-  /** Before the second attempt. */
-  readonly delayMs: number;
-  /** The factor by which each further pause is longer than the one before. */
-  readonly backoff: number;
-  /** Exit statuses; absent: any failure. */
-  readonly on?: readonly number[];
 }
 
 /** What groups of one script cannot have, and what only its beginning decides. */
@@ -88,17 +77,7 @@ const hookFields = {
     .optional(),
   secrets: z.record(environmentName, z.strictObject({ secret: z.string() })).optional(),
   expand: z.boolean().optional(),
-  retry: z
-    .strictObject({
-      attempts: z.int().min(2, 'at least 2: the first attempt counts').max(100, 'at most 100'),
-      delay: duration.optional(),
-      backoff: z.int().min(1, 'at least 1, which keeps the pause as it is').max(10, 'at most 10').optional(),
-      on: z
-        .array(z.int().min(1, 'a status from 1 to 255: 0 is no failure').max(255, 'a status from 1 to 255'))
-        .min(1, 'a list without an exit status')
-        .optional(),
-    })
-    .optional(),
+  retry: hookRetry.optional(),
 };
 const hookGroup = z.strictObject(hookFields);
 const earlyHookGroup = z.strictObject({
@@ -200,32 +179,7 @@ export const hooks = hostPart({
       default: false,
       example: true,
     },
-    '*HookGroup.retry': {
-      description:
-        'When an entry that fails runs again in the same run, in the shell as it was before the entry: for locks of package managers, downloads, and a network that is not up yet. The timeout of the group includes all attempts and pauses. Only with onError Fail.',
-      absent: 'an entry that fails ends the group',
-      example: { attempts: 5, delay: '10s', on: [100] },
-    },
-    '*HookGroup.retry.attempts': {
-      description: 'How often an entry may run, the first time included: 2 to 100.',
-      example: 5,
-    },
-    '*HookGroup.retry.delay': {
-      description: 'The pause before the second attempt.',
-      default: '10s',
-      example: '30s',
-    },
-    '*HookGroup.retry.backoff': {
-      description: 'The factor by which each further pause is longer than the one before it: 1 to 10.',
-      default: 1,
-      example: 2,
-    },
-    '*HookGroup.retry.on': {
-      description:
-        'The exit statuses after which an entry runs again: apt ends with 100 if another process holds its lock.',
-      absent: 'all but 0',
-      example: [100],
-    },
+    ...RETRY_FIELDS,
     'EarlyHookGroup.frequency': {
       description: 'Once runs the group once on a machine, Always at every boot.',
       default: 'Once',
@@ -298,15 +252,6 @@ function toGroup(
     ...(section.workingDirectory === undefined ? {} : { workingDirectory: section.workingDirectory }),
     ...(resolved.length === 0 ? {} : { secrets: Object.fromEntries(resolved) }),
     ...(section.retry === undefined ? {} : { retry: toRetry(section.retry) }),
-  };
-}
-
-function toRetry({ attempts, delay, backoff, on }: NonNullable<HookGroupSection['retry']>): HookRetry {
-  return {
-    attempts,
-    delayMs: milliseconds(delay) ?? DEFAULT_DELAY_MS,
-    backoff: backoff ?? 1,
-    ...(on === undefined ? {} : { on }),
   };
 }
 
