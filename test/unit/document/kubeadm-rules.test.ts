@@ -179,11 +179,6 @@ describe('feature gates of kubeadm', () => {
       `${field}.WaitForAllControlPlaneComponents: kubeadm 1.35 does not know this feature gate: it was removed in 1.35 (hint: remove it)`,
     ],
     [
-      'RootlessControlPlane, removed',
-      gate('RootlessControlPlane', 'v1.36.1', false),
-      `${field}.RootlessControlPlane: kubeadm 1.36 does not know this feature gate: it was removed in 1.35 (hint: remove it)`,
-    ],
-    [
       'a gate long before its time',
       gate('NodeLocalCRISocket', 'v1.30.0'),
       `${field}.NodeLocalCRISocket: kubeadm 1.30 does not know this feature gate: it came with 1.32 (hint: remove it, or raise kubernetes.version)`,
@@ -214,6 +209,7 @@ describe('feature gates of kubeadm', () => {
     ['EtcdLearnerMode in its last minor', gate('EtcdLearnerMode', 'v1.32.9')],
     ['a gate of the next minor, whose kubeadm may be there', gate('NodeLocalCRISocket', 'v1.31.0')],
     ['PublicKeysECDSA', gate('PublicKeysECDSA', 'v1.36.0')],
+    ['RootlessControlPlane', gate('RootlessControlPlane', 'v1.36.3')],
     ['a name after the newest minor that is known', gate('SomethingNew', 'v1.38.0')],
     ['on a machine that joins, where it is not read', worker('cluster: {featureGates: {EtcdLearnerMode: true}}')],
   ]);

@@ -8,7 +8,8 @@ export interface KubeadmGate extends MinorWindow {
 /**
  * kubeadm's own feature gates. Source: k/k cmd/kubeadm/app/features/features.go and the tables "feature gates", "deprecated
  * feature gates" and "removed feature gates" of https://kubernetes.io/docs/reference/setup-tools/kubeadm/kubeadm-init/
- * (for 1.36); RootlessControlPlane: k/k#102158, k/k#134178. NodeLocalCRISocket became GA in 1.36 and is gone with 1.37.
+ * (for 1.36); RootlessControlPlane: k/k#102158, and in the sources of 1.31.14 to 1.36.3, as a kubeadm 1.36.3 says, too.
+ * NodeLocalCRISocket became GA in 1.36 and is gone with 1.37.
  */
 export const KUBEADM_GATES = {
   ControlPlaneKubeletLocalMode: { since: 31, until: 35, afterwards: true },
@@ -16,7 +17,7 @@ export const KUBEADM_GATES = {
   IPv6DualStack: { until: 23, afterwards: true },
   NodeLocalCRISocket: { since: 32, until: 36, afterwards: true },
   PublicKeysECDSA: {},
-  RootlessControlPlane: { since: 22, until: 34, afterwards: false },
+  RootlessControlPlane: { since: 22 },
   UnversionedKubeletConfigMap: { since: 22, until: 25, afterwards: true },
   UpgradeAddonsBeforeControlPlane: { since: 28, until: 30, afterwards: false },
   WaitForAllControlPlaneComponents: { since: 30, until: 34, afterwards: true },

@@ -56,7 +56,8 @@ export const INIT_PHASES: readonly Phase[] = [
 /**
  * Phases of `kubeadm join`, from `kubeadm join --help` of 1.20 and k/k cmd/kubeadm/app/cmd/join.go. Where the exact minor
  * of a change is not certain the wider window stands here: kubeadm itself refuses a wrong name before it does anything.
- * control-plane-join/etcd does nothing once ControlPlaneKubeletLocalMode is locked on (1.35).
+ * control-plane-join/etcd does nothing once ControlPlaneKubeletLocalMode is locked on (1.35), and is gone with 1.36.
+ * Compared with the sources of 1.31.14 to 1.36.3 and with a kubeadm 1.36.3, whose help hides check-etcd.
  */
 export const JOIN_PHASES: readonly Phase[] = [
   { name: 'preflight' },
@@ -70,7 +71,7 @@ export const JOIN_PHASES: readonly Phase[] = [
   { name: 'etcd-join', since: 31 },
   { name: 'kubelet-wait-bootstrap', since: 31 },
   { name: 'control-plane-join' },
-  { name: 'control-plane-join/etcd', until: 34 },
+  { name: 'control-plane-join/etcd', until: 35 },
   { name: 'control-plane-join/update-status', until: 24 },
   { name: 'control-plane-join/mark-control-plane' },
   { name: 'wait-control-plane', since: 30 },

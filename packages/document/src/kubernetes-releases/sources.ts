@@ -101,8 +101,8 @@ export const TABLE_SOURCES: readonly TableSource[] = [
     file: 'phases.ts',
     facts: 'Phases of kubeadm',
     from: [`${KUBERNETES}/tree/master/cmd/kubeadm/app/cmd/phases`],
-    read: '2026-11-20',
-    open: 'the exact minor of some phases: then the window is wider',
+    read: '2026-11-28',
+    open: 'the exact minor of some phases before 1.31: then the window is wider',
   },
   {
     file: 'version-skew.ts',
