@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { killPoints } from './kill-points.ts';
 import { commandOn, machineInMemory } from './machine-in-memory.ts';
 import type { MemoryHost } from './memory-host.ts';
 import { treeOf } from './undo-bench.ts';
@@ -97,6 +98,22 @@ export class Documents implements Disposable {
     return await commandOn(this.#machine, ...args);
   }
 
+  /**
+   * Provisions a document on a machine that loses power right after its change with this number, its journal included.
+   *
+   * @returns how many changes were made
+   */
+  async provisionUntil(name: string, host: Host, change: number): Promise<number> {
+    const dying = dyingAfter(this.host, change);
+    await commandOn(
+      { ...this.#machine, host: dying.host, locks: new Set() },
+      'provision',
+      '-f',
+      this.#file(name, host),
+    );
+    return dying.made();
+  }
+
   async planned(name: string, host: Host): Promise<readonly string[]> {
     const { stdout, stderr } = await this.run('plan', '-f', this.#file(name, host), '-o', 'json');
     assert.notEqual(stdout, '', stderr);
@@ -133,6 +150,28 @@ export class Documents implements Disposable {
   }
 }
 
+const CHANGING =
+  /^(?:write|remove|make|ch(?:mod|own)|run|put|take|link|start|stop|restart|reload|enable|disable|mask|unmask)/;
+
+/** A machine on which nothing changes any more after a number of changes. */
+function dyingAfter(host: MemoryHost, last: number): { readonly host: MemoryHost; made(): number } {
+  let changes = 0;
+  const wrapped = <Target extends object>(target: Target): Target =>
+    new Proxy(target, {
+      get(of, name) {
+        const value: unknown = Reflect.get(of, name);
+        if (name === 'services') return wrapped(host.services);
+        if (typeof value !== 'function' || typeof name !== 'string' || !CHANGING.test(name)) return value;
+        return (...args: readonly unknown[]): unknown => {
+          if (changes >= last) throw new Error('the machine has lost power');
+          changes += 1;
+          return Reflect.apply(value, of, args);
+        };
+      },
+    });
+  return { host: wrapped(host), made: () => changes };
+}
+
 function assertSame(found: readonly string[], wanted: readonly string[], what: string): void {
   const more = found.filter((line) => !wanted.includes(line)).map((line) => `+ ${line}`);
   const less = wanted.filter((line) => !found.includes(line)).map((line) => `- ${line}`);
@@ -161,4 +200,28 @@ export async function checkTogether(documents: readonly Host[]): Promise<void> {
   assert.equal(all, 0, why);
   assert.equal((await alone.run('reset', '--yes')).status, 0);
   assertSame(together.tree(), alone.tree(), 'after a reset of all');
+}
+
+/**
+ * A run of a second document that is killed anywhere, and run again, ends as one that was not killed: the first document keeps
+ * what it asked for, and a reset of either leaves the other.
+ */
+export async function checkKilled(a: Host, b: Host): Promise<void> {
+  using undisturbed = new Documents();
+  assert.ok(await undisturbed.provision('a', a));
+  const count = await undisturbed.provisionUntil('b', b, Number.POSITIVE_INFINITY);
+  assert.ok(count > 20, `b makes ${count} changes`);
+  const whole = undisturbed.tree();
+  assert.equal((await undisturbed.run('reset', '--document', 'b', '--yes')).status, 0);
+  const without = undisturbed.tree();
+  for (const change of killPoints(count, 12)) {
+    using together = new Documents();
+    assert.ok(await together.provision('a', a));
+    assert.equal(await together.provisionUntil('b', b, change), change);
+    assert.ok(await together.provision('b', b));
+    assertSame(together.tree(), whole, `killed after change ${change}`);
+    assert.deepEqual(await together.planned('a', a), [], `a, after b was killed at change ${change}`);
+    assert.equal((await together.run('reset', '--document', 'b', '--yes')).status, 0);
+    assertSame(together.tree(), without, `killed after change ${change}, without b`);
+  }
 }

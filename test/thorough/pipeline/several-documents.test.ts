@@ -1,6 +1,6 @@
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { checkTogether, hosts } from '../../support/several-documents.ts';
+import { checkKilled, checkTogether, hosts } from '../../support/several-documents.ts';
 
 describe('several documents on one machine, whatever they ask for', () => {
   for (const [what, count, numRuns] of [
@@ -16,4 +16,17 @@ describe('several documents on one machine, whatever they ask for', () => {
       );
     });
   }
+
+  test('the run of the second is killed at any of its changes, and run again', async () => {
+    const shared = { kernelModules: ['overlay'], sysctl: { 'kernel.panic': 10 }, groups: [{ name: 'operators' }] };
+    const a = { ...shared, files: [{ path: '/etc/app/a', content: 'a\n' }], hooks: { early: { commands: ['true'] } } };
+    const b = {
+      ...shared,
+      sysctl: { 'kernel.panic': 10, 'vm.overcommit_memory': 1 },
+      hosts: { entries: [{ address: '10.0.0.1', names: ['a.example'] }] },
+      users: [{ name: 'linus', groups: ['operators'] }],
+      files: [{ path: '/etc/app/b', content: 'b\n' }],
+    };
+    await checkKilled(a, b);
+  });
 });
