@@ -552,6 +552,13 @@ describe('a warning is given', () => {
       [`${field}.args[0].value: ${message} (hint: use kubernetes.join.discovery.file)`],
     ],
     [
+      'serving certificates that something in the cluster must approve',
+      init('node: {kubelet: {config: {serverTLSBootstrap: true}}}'),
+      [
+        'kubernetes.node.kubelet.config.serverTLSBootstrap: nothing in Kubernetes approves the request of the kubelet for a serving certificate: without it, kubectl logs and exec fail (hint: run an approver in the cluster, or approve it with "kubectl certificate approve")',
+      ],
+    ],
+    [
       'a gate that a newer minor may have',
       init('node: {kubelet: {config: {featureGates: {SomethingNew: true}}}}', 'v1.37.0'),
       [

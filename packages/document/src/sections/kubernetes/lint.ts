@@ -12,6 +12,7 @@ export function lintKubernetes(kubernetes: KubernetesSection): Finding[] {
   return [
     ...newerVersion(kubernetes),
     ...tokensWithoutAnonymous(kubernetes),
+    ...servingCertificates(kubernetes),
     ...lintAdmission(kubernetes.controlPlane?.apiServer?.admission ?? {}),
     ...lintComponentGates(kubernetes),
     ...lintKubeadmGates(kubernetes),
@@ -44,4 +45,13 @@ function tokensWithoutAnonymous({ cluster, controlPlane }: KubernetesSection): F
   if (args[flag]?.value !== 'false') return [];
   const hint = 'use kubernetes.join.discovery.file';
   return [{ path: [...API_SERVER, 'args', flag, 'value'], message, hint }];
+}
+
+/** Kubernetes has no approver of these requests: k/k pkg/controller/certificates/approver approves those of clients only. */
+function servingCertificates({ node }: KubernetesSection): Finding[] {
+  if (node?.kubelet?.config?.serverTLSBootstrap !== true) return [];
+  const message =
+    'nothing in Kubernetes approves the request of the kubelet for a serving certificate: without it, kubectl logs and exec fail';
+  const path = ['kubernetes', 'node', 'kubelet', 'config', 'serverTLSBootstrap'];
+  return [{ path, message, hint: 'run an approver in the cluster, or approve it with "kubectl certificate approve"' }];
 }
