@@ -101,6 +101,7 @@ function fitting(schema: Tree, name: string): unknown {
   if (/ssh_?(?:authorized)?_?key(?!s)/i.test(name) && schema.type === 'string') return SSH_KEY;
   if (schema.default !== undefined && Object.keys(schema.default ?? {}).length > 0) return schema.default;
   if (schema.enum !== undefined) return schema.enum[0];
+  if (schema.type === 'string' && schema.example !== undefined) return schema.example;
   const { properties = {} } = schema;
   if (schema.type === 'object')
     return Object.fromEntries(Object.entries(properties).map(([name, below]) => [name, fitting(below, name)]));
