@@ -230,8 +230,8 @@ export function told(run: { readonly stdout: string; readonly stderr: string }):
   return `${run.stdout.slice(-3000)}\n${run.stderr.slice(-3000)}`;
 }
 
-/** What the deliverer adds to the status file comes after the run. */
-function withoutReports({ reports: _, ...status }: RunStatus): RunStatus {
+/** What the deliverer adds to the status file comes after the run; what the machine is, the command adds as it reads. */
+function ofRun({ reports: _reports, thisMachine: _machine, ...status }: RunStatus): RunStatus {
   return status;
 }
 
@@ -243,7 +243,7 @@ export async function assertSucceeded(node: Node, run: Provisioned): Promise<voi
   assert.equal(run.status.phase, 'Concluded');
   assert.equal(run.status.failure, undefined);
   assert.equal(run.status.conditions.find((c) => c.type === 'machineadm.dev/BootstrapSucceeded')?.status, 'True');
-  assert.deepEqual(withoutReports(await node.status()), run.status, 'the status file says what the run printed');
+  assert.deepEqual(ofRun(await node.status()), run.status, 'the status file says what the run printed');
 }
 
 /** Asserts that a run failed in this step for this reason, with a remedy, and that the status file says so. */
@@ -266,5 +266,5 @@ export async function assertFailed(
   assert.equal(condition?.status, run.status.failure?.retryable === false ? 'False' : 'Unknown');
   assert.equal(condition?.reason, reason);
   assert.equal(await node.read(SENTINEL), undefined, 'no sentinel without success');
-  assert.deepEqual(withoutReports(await node.status()), run.status, 'the status file says what the run printed');
+  assert.deepEqual(ofRun(await node.status()), run.status, 'the status file says what the run printed');
 }
