@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { REASONS } from '@machineadm/document/reasons.ts';
+import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
@@ -22,6 +23,44 @@ describe('tutorials and how-to guides', () => {
       assert.ok(read(join(folder, 'README.md')).includes(`(${name})`), path);
     }
   });
+
+  test('have documents of Linux nodes that pass the preflight of kubeadm for routing and swap', () => {
+    const documents = guides
+      .filter((path) => !path.endsWith('windows.md'))
+      .flatMap((path) =>
+        read(path)
+          .split(/^apiVersion: machineadm\.dev/m)
+          .slice(1)
+          .map((rest) => ({ path, text: rest.split(/^(?:```|END)$/m)[0] ?? '' })),
+      )
+      .filter(({ text }) => /^kubernetes:/m.test(text));
+    assert.ok(documents.length >= 11);
+    for (const { path, text } of documents) {
+      assert.match(text, /net\.ipv4\.ip_forward: 1/, path);
+      assert.match(text, /br_netfilter/, path);
+      assert.match(text, /swap: Disabled/, path);
+    }
+  });
+});
+
+test('the symptoms of a failed join have the reason that diagnose gives', () => {
+  const section = read('docs/troubleshooting.md').split('## The join fails')[1]?.split('\n## ')[0] ?? '';
+  const rows = [...section.matchAll(/^\| (\*.+?\*) \| (`.+?`) \|/gm)];
+  assert.equal(rows.length, 7);
+  for (const [, symptoms = '', reasons = ''] of rows) {
+    const wanted = [...reasons.matchAll(/`(\w+)`/g)].map(([, reason = '']) => reason);
+    for (const [, symptom = ''] of symptoms.matchAll(/\*([^*]+)\*/g)) {
+      const parts = symptom.split('…').map((part) => part.trim());
+      const entries = CATALOGUE.filter(
+        ({ source, kind, example, reason }) =>
+          source === 'kubeadm' &&
+          kind === 'cause' &&
+          wanted.includes(reason) &&
+          parts.every((part) => example.includes(part)),
+      );
+      assert.ok(entries.length > 0, `${symptom}: ${wanted.join(', ')}`);
+    }
+  }
 });
 
 test('reasons in guides and in the troubleshooting page exist', () => {
