@@ -95,6 +95,13 @@ export function withSecret({ line: text, secret, length }: SecretLine): {
   return { text: text.replace('%', value), value };
 }
 
+/** As `withSecret`; the place is the last `%`, because a `%` may be the separator of user and password before it. */
+export function withSecretAt(line: SecretLine): { readonly text: string; readonly value: string } {
+  const at = line.line.lastIndexOf('%');
+  const { value } = withSecret({ ...line, line: '%' });
+  return { text: `${line.line.slice(0, at)}${value}${line.line.slice(at + 1)}`, value };
+}
+
 /** Lines of nodes that a diagnosis needs as they are. */
 export const PLAIN_LINES: readonly string[] = [
   'kube-apiserver: --anonymous-auth must be "false"',

@@ -1,6 +1,8 @@
 import { allMatches } from './all-matches.ts';
 import type { Span } from './automaton.ts';
+import { commandLines } from './command-lines.ts';
 import { fields } from './field-detector.ts';
+import { keys, sentences } from './key-detector.ts';
 import { looksRandom } from './randomness.ts';
 import { TOKEN_SHAPES } from './token-shapes.ts';
 import { urls } from './url-detector.ts';
@@ -19,6 +21,9 @@ const DETECTORS: readonly Detector[] = [
   authorizations,
   unitEnvironments,
   fields,
+  keys,
+  sentences,
+  commandLines,
   urls,
   randomWords,
 ];

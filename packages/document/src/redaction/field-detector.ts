@@ -1,3 +1,5 @@
+import { REFERENCE } from './reference-names.ts';
+
 /** Names whose value is always secret. The value ends with its quote or its line. */
 const STRONG =
   'pass(?:word|wd|phrase|code)|secret[-_]?access[-_]?key|secret[-_]?key|authorization|private[-_]?key|key-data|client[-_]?secret|set-cookie|cookie';
@@ -12,11 +14,17 @@ const SEPARATOR =
   /(?:[-_]?(?:value|data|b64|base64|hash|string)|[0-9]{1,3})?((?:\\{0,3}["'`])?)([ \t]{0,8})(=>|:=|[:=]|(?=[ \t]))[ \t]{0,8}(\[(?!redacted\])[ \t]{0,4})?((?:\\{0,3}["'`])?)/iy;
 
 const LONGEST_VALUE = 16 * 1024;
+/** Of a name, what stands before the part that says that it is secret. */
+const LONGEST_PREFIX = 24;
 /** Longer values are classified by their name alone. */
 const LONGEST_JUDGED = 256;
 
+/** A diagnostic after the name of a field, as ours are: `password: there is no field`. */
+const SENTENCE = /^(?:there is no|must be|must not|is not|cannot be|should be|password expiry) ?[a-z]/;
+/** The keys of a map on one line are judged themselves. */
+const FLOW_MAP = /^\{["']?[A-Za-z][\w-]{0,63}["']?:/;
 const WORTHLESS =
-  /^(?:true|false|yes|no|on|off|none|nil|null|undefined|required|optional|must|enabled|disabled|empty|invalid|missing|expired|[0-9]{1,6}(?:ms|[smhd])?|[0-9]+h[0-9]+m[0-9]+s|<.*>|<value|\$\{?\w+\}?|\$\(.*|[{|>&*~-]|>-|\|-)$/i;
+  /^(?:true|false|yes|no|on|off|none|nil|null|undefined|required|optional|must|enabled|disabled|empty|invalid|missing|expired|denied|authorization denied|secret|simple|anonymous|[0-9]{1,6}(?:ms|[smhd])?|[0-9]+h[0-9]+m[0-9]+s|<.*>|<value|\$\{?\w+\}?|\$\(.*|[{|>&*~-]|>-|\|-)$/i;
 /** Base64 may also begin with a slash, but has capitals. */
 const PATH = /^(?:file:\/\/|\.{0,2})\/[a-z0-9_./@:+-]*$/;
 
@@ -30,6 +38,7 @@ export function fields(text: string, found: (start: number, end: number) => void
     if (separator === null) continue;
     const [, closing = '', blanks = '', sign = '', , opening = ''] = separator;
     if (sign === '' && !isFlag(text, match.index)) continue;
+    if (REFERENCE.test(text.slice(Math.max(0, match.index - LONGEST_PREFIX), end))) continue;
     const start = SEPARATOR.lastIndex;
     if (text.startsWith('[redacted]', start)) continue;
     const valueEnd =
@@ -52,7 +61,7 @@ function isFlag(text: string, nameAt: number): boolean {
 function isSecret(value: string, certain: boolean): boolean {
   if (value.length > LONGEST_JUDGED) return true;
   const plain = value.trim();
-  if (plain === '' || WORTHLESS.test(plain) || PATH.test(plain)) return false;
+  if (plain === '' || [SENTENCE, WORTHLESS, PATH, FLOW_MAP].some((harmless) => harmless.test(plain))) return false;
   return certain || (plain.length >= 6 && !/^[a-z]{1,15}$/i.test(plain));
 }
 
