@@ -9,6 +9,10 @@ const LONG = 32;
  */
 const LEAST_CHANGES = 0.36;
 const LEAST_BITS = 3.4;
+/** A long random word may change seldom by chance, but uses more different characters than a name made of words. */
+const LEAST_CHANGES_OF_LONG = 0.2;
+const LEAST_BITS_OF_LONG = 4.5;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const LEAST_BETWEEN_SIGNS = 9;
 
 /**
@@ -19,7 +23,8 @@ export function looksRandom(word: string): boolean {
   if (word.length < SHORTEST) return false;
   const parts = word.split(/[^A-Za-z0-9]+/);
   // Names and paths consist of short parts; in base64, one character in 32 is a sign.
-  if (parts.length - 1 > word.length / LEAST_BETWEEN_SIGNS) return parts.some(isRandom);
+  const isPath = parts.length - 1 > word.length / LEAST_BETWEEN_SIGNS && !(word.includes('+') && BASE64.test(word));
+  if (isPath) return parts.some(isRandom);
   return isRandom(word);
 }
 
@@ -39,7 +44,10 @@ function isRandom(word: string): boolean {
   }
   const digits = word.length >= LONG ? LEAST_OF_EACH : ofKind[DIGIT];
   if (Math.min(ofKind[SMALL], ofKind[CAPITAL], digits) < LEAST_OF_EACH) return false;
-  return changes / (word.length - 1) >= LEAST_CHANGES && entropyOf(counts, word.length) >= LEAST_BITS;
+  const [share, bits] = [changes / (word.length - 1), entropyOf(counts, word.length)];
+  const isLong =
+    word.length >= LONG && BASE64.test(word) && share >= LEAST_CHANGES_OF_LONG && bits >= LEAST_BITS_OF_LONG;
+  return isLong || (share >= LEAST_CHANGES && bits >= LEAST_BITS);
 }
 
 const [SMALL, CAPITAL, DIGIT, OTHER] = [0, 1, 2, 3] as const;
