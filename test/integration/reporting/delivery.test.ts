@@ -82,6 +82,8 @@ inThrowAwayMachine(import.meta.filename, () => {
     const { status } = await provisionWith([exec(hang, { timeout: '50s' })], { deadline: '55s' });
     await appeared('/tmp/hang');
     const pid = Number(readFileSync(LOCK, 'utf8').split(' ')[0]);
+    // An empty file is a lock that was given back, and 0 would be the group of this test.
+    assert.ok(pid > 1, 'a deliverer has the lock');
     writeFileSync(REPAIRED, '');
     process.kill(pid, 'SIGKILL');
     const flush = await flushed();
