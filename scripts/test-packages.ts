@@ -19,6 +19,8 @@ interface Source {
 const SOURCES = {
   strace: { package: 'strace' },
   ip: { package: 'iproute2' },
+  pgrep: { package: 'procps' },
+  pkill: { package: 'procps' },
   ps: { package: 'procps' },
   sysctl: { package: 'procps' },
   modprobe: { package: 'kmod' },

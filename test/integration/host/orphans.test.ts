@@ -46,7 +46,7 @@ function isolated(directory: string, script: string): string {
   return result.stdout;
 }
 
-describe('what a killed run left', { skip: needs('root') }, () => {
+describe('what a killed run left', { skip: needs('root', 'ps', 'pgrep', 'pkill') }, () => {
   let directory: string;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'machineadm-orphans-'));
