@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { archiveLog } from '../host/files/append-log.ts';
 import { acquireLock } from '../host/files/lock.ts';
 import { LOCK_PATH } from '../host/files/paths.ts';
@@ -9,7 +10,7 @@ import type { Host } from '../host/seam/host.ts';
 import { type DocumentState, documentTitle, wantedByOthers, withAsked } from '../pipeline/documents.ts';
 import { BOOTSTRAP_STEPS, type JournalState } from '../pipeline/journal.ts';
 import { type JournalRecord, recordedOnThisMachine } from '../pipeline/journal-record.ts';
-import { AFTER_RESET, BEFORE_RESET, machineStateOf } from '../pipeline/machine-state.ts';
+import { AFTER_RESET, BEFORE_RESET, machineStateOf, thisMachine } from '../pipeline/machine-state.ts';
 import { ALL_STEPS } from '../pipeline/pipeline.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { asRefusal } from '../pipeline/refusal.ts';
@@ -61,7 +62,8 @@ export async function reset(request: ResetRequest): Promise<ResetEnd> {
     const journal = await peekJournal(host);
     if (journal === undefined) {
       // Done before, or never begun: a refused run changes nothing.
-      return { done: false, said: `there is nothing to undo: ${AFTER_RESET['never touched']}` };
+      const { state } = await thisMachine(facts.machineId, {}, host);
+      return { done: false, said: `there is nothing to undo: ${MACHINE_SENTENCES[state]}` };
     }
     if (!recordedOnThisMachine(journal.identity, facts)) {
       throw nothingToReset('the journal on this disk belongs to another machine, of which this disk is a copy');

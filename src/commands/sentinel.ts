@@ -1,6 +1,7 @@
 import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
+import { thisMachine } from '../pipeline/machine-state.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { writeSentinel } from '../steps/sentinel-file.ts';
@@ -18,7 +19,10 @@ export async function restoreSentinel(): Promise<
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   const journal = await peekJournal(host);
-  if (journal === undefined) return { restored: false, why: MACHINE_SENTENCES['never touched'] };
+  if (journal === undefined) {
+    const { state } = await thisMachine(facts.machineId, {}, host);
+    return { restored: false, why: MACHINE_SENTENCES[state] };
+  }
   if (!recordedOnThisMachine(journal.identity, facts)) {
     return { restored: false, why: 'the journal on this disk belongs to another machine' };
   }

@@ -131,6 +131,8 @@ async function runGroup(host: Host, running: RunningGroup, execution: Execution)
       const failure = hookFailed(phase, group, failed(shell.entry, shell.status), shell.lines);
       // What earlier entries set is lost with their shell.
       if (shell.entry === 1 && (await retries.again(shell, until - performance.now()))) continue;
+      if (shell.entry > 1 && group.retry !== undefined)
+        execution.warn(`${running.id}: entry ${shell.entry} is not retried: the shell before it cannot be restored`);
       if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
       execution.warn(`${failure.message} onError is Continue: the run continues.`);
     }

@@ -170,6 +170,7 @@ describe('values that a component takes', () => {
       'a value that is known on the machine',
       `variables:\n  ADDRESS: {envFile: {path: /run/metadata, key: ADDRESS}}\n${apiServer('bind-address', '${ADDRESS}')}`,
     ],
+    ['a variable of the container', apiServer('bind-address', '$(POD_IP)')],
     ['numbers of the kubelet', configuration('oomScoreAdj: -999, maxPods: 0, port: 0')],
   ];
   for (const [what, body] of accepted) {

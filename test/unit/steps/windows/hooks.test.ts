@@ -107,6 +107,24 @@ describe('hooks on Windows', () => {
     );
   });
 
+  test('retry runs the first entry again; a later one is not retried, with a warning', async () => {
+    await using machine = windowsMachine();
+    const retry = { attempts: 3, delayMs: 1, backoff: 1 };
+    const failing = async (entry: number) => {
+      const host = withShell(machine, { [entry]: { status: 7 } });
+      const seen = { notes: new Map<string, unknown>(), warnings: [] as string[] };
+      await assert.rejects(runStep(windowsEarlyHooks, host, modelOf(group({ retry })), { seen }), {
+        reason: 'HookFailed',
+        exit: 'HostStepFailed',
+      });
+      return { shells: host.shells.length, warnings: seen.warnings };
+    };
+    assert.deepEqual(await failing(1), { shells: 3, warnings: [] });
+    const { shells, warnings } = await failing(2);
+    assert.equal(shells, 1);
+    assert.match(warnings.join(), /entry 2 is not retried: the shell before it cannot be restored/);
+  });
+
   test('an entry that ends its shell well is followed by the next one in a new shell', async () => {
     await using machine = windowsMachine();
     const host = withShell(machine, { 1: { exits: 0 } });

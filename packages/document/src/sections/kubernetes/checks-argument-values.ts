@@ -19,8 +19,8 @@ export function checkArgumentValues(kubernetes: KubernetesSection): Finding[] {
   return commandLines(kubernetes).flatMap(({ component, args, path }) => {
     const judge = args.length === 0 ? undefined : judgeOf(component, minor);
     return args.flatMap(({ name, value }, index): Finding[] => {
-      // The value of a variable that is known on the machine only.
-      if (judge === undefined || value.includes('${')) return [];
+      // Variables of the document, and those of a container's environment, are known on the machine only.
+      if (judge === undefined || /\$[{(]/.test(value)) return [];
       return judge(name, value).map((finding) => ({ ...finding, path: [...path, index, 'value'] }));
     });
   });
