@@ -72,7 +72,7 @@ export function withoutTimes(text: string): readonly string[] {
       .replace(/<section><h2>Timeline.*?<\/section>/s, '')
       .replace(/<style>.*<\/style>/s, '')
       .replace(/style-src '[^']*'/, '')
-      .replace(/\|[ =*/]+\|/g, '|BAR|')
+      .replace(/\|[ =*/]+\|(?: DURATION)?/g, '|BAR|')
       .replace(/"?(pid|startTicks|durationMs|sinceBootMs|bytes)"?: ?\d+/g, '$1: 0')
       .replace(/"?(sha256|digest|lasting|written|crc32)"?: ?"?[0-9a-f]{8,64}"?/g, '$1: DIGEST')
       .replace(/127\.0\.0\.1:\d{2,}/g, '127.0.0.1:PORT')

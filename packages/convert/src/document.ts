@@ -55,6 +55,12 @@ export async function convertSpec(
   const kubernetes = role === undefined ? undefined : await convertKubernetes(spec, role, conversion, missing);
   if (role !== undefined && kubernetes === undefined) return [];
   const plain = { host: convertHost(spec, role, conversion), kubernetes };
+  for (const { command } of [...spec.bootCommands, ...spec.beforeCommands, ...spec.afterCommands]) {
+    secrets.keepPrivateInCommand(command);
+  }
+  for (const { content, encoding } of plain.host.files ?? []) {
+    if (content !== undefined && encoding === undefined) secrets.keepPrivateInFile(content);
+  }
   const {
     host: prepared,
     containerRuntime,

@@ -1,4 +1,5 @@
 import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { detect, detectForms } from '@machineadm/document/redaction/detectors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { trimmed, trimmedEnd } from '@machineadm/document/trim.ts';
 import { canShareNamespace } from './namespaces.ts';
@@ -58,6 +59,16 @@ export class SecretBook {
   keepPrivate(content: string): void {
     new Secret(content);
     this.#isPrivate = true;
+  }
+
+  /** Secrets in a command, which stays as it is, are redacted, and make the document as private. */
+  keepPrivateInCommand(command: string): void {
+    for (const { start, end } of detect(command)) this.keepPrivate(command.slice(start, end));
+  }
+
+  /** The same for the content of a file that all may read: names and random words in it are no evidence. */
+  keepPrivateInFile(content: string): void {
+    for (const { start, end } of detectForms(content)) this.keepPrivate(content.slice(start, end));
   }
 
   get holdsValues(): boolean {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { convert } from '@machineadm/convert/index.ts';
 import { parse, stringify } from 'yaml';
 
@@ -105,6 +106,7 @@ describe('a call that no field can say is tied to its exit status and to a proof
     ['in a condition', [`if ! ${JOIN}; then reboot; fi`], []],
     ['with a computed name', [`${JOIN} --node-name $(hostname -f)`], []],
     ['with a variable', ['kubeadm join $ENDPOINT --token $TOKEN --discovery-token-unsafe-skip-ca-verification'], []],
+    ['with an action of the shell', ['ACTION=join', 'kubeadm $ACTION --config /x'], []],
     ['into a pipe', [`${JOIN} 2>&1 | tee /root/join.log`], []],
     ['in another shell', [['bash', '-c', JOIN]], []],
     ['with an unknown flag', [`${JOIN} --dry-run`], []],
@@ -138,6 +140,38 @@ describe('a call that no field can say is tied to its exit status and to a proof
       ['systemctl start join'],
       [{ path: '/etc/systemd/system/join.service', content: `[Service]\nExecStart=/usr/bin/${JOIN}\n` }],
     ],
+    ['by a variable', ['K=kubeadm', `$K join api:6443 --token ${TOKEN}; echo done`], []],
+    ['by a variable that is completed', ['K=kubeadm; ${K:-x} join --config /x && true; echo done'], []],
+    ['found by another program', ['$(command -v kubeadm) join --config /x; true'], []],
+    ['by a text', ['CMD=kubeadm', 'CMD="$CMD join --config /x"', 'eval $CMD'], []],
+    ['by an alias', ['alias k=kubeadm', `k join api:6443 --token ${TOKEN}`], []],
+    ['by a copy', ['ln -s /usr/bin/kubeadm /usr/bin/k', 'k join --config /x'], []],
+    ['by a program that only its token gives away', [`/opt/k join api:6443 --token ${TOKEN}`], []],
+    ['by its path, before another command', [`/usr/bin/kubeadm join --dry-run; true`], []],
+    ['in base64', [`echo ${btoa(JOIN)} | base64 -d | sh`], []],
+    ['in base64 over lines', [`base64 -d <<EOF | sh\n${btoa(`true\n${JOIN}`).replace(/.{76}/g, '$&\n')}\nEOF`], []],
+    ['in base64 of base64', [`echo ${btoa(btoa(`sh -c "${JOIN}"`))} | base64 -d | base64 -d | sh`], []],
+    ['in compressed base64', [`echo ${gzipSync(JOIN).toString('base64')} | base64 -d | gunzip | sh`], []],
+    [
+      'in an encoded file',
+      ['/opt/join.sh'],
+      [{ path: '/opt/join.sh', encoding: 'b64', content: btoa(`#!/bin/sh\n${JOIN}\nrm -f x\n`) }],
+    ],
+    [
+      'in a compressed file',
+      ['/opt/join.sh'],
+      [{ path: '/opt/join.sh', encoding: 'gz+b64', content: gzipSync(`#!/bin/sh\n${JOIN}\ntrue`).toString('base64') }],
+    ],
+    [
+      'in a file with encoded content',
+      ['/opt/x.sh'],
+      [{ path: '/opt/x.sh', content: `echo ${btoa(JOIN)} | base64 -d | sh` }],
+    ],
+    [
+      'in a list of another language',
+      ['/opt/x.py'],
+      [{ path: '/opt/x.py', content: `run(["kubeadm"] + ["join", url])` }],
+    ],
   ];
   for (const [what, runcmd, files] of refused) {
     test(`${what}: an error with the way out`, async () => {
@@ -146,6 +180,63 @@ describe('a call that no field can say is tied to its exit status and to a proof
       assert.ok(codes.includes('KubeadmHidden'), codes.join());
     });
   }
+
+  test('a bootcmd: an error with the way out', async () => {
+    const { document, codes } = await converted([], [], { bootcmd: [JOIN] });
+    assert.equal(document, undefined);
+    assert.ok(codes.includes('KubeadmHidden'));
+  });
+
+  for (const [what, commands] of [
+    [
+      'installs it',
+      [
+        'apt-get install -y kubeadm=1.34.2-1.1',
+        'apt-mark hold kubeadm',
+        'curl -LO https://a/kubeadm',
+        'chmod +x kubeadm',
+        'cp kubeadm /usr/bin/kubeadm',
+      ],
+    ],
+    ['asks its version', ['kubeadm version -o short', 'kubeadm config images pull', 'command -v kubeadm']],
+    [
+      'joins another domain',
+      ['apt-get install -y kubeadm', 'realm join corp.example', 'git init /srv/x', '# kubeadm join'],
+    ],
+    [
+      'names its files',
+      ['cat /etc/kubeadm.yml /run/kubeadm/x', 'rm /etc/systemd/system/kubelet.service.d/10-kubeadm.conf; k3s init'],
+    ],
+  ] as const) {
+    test(`user data that only ${what} is a host without kubeadm, whose kubelet must be healthy if there is one`, async () => {
+      const { document, codes } = await converted(commands);
+      assert.deepEqual(
+        [codes.includes('UserDataWithoutKubeadm'), codes.includes('KubeadmHidden'), document.kubernetes],
+        [true, false, undefined],
+        codes.join(),
+      );
+      const proof: string = document.host.hooks.beforeBootstrap.commands.at(-1);
+      for (const [kubelet, isNode, status] of [
+        [0, "-n ''", 0],
+        [1, '-n x', 1],
+        [0, '-n x', 0],
+      ] as const) {
+        const tested = proof.replace('-s /etc/kubernetes/kubelet.conf', isNode);
+        const text = `seq() { :; }\ncurl() { return ${kubelet}; }\nwget() { return ${kubelet}; }\n${tested}`;
+        assert.equal(spawnSync('sh', ['-c', text]).status, status, `${isNode} ${kubelet}`);
+      }
+    });
+  }
+
+  test('a secret in a command of any kind makes the document private', async () => {
+    const { codes, decisions } = await converted([JOIN, 'kubectl --token=hunter2-Zx81kQ get nodes']);
+    assert.ok(codes.includes('SecretInDocument'));
+    const plain = await converted(['curl -fsS -u admin:Zx81kQ9w https://mirror.example/x -o /x']);
+    assert.ok(plain.codes.includes('SecretInDocument'), JSON.stringify(plain.decisions));
+    const file = await converted(['sh -e /opt/x'], [{ path: '/opt/x', content: `#!/bin/sh\nset -e\n${JOIN}\n` }]);
+    assert.ok(file.codes.includes('SecretInDocument'));
+    assert.ok(!JSON.stringify([decisions, plain.decisions]).includes('Zx81kQ'));
+  });
 
   for (const [what, kubeadm, expected] of [
     ['a failure ends the run', 'return 3', /^machineadm-status 1$/m],

@@ -133,3 +133,41 @@ test('the socket of the runtime is that of the kubelet', async () => {
   const { document } = await converted({ joinConfiguration: { discovery, nodeRegistration: { kubeletExtraArgs } } });
   assert.equal(document.kubernetes.node.criSocket, 'unix:///var/run/crio/crio.sock');
 });
+
+describe('what only the provider or cloud-init makes is reported where it is named', () => {
+  for (const [text, named] of [
+    ['sed -i s/x/y/ /tmp/kubeadm.yml', '/tmp/kubeadm.yml'],
+    ['cat /tmp/kubeadm-join-config.yaml', '/tmp/kubeadm-join-config.yaml'],
+    ['bash -x /etc/kubeadm.sh', '/etc/kubeadm.sh'],
+    ['grep -q a /var/lib/cloud/instance/user-data.txt', '/var/lib/cloud/instance/user-data'],
+    ['cp /var/lib/cloud/instances/i-1/cloud-config.txt /root', '/var/lib/cloud/instances/i-1/cloud-config'],
+    ['cloud-init query userdata | grep x', 'cloud-init query userdata'],
+    ['jq .v1 /run/cloud-init/instance-data.json', '/run/cloud-init/instance-data'],
+    ['grep join /var/log/cloud-init-output.log', '/var/log/cloud-init-output.log'],
+  ] as const) {
+    for (const spec of [
+      { preKubeadmCommands: [text] },
+      { postKubeadmCommands: [text] },
+      { bootCommands: [text] },
+      { files: [{ path: '/opt/a.sh', content: `#!/bin/sh\n${text}\n` }] },
+    ]) {
+      test(`${named} in ${Object.keys(spec)[0]}`, async () => {
+        const { conversion } = await converted(spec);
+        const told = conversion.decisions.filter(({ code }) => code === 'ProviderFileNamed');
+        assert.equal(told.length, 1);
+        assert.ok(told[0]?.message.startsWith(`${named}: `), told[0]?.message);
+      });
+    }
+  }
+
+  test('not where machineadm has it, too', async () => {
+    const { conversion } = await converted({
+      preKubeadmCommands: ['cat /run/kubeadm/kubeadm-join-config.yaml', 'cloud-init query ds.meta_data.hostname'],
+      postKubeadmCommands: ['test -e /run/cluster-api/bootstrap-success.complete'],
+    });
+    assert.deepEqual(
+      codesOf(conversion, 'warning').filter((code) => code === 'ProviderFileNamed'),
+      [],
+    );
+  });
+});

@@ -4,6 +4,7 @@ import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';
 import { placeholderCommand, placeholderName } from '../kubernetes/placeholder.ts';
 import type { CommandSpec, Spec } from '../spec.ts';
+import { reportProviderFiles } from './provider-files.ts';
 import { reportInstalls, reportLost, trapsExit } from './shell-lints.ts';
 import { whole } from './shell-syntax.ts';
 
@@ -29,6 +30,7 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
   const ofIgnition = isScript && spec.flavour === 'ignition';
   const shell = isScript ? (ofIgnition ? 'bash' : undefined) : 'cmd';
   const file = initializes ? INIT_FILE : JOIN_FILE;
+  if (isScript) reportProviderFiles(spec, file, report);
   const registration = (initializes ? spec.init : spec.join).get('nodeRegistration');
   const placeholder = isScript ? placeholderName(registration, spec) : undefined;
   if (placeholder !== undefined) report.add('NameByCommand', registration.get('name'), placeholder);

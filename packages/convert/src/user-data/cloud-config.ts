@@ -39,7 +39,8 @@ export async function readCloudConfig(
   });
   const files = config.get('write_files').items().map(readFile);
   const runs = readCommands(config.get('runcmd'));
-  const split = splitCommands(runs, files, object, report);
+  const bootCommands = readCommands(config.get('bootcmd'));
+  const split = await splitCommands(runs, bootCommands, files, object, report);
   const kubeadm = await readKubeadmPart(files, split.run, object, report);
   const ntp = config.get('ntp');
   return {
@@ -56,7 +57,7 @@ export async function readCloudConfig(
     disks: config.get('disk_setup').members().map(readDisk),
     filesystems: config.get('fs_setup').items().map(readFilesystem),
     mounts: config.get('mounts').items().map(readMount),
-    bootCommands: readCommands(config.get('bootcmd')),
+    bootCommands,
     beforeCommands: split.before,
     afterCommands: split.after,
     services: [],

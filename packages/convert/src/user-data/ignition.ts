@@ -38,7 +38,7 @@ export async function readIgnition(value: unknown, object: string, report: Repor
   const script = texts.find(({ path }) => path === SCRIPT);
   const lines = script === undefined ? [] : scriptCommands(script);
   const others = texts.filter((file) => file !== script);
-  const split = splitCommands(lines, others, object, report);
+  const split = await splitCommands(lines, [], others, object, report);
   const kubeadm = await readKubeadmPart(texts, split.run, object, report);
   const lifted = [
     ...(script === undefined ? [] : [lift(script, 'UnitReplaced')]),

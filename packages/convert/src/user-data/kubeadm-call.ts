@@ -134,6 +134,8 @@ function readCall(
     if (word.isExpanded) obstacle ??= 'the shell completes its arguments';
     if (!word.text.startsWith('-')) {
       if (verb === undefined && (word.text === 'init' || word.text === 'join')) verb = word.text;
+      // It may be either; a call with an obstacle becomes no field.
+      else if (verb === undefined && word.isExpanded) verb = 'join';
       else if (verb === undefined) return undefined;
       else positional.push(word.text);
       continue;

@@ -21,12 +21,13 @@ const SENTINEL = /^(?:mkdir -p (\S{1,300}) && )?echo success > (\S{1,300})$/;
 const ON_FAILURE = /^(?:exit(?: \d{1,3})?|true|false|:|echo [^;&|]{0,300})$/;
 
 /** Finds the command that runs kubeadm. Where no field can say what it does, it stays a command, and is guarded. */
-export function splitCommands(
+export async function splitCommands(
   given: readonly CommandSpec[],
+  early: readonly CommandSpec[],
   files: readonly FileSpec[],
   object: string,
   report: Report,
-): SplitCommands {
+): Promise<SplitCommands> {
   const commands = whole(given, true);
   for (const [index, { command, at }] of commands.entries()) {
     const calls = kubeadmCalls(command);
@@ -41,7 +42,7 @@ export function splitCommands(
     const { run } = lifted;
     return { run, before: [...commands.slice(0, index), ...(before ?? [])], after: [...(after ?? []), ...left] };
   }
-  return guardCommands(commands, files, object, report);
+  return guardCommands(commands, early, files, object, report);
 }
 
 /** A call as fields, with the texts before and after it; otherwise the obstacle. */

@@ -39,6 +39,13 @@ export function detect(text: string, isPublic: (word: string) => boolean = () =>
   return spans;
 }
 
+/** Parts that are a secret by their form, wherever they stand: private keys, and tokens of known services. */
+export function detectForms(text: string): Span[] {
+  const spans: Span[] = [];
+  for (const detector of [privateKeys, shapes]) detector(text, (start, end) => spans.push({ start, end }));
+  return spans;
+}
+
 const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const LONGEST_KEY = 32 * 1024;
 
