@@ -7,7 +7,7 @@ import { addCarrierOptions, formats } from './wrap-options.ts';
 export function addConvert(program: Command, done: (status: number) => void): void {
   const command = program
     .command('convert')
-    .description("convert Cluster API's KubeadmConfig and KubeadmControlPlane, or their bootstrap data, to documents")
+    .description("convert Cluster API's kubeadm objects, user data or kubeadm's own YAML to documents")
     .addOption(
       new Option('--role <role>', 'the role of the machine, if the input leaves it open').choices([
         'InitControlPlane',

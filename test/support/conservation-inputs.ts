@@ -553,4 +553,27 @@ const IGNITION: Followed = {
   options: { kubernetesVersion: 'v1.35.2' },
 };
 
-export const FOLLOWED: readonly Followed[] = [V1BETA2, V1BETA1, INIT_USER_DATA, JOIN_USER_DATA, IGNITION];
+/** kubeadm's own file: the documents that INIT_USER_DATA has in its file. */
+const KUBEADM_FILE: Followed = {
+  name: "kubeadm's own YAML for kubeadm init, v1beta4",
+  tree: isUserData(INIT_USER_DATA.tree)
+    ? Object.fromEntries(
+        Object.entries(INIT_USER_DATA.tree.embedded).map(([name, value]) => [name.split(' ')[1] ?? '', value]),
+      )
+    : {},
+  text: (changed) =>
+    Object.values(isMap(changed) ? changed : {})
+      .map((document) => stringify(document))
+      .join('---\n'),
+  place: ([kind, ...below]) => placeBelow(`input ${String(kind)}`)(below),
+  options: { kubernetesVersion: 'v1.35.2' },
+};
+
+export const FOLLOWED: readonly Followed[] = [
+  V1BETA2,
+  V1BETA1,
+  INIT_USER_DATA,
+  JOIN_USER_DATA,
+  IGNITION,
+  KUBEADM_FILE,
+];

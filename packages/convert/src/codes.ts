@@ -8,6 +8,8 @@ export const CODES = {
   InputInvalid: error('The input does not match its kind.'),
   KeyRepeated: decision('A key is repeated in one map: the last value counts, as for the reader of the input.'),
   InputUnknown: error('The input contains nothing to convert.'),
+  NotKubeadm: error('The input is for a distribution or a tool that sets machines up without kubeadm.'),
+  ToolFirst: error('Another program must read the input first: convert what it writes.'),
   ObjectIgnored: note('An object of the input has no part in a machine.'),
   ClusterAssumed: warning('The input names no Cluster for it: the only one, in the same namespace, is taken.'),
   TemplateUnrendered: decision(
@@ -20,6 +22,7 @@ export const CODES = {
   FieldWithoutCounterpart: decision('A field of kubeadm that the document does not support is left out.'),
   WithoutEffect: note('A field that has no effect beside another one is left out.'),
   NotForThisRole: note('kubeadm does not read this configuration for the role of this machine.'),
+  ExampleValue: warning('A value that `kubeadm config print` prints as an example.'),
   RoleUnclear: error('The input does not say whether the machine creates the cluster or joins it.'),
   VersionMissing: error('The version of Kubernetes is not in the input.'),
   DocumentRefused: error('The resulting document has mistakes: its schema is stricter than the input.'),

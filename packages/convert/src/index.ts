@@ -9,8 +9,11 @@ import { Expressions } from './jinja.ts';
 import { configurationOf, relatedObjectsOf } from './related-objects.ts';
 import { CORE_GROUP, Relations } from './relations.ts';
 import { type Decision, type DroppedPart, Report } from './report.ts';
+import { stemOf } from './stem.ts';
 import { readCloudConfig } from './user-data/cloud-config.ts';
 import { readIgnition } from './user-data/ignition.ts';
+import { convertKubeadmFiles, isOfKubeadm } from './worlds/kubeadm.ts';
+import { refusalOfProvider } from './worlds/others.ts';
 
 export { CODES, type Code, type Severity } from './codes.ts';
 export type { ConvertOptions } from './conversion.ts';
@@ -20,7 +23,8 @@ export type { InputText } from './inputs.ts';
 export type { Decision } from './report.ts';
 
 /**
- * The converter: from the input or the output of Cluster API's kubeadm bootstrap provider to documents. Pure: it has no
+ * The converter: from the input or the output of Cluster API's kubeadm bootstrap provider, or from kubeadm's own files, to
+ * documents. Pure: it has no
  * side effects, and also runs in a browser or a controller.
  * The stages: sort the input into objects and user data -> one specification per machine (`spec.ts`), whichever form it
  * had -> the sections of a document -> insert variables -> validate like every document.
@@ -61,7 +65,9 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
     if (role !== undefined) dropOtherRoles(spec, [role], report);
     report.settle(converted.length > 0);
   }
+  documents.push(...(await convertKubeadmFiles(inputs, options, report)));
   for (const object of inputs.objects) {
+    if (isOfKubeadm(object)) continue;
     const found = declaredOf({ object }, report);
     // The Secret that the provider made of a configuration is more complete.
     if (found === undefined || carried.has(object)) {
@@ -83,20 +89,16 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   }
   if (documents.length === 0 && report.decisions.every(({ severity }) => severity !== 'error')) {
     const names = texts.map(({ name }) => name).join(', ');
-    const kinds = 'KubeadmConfig, KubeadmControlPlane, a Template of them, or a bootstrap data Secret';
+    const kinds = "KubeadmConfig, KubeadmControlPlane, a Template of them, a bootstrap data Secret, or kubeadm's YAML";
+    for (const { group, kind, title } of inputs.objects) {
+      const refusal = refusalOfProvider(group, kind);
+      if (refusal !== undefined) report.add('NotKubeadm', title, refusal);
+    }
     if (leftOut) report.add('RoleUnclear', names, `nothing in it can become a ${options.role}`);
     else report.add('InputUnknown', names, `expected ${kinds}`);
   }
   const failed = report.decisions.some(({ severity }) => severity === 'error');
   return { documents: failed ? [] : documents, decisions: report.decisions, dropped: report.dropped };
-}
-
-/** A file name without its directory, its extension, and characters that a file name should not have. */
-function stemOf(path: string): string | undefined {
-  const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
-  const stem = name.slice(0, name.lastIndexOf('.') > 0 ? name.lastIndexOf('.') : name.length);
-  const plain = Array.from(stem, (character) => (/[A-Za-z0-9._-]/.test(character) ? character : '-')).join('');
-  return /^[A-Za-z0-9]/.test(plain) ? plain.slice(0, 200) : undefined;
 }
 
 function roleOfUserData(initializes: boolean, joins: boolean, controlPlane: boolean): Role | undefined {
@@ -115,6 +117,7 @@ function isRelated({ group, kind }: InputObject): boolean {
 function tellIgnored(object: InputObject, declared: Declared | undefined, report: Report): void {
   if (declared !== undefined) report.add('ObjectIgnored', object.title, 'the Secret that was made of it is converted');
   else if (!isRelated(object)) {
-    report.add('ObjectIgnored', object.title, 'only its kind is read');
+    const refusal = refusalOfProvider(object.group, object.kind);
+    report.add('ObjectIgnored', object.title, refusal ?? 'only its kind is read');
   }
 }

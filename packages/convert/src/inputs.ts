@@ -5,6 +5,7 @@ import type { Report } from './report.ts';
 import { fromBase64, type SecretObject } from './secrets.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
+import { refuseOtherWorld } from './worlds/others.ts';
 import { isEmptyDocument, plain, yamlDocuments } from './yaml.ts';
 
 /** An input text, with its name for messages. */
@@ -23,6 +24,8 @@ export interface InputObject {
   readonly value: Readonly<Record<string, unknown>>;
   /** `KubeadmConfig clusters/a` */
   readonly title: string;
+  /** The name of its input text. */
+  readonly origin: string;
 }
 
 /** User data, alone or in its Secret. */
@@ -86,16 +89,17 @@ async function readObjects(name: string, text: string, report: Report): Promise<
   return objects;
 }
 
-function toObjects(value: unknown, name: string, report: Report): InputObject[] {
+function toObjects(value: unknown, origin: string, report: Report): InputObject[] {
+  if (refuseOtherWorld(value, origin, report)) return [];
   if (!isMap(value) || typeof value.kind !== 'string' || typeof value.apiVersion !== 'string') {
-    report.add('InputInvalid', name, 'neither an object with apiVersion and kind nor user data');
+    report.add('InputInvalid', origin, 'neither an object with apiVersion and kind nor user data');
     return [];
   }
   // `List` of kubectl; `KubeadmConfigList` of the API server, whose items need no kind.
   if (value.kind.endsWith('List') && Array.isArray(value.items)) {
     const item =
       value.kind === 'List' ? {} : { apiVersion: value.apiVersion, kind: value.kind.slice(0, -'List'.length) };
-    return value.items.flatMap((one: unknown) => toObjects(isMap(one) ? { ...item, ...one } : one, name, report));
+    return value.items.flatMap((one: unknown) => toObjects(isMap(one) ? { ...item, ...one } : one, origin, report));
   }
   const [group, version] = value.apiVersion.includes('/') ? value.apiVersion.split('/') : ['', value.apiVersion];
   const metadata = isMap(value.metadata) ? value.metadata : {};
@@ -106,7 +110,9 @@ function toObjects(value: unknown, name: string, report: Report): InputObject[] 
   const title = `${value.kind} ${where}${objectName === undefined ? UNNAMED : printableKey(objectName)}`;
   checkName(group ?? '', value.kind, objectName, namespace, title, report);
   const [first = '', second = ''] = [group, version];
-  return [{ kind: value.kind, group: first, version: second, name: objectName ?? UNNAMED, namespace, value, title }];
+  return [
+    { kind: value.kind, group: first, version: second, name: objectName ?? UNNAMED, namespace, value, title, origin },
+  ];
 }
 
 /** Names that the API server takes (apimachinery, validation.IsDNS1123Subdomain and IsDNS1123Label); placeholders are reported later. */

@@ -93,6 +93,25 @@ export function relatedObjectsOf(
   };
 }
 
+/** The facts about a machine that no object of Cluster API describes. `name`: that of its node, if it is known. */
+export function unrelatedFacts(name: string | undefined, options: ConvertOptions): RelatedFacts {
+  return {
+    machine: { name: name ?? 'machine', namespace: undefined, uid: undefined, isMachine: name !== undefined },
+    hasCluster: false,
+    clusterName: undefined,
+    kubernetesVersion: undefined,
+    controlPlaneVersion: options.controlPlaneVersion,
+    endpoint: undefined,
+    podSubnets: [],
+    serviceSubnets: [],
+    dnsDomain: undefined,
+    infrastructure: undefined,
+    ofControlPlane: false,
+    kind: undefined,
+    namespace: undefined,
+  };
+}
+
 const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
 
 /** As the provider decides it: by the label of the Machine, which its creator sets (kubeadmconfig_controller.go). */

@@ -37,6 +37,25 @@ export interface Spec {
   readonly certificates: ReadonlyMap<string, FileSpec>;
 }
 
+/** A host about which an input says nothing. */
+export const EMPTY_HOST = {
+  flavour: 'cloud-config',
+  files: [],
+  users: [],
+  groups: [],
+  time: undefined,
+  disks: [],
+  filesystems: [],
+  mounts: [],
+  bootCommands: [],
+  beforeCommands: [],
+  afterCommands: [],
+  services: [],
+  sentinel: undefined,
+  discoveryKubeconfig: undefined,
+  certificates: new Map<string, FileSpec>(),
+} as const satisfies Partial<Spec>;
+
 export interface SecretKey {
   readonly name: string;
   readonly key: string;
