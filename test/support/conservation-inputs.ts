@@ -569,11 +569,4 @@ const KUBEADM_FILE: Followed = {
   options: { kubernetesVersion: 'v1.35.2' },
 };
 
-export const FOLLOWED: readonly Followed[] = [
-  V1BETA2,
-  V1BETA1,
-  INIT_USER_DATA,
-  JOIN_USER_DATA,
-  IGNITION,
-  KUBEADM_FILE,
-];
+export const FOLLOWED: readonly Followed[] = [V1BETA2, V1BETA1, INIT_USER_DATA, JOIN_USER_DATA, IGNITION, KUBEADM_FILE];

@@ -79,7 +79,9 @@ describe("kubeadm's own YAML becomes a document", () => {
 
   test('the maps and timeouts of v1beta3 are those of v1beta4', async () => {
     const older = [
-      kubeadm('v1beta3', 'InitConfiguration', { nodeRegistration: { kubeletExtraArgs: { v: '2', 'node-ip': '10.0.0.9' } } }),
+      kubeadm('v1beta3', 'InitConfiguration', {
+        nodeRegistration: { kubeletExtraArgs: { v: '2', 'node-ip': '10.0.0.9' } },
+      }),
       kubeadm('v1beta3', 'ClusterConfiguration', {
         kubernetesVersion: 'v1.30.4',
         apiServer: { timeoutForControlPlane: '5m0s', extraArgs: { profiling: 'false' } },

@@ -20,7 +20,16 @@ function object(
   value: Value = {},
   group = GROUPS.find(([pattern]) => pattern.test(kind))?.[1] ?? 'cluster.x-k8s.io',
 ): InputObject {
-  return { kind, group, version: 'v1beta1', name, namespace: 'clusters', value, title: `${kind} clusters/${name}`, origin: "input" };
+  return {
+    kind,
+    group,
+    version: 'v1beta1',
+    name,
+    namespace: 'clusters',
+    value,
+    title: `${kind} clusters/${name}`,
+    origin: 'input',
+  };
 }
 const ownedBy = (kind: string, name: string): Value => ({ metadata: { ownerReferences: [{ kind, name }] } });
 const configRef = (name: string): Value => ({ spec: { bootstrap: { configRef: { name } } } });
