@@ -149,6 +149,7 @@ export const CODES = {
 
   // Carriers.
   UserDataKey: decision('A key of the user data has no counterpart in the document: left out.'),
+  UserDataPart: decision('A part of the user data has no counterpart in the document: left out.'),
   UserDataWithoutKubeadm: decision('The user data does not run kubeadm: the document prepares a host only.'),
   ContainerLinuxConfigDropped: decision('A part of additionalConfig, or of the Ignition config, is left out.'),
   ServiceEnabled: note('A service that the machine needs is enabled, although the input disables it.'),

@@ -12,6 +12,7 @@ import { type Decision, type DroppedPart, Report } from './report.ts';
 import { stemOf } from './stem.ts';
 import { readCloudConfig } from './user-data/cloud-config.ts';
 import { readIgnition } from './user-data/ignition.ts';
+import { userDataParts } from './user-data/parts.ts';
 import { convertKubeadmFiles, isOfKubeadm } from './worlds/kubeadm.ts';
 import { refusalOfProvider } from './worlds/others.ts';
 
@@ -50,7 +51,7 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
     const spec =
       format === 'ignition'
         ? await readIgnition(content, title, report)
-        : await readCloudConfig(String(content), title, expressions, report);
+        : await readCloudConfig(await userDataParts(String(content), title, report), title, expressions, report);
     if (spec === undefined) continue;
     const related = relatedObjectsOf(secret, relations, options, title);
     const role = roleOfUserData(

@@ -1,10 +1,12 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
 import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { separatedJson } from './json-stream.ts';
 import { isMap } from './map.ts';
 import type { Report } from './report.ts';
 import { fromBase64, type SecretObject } from './secrets.ts';
-import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
+import { unzippedText } from './user-data/mime.ts';
+import { isCloudConfig, isUserData, unwrapped } from './user-data/parts.ts';
 import { refuseOtherWorld } from './worlds/others.ts';
 import { isEmptyDocument, plain, yamlDocuments } from './yaml.ts';
 
@@ -31,7 +33,7 @@ export interface InputObject {
 /** User data, alone or in its Secret. */
 export interface InputUserData {
   readonly format: 'cloud-config' | 'ignition';
-  /** Text of a cloud-config, parsed JSON of an Ignition config. */
+  /** Text for cloud-init, parsed JSON of an Ignition config. */
   readonly content: unknown;
   readonly title: string;
   /** The Secret; undefined for bare user data. */
@@ -49,7 +51,8 @@ export interface Inputs {
 export async function readInputs(texts: readonly InputText[], report: Report): Promise<Inputs> {
   const all: InputObject[] = [];
   const userData: InputUserData[] = [];
-  for (const { name, text } of texts) {
+  for (const { name, text: given } of texts) {
+    const text = await unwrapped(given);
     const bare = bareUserData(name, text);
     if (bare !== undefined) userData.push(bare);
     else all.push(...(await readObjects(name, text, report)));
@@ -59,7 +62,7 @@ export async function readInputs(texts: readonly InputText[], report: Report): P
   const secrets: SecretObject[] = [];
   for (const object of known.filter(isSecret)) {
     const data = secretData(object);
-    const carried = userDataOf(object, data);
+    const carried = await userDataOf(object, data);
     if (carried !== undefined) userData.push(carried);
     // A bootstrap data Secret also states its format; the text itself shows it.
     const named = new Set(carried === undefined ? [] : ['value', 'format']);
@@ -70,21 +73,26 @@ export async function readInputs(texts: readonly InputText[], report: Report): P
 }
 
 function bareUserData(name: string, text: string): InputUserData | undefined {
-  if (isCloudConfig(text)) return { format: 'cloud-config', content: text, title: name, secret: undefined };
+  if (isUserData(text)) return { format: 'cloud-config', content: text, title: name, secret: undefined };
   const value = text.trimStart().startsWith('{') ? parsedJson(text) : undefined;
   return isIgnition(value) ? { format: 'ignition', content: value, title: name, secret: undefined } : undefined;
 }
 
 async function readObjects(name: string, text: string, report: Report): Promise<InputObject[]> {
   const objects: InputObject[] = [];
-  for (const document of await yamlDocuments(text, name, report)) {
+  for (const document of await yamlDocuments(separatedJson(text), name, report)) {
     const [mistake] = document.errors;
     if (mistake !== undefined) {
       // Without the line's text, which may be a secret.
       report.add('InputInvalid', `${name}:${mistake.linePos?.[0].line ?? 1}`, `not YAML: ${mistake.code}`);
       continue;
     }
-    if (!isEmptyDocument(document)) objects.push(...toObjects(await plain(document, name, report), name, report));
+    if (isEmptyDocument(document)) continue;
+    const value = await plain(document, name, report);
+    // The items of a list, as jq prints them.
+    for (const one of Array.isArray(value) ? (value as unknown[]) : [value]) {
+      objects.push(...toObjects(one, name, report));
+    }
   }
   return objects;
 }
@@ -176,12 +184,16 @@ function secretData({ value }: InputObject): SecretObject['data'] {
 
 /**
  * A bootstrap data Secret has the key `value`, and in practice `format` (cluster-api docs, bootstrap-config contract;
- * storeBootstrapData in the kubeadm provider). The text itself shows its format.
+ * storeBootstrapData in the kubeadm provider). The text itself shows its format. In any other Secret only a text that nothing
+ * else can be is user data.
  */
-function userDataOf(secret: InputObject, data: SecretObject['data']): InputUserData | undefined {
+async function userDataOf(secret: InputObject, data: SecretObject['data']): Promise<InputUserData | undefined> {
   const bytes = data.get('value');
-  const text = bytes === undefined ? undefined : utf8Text(bytes);
-  const bare = text === undefined ? undefined : bareUserData(secret.title, text);
+  const isBootstrap = secret.value.type === 'cluster.x-k8s.io/secret' || data.has('format');
+  const raw = bytes === undefined ? undefined : isBootstrap ? await unzippedText(bytes) : utf8Text(bytes);
+  const text = raw === undefined || !isBootstrap ? raw : await unwrapped(raw);
+  if (text === undefined || (!isBootstrap && isUserData(text) && !isCloudConfig(text))) return undefined;
+  const bare = bareUserData(secret.title, text);
   return bare === undefined ? undefined : { ...bare, secret };
 }
 

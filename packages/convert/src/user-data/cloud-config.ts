@@ -1,45 +1,35 @@
+import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { type Expressions, markExpressions } from '../jinja.ts';
+import { isMap } from '../map.ts';
 import type { Report } from '../report.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, GroupSpec, MountSpec, Spec, UserSpec } from '../spec.ts';
 import { yamlValue } from '../yaml.ts';
 import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
-
-/** The first line of the provider's template; without it cloud-init does not process braces. */
-const JINJA_HEADER = /^##\s*template:\s*jinja\s*$/m;
-
-export function isCloudConfig(text: string): boolean {
-  const lines = text
-    .slice(0, 2000)
-    .trimStart()
-    .split('\n', 20)
-    .filter((line) => line.trim() !== '');
-  const [first = '', second = ''] = lines;
-  return /^#cloud-config\b/.test(first) || (JINJA_HEADER.test(first) && /^\s*#cloud-config\b/.test(second));
-}
+import { DEFAULT_MERGERS, type Mergers, mergedConfig, mergersOf } from './merge.ts';
+import { JINJA_HEADER, type UserDataPart } from './parts.ts';
 
 /**
- * The cloud-config of the kubeadm bootstrap provider (cluster-api bootstrap/kubeadm/pkg/cloudinit), which is complete.
- * Parsed as cloud-init does: jinja first, then YAML 1.1.
+ * The user data of cloud-init: that of the kubeadm bootstrap provider (cluster-api bootstrap/kubeadm/pkg/cloudinit), which is
+ * complete, or parts of it that were written by hand. Parsed as cloud-init does: jinja first, then YAML 1.1.
  */
 export async function readCloudConfig(
-  text: string,
+  parts: readonly UserDataPart[],
   object: string,
   expressions: Expressions,
   report: Report,
 ): Promise<Spec | undefined> {
-  const isTemplate = JINJA_HEADER.test(text.slice(0, text.indexOf('#cloud-config')));
-  const marked = isTemplate ? markExpressions(text, object, expressions, report) : text;
-  const value = await yamlValue(marked, object, report, 'PyYAML');
+  const value = await mergedParts(parts, object, expressions, report);
   if (value === undefined) return undefined;
   const config = Source.of(value, object, report, {
     lenient: true,
     unknown: 'UserDataKey',
     remedy: 'the document has no equivalent: use a file or a command, or remove it',
   });
-  const files = config.get('write_files').items().map(readFile);
-  const runs = readCommands(config.get('runcmd'));
-  const bootCommands = readCommands(config.get('bootcmd'));
+  const scripts = scriptsOf(parts, object, expressions, report);
+  const files = [...config.get('write_files').items().map(readFile), ...scripts.files];
+  const runs = [...scripts.before, ...readCommands(config.get('runcmd')), ...scripts.after];
+  const bootCommands = [...scripts.boot, ...readCommands(config.get('bootcmd'))];
   const split = await splitCommands(runs, bootCommands, files, object, report);
   const kubeadm = await readKubeadmPart(files, split.run, object, report);
   const ntp = config.get('ntp');
@@ -61,6 +51,108 @@ export async function readCloudConfig(
     beforeCommands: split.before,
     afterCommands: split.after,
     services: [],
+  };
+}
+
+/** The cloud-configs of the parts as one; undefined where one of them cannot be read, which is reported. */
+async function mergedParts(
+  parts: readonly UserDataPart[],
+  object: string,
+  expressions: Expressions,
+  report: Report,
+): Promise<unknown> {
+  let merged: unknown = parts.length > 0 && parts.every(({ kind }) => kind !== 'cloud-config') ? {} : undefined;
+  for (const part of parts) {
+    if (part.kind !== 'cloud-config') continue;
+    const at = placeOf(part, object);
+    const value = await yamlValue(rendered(part, at, expressions, report), at, report, 'PyYAML');
+    if (value === undefined) return undefined;
+    if (merged === undefined) merged = parts.length === 1 ? value : withoutSettings(value);
+    else
+      merged = mergedConfig(merged, withoutSettings(value), mergersFor(part, value, at, report), (path) => {
+        const [first = ''] = path;
+        report.add('WithoutEffect', at, `cloud-init merges its ${printableKey(first)} so that a value is lost`);
+      });
+  }
+  return merged;
+}
+
+const MERGE_SETTINGS = new Set(['merge_how', 'merge_type']);
+
+function withoutSettings(value: unknown): unknown {
+  if (!isMap(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !MERGE_SETTINGS.has(key)));
+}
+
+/** cloudinit/handlers/cloud_config.py, _extract_mergers: the part's own keys, else its header. */
+function mergersFor({ mergeType }: UserDataPart, value: unknown, at: string, report: Report): Mergers {
+  const setting = (isMap(value) ? (value.merge_how ?? value.merge_type) : undefined) ?? mergeType;
+  if (setting === undefined) return DEFAULT_MERGERS;
+  const mergers = mergersOf(setting);
+  if (mergers === undefined) report.add('InputInvalid', at, 'cloud-init does not know its merge_how');
+  return mergers ?? DEFAULT_MERGERS;
+}
+
+function placeOf({ name }: UserDataPart, object: string): string {
+  return name === undefined ? object : `${object}: ${name}`;
+}
+
+/** The text with its expressions marked, if it is a template. */
+function rendered({ text }: UserDataPart, at: string, expressions: Expressions, report: Report): string {
+  return JINJA_HEADER.test(text.trimStart().split('\n', 1)[0] ?? '')
+    ? markExpressions(text, at, expressions, report)
+    : text;
+}
+
+/** Where the scripts of user data are written: cloud-init would run those in its own directory again. */
+const SCRIPTS = '/opt/user-data';
+/** The name under which cloud-init runs the commands of runcmd among the scripts. */
+const RUNCMD = 'runcmd';
+
+interface Scripts {
+  readonly files: readonly FileSpec[];
+  readonly boot: readonly CommandSpec[];
+  readonly before: readonly CommandSpec[];
+  readonly after: readonly CommandSpec[];
+}
+
+/** The scripts as files that commands run, in the order of their names, as cloud-init runs them (cloudinit/subp.py, runparts). */
+function scriptsOf(parts: readonly UserDataPart[], object: string, expressions: Expressions, report: Report): Scripts {
+  const all = parts
+    .filter(({ kind }) => kind !== 'cloud-config')
+    .map((part) => {
+      const { kind, name = 'part-001' } = part;
+      const at = placeOf(part, object);
+      const content = rendered(part, at, expressions, report).replace(/^##[^\n]{0,99}\n/, '');
+      const path = `${SCRIPTS}/${kind === 'boothook' ? 'boothook-' : ''}${name}`;
+      const source = Source.of({ content }, at, report);
+      const usesId = kind === 'boothook' && content.includes('INSTANCE_ID');
+      const command = { command: usesId ? `INSTANCE_ID="$INSTANCE_ID" ${path}` : path, at: source };
+      return { kind, name, command, file: scriptFile(path, source) };
+    });
+  const last = new Map(all.map((one) => [one.file.path, one]));
+  const scripts = [...last.values()].filter(({ kind }) => kind === 'script');
+  const sorted = scripts.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return {
+    files: all.map(({ file }) => file),
+    boot: [...last.values()].filter(({ kind }) => kind === 'boothook').map(({ command }) => command),
+    before: sorted.filter(({ name }) => name < RUNCMD).map(({ command }) => command),
+    after: sorted.filter(({ name }) => name >= RUNCMD).map(({ command }) => command),
+  };
+}
+
+function scriptFile(path: string, source: Source): FileSpec {
+  return {
+    path,
+    owner: undefined,
+    permissions: '0700',
+    encoding: undefined,
+    append: false,
+    content: source.get('content').text() ?? '',
+    secret: undefined,
+    template: false,
+    rights: [],
+    at: source,
   };
 }
 
