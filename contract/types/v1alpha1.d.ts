@@ -1288,7 +1288,7 @@ export interface MachineBootstrap {
         /** What happens to pods that do not tolerate the taint. */
         readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
       })[];
-      /** The socket of the container runtime, as a URL. Default: unix:///run/containerd/containerd.sock, or the named pipe of containerd on Windows. */
+      /** The socket of the container runtime, as a URL. Default: the socket of containerd if the document configures it, otherwise that of the one runtime of the machine (containerd, CRI-O or cri-dockerd). */
       readonly criSocket?: string;
       /** When kubeadm pulls its images. Default: the default of kubeadm, IfNotPresent; Never with images.archives. */
       readonly imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never';

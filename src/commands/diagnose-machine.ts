@@ -1,6 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ReadyModel } from '@machineadm/document/model.ts';
-import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { type RunFacts, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
@@ -122,7 +121,7 @@ export async function observe(
     platform,
     since: { realTimeMs: began },
     role: manifests.includes('kube-apiserver.yaml') ? 'InitControlPlane' : 'Worker',
-    criSocket: DEFAULT_CRI_SOCKETS[platform],
+    criSocket: undefined,
     ...(endpoint === undefined ? {} : { endpoint }),
   });
   const reported = transcriptLines(status?.failure?.evidence ?? []);

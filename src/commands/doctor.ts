@@ -1,7 +1,6 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
-import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { placeOf } from '@machineadm/document/tree.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
@@ -22,6 +21,7 @@ import { type Hardware, hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { NodeReadiness } from '../kubernetes/readiness.ts';
+import { runtimeSocket, socketOfMachine } from '../kubernetes/runtime-socket.ts';
 import { type OpenedDocument, openDocument } from '../pipeline/load.ts';
 import { thisMachine } from '../pipeline/machine-state.ts';
 import { knownOf } from '../pipeline/plan.ts';
@@ -198,7 +198,7 @@ export function machineCheckGroups(
         ? []
         : await checkRuntime(
             host,
-            kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS.linux,
+            model === undefined ? await socketOfMachine(host, 'linux') : runtimeSocket(model, facts),
             model?.images.required ?? [],
             model?.containerd !== undefined,
             facts.kubelet,

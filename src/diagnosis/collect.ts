@@ -7,6 +7,7 @@ import { withTimeout } from '../host/processes/timeout.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { logTail } from '../host/services/log.ts';
+import { runtimeService, socketOfMachine } from '../kubernetes/runtime-socket.ts';
 import { checkCertificates } from './checks/certificates.ts';
 import { checkControlPlane } from './checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from './checks/endpoint.ts';
@@ -23,8 +24,8 @@ export interface CollectContext {
   /** Where the run began, in the journal or by the clock (milliseconds since the epoch). */
   readonly since: { readonly cursor: string } | { readonly realTimeMs: number };
   readonly role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker' | undefined;
-  /** `unix:///run/containerd/containerd.sock` */
-  readonly criSocket: string;
+  /** `unix:///run/containerd/containerd.sock`; undefined: that of the machine's runtime. */
+  readonly criSocket: string | undefined;
   /** host:port of the API server, where the document names one. */
   readonly endpoint?: string;
   /** Default `linux`. */
@@ -51,7 +52,8 @@ const MOST_LAST_WORDS = 4;
  * of API server and etcd, the clock and the way to the endpoint. Never throws: a collector that fails or does not end within
  * the deadline contributes nothing, the others still count.
  */
-export async function collect(host: QueryHost, context: CollectContext): Promise<readonly ObservedLine[]> {
+export async function collect(host: QueryHost, given: CollectContext): Promise<readonly ObservedLine[]> {
+  const context = await withSocket(host, given);
   const now = context.now ?? Date.now;
   const timeoutMs = context.deadlineMs ?? DEFAULT_DEADLINE_MS;
   const collectors =
@@ -63,8 +65,9 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
 }
 
 /** The same from logs and states alone, without the checks of the machine: while a bootstrapper runs. */
-export async function collectLogs(host: QueryHost, context: CollectContext): Promise<readonly ObservedLine[]> {
-  if (context.platform === 'windows') return [];
+export async function collectLogs(host: QueryHost, given: CollectContext): Promise<readonly ObservedLine[]> {
+  if (given.platform === 'windows') return [];
+  const context = await withSocket(host, given);
   const timeoutMs = context.deadlineMs ?? DEFAULT_DEADLINE_MS;
   const collectors = logCollectors(host, context, timeoutMs, context.now ?? Date.now);
   const parts = await Promise.all(collectors.map((collector) => withTimeout(timeoutMs, collector).catch(() => [])));
@@ -75,11 +78,17 @@ function withKills(lines: readonly ObservedLine[]): readonly ObservedLine[] {
   return [...killedRepeatedly(lines), ...lines];
 }
 
+type Located = CollectContext & { readonly criSocket: string };
+
+async function withSocket(host: QueryHost, context: CollectContext): Promise<Located> {
+  return { ...context, criSocket: context.criSocket ?? (await socketOfMachine(host, context.platform ?? 'linux')) };
+}
+
 type Collector = () => Promise<readonly ObservedLine[]>;
 
 function collectorsOfLinux(
   host: QueryHost,
-  context: CollectContext,
+  context: Located,
   timeoutMs: number,
   now: () => number,
 ): readonly Collector[] {
@@ -93,16 +102,12 @@ function collectorsOfLinux(
   ];
 }
 
-function logCollectors(
-  host: QueryHost,
-  context: CollectContext,
-  timeoutMs: number,
-  now: () => number,
-): readonly Collector[] {
+function logCollectors(host: QueryHost, context: Located, timeoutMs: number, now: () => number): readonly Collector[] {
   const since = sinceArguments(context.since);
+  const runtime = runtimeService(context.criSocket);
   const recorded: RecordedElsewhere = (source) => logFileLines(host, source, sinceMs(context.since), now());
   return [
-    ...servicesOf(context).map((service) => () => unitLines(host, service, now())),
+    ...['kubelet', runtime].map((service) => () => unitLines(host, `${service}.service`, now())),
     () =>
       journal(
         host,
@@ -116,8 +121,8 @@ function logCollectors(
       journal(
         host,
         'containerd',
-        'journal of containerd',
-        [...since, '-n', `${JOURNAL_LINES}`, '-u', 'containerd.service'],
+        `journal of ${runtime}`,
+        [...since, '-n', `${JOURNAL_LINES}`, '-u', `${runtime}.service`],
         timeoutMs,
         recorded,
       ),
@@ -151,7 +156,7 @@ export function transcriptLines(transcript: readonly Evidence[]): readonly Obser
 /** The program that printed the lines of an origin. Whatever started kubeadm counts as kubeadm. */
 function sourceOf(origin: string): LineSource {
   if (/^(journal of )?kubelet$/.test(origin)) return 'kubelet';
-  if (/^(journal of )?containerd$/.test(origin)) return 'containerd';
+  if (/^(journal of )?(containerd|crio)$/.test(origin)) return 'containerd';
   if (origin === 'service manager') return 'unit';
   return origin.startsWith('log of container ') ? 'container' : 'kubeadm';
 }
@@ -168,11 +173,6 @@ async function endpointOf(host: QueryHost, context: CollectContext, now: () => n
   const endpoint = parseEndpoint(context.endpoint ?? '');
   if (context.role === 'InitControlPlane') return await checkOwnEndpoint(host, endpoint, now);
   return context.role === undefined || endpoint === undefined ? [] : await checkEndpoint(host, endpoint, now);
-}
-
-/** The state of containerd's unit explains nothing where another runtime is used. */
-function servicesOf({ criSocket }: CollectContext): readonly string[] {
-  return criSocket.includes('containerd') ? ['kubelet.service', 'containerd.service'] : ['kubelet.service'];
 }
 
 function sinceArguments(since: CollectContext['since']): readonly string[] {

@@ -5,6 +5,7 @@ import type { Reason } from '@machineadm/document/reasons.ts';
 import { failureOf, type Verdict } from '@machineadm/failures/verdict.ts';
 import type { QueryHost, ServiceState } from '../host/seam/host.ts';
 import { unitTrouble } from '../host/services/unit-trouble.ts';
+import { socketOfMachine } from '../kubernetes/runtime-socket.ts';
 import { type CollectContext, collectLogs } from './collect.ts';
 import { verdictOn } from './index.ts';
 import { STATIC_PODS } from './static-pod-lines.ts';
@@ -100,7 +101,7 @@ class ProcessEnds {
     if (role === 'Worker') return;
     const sinceMs = 'realTimeMs' in since ? since.realTimeMs : 0;
     const exited = await host
-      .cri(criSocket)
+      .cri(criSocket ?? (await socketOfMachine(host, 'linux')))
       .exitedContainers()
       .catch(() => []);
     const failed = exited.filter(

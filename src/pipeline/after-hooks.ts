@@ -67,9 +67,10 @@ export function withHooks(
  * the run.
  */
 function afterHooks(before: Facts, now: Facts): Facts {
-  const { hostname, nodeAddresses, interfaces, containerd, kubeadm, kubelet } = now;
+  const { hostname, nodeAddresses, interfaces, runtimeSockets, containerd, kubeadm, kubelet } = now;
   const addresses = interfaces === undefined ? {} : { interfaces };
-  return { ...before, hostname, nodeAddresses, ...addresses, containerd, kubeadm, kubelet };
+  const runtime = runtimeSockets === undefined ? {} : { runtimeSockets };
+  return { ...before, hostname, nodeAddresses, ...addresses, ...runtime, containerd, kubeadm, kubelet };
 }
 
 /** Before the journal records that the hooks ran, so that a killed run repeats this. */

@@ -2,7 +2,6 @@ import { errorMessage, type Failure, MachineadmError } from '@machineadm/documen
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
-import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { leaves } from '@machineadm/document/tree.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
@@ -59,7 +58,7 @@ export function diagnosisContext(model: Model | undefined, startedMs: number): D
     platform,
     since: { realTimeMs: startedMs },
     role: kubernetes?.role,
-    criSocket: kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS[platform],
+    criSocket: kubernetes?.node.criSocket,
     ...(endpoint === undefined ? {} : { endpoint }),
   };
 }

@@ -13,12 +13,13 @@ import { reconfigure } from '../kubernetes/api-server/reconfigure.ts';
 import { lastLogLines, waitUntilServing } from '../kubernetes/api-server/serving.ts';
 import { TRANSACTION } from '../kubernetes/api-server/transaction.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
+import { type LocatedKubernetes, located } from '../kubernetes/runtime-socket.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
 import { differenceOf } from './file-difference.ts';
 import type { Change, Execution, Step, StepRecord } from './step.ts';
 
 export interface ApiServerDesired {
-  readonly kubernetes: KubernetesModel;
+  readonly kubernetes: LocatedKubernetes;
   /** undefined: it is required only where something must change. */
   readonly kubeadm: Version | undefined;
   readonly nodeName: string;
@@ -73,7 +74,8 @@ export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload
   desired(model, facts) {
     const { kubernetes } = model;
     if (kubernetes === undefined || kubernetes.exec !== undefined || kubernetes.role === 'Worker') return undefined;
-    return { kubernetes, kubeadm: facts.kubeadm, nodeName: expectedNodeName(kubernetes, model, facts) };
+    const here = located(kubernetes, model, facts);
+    return { kubernetes: here, kubeadm: facts.kubeadm, nodeName: expectedNodeName(kubernetes, model, facts) };
   },
 
   secrets: ({ kubernetes }) => apiServerSecrets(kubernetes),

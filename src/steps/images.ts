@@ -5,7 +5,7 @@ import { secretsIn } from '@machineadm/document/secret-values.ts';
 import { CriError } from '../host/cri/client.ts';
 import type { CriImage } from '../host/cri/queries.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
-import { criSocketOf } from './containerd/configuration.ts';
+import { runtimeSocket } from '../kubernetes/runtime-socket.ts';
 import { IMAGES_LEFT, imagesMissing } from './images/failures.ts';
 import {
   type ArchiveNote,
@@ -79,7 +79,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
     return {
       archives,
       required,
-      socket: criSocketOf(model),
+      socket: runtimeSocket(model, facts),
       architecture: facts.architecture,
       unpackArguments: unpackArguments(snapshotterOf(model.containerd), facts.containerd),
       runtimeIsManaged: model.containerd !== undefined,

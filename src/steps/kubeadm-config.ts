@@ -20,6 +20,7 @@ import {
   renderRedacted,
 } from '../kubernetes/kubeadm/config.ts';
 import { canValidate, validateConfig } from '../kubernetes/kubeadm/validate.ts';
+import { located } from '../kubernetes/runtime-socket.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -63,8 +64,9 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
   id: 'kubeadm-config',
 
   desired(model, facts) {
-    const { kubernetes, containerd } = model;
-    if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
+    const { containerd } = model;
+    if (model.kubernetes === undefined || model.kubernetes.exec !== undefined) return undefined;
+    const kubernetes = located(model.kubernetes, model, facts);
     const cgroupDriver = containerd?.cgroupDriver;
     if (facts.kubeadm !== undefined) return { kubernetes, cgroupDriver, kubeadm: facts.kubeadm };
     const { early, beforeBootstrap } = model.host.hooks;

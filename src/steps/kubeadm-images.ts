@@ -7,7 +7,7 @@ import { CriError } from '../host/cri/client.ts';
 import type { CriImage } from '../host/cri/queries.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { kubeadmConfigPath } from '../kubernetes/kubeadm/config.ts';
-import { criSocketOf } from './containerd/configuration.ts';
+import { runtimeSocket } from '../kubernetes/runtime-socket.ts';
 import { sandboxImageOf } from './containerd/sandbox-image.ts';
 import { IMAGES_LEFT, imagesMissing } from './images/failures.ts';
 import { missingOf, nameByDigest } from './images/presence.ts';
@@ -56,7 +56,7 @@ export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, Kube
     if (!isAirGapped(model)) return undefined;
     return {
       kubernetes,
-      socket: criSocketOf(model),
+      socket: runtimeSocket(model, facts),
       sandboxImage: containerd?.sandboxImage,
       managesContainerd: containerd !== undefined,
     };

@@ -1,4 +1,4 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { KubeadmCommand } from '@machineadm/kubeadm/output.ts';
 import type { Facts } from '../host/seam/facts.ts';
@@ -6,11 +6,12 @@ import type { QueryHost } from '../host/seam/host.ts';
 import { missingArgumentFiles } from '../kubernetes/kubeadm/argument-files.ts';
 import { nodeObstacles } from '../kubernetes/kubeadm/node-obstacles.ts';
 import { kubeadmObstacles } from '../kubernetes/kubeadm/preflight.ts';
+import { ambiguousRuntime, type LocatedKubernetes } from '../kubernetes/runtime-socket.ts';
 import type { UnmetRequirement } from './step.ts';
 
 /** What decides what is needed. */
 export interface KubeadmNeeds {
-  readonly kubernetes: KubernetesModel;
+  readonly kubernetes: LocatedKubernetes;
   readonly model: Model;
   readonly facts: Facts;
   readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
@@ -36,6 +37,17 @@ export async function kubeadmRequirements(
   const missing: UnmetRequirement[] = [
     ...(await kubeadmObstacles(host, desired.kubernetes, desired.cgroupDriver, desired.programs, isProvided)),
   ];
+  const sockets = ambiguousRuntime(desired.model, desired.facts);
+  if (sockets !== undefined) {
+    missing.push({
+      reason: 'MultipleCRISockets',
+      what: `the machine has ${sockets.length} container runtimes: ${sockets.join(', ')}`,
+      remedy: 'Set kubernetes.node.criSocket to the socket of the runtime to use.',
+      field: 'kubernetes.node.criSocket',
+      change: `kubeadm/${command}`,
+      scope: 'node',
+    });
+  }
   for (const file of await missingArgumentFiles(host, desired.kubernetes, isProvided)) {
     missing.push({ ...file, reason: 'ComponentFileMissing', change: `kubeadm/${command}`, scope: 'node' });
   }

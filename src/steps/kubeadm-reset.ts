@@ -1,4 +1,3 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { reportedIdentity } from '../host/seam/facts.ts';
 import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
 import { type Inventory, keeperOf, removablePaths } from '../kubernetes/kubeadm/inventory.ts';
@@ -8,11 +7,12 @@ import { resetNode } from '../kubernetes/kubeadm/reset.ts';
 import { type ResetOrder, undoNote } from '../kubernetes/kubeadm/reset-order.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
+import { type LocatedKubernetes, located } from '../kubernetes/runtime-socket.ts';
 import { inventoryFor } from './inventory.ts';
 import type { Step } from './step.ts';
 
 export interface KubeadmResetDesired {
-  readonly kubernetes: KubernetesModel;
+  readonly kubernetes: LocatedKubernetes;
   readonly nodeName: string;
   readonly nodeNameGiven: boolean;
   readonly machineId: string;
@@ -53,7 +53,8 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
     const { machineId, systemUuid } = reportedIdentity(facts);
     const nodeNameGiven = kubernetes.node.name !== undefined;
     const provided = documentPaths(kubernetes, model.host.files);
-    return { kubernetes, nodeName, nodeNameGiven, machineId, systemUuid, provided };
+    const here = located(kubernetes, model, facts);
+    return { kubernetes: here, nodeName, nodeNameGiven, machineId, systemUuid, provided };
   },
 
   async inspect(host, desired, record) {

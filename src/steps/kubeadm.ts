@@ -17,6 +17,7 @@ import { type KubeadmInvocation, runKubeadm } from '../kubernetes/kubeadm/runner
 import { requireStartableKubelet, staysDown } from '../kubernetes/kubelet-unit.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
+import { located } from '../kubernetes/runtime-socket.ts';
 import { scriptEnvironment } from './hook-single-script.ts';
 import { inventoryFor, inventoryNow } from './inventory.ts';
 import { type KubeadmNeeds, kubeadmRequirements } from './kubeadm-requirements.ts';
@@ -70,7 +71,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
     const { kubernetes, containerd } = model;
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     return {
-      kubernetes,
+      kubernetes: located(kubernetes, model, facts),
       cgroupDriver: containerd?.cgroupDriver,
       programs: { kubeadm: facts.kubeadm, kubelet: facts.kubelet, containerd: facts.containerd },
       command: kubernetes.role === 'InitControlPlane' ? 'init' : 'join',

@@ -11,6 +11,7 @@ import {
   type ReadinessDemand,
   waitUntilReady,
 } from '../kubernetes/readiness.ts';
+import { runtimeSocket } from '../kubernetes/runtime-socket.ts';
 import type { Step } from './step.ts';
 
 export interface ReadinessDesired extends ReadinessDemand {
@@ -49,7 +50,7 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
         : {
             controlPlane: {
               required: requiredComponents(kubernetes),
-              criSocket: node.criSocket,
+              criSocket: runtimeSocket(model, facts),
               endpoint: { need: ready.endpoint, written: cluster.controlPlaneEndpoint },
             },
           }),

@@ -4,7 +4,7 @@ import type { RegistryModel } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { CriError } from '../host/cri/client.ts';
 import type { Host } from '../host/seam/host.ts';
-import { criSocketOf } from './containerd/configuration.ts';
+import { runtimeSocket } from '../kubernetes/runtime-socket.ts';
 import { IMAGES_LEFT } from './images/failures.ts';
 import type { Change, Execution, Step } from './step.ts';
 
@@ -36,11 +36,11 @@ export const registries: Step<RegistriesDesired, RegistriesActual, RegistryProof
   leaves: IMAGES_LEFT,
   needs: ['containerd'],
 
-  desired(model) {
+  desired(model, facts) {
     const proofs = (model.containerd?.registries ?? []).flatMap((registry) =>
       registry.verify === undefined ? [] : [{ registry, image: registry.verify }],
     );
-    return proofs.length === 0 ? undefined : { socket: criSocketOf(model), proofs };
+    return proofs.length === 0 ? undefined : { socket: runtimeSocket(model, facts), proofs };
   },
 
   async inspect(_host, _desired, record) {

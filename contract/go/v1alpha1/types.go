@@ -1784,7 +1784,7 @@ type MachineBootstrapKubernetesNode struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Taints of the Node when it registers. An empty list means none. Default: the default of kubeadm for the role.
 	Taints []MachineBootstrapKubernetesNodeTaints `json:"taints,omitempty"`
-	// The socket of the container runtime, as a URL. Default: unix:///run/containerd/containerd.sock, or the named pipe of containerd on Windows.
+	// The socket of the container runtime, as a URL. Default: the socket of containerd if the document configures it, otherwise that of the one runtime of the machine (containerd, CRI-O or cri-dockerd).
 	CriSocket *string `json:"criSocket,omitempty"`
 	// When kubeadm pulls its images. Default: the default of kubeadm, IfNotPresent; Never with images.archives.
 	ImagePullPolicy *string `json:"imagePullPolicy,omitempty"`

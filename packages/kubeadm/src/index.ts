@@ -1,4 +1,4 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
+import { omitEmpty, omitUndefined } from '@machineadm/document/defined.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { DEFAULT_CA_CERTIFICATE } from '@machineadm/document/ownership/kubernetes-paths.ts';
@@ -139,8 +139,9 @@ function fieldsOfBothCommands(run: Run): Fields {
   };
 }
 
-function registration(run: Run): Fields {
-  return nodeRegistration(run.kubernetes, run.kubernetes.node.name ?? run.nodeName, run.target, run.problems);
+function registration(run: Run): Fields | undefined {
+  const name = run.kubernetes.node.name ?? run.nodeName;
+  return omitEmpty(nodeRegistration(run.kubernetes, name, run.target, run.problems));
 }
 
 function discovery(run: Run, join: JoinModel): Fields {

@@ -88,7 +88,7 @@ function modelOf(section: Section): KubernetesModel | undefined {
   const parsed = kubernetes.safeParse(section);
   if (!parsed.success) return undefined;
   try {
-    return toKubernetes(parsed.data, 'linux', (_field, name) => ({ name, source: { kind: 'env', variable: 'VALUE' } }));
+    return toKubernetes(parsed.data, (_field, name) => ({ name, source: { kind: 'env', variable: 'VALUE' } }));
   } catch {
     // The checks of a document refuse such values.
     return undefined;

@@ -30,7 +30,7 @@ const CONFIGURATIONS: Readonly<Record<string, Kind>> = {
   '/proc/net/route': 'text',
 };
 
-const UNITS = ['kubelet.service', 'containerd.service', 'machineadm.service'];
+const UNITS = ['kubelet.service', 'containerd.service', 'crio.service', 'machineadm.service'];
 const CERTIFICATE_DIRECTORIES = ['/etc/kubernetes/pki', '/etc/kubernetes/pki/etcd'];
 
 /**

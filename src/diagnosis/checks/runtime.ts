@@ -2,6 +2,7 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import { newerContainerd } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { runtimeService } from '../../kubernetes/runtime-socket.ts';
 import type { Finding } from './finding.ts';
 
 /**
@@ -17,7 +18,8 @@ export async function checkRuntime(
   kubelet: Version | undefined,
 ): Promise<readonly Finding[]> {
   const base = { title: 'container runtime' } as const;
-  const service = await host.service('containerd');
+  const name = runtimeService(socket);
+  const service = await host.service(name);
   if (!service.active) {
     return [
       {
@@ -25,10 +27,10 @@ export async function checkRuntime(
         id: 'runtime/service',
         severity: willBeConfigured && service.exists ? 'warning' : 'failed',
         reason: service.exists ? 'ContainerRuntimeNotRunning' : 'ContainerRuntimeMissing',
-        text: service.exists ? `containerd does not run (${service.detail})` : 'containerd is not installed',
+        text: service.exists ? `${name} does not run (${service.detail})` : `${name} is not installed`,
         remedy: service.exists
-          ? 'Read `journalctl -u containerd`; provision restarts it once it is configured.'
-          : 'Install containerd 1.6 or newer with its service and runc (the packages of the distribution will do).',
+          ? `Read \`journalctl -u ${name}\`${willBeConfigured ? '; provision restarts it once it is configured' : ''}.`
+          : 'Install containerd 1.6 or newer with its service and runc (the packages of the distribution will do), or CRI-O.',
       },
     ];
   }
@@ -45,7 +47,7 @@ export async function checkRuntime(
           severity: 'failed',
           reason: 'ContainerRuntimeNotReady',
           text: `the container runtime is not ready: ${why}`,
-          remedy: 'Read `journalctl -u containerd`.',
+          remedy: `Read \`journalctl -u ${name}\`.`,
         },
       ];
     }
@@ -61,8 +63,11 @@ export async function checkRuntime(
         id: 'runtime/cri',
         severity: willBeConfigured ? 'warning' : 'failed',
         reason: 'ContainerRuntimeNotReady',
-        text: `containerd runs but does not answer CRI calls on ${socket}: ${errorMessage(error)}`,
-        remedy: 'Check disabled_plugins in /etc/containerd/config.toml, and the socket in kubernetes.node.criSocket.',
+        text: `${name} runs but does not answer CRI calls on ${socket}: ${errorMessage(error)}`,
+        remedy:
+          name === 'containerd'
+            ? 'Check disabled_plugins in /etc/containerd/config.toml, and the socket in kubernetes.node.criSocket.'
+            : `Read \`journalctl -u ${name}\`, and check the socket in kubernetes.node.criSocket.`,
       },
     ];
   }

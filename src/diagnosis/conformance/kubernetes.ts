@@ -100,7 +100,7 @@ export const KUBERNETES_CLAUSES: readonly Clause[] = [
   forKubernetes({
     id: 'KUB-05',
     level: 'MUST',
-    title: 'containerd 1.6 or newer, or CRI-O, which documents then set in kubernetes.node.criSocket',
+    title: 'containerd 1.6 or newer, or CRI-O',
     check(subject) {
       const { program } = runtimeOf(subject);
       const path = subject.tree.which(program);

@@ -4,6 +4,7 @@ import type { Facts } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
 import { goArchitecture, installedVersions } from '../seam/version.ts';
 import { interfaces, nodeAddresses } from './node-addresses.ts';
+import { runtimeSockets } from './runtime-sockets.ts';
 import { serviceManagerKind } from './service-manager.ts';
 
 /** The current facts about this machine, from queries only. */
@@ -21,6 +22,7 @@ export async function gatherLinuxFacts(host: QueryHost): Promise<Facts> {
     cloudInstanceId: await cloudInstanceId(),
     nodeAddresses: await nodeAddresses(host),
     interfaces: interfaces(),
+    runtimeSockets: await runtimeSockets(host),
     isRoot: process.geteuid?.() === 0,
     ...(await installedVersions(host)),
   };

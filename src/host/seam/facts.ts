@@ -24,6 +24,8 @@ export interface Facts {
   readonly nodeAddresses: readonly string[];
   /** The interfaces of the machine, with the addresses that they have now. Linux only. */
   readonly interfaces?: readonly NetworkInterface[];
+  /** CRI sockets as URLs, in the order of kubeadm: of the runtimes that run, otherwise of the installed ones. Linux only. */
+  readonly runtimeSockets?: readonly string[];
   readonly isRoot: boolean;
   /** undefined = not installed. */
   readonly containerd: Version | undefined;

@@ -2,7 +2,6 @@ import { dirname } from 'node:path/posix';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
 import {
   API_SERVER_DIRECTORY_MODE,
   API_SERVER_FILES,
@@ -25,6 +24,7 @@ import {
 import { getObject } from '../../host/cluster/api-server.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { Host, NewFile } from '../../host/seam/host.ts';
+import type { LocatedKubernetes } from '../runtime-socket.ts';
 import { requireKmsSockets } from './kms-sockets.ts';
 import { processesOf } from './processes.ts';
 import { findPatches, recordInCluster, renderManifest } from './render-manifest.ts';
@@ -40,7 +40,7 @@ import {
 import { writeApiServerFile } from './write-file.ts';
 
 export interface Reconfiguration {
-  readonly kubernetes: KubernetesModel;
+  readonly kubernetes: LocatedKubernetes;
   readonly kubeadm: Version;
   readonly nodeName: string;
   readonly files: readonly NewFile[];

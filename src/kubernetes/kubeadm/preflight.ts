@@ -11,6 +11,7 @@ import { cgroupRefusal } from '../../host/linux/cgroups.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { type LocatedKubernetes, runtimeService } from '../runtime-socket.ts';
 import { renderRedacted } from './config.ts';
 
 /** A requirement of kubeadm that the machine does not meet; the same type as a step's finding. */
@@ -28,7 +29,7 @@ export interface KubeadmObstacle {
  */
 export async function kubeadmObstacles(
   host: Pick<QueryHost, 'stat' | 'readRange' | 'which' | 'list' | 'readText'>,
-  kubernetes: KubernetesModel,
+  kubernetes: LocatedKubernetes,
   cgroupDriver: 'systemd' | 'cgroupfs' | undefined,
   programs: Pick<Facts, 'kubeadm' | 'kubelet' | 'containerd'>,
   isProvided: (path: string) => boolean,
@@ -90,11 +91,11 @@ async function kubeletPatches(
 
 /** A containerd that the kubelet cannot speak with, where it is the runtime. */
 function runtimeObstacle(
-  { node }: KubernetesModel,
+  { node }: LocatedKubernetes,
   containerd: Version | undefined,
   kubelet: Version,
 ): KubeadmObstacle | undefined {
-  if (containerd === undefined || !(node.criSocket ?? 'containerd').includes('containerd')) return undefined;
+  if (containerd === undefined || runtimeService(node.criSocket) !== 'containerd') return undefined;
   const what = containerdRefusal(containerd, kubelet);
   const remedy = 'Install containerd 1.7, or a newer Kubernetes.';
   return what === undefined ? undefined : { reason: 'ContainerRuntimeUnsupported', what, remedy };

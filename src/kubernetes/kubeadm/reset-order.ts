@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { LocatedKubernetes } from '../runtime-socket.ts';
 import type { Attempt } from './attempt.ts';
 import type { Inventory, ResetPlaces } from './inventory.ts';
 
@@ -28,7 +28,7 @@ export interface ResetOrder extends UndoNote {
 }
 
 /** What a later reset must know about this document. */
-export function undoNote({ node, cluster, controlPlane, role }: KubernetesModel, nodeName: string): UndoNote {
+export function undoNote({ node, cluster, controlPlane, role }: LocatedKubernetes, nodeName: string): UndoNote {
   const { etcd, apiEndpoint } = controlPlane;
   return {
     criSocket: node.criSocket,

@@ -6,6 +6,7 @@ import type { Host } from '../../host/seam/host.ts';
 import { getNode } from '../node-client.ts';
 import { ownNodeName } from '../node-name.ts';
 import { podShims } from '../pod-shims.ts';
+import { runtimeService } from '../runtime-socket.ts';
 import { removeAllBut, removeRest } from './cleanup.ts';
 import { leaveEtcd } from './leave-etcd.ts';
 import type { ResetOrder, ResetWatch, UndoNote } from './reset-order.ts';
@@ -28,7 +29,7 @@ export async function resetNode(host: Host, order: ResetOrder, watch: ResetWatch
   const registered = order.offline ? undefined : await readyNode(host, order, watch.signal);
   // Before the cluster's credentials are deleted, so that an interrupted reset can use them again.
   if (!order.offline) await leaveEtcd(host, order, watch);
-  await startContainerd(host, watch);
+  await startRuntime(host, order, watch);
   if (order.inventory.length === 0) {
     await runKubeadmReset(host, order, watch);
     for (const path of order.leftovers) await removeRest(host, path, watch.signal);
@@ -90,13 +91,14 @@ async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWat
 }
 
 /** Only a running runtime can remove the containers; if it cannot start, the containerd step reports that. */
-async function startContainerd(host: Host, watch: ResetWatch): Promise<void> {
-  if (!(await host.service('containerd')).exists) return;
+async function startRuntime(host: Host, { criSocket }: ResetOrder, watch: ResetWatch): Promise<void> {
+  const runtime = runtimeService(criSocket);
+  if (!(await host.service(runtime)).exists) return;
   try {
-    await host.services.start('containerd');
+    await host.services.start(runtime);
   } catch (error) {
     if (!(error instanceof MachineadmError)) throw error;
-    watch.warn(`containerd does not run, so containers of an earlier attempt stay until it does: ${error.message}`);
+    watch.warn(`${runtime} does not run, so containers of an earlier attempt stay until it does: ${error.message}`);
   }
 }
 

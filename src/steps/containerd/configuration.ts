@@ -1,7 +1,6 @@
-import type { ContainerdModel, Model, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
 import {
   CONTAINERD_CONFIGURATION,
-  DEFAULT_CRI_SOCKETS,
   ORIGINAL_SUFFIX,
   PREVIOUS_SUFFIX,
   REGISTRIES_DIRECTORY,
@@ -107,12 +106,6 @@ export function holdsCredentials(tree: TomlTable): boolean {
   return leavesOf(tree).some(({ path }) =>
     path.some((key) => /^(auth|auths|password|identitytoken|authorization|headers?)$/i.test(key)),
   );
-}
-
-/** The CRI socket: the one that the document configures for containerd, otherwise the kubelet's. */
-export function criSocketOf(model: Pick<Model, 'containerd' | 'kubernetes'>): string {
-  const address = stringAt(model.containerd?.settings ?? {}, ['grpc', 'address']);
-  return address ?? model.kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS.linux;
 }
 
 /** The table of registries in a tree of either version. */

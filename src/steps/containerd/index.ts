@@ -2,10 +2,11 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { Host } from '../../host/seam/host.ts';
+import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { type ContainerdTimes, proveHealthy, putConfiguration } from './commit.ts';
-import { CONFIGURATION_PATH, criSocketOf } from './configuration.ts';
+import { CONFIGURATION_PATH } from './configuration.ts';
 import { type ContainerdActual, type ContainerdDesired, inspect } from './inspect.ts';
 import { maskedToml } from './masked.ts';
 import { ownedPaths } from './owned-paths.ts';
@@ -48,7 +49,7 @@ export function containerdStep(
         version: facts.containerd,
         architecture: facts.architecture,
         serviceManager: facts.serviceManager,
-        socket: criSocketOf(model),
+        socket: runtimeSocket(model, facts),
         kubernetes,
         afterHooks: host.hooks.early !== undefined && host.hooks.beforeBootstrap === undefined,
         laid: new Set(host.files.map(({ path }) => path)),

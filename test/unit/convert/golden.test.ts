@@ -19,9 +19,6 @@ import {
 import { byKind, setAt, type Tree } from '../../support/kubeadm-documents.ts';
 import { revealInline } from '../../support/kubernetes-model.ts';
 
-/** What we say and the provider does not; `undefined` in an example that says it, too. */
-const SOCKET = 'unix:///run/containerd/containerd.sock';
-
 interface WrittenFile {
   readonly path: string;
   readonly content: string;
@@ -32,13 +29,6 @@ function goldenDocuments(name: string, kind: string): Map<string, Tree> {
   const { write_files: files } = parse(withVariableValues(goldenUserData(name, kind)));
   const file = files.find(({ path }: WrittenFile) => /^\/run\/kubeadm\/kubeadm(?:-join-config)?\.yaml$/.test(path));
   const documents = byKind(file.content);
-  for (const document of documents.values()) {
-    const registration = document.nodeRegistration;
-    // Our model always names the socket, so that kubeadm never has to guess.
-    if (typeof registration === 'object' && registration !== null && !('criSocket' in registration)) {
-      setAt(document, ['nodeRegistration', 'criSocket'], SOCKET);
-    }
-  }
   return documents;
 }
 

@@ -215,7 +215,14 @@ describe('the content of a bundle', () => {
       programs: { journalctl: ({ args = [] }) => ({ stdout: `${args.join(' ')}\n` }) },
     });
     const found = new Map((await gatherFiles(host)).map(({ path, content }) => [path, content]));
-    const journals = ['kubelet.service', 'containerd.service', 'machineadm.service', 'machineadm', 'kernel'];
+    const journals = [
+      'kubelet.service',
+      'containerd.service',
+      'crio.service',
+      'machineadm.service',
+      'machineadm',
+      'kernel',
+    ];
     assert.deepEqual(
       [...found.keys()].sort(),
       [
@@ -231,9 +238,14 @@ describe('the content of a bundle', () => {
     const asked = '-o short-iso -a -q --no-pager -n 4000';
     assert.deepEqual(
       journals.map((name) => found.get(`logs/${name}.log`)),
-      ['-u kubelet.service', '-u containerd.service', '-u machineadm.service', '-t machineadm _UID=0', '-k'].map(
-        (selection) => `${asked} ${selection}\n`,
-      ),
+      [
+        '-u kubelet.service',
+        '-u containerd.service',
+        '-u crio.service',
+        '-u machineadm.service',
+        '-t machineadm _UID=0',
+        '-k',
+      ].map((selection) => `${asked} ${selection}\n`),
     );
     assert.equal(found.get('files/etc/hosts'), 'a: b\n');
   });

@@ -120,6 +120,30 @@ describe('the service manager names the cause', () => {
     );
   });
 
+  test('CRI-O, where it is the runtime that is installed', async () => {
+    const stopped = service('ActiveState=inactive\nSubState=dead\nResult=success\n', '/usr/bin/crio');
+    const said: string[] = [];
+    const host = memoryHost({
+      services: { kubelet: RUNNING, crio: stopped },
+      programs: {
+        crio: () => ({}),
+        journalctl: ({ args = [] }) => {
+          said.push(args.at(-1) ?? '');
+          return {};
+        },
+      },
+    });
+    const lines = await collect(host, { ...CONTEXT, criSocket: undefined });
+    assert.ok(
+      lines.some(({ text }) => text.startsWith('crio')),
+      JSON.stringify(lines),
+    );
+    assert.deepEqual(
+      said.filter((unit) => /crio|containerd/.test(unit)),
+      ['crio.service'],
+    );
+  });
+
   test('containerd as a service of the host: by its unit only, and of containerd only', async () => {
     const killed = service(
       'ActiveState=failed\nSubState=failed\nResult=signal\nExecMainCode=2\nExecMainStatus=9\n',

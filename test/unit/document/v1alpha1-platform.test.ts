@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { runtimeSocket } from '../../../src/kubernetes/runtime-socket.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 
 /** The problems of a document for Windows with this under `host`, without their places. */
@@ -30,14 +31,15 @@ secrets: {p: {file: 'C:\\secrets\\p'}}
     assert.deepEqual(reporting.sinks, [{ kind: 'WindowsEventLog' }]);
   });
 
-  test('finds containerd at its pipe', async () => {
+  test('leaves the socket of the runtime to the machine, which has containerd at its pipe', async () => {
     const { model } = await loaded(`host: {platform: Windows}
 kubernetes:
   version: v1.35.2
   role: Worker
   join: {discovery: {token: {token: abcdef.0123456789abcdef, endpoint: "10.0.0.1:6443", unsafeSkipCAVerification: true}}}
 `);
-    assert.equal(model.kubernetes?.node.criSocket, 'npipe:////./pipe/containerd-containerd');
+    assert.equal(model.kubernetes?.node.criSocket, undefined);
+    assert.equal(runtimeSocket(model, { platform: 'windows' }), 'npipe:////./pipe/containerd-containerd');
   });
 
   const refused: readonly (readonly [string, string, string])[] = [

@@ -4,6 +4,7 @@ import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { kubeadm } from '../../../src/steps/kubeadm.ts';
+import { kubeadmConfig } from '../../../src/steps/kubeadm-config.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../src/steps/step.ts';
 import { kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';
 import { facts } from '../../support/facts.ts';
@@ -177,6 +178,17 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(node({ version: 'v1.23.17' }), programs('v2.0.4', 'v1.23.17')), []);
     const crio = node({ version: 'v1.22.17', node: { criSocket: 'unix:///var/run/crio/crio.sock' } });
     assert.deepEqual(await missing(crio, programs('v2.0.4')), []);
+  });
+
+  test('several runtimes are refused, unless the document names one', async () => {
+    const runtimeSockets = ['unix:///run/containerd/containerd.sock', 'unix:///run/crio/crio.sock'];
+    const unnamed = node({ node: { criSocket: undefined } });
+    const [found] = await bench(kubeadm, machine(), unnamed, { runtimeSockets }).preflight();
+    assert.equal(found?.reason, 'MultipleCRISockets');
+    assert.match(found.what, /2 container runtimes: .*containerd\.sock, .*crio\.sock/);
+    assert.match(found.remedy, /kubernetes\.node\.criSocket/);
+    assert.deepEqual(await missing(node(), { runtimeSockets }), []);
+    assert.deepEqual(await missing(unnamed, { runtimeSockets: ['unix:///run/crio/crio.sock'] }), []);
   });
 
   test('an unsupported kubeadm is refused', async () => {
@@ -387,6 +399,20 @@ test('what a reset without a document needs is in the journal before kubeadm run
       founded: true,
     },
   });
+});
+
+test('a machine with CRI-O bootstraps with its socket, and is reset with it', async () => {
+  const notes: unknown[] = [];
+  const facts = { runtimeSockets: ['unix:///run/crio/crio.sock'] };
+  const model = node({ node: { criSocket: undefined } });
+  await bench(kubeadm, machine(), model, facts).apply({}, { ...told(), remember: (note) => void notes.push(note) });
+  assert.match(JSON.stringify(notes[0]), /"criSocket":"unix:\/\/\/run\/crio\/crio\.sock"/);
+  const host = machine();
+  await bench(kubeadmConfig, host, model, facts).apply();
+  assert.match(
+    (await host.readText('/run/kubeadm/kubeadm-join-config.yaml')) ?? (await host.readText(INIT)) ?? '',
+    /criSocket: unix:\/\/\/run\/crio\/crio\.sock/,
+  );
 });
 
 describe('what is on the machine before kubeadm starts', () => {

@@ -55,12 +55,13 @@ export const CONTAINER_RUNTIME: readonly TopicEntry[] = [
     kind: 'cause',
     reason: 'CRISocketWrong',
     priority: 116,
-    // machineadm configures containerd, whose socket has a fixed path.
+    // containerd has a fixed path: where it is missing, the daemon does not run.
     pattern:
       /dial unix (?!\/var\/lib\/kubelet\/|(\/var)?\/run\/containerd\/containerd\.sock)\S+\.sock: connect: no such file or directory/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock, or leave the field out.',
+    remedy:
+      'Leave kubernetes.node.criSocket out, so that the runtime of the machine is used; or start the runtime that serves the socket in the evidence.',
     reference: 'k/k pkg/kubelet/cri/remote/remote_runtime.go; Go net.OpError',
     example:
       'F1120 18:20:11.000000     279 server.go:269] failed to run Kubelet: failed to create kubelet: get remote runtime typed version failed: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing dial unix /run/crio/crio.sock: connect: no such file or directory"',
@@ -74,7 +75,7 @@ export const CONTAINER_RUNTIME: readonly TopicEntry[] = [
     pattern: /docker is required for container runtime: exec: "docker": executable file not found/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock: kubeadm tried to use Docker.',
+    remedy: 'Leave kubernetes.node.criSocket out: kubeadm tried to use Docker.',
     reference: 'k/k v1.20 cmd/kubeadm/app/util/runtime/runtime.go NewContainerRuntime',
     example:
       'error execution phase preflight: docker is required for container runtime: exec: "docker": executable file not found in $PATH',

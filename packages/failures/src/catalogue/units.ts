@@ -43,7 +43,7 @@ export const UNITS: readonly TopicEntry[] = [
     'unit-not-executable',
     'ProgramNotExecutable',
     128,
-    /^(?:kubelet|containerd)(?:\.service)?: cannot be executed: (?!\S+ does not exist$)/,
+    /^(?:kubelet|containerd|crio|cri-docker)(?:\.service)?: cannot be executed: (?!\S+ does not exist$)/,
     {
       place: 'filesystem',
       remedy: 'Install the program that the evidence names again, for the architecture of this machine.',
@@ -64,13 +64,20 @@ export const UNITS: readonly TopicEntry[] = [
       cleanup: 'reset',
     },
   ),
-  unit('unit-out-of-memory', 'OutOfMemory', 127, /^(?:kubelet|containerd)(?:\.service)?: killed for lack of memory/, {
-    place: 'kernel',
-    remedy: 'Raise the memory limit of the unit that the evidence names (MemoryMax), or give the machine more memory.',
-    example: 'kubelet.service: killed for lack of memory (MemoryMax=16M), 4 restarts',
-    retryable: false,
-    cleanup: 'reset',
-  }),
+  unit(
+    'unit-out-of-memory',
+    'OutOfMemory',
+    127,
+    /^(?:kubelet|containerd|crio|cri-docker)(?:\.service)?: killed for lack of memory/,
+    {
+      place: 'kernel',
+      remedy:
+        'Raise the memory limit of the unit that the evidence names (MemoryMax), or give the machine more memory.',
+      example: 'kubelet.service: killed for lack of memory (MemoryMax=16M), 4 restarts',
+      retryable: false,
+      cleanup: 'reset',
+    },
+  ),
   unit('unit-kubelet-killed', 'KubeletKilled', 126, /^kubelet(?:\.service)?: killed by /, {
     remedy:
       'Find what kills the kubelet (a watchdog, a security agent, an administrator) and stop it, then provision again.',
@@ -78,13 +85,19 @@ export const UNITS: readonly TopicEntry[] = [
     retryable: true,
     cleanup: 'reset',
   }),
-  unit('unit-containerd-killed', 'ContainerRuntimeKilled', 126, /^containerd(?:\.service)?: killed by /, {
-    remedy:
-      'Find what kills containerd (a watchdog, a security agent, an administrator) and stop it, then provision again.',
-    example: 'containerd.service: killed by SIGKILL 14 times since the run began',
-    retryable: true,
-    cleanup: 'none',
-  }),
+  unit(
+    'unit-containerd-killed',
+    'ContainerRuntimeKilled',
+    126,
+    /^(?:containerd|crio|cri-docker)(?:\.service)?: killed by /,
+    {
+      remedy:
+        'Find what kills the container runtime (a watchdog, a security agent, an administrator) and stop it, then provision again.',
+      example: 'containerd.service: killed by SIGKILL 14 times since the run began',
+      retryable: true,
+      cleanup: 'none',
+    },
+  ),
   unit('unit-kubelet-stopped', 'KubeletStopped', 112, /^kubelet(?:\.service)?: stopped \(/, {
     remedy: 'Run machineadm provision: it starts the kubelet. If it stops again, find out what stops it.',
     example: 'kubelet.service: stopped (inactive)',
@@ -94,10 +107,10 @@ export const UNITS: readonly TopicEntry[] = [
     'unit-containerd-stopped',
     'ContainerRuntimeNotRunning',
     112,
-    /^containerd(?:\.service)?: (?:stopped \(|masked$)/,
+    /^(?:containerd|crio|cri-docker)(?:\.service)?: (?:stopped \(|masked$)/,
     {
       remedy:
-        'Start the container runtime (`systemctl unmask containerd`, `systemctl start containerd`), then provision again.',
+        'Unmask and start the service that the evidence names (`systemctl unmask containerd`, `systemctl start containerd`), then provision again.',
       example: 'containerd.service: stopped (inactive)',
       retryable: true,
     },
@@ -169,10 +182,11 @@ export const UNITS: readonly TopicEntry[] = [
       'unit-containerd-ends',
       'ContainerRuntimeNotRunning',
       56,
-      /^containerd(?:\.service)?: (?:systemd gave up after its restarts|ends by itself )/,
+      /^(?:containerd|crio|cri-docker)(?:\.service)?: (?:systemd gave up after its restarts|ends by itself )/,
       {
         place: 'runtime',
-        remedy: 'Find the first error in `journalctl -u containerd` and correct it, then provision again.',
+        remedy:
+          'Find the first error in the journal of the service that the evidence names (`journalctl -u containerd`) and correct it, then provision again.',
         example: 'containerd.service: ends by itself (exit-code), last with exit status 1, 7 restarts',
         retryable: false,
       },

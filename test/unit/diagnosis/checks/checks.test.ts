@@ -117,6 +117,8 @@ describe('the checks of the machine', () => {
       'runtime/service failed ContainerRuntimeMissing',
     ]);
     const stopped = memoryHost({ services: { containerd: { active: false } } });
+    const crio = await checkRuntime(memoryHost(), 'unix:///run/crio/crio.sock', [], false, undefined);
+    assert.match(crio[0]?.text ?? '', /^crio is not installed/);
     assert.deepEqual(brief(await checkRuntime(stopped, 'unix:///x', [], false, undefined)), [
       'runtime/service failed ContainerRuntimeNotRunning',
     ]);

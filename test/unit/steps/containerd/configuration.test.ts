@@ -6,7 +6,6 @@ import { parse } from 'smol-toml';
 import {
   configurationText,
   configurationTree,
-  criSocketOf,
   holdsCredentials,
   runningValues,
   writerOf,
@@ -182,14 +181,5 @@ describe('the configuration of containerd', () => {
       const model = { cgroupDriver: 'cgroupfs' as const, restrictOomScoreAdj: true };
       assert.deepEqual(runningValues(tree({ version, model, sandboxImage: 'p' })), expected);
     }
-  });
-
-  test('CRI is asked where containerd listens, else where the kubelet looks', () => {
-    const address = containerdModel({ settings: { grpc: { address: '/run/mine.sock' } } });
-    assert.equal(criSocketOf({ containerd: address, kubernetes: undefined }), '/run/mine.sock');
-    assert.equal(
-      criSocketOf({ containerd: undefined, kubernetes: undefined }),
-      'unix:///run/containerd/containerd.sock',
-    );
   });
 });

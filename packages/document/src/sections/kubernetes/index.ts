@@ -1,5 +1,3 @@
-import type { Platform } from '../../host-parts/part.ts';
-import { DEFAULT_CRI_SOCKETS } from '../../ownership/paths.ts';
 import * as z from '../../schema.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { EXAMPLE_CERTIFICATE } from '../certificates.ts';
@@ -146,7 +144,7 @@ export const kubernetes = object(
 export type KubernetesSection = z.infer<typeof kubernetes>;
 
 /** The section `kubernetes`. Defaults that the documentation promises; kubeadm's own stay kubeadm's. */
-export function toKubernetes(section: KubernetesSection, platform: Platform, resolve: ResolveSecret): KubernetesModel {
+export function toKubernetes(section: KubernetesSection, resolve: ResolveSecret): KubernetesModel {
   const { kubeadm, exec } = section.bootstrapper ?? {};
   const extra = extraConfiguration(kubeadm);
   return {
@@ -157,7 +155,7 @@ export function toKubernetes(section: KubernetesSection, platform: Platform, res
     cluster: toCluster(section.cluster, resolve),
     pki: toPki(section.pki, resolve),
     controlPlane: toControlPlane(section.controlPlane, resolve),
-    node: toNode(section.node, DEFAULT_CRI_SOCKETS[platform], extra.kubelet),
+    node: toNode(section.node, extra.kubelet),
     join: toJoin(section.join, resolve),
     addons: toAddons(section.addons, extra.proxy),
     timeouts: toTimeouts(section.timeouts),

@@ -20,7 +20,8 @@ export interface NodeModel {
   readonly labels: Readonly<Record<string, string>>;
   /** undefined = kubeadm's default for the role; [] = none. */
   readonly taints: readonly Taint[] | undefined;
-  readonly criSocket: string;
+  /** undefined = the socket of the machine's runtime. */
+  readonly criSocket: string | undefined;
   readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never' | undefined;
   readonly imagePullSerial: boolean | undefined;
   readonly kubelet: {
@@ -67,7 +68,8 @@ export const node = object({
     z.string().regex(/^unix:\/\/\/|^npipe:\/\//, 'not a socket URL, such as unix:///run/containerd/containerd.sock'),
     'The socket of the container runtime, as a URL.',
     {
-      absent: 'unix:///run/containerd/containerd.sock, or the named pipe of containerd on Windows',
+      absent:
+        'the socket of containerd if the document configures it, otherwise that of the one runtime of the machine (containerd, CRI-O or cri-dockerd)',
       example: 'unix:///run/containerd/containerd.sock',
     },
   ),
@@ -180,17 +182,13 @@ function checkVolumes(controlPlane: ControlPlaneSection | undefined): Finding[] 
 }
 
 /** @param configuration what the document says of the kubelet's configuration elsewhere */
-export function toNode(
-  section: NodeSection | undefined,
-  criSocket: string,
-  configuration: Readonly<Record<string, unknown>>,
-): NodeModel {
+export function toNode(section: NodeSection | undefined, configuration: Readonly<Record<string, unknown>>): NodeModel {
   return {
     name: section?.name,
     providerID: section?.providerID,
     labels: section?.labels ?? {},
     taints: section?.taints?.map(({ key, value, effect }) => ({ key, value, effect })),
-    criSocket: section?.criSocket ?? criSocket,
+    criSocket: section?.criSocket,
     imagePullPolicy: section?.imagePullPolicy,
     imagePullSerial: section?.imagePullSerial,
     kubelet: { config: { ...configuration, ...section?.kubelet?.config }, args: section?.kubelet?.args ?? [] },

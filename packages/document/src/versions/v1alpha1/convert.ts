@@ -29,7 +29,7 @@ export async function toModel(sections: Sections): Promise<Model> {
     },
     containerd: toContainerd(containerRuntime?.containerd, resolve),
     images: toImages(images, resolve),
-    kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, platform, resolve),
+    kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, resolve),
     hardening: sections.hardening && toHardening(sections.hardening),
     reporting: toReporting(reporting, platform, resolve),
   };
