@@ -1,9 +1,7 @@
 import type { KubernetesModel, Model, NodeModel } from '@machineadm/document/model.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
-import { runtimeSockets } from '../host/linux/runtime-sockets.ts';
 import type { Facts } from '../host/seam/facts.ts';
-import type { QueryHost } from '../host/seam/host.ts';
 
 /** The facts that decide which runtime a machine has. */
 export type RuntimeFacts = Pick<Facts, 'platform' | 'runtimeSockets'>;
@@ -37,12 +35,6 @@ export function located(
   return { ...kubernetes, node: { ...node, criSocket } };
 }
 
-/** The socket of a machine whose document is not known: that of its runtime, containerd's if it has none. */
-export async function socketOfMachine(host: QueryHost, platform: Facts['platform']): Promise<string> {
-  const [found] = platform === 'linux' ? await runtimeSockets(host) : [];
-  return found ?? DEFAULT_CRI_SOCKETS[platform];
-}
-
 /** The sockets between which neither the document nor the machine decides; undefined where it is clear. */
 export function ambiguousRuntime(
   { containerd, kubernetes }: Pick<Model, 'containerd' | 'kubernetes'>,
@@ -50,10 +42,4 @@ export function ambiguousRuntime(
 ): readonly string[] | undefined {
   const isNamed = containerd !== undefined || kubernetes?.node.criSocket !== undefined;
   return isNamed || found.length < 2 ? undefined : found;
-}
-
-/** The service of the runtime at a socket. */
-export function runtimeService(socket: string): 'containerd' | 'crio' | 'cri-docker' {
-  if (/\bcrio\b/.test(socket)) return 'crio';
-  return /\bcri-dockerd\b/.test(socket) ? 'cri-docker' : 'containerd';
 }

@@ -1,8 +1,8 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { newerContainerd } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { runtimeService } from '../../host/linux/runtime-sockets.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { runtimeService } from '../../kubernetes/runtime-socket.ts';
 import type { Finding } from './finding.ts';
 
 /**

@@ -1,4 +1,5 @@
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
+import type { Facts } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
 
 /** The runtimes that kubeadm looks for, in its order (k/k cmd/kubeadm/app/constants/constants_unix.go), with their programs. */
@@ -20,4 +21,16 @@ export async function runtimeSockets(host: Pick<QueryHost, 'stat' | 'which'>): P
     else if ((await host.which(program)) !== undefined) installed.push(socket);
   }
   return running.length > 0 ? running : installed;
+}
+
+/** The socket of a machine whose document is not known: that of its runtime, containerd's if it has none. */
+export async function socketOfMachine(host: QueryHost, platform: Facts['platform']): Promise<string> {
+  const [found] = platform === 'linux' ? await runtimeSockets(host) : [];
+  return found ?? DEFAULT_CRI_SOCKETS[platform];
+}
+
+/** The service of the runtime at a socket. */
+export function runtimeService(socket: string): 'containerd' | 'crio' | 'cri-docker' {
+  if (/\bcrio\b/.test(socket)) return 'crio';
+  return /\bcri-dockerd\b/.test(socket) ? 'cri-docker' : 'containerd';
 }

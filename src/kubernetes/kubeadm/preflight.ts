@@ -8,10 +8,11 @@ import { parseVersion, type Version } from '@machineadm/document/program-version
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { allowsCgroupV1, kubeletSkew } from '@machineadm/kubeadm/version-skew.ts';
 import { cgroupRefusal } from '../../host/linux/cgroups.ts';
+import { runtimeService } from '../../host/linux/runtime-sockets.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { type LocatedKubernetes, runtimeService } from '../runtime-socket.ts';
+import type { LocatedKubernetes } from '../runtime-socket.ts';
 import { renderRedacted } from './config.ts';
 
 /** A requirement of kubeadm that the machine does not meet; the same type as a step's finding. */

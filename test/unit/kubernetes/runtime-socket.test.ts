@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { runtimeSockets } from '../../../src/host/linux/runtime-sockets.ts';
-import {
-  ambiguousRuntime,
-  located,
-  runtimeService,
-  runtimeSocket,
-  socketOfMachine,
-} from '../../../src/kubernetes/runtime-socket.ts';
+import { runtimeService, runtimeSockets, socketOfMachine } from '../../../src/host/linux/runtime-sockets.ts';
+import { ambiguousRuntime, located, runtimeSocket } from '../../../src/kubernetes/runtime-socket.ts';
 import { containerdModel } from '../../support/containerd-model.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
