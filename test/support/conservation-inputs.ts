@@ -569,4 +569,85 @@ const KUBEADM_FILE: Followed = {
   options: { kubernetesVersion: 'v1.35.2' },
 };
 
-export const FOLLOWED: readonly Followed[] = [V1BETA2, V1BETA1, INIT_USER_DATA, JOIN_USER_DATA, IGNITION, KUBEADM_FILE];
+const digest = `sha256-${'0'.repeat(64)}`;
+/** A config of Ignition 3 that prepares a host. */
+const IGNITION_3: Followed = {
+  name: 'Ignition config of version 3',
+  tree: {
+    ignition: { version: '3.4.0', timeouts: { httpTotal: 30 } },
+    kernelArguments: { shouldExist: ['quiet'] },
+    passwd: {
+      users: [
+        {
+          name: 'ada',
+          uid: 1200,
+          gecos: 'Ada L',
+          homeDir: '/home/ada2',
+          shell: '/bin/zsh',
+          primaryGroup: 'users',
+          groups: ['wheel'],
+          passwordHash: PASSWORD,
+          system: true,
+          sshAuthorizedKeys: ['ssh-ed25519 AAAA ada'],
+        },
+      ],
+      groups: [{ name: 'ops', gid: 1300 }],
+    },
+    storage: {
+      files: [
+        {
+          path: '/etc/plain',
+          mode: 0o640,
+          overwrite: true,
+          user: { name: 'ada' },
+          group: { id: 7 },
+          contents: { source: 'data:,plain-content%0A', verification: { hash: digest } },
+        },
+        { path: '/etc/more', append: [{ source: 'data:,more-content%0A' }] },
+      ],
+      directories: [{ path: '/srv/app', mode: 0o750, user: { name: 'ada' }, group: { name: 'ops' }, overwrite: false }],
+      links: [{ path: '/etc/link', target: '/etc/plain', overwrite: true }],
+      disks: [
+        {
+          device: '/dev/sdb',
+          wipeTable: true,
+          partitions: [{ label: 'data', number: 1, sizeMiB: 512, typeGuid: '0fc63daf-8483-4772-8e79-3d69d8477de4' }],
+        },
+      ],
+      filesystems: [
+        {
+          device: '/dev/sdb1',
+          format: 'ext4',
+          label: 'data',
+          path: '/data',
+          wipeFilesystem: true,
+          options: ['-m', '1'],
+        },
+      ],
+    },
+    systemd: {
+      units: [
+        {
+          name: 'data.mount',
+          enabled: true,
+          contents: '[Mount]\nWhat=/dev/sdb1\nWhere=/data\nType=ext4\nOptions=noatime\n',
+        },
+        { name: 'agent.service', enabled: true, contents: '[Service]\nExecStart=/opt/bin/agent\n' },
+        { name: 'update.service', mask: true, dropins: [{ name: '10-a.conf', contents: '[Unit]\nAfter=x\n' }] },
+      ],
+    },
+  },
+  text: (tree) => JSON.stringify(tree),
+  place: placeBelow('input'),
+  options: {},
+};
+
+export const FOLLOWED: readonly Followed[] = [
+  V1BETA2,
+  V1BETA1,
+  INIT_USER_DATA,
+  JOIN_USER_DATA,
+  IGNITION,
+  KUBEADM_FILE,
+  IGNITION_3,
+];

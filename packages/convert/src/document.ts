@@ -130,11 +130,17 @@ function convertHost(spec: Spec, role: Role | undefined, conversion: Conversion)
     storage: convertStorage(spec, conversion),
     groups: convertGroups(spec),
     users: convertUsers(spec, conversion),
+    directories: some(spec.direct?.directories),
     files: files.length === 0 ? undefined : files,
+    links: some(spec.direct?.links),
     time: convertTime(spec, conversion),
     services: convertServices(spec, role !== undefined, conversion),
     hooks: convertHooks(spec, role === 'InitControlPlane', conversion),
   };
+}
+
+function some<T>(list: readonly T[] | undefined): T[] | undefined {
+  return list === undefined || list.length === 0 ? undefined : [...list];
 }
 
 function convertServices({ services }: Spec, isNode: boolean, { report }: Conversion): ServicesSection | undefined {

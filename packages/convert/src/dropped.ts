@@ -14,6 +14,8 @@ export const DROPPED = {
   KubeconfigNames: 'Names that tie the parts of a kubeconfig to each other, and its current context.',
   NeverInteractive: 'interactiveMode of a credential plug-in: a machine that boots has no terminal.',
   IgnitionVersion: 'The version of the Ignition config: it is read by it.',
+  IgnitionOverwrite: 'Whether Ignition overwrites a path: machineadm writes its files over what is there.',
+  IgnitionDigest: 'The digest of content that the document has itself.',
   UnitReplaced: 'The unit that runs kubeadm, and its script: machineadm runs it.',
   TimeService: "The provider's time service and its defaults: host.time takes their place.",
   FilesystemName: 'The name under which the files of an Ignition config refer to a file system.',

@@ -1,3 +1,4 @@
+import type { DirectSection } from './direct.ts';
 import type { Placed } from './report.ts';
 import type { Source } from './source.ts';
 
@@ -22,6 +23,7 @@ export interface Spec {
   readonly beforeCommands: readonly CommandSpec[];
   readonly afterCommands: readonly CommandSpec[];
   readonly services: readonly ServiceSpec[];
+  readonly direct?: DirectSection | undefined;
   readonly verbosity: Source;
   /** The path of the success sentinel in user data; undefined for Cluster API's standard path. */
   readonly sentinel: string | undefined;
@@ -91,11 +93,14 @@ export interface UserSpec {
   readonly sudo: readonly string[];
   readonly keys: readonly string[] | undefined;
   readonly inactive: boolean;
+  readonly uid?: number | undefined;
+  readonly system?: boolean | undefined;
   readonly at: Placed;
 }
 
 export interface GroupSpec {
   readonly name: string;
+  readonly gid?: number | undefined;
   readonly at: Placed;
 }
 

@@ -21,7 +21,17 @@ export function withoutLinuxOnly(spec: Spec, report: Report): Spec {
   for (const { at } of [...spec.disks, ...spec.filesystems, ...spec.mounts, ...spec.bootCommands]) {
     report.add('WindowsHost', at, 'cloudbase-init has no such plug-in either');
   }
-  return { ...spec, users: [], groups: [], disks: [], filesystems: [], mounts: [], bootCommands: [], services: [] };
+  return {
+    ...spec,
+    direct: undefined,
+    users: [],
+    groups: [],
+    disks: [],
+    filesystems: [],
+    mounts: [],
+    bootCommands: [],
+    services: [],
+  };
 }
 
 /**

@@ -11,7 +11,7 @@ type UserSection = UsersSection[number];
 const HASH = /^(?:\$[a-z0-9-]+\$[^:\s]+|[*!])$/i;
 
 export function convertGroups(spec: Spec): GroupsSection | undefined {
-  return spec.groups.length === 0 ? undefined : spec.groups.map(({ name }) => ({ name }));
+  return spec.groups.length === 0 ? undefined : spec.groups.map(({ name, gid }) => ({ name, gid }));
 }
 
 /** `host.users`, with the meaning of the fields in cloudinit/config/cc_users_groups.py. */
@@ -38,11 +38,13 @@ function convertUser(user: UserSpec, spec: Spec, conversion: Conversion): UserSe
   }
   return {
     name: user.name,
+    uid: user.uid,
     gecos: user.gecos,
     primaryGroup: user.primaryGroup,
     groups: groupsOf(user, spec, conversion),
     home: user.home,
     shell: user.shell,
+    system: user.system === true ? true : undefined,
     passwordHash: passwordOf(user, conversion),
     // cloud-init locks by default, and an account without a password stays locked, as useradd makes it. Ignition locks
     // none: without a password it has "*" (coreos/ignition internal/exec/util/passwd.go).

@@ -11,7 +11,10 @@ type Filesystem = NonNullable<StorageSection['filesystems']>[number];
 /** `host.storage`. Cases that cloudinit/config/cc_disk_setup.py leaves open are decided here and reported. */
 export function convertStorage(spec: Spec, conversion: Conversion): StorageSection | undefined {
   const azure = [...spec.disks, ...spec.filesystems].some(({ device }) => device.startsWith('/dev/disk/azure/'));
-  const disks = spec.disks.flatMap((disk) => convertDisk(disk, azure, conversion) ?? []);
+  const disks = [
+    ...spec.disks.flatMap((disk) => convertDisk(disk, azure, conversion) ?? []),
+    ...(spec.direct?.disks ?? []),
+  ];
   const filesystems = convertFilesystems(spec, azure, conversion);
   const mounts = convertMounts(spec, azure, conversion);
   if (disks.length + filesystems.length + mounts.length === 0) return undefined;

@@ -24,26 +24,24 @@ const KUBEADM_UNIT = 'kubeadm.service';
 const UNITS = '/etc/systemd/system';
 
 export function readContainerLinux(config: Source, report: Report): ContainerLinuxParts {
-  const units = config.get('systemd', 'units').items();
-  const ofKubeadm = units.filter((unit) => unit.get('name').text() === KUBEADM_UNIT);
-  const others = units.filter((unit) => !ofKubeadm.includes(unit));
+  const units = readUnits(config, report);
   for (const directory of config.get('storage', 'directories').items()) {
     dropPart(directory, 'a directory; one above a file is made with it', report);
   }
   return {
+    ...units,
     files: [
       ...config
         .get('storage', 'files')
         .items()
         .flatMap((file) => readFile(file, report)),
-      ...others.flatMap(unitFile),
+      ...units.files,
     ],
     users: config.get('passwd', 'users').items().map(readUser),
     groups: config
       .get('passwd', 'groups')
       .items()
       .map((group) => ({ name: group.get('name').text() ?? '', at: group })),
-    services: others.flatMap((unit) => readUnit(unit, report)),
     disks: config
       .get('storage', 'disks')
       .items()
@@ -52,6 +50,25 @@ export function readContainerLinux(config: Source, report: Report): ContainerLin
       .get('storage', 'filesystems')
       .items()
       .flatMap((one) => readFilesystem(one, report)),
+  };
+}
+
+/**
+ * The units as files and services; of kubeadm's own what it depends on.
+ *
+ * @param isProviders false: a unit with the name of the provider's is the user's
+ */
+export function readUnits(
+  config: Source,
+  report: Report,
+  isProviders = true,
+): Pick<ContainerLinuxParts, 'files' | 'services' | 'dependencies'> {
+  const units = config.get('systemd', 'units').items();
+  const ofKubeadm = units.filter((unit) => isProviders && unit.get('name').text() === KUBEADM_UNIT);
+  const others = units.filter((unit) => !ofKubeadm.includes(unit));
+  return {
+    files: others.flatMap(unitFile),
+    services: others.flatMap((unit) => readUnit(unit, report)),
     dependencies: ofKubeadm.flatMap((unit) => replaceUnit(unit, report)),
   };
 }
@@ -63,7 +80,7 @@ export const CONTAINER_LINUX = {
 } as const;
 
 /** Leaves out a whole part, which is reported once. */
-function dropPart(part: Source, message: string, report: Report): readonly never[] {
+export function dropPart(part: Source, message: string, report: Report): readonly never[] {
   report.add('ContainerLinuxConfigDropped', part, message);
   part.whole();
   return [];
@@ -196,7 +213,7 @@ function replaceUnit(unit: Source, report: Report): readonly UnitDependencies[] 
     });
 }
 
-function readUser(user: Source): UserSpec {
+export function readUser(user: Source): UserSpec {
   const text = (...names: readonly string[]): string | undefined =>
     names.map((name) => user.get(name).text()).find((value) => value !== undefined);
   const keys = [user.get('sshAuthorizedKeys'), user.get('ssh_authorized_keys')].find((list) => list.exists);

@@ -1,18 +1,19 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
 import { DEFAULT_SENTINEL } from '@machineadm/document/ownership/paths.ts';
 import { trimmedEnd } from '@machineadm/document/trim.ts';
+import type { DirectSection } from '../direct.ts';
 import type { Dropped } from '../dropped.ts';
 import type { Report } from '../report.ts';
 import { fromBase64 } from '../secrets.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec.ts';
-import { CONTAINER_LINUX, readContainerLinux } from './container-linux.ts';
+import { CONTAINER_LINUX, type ContainerLinuxParts, readContainerLinux } from './container-linux.ts';
+import { IGNITION_3, readIgnition3, SCRIPT } from './ignition3.ts';
 import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
 import { dependenciesCommand } from './unit-dependencies.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
 
 /** cluster-api bootstrap/kubeadm/pkg/ignition/clc/clc.go: what the template writes beside the user's own. */
-const SCRIPT = '/etc/kubeadm.sh';
 const NTP = '/etc/ntp.conf';
 const SSHD = '/etc/ssh/sshd_config';
 
@@ -20,20 +21,18 @@ export function isIgnition(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'ignition' in value;
 }
 
-/** The Ignition 2.3 config of the kubeadm bootstrap provider. */
+/** The Ignition 2.3 config of the kubeadm bootstrap provider, or one of version 3 that somebody wrote. */
 export async function readIgnition(value: unknown, object: string, report: Report): Promise<Spec | undefined> {
   const config = Source.of(value, object, report, { ...CONTAINER_LINUX, emptyIsAbsent: true });
   const version = config.get('ignition', 'version').text() ?? '';
-  if (!/^2\.[0-3]\.0$/.test(version)) {
-    report.add(
-      'InputInvalid',
-      config.get('ignition', 'version'),
-      'expected Ignition 2.0 to 2.3, which the provider writes',
-    );
+  if (!/^2\.[0-3]\.0$/.test(version) && !IGNITION_3.test(version)) {
+    report.add('InputInvalid', config.get('ignition', 'version'), 'expected Ignition 2.0 to 2.3, or 3.0 to 3.6');
     return undefined;
   }
   config.get('ignition', 'version').drop('IgnitionVersion');
-  const parts = readContainerLinux(config, report);
+  const parts: ContainerLinuxParts & { readonly direct?: DirectSection } = IGNITION_3.test(version)
+    ? await readIgnition3(config, report)
+    : readContainerLinux(config, report);
   const texts = parts.files.map(asText);
   const script = texts.find(({ path }) => path === SCRIPT);
   const lines = script === undefined ? [] : scriptCommands(script);
@@ -69,6 +68,7 @@ export async function readIgnition(value: unknown, object: string, report: Repor
     beforeCommands: [...dependenciesCommand(parts.dependencies), ...split.before],
     afterCommands: after.commands,
     services: parts.services.filter((service) => !services.has(service)),
+    direct: parts.direct,
   };
 }
 
@@ -183,7 +183,9 @@ function liftMounts(files: readonly FileSpec[], services: readonly ServiceSpec[]
     const values = (key: string): readonly string[] =>
       settings.flatMap((one) => (one.section === 'Mount' && one.key === key ? [one.value] : []));
     const columns = ['What', 'Where', 'Type', 'Options'].map(values);
-    const others = otherSettings(settings, OF_MOUNT);
+    // As Butane writes it: the check of the file system.
+    const own = settings.filter(({ value }) => !value.startsWith('systemd-fsck@'));
+    const others = otherSettings(own, OF_MOUNT);
     const isOnce = columns.every(({ length }, index) => length === 1 || (index > 1 && length === 0));
     if (others.length > 0 || !isOnce || service === undefined || !isStarted(service)) {
       const why = others.length > 0 ? others.join(', ') : 'it is not simply one mount that is enabled';
