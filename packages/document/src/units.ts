@@ -13,6 +13,17 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined;
 }
 
+/** Milliseconds of a Go duration (time.ParseDuration): `20m`, `1h0m0s`, `1.5s`; undefined for anything else. */
+export function parseGoDuration(text: string): number | undefined {
+  // time.ParseDuration takes no longer numbers; this keeps the time linear.
+  if (!/^(?:\d{1,19}(?:\.\d{1,19})?(?:h|s|ms?))+$/.test(text)) return text === '0' ? 0 : undefined;
+  let total = 0;
+  for (const [, amount, unit = ''] of text.matchAll(/(\d{1,19}(?:\.\d{1,19})?)(ms|h|m|s)/g)) {
+    total += Number(amount) * (DURATION_UNIT_MS[unit] ?? 0);
+  }
+  return Math.round(total);
+}
+
 const SIZE_UNIT: Readonly<Record<string, number>> = {
   Ki: 2 ** 10,
   Mi: 2 ** 20,

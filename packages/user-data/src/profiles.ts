@@ -52,7 +52,9 @@ const PROFILES = {
   caph: profile('Hetzner Cloud user_data', 32 * KIBIBYTE, BOTH, {
     notes: ['It reads `cloud-init status` over SSH. A failure of machineadm is also a failure of cloud-init.'],
   }),
-  capx: profile('Nutanix guest customization', SECRET_LIMIT, ['cloud-init']),
+  capx: profile('Nutanix guest customization', SECRET_LIMIT, BOTH, {
+    notes: ['For Ignition, the image must be a Flatcar of 2025 or later: older ones do not know the platform.'],
+  }),
   capc: profile('CloudStack userdata', 32 * KIBIBYTE, BOTH, { counted: 'base64' }),
   capl: profile('Linode metadata', 65_535, ['cloud-init']),
   capmox: profile('Proxmox NoCloud image', SECRET_LIMIT, BOTH, {

@@ -1,3 +1,4 @@
+import { parseGoDuration } from '@machineadm/document/units.ts';
 import type { Source } from '../source.ts';
 
 /** A duration of the document from seconds: `10m`, `1h30m`, `90s`. */
@@ -11,18 +12,6 @@ function fromSeconds(seconds: number): string {
   return text === '' ? '0s' : text;
 }
 
-/** Milliseconds of a Go duration (time.ParseDuration): `20m`, `1h0m0s`, `1.5s`; undefined for anything else. */
-function goMilliseconds(text: string): number | undefined {
-  // time.ParseDuration takes no longer numbers; this keeps the time linear.
-  if (!/^(?:\d{1,19}(?:\.\d{1,19})?(?:h|s|ms?))+$/.test(text)) return text === '0' ? 0 : undefined;
-  const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-  let total = 0;
-  for (const [, amount, unit = ''] of text.matchAll(/(\d{1,19}(?:\.\d{1,19})?)(ms|h|m|s)/g)) {
-    total += Number(amount) * (units[unit] ?? 0);
-  }
-  return Math.round(total);
-}
-
 /**
  * A duration that is either `fieldSeconds`, a number (v1beta2), or `field`, a duration of Go (v1beta1, kubeadm).
  */
@@ -32,7 +21,7 @@ export function readDuration(owner: Source, field: string, report: (at: Source) 
   const at = owner.get(field);
   const text = at.text();
   if (text === undefined || text === '') return undefined;
-  const milliseconds = goMilliseconds(text);
+  const milliseconds = parseGoDuration(text);
   if (milliseconds === undefined) {
     report(at);
     return undefined;

@@ -9,6 +9,7 @@ import { checkComponents } from './checks-components.ts';
 import { checkControlCharacters } from './checks-control-characters.ts';
 import { checkKubeadmConfiguration } from './checks-kubeadm-cluster.ts';
 import { checkKubeletConfiguration } from './checks-kubelet-configuration.ts';
+import { checkKubeletContradictions } from './checks-kubelet-contradictions.ts';
 import { checkBootstrapTokens, TOKEN } from './cluster.ts';
 import { CERTIFICATE_KEY, checkStaticPods } from './control-plane.ts';
 import type { KubernetesSection } from './index.ts';
@@ -44,6 +45,7 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: SecretsSection): F
     ...withCode('UnsupportedVersion', checkComponents(kubernetes)),
     ...withCode('RefusedByKubernetes', checkArgumentValues(kubernetes)),
     ...withCode('RefusedByKubernetes', checkKubeletConfiguration(kubernetes)),
+    ...withCode('RefusedByKubernetes', checkKubeletContradictions(kubernetes)),
     ...withCode('RefusedByKubernetes', checkNode(kubernetes.node, kubernetes.controlPlane)),
     ...withCode('RefusedByKubernetes', checkControlCharacters(kubernetes)),
   ];
