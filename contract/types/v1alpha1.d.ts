@@ -1275,6 +1275,17 @@ export interface MachineBootstrap {
       readonly name?: DnsSubdomain | VariableText;
       /** The ID by which the cloud provider knows the machine. Cluster API compares it. Default: the cloud provider sets it. */
       readonly providerID?: string;
+      /** Selects the addresses of the node from those of the machine, for the kubelet (`--node-ip`) and the API server of a control plane. Default: the kubelet and kubeadm take the address of the default route. */
+      readonly addresses?: {
+        /** The interface that has the addresses. Excludes routeTo. Default: any interface. */
+        readonly interface?: string;
+        /** Selects the interface of a route: `Default` for the default route of each IP family, an IP address for the route to it. Excludes interface. Default: any interface. */
+        readonly routeTo?: string;
+        /** Subnets that have the addresses. The node gets one address of each IP family in this list; the first family is the primary one. Default: `0.0.0.0/0`: one IPv4 address; if routeTo is an IPv6 address, `::/0`. */
+        readonly subnets?: readonly (string)[];
+        /** How long a run waits for the addresses. */
+        readonly timeout?: Duration;
+      };
       /** Labels of the Node, set by the kubelet when it registers. */
       readonly labels?: {
         readonly [key: string]: string | VariableText;

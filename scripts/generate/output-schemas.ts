@@ -108,6 +108,20 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
         bootId: text('the id of this boot'),
         cloudInstanceId: optionalText('the instance id that cloud-init recorded'),
         nodeAddresses: texts('the addresses of interfaces with a default route, which a Node of this machine can have'),
+        addresses: z
+          .exactOptional(
+            z.array(
+              z.looseObject({
+                interface: text('the name of the interface'),
+                address: text('the address'),
+                prefix: z.int().describe('the length of the prefix'),
+                state: z
+                  .exactOptional(z.enum(['tentative', 'duplicate', 'deprecated', 'temporary']))
+                  .describe('why no node can have it; absent if one can'),
+              }),
+            ),
+          )
+          .describe('the addresses of the interfaces that are up; absent on Windows'),
         interfaces: z
           .exactOptional(
             z.array(z.looseObject({ name: text('the name of the interface'), addresses: texts('its addresses') })),
@@ -239,7 +253,7 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
     files: z
       .array(z.looseObject({ path: text('where it is written'), content: text('its content, without secrets') }))
       .describe('other files for kubeadm'),
-    unresolved: texts('fields that depend on variables that are not known here'),
+    unresolved: texts('fields whose values only the machine has'),
   },
   Plan: {
     changes: z.array(change).describe('what provision would change, in order'),

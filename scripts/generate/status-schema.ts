@@ -105,6 +105,9 @@ export const identity = {
       machineId: z.string().describe('/etc/machine-id, or the MachineGuid of Windows'),
       bootId: z.string().describe('the id of the boot'),
       hostname: z.string().describe('the host name'),
+      nodeAddresses: z
+        .exactOptional(z.array(z.string()).readonly())
+        .describe('the addresses that kubernetes.node.addresses selected, the primary one first'),
     })
     .describe('the machine itself'),
 };

@@ -3,6 +3,7 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
+import { fieldsOfMachine, lackingWithout } from '@machineadm/kubeadm/unresolved.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
@@ -17,7 +18,8 @@ export interface RenderOptions extends DocumentOptions {
  * any machine.
  */
 export async function renderKubeadmCommand(options: RenderOptions): Promise<number> {
-  const { model, unresolved } = await openDocument(options.document, buildInfo().version);
+  const document = await openDocument(options.document, buildInfo().version);
+  const { model } = document;
   const { kubernetes, containerd, host } = model;
   if (kubernetes === undefined) {
     throw new MachineadmError({
@@ -43,7 +45,9 @@ export async function renderKubeadmCommand(options: RenderOptions): Promise<numb
     nodeName: host.hostname,
     cgroupDriver: containerd?.cgroupDriver,
   });
-  const unknown = unresolved.filter((path) => path.startsWith('kubernetes.') || path === 'host.hostname');
+  const unknown = fieldsOfMachine(document).filter(
+    (path) => path.startsWith('kubernetes.') || path === 'host.hostname',
+  );
   if (options.output !== 'text') {
     const { parseAllDocuments } = await import('yaml');
     await printData(options.output, 'KubeadmConfiguration', {
@@ -57,8 +61,8 @@ export async function renderKubeadmCommand(options: RenderOptions): Promise<numb
   }
   const notes = [`# kubeadm ${command} --config FILE ${flags.join(' ')}`.trimEnd()];
   if (unknown.length > 0) {
-    notes.push('# Not as the machine will have it, because these depend on variables that are not known here:');
-    for (const path of unknown) notes.push(`#   ${path}`);
+    notes.push('# Not as the machine will have it, because only the machine has the values of these:');
+    for (const path of unknown) notes.push(`#   ${lackingWithout(path)}`);
   }
   for (const file of files)
     notes.push(

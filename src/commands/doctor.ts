@@ -1,6 +1,7 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { placeOf } from '@machineadm/document/tree.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
@@ -21,6 +22,7 @@ import { type Hardware, hardwareOf } from '../host/linux/hardware.ts';
 import { socketOfMachine } from '../host/linux/runtime-sockets.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { findNodeAddresses, kubeletAddresses } from '../kubernetes/node-addresses.ts';
 import type { NodeReadiness } from '../kubernetes/readiness.ts';
 import { runtimeSocket } from '../kubernetes/runtime-socket.ts';
 import { type OpenedDocument, openDocument } from '../pipeline/load.ts';
@@ -191,7 +193,8 @@ export function machineCheckGroups(
         model?.host.hostname !== undefined,
         isNode && kubernetes?.node.name === undefined ? undefined : LONGEST_HOST_NAME,
       ),
-    routing: () => checkRouting(host, kubernetes?.controlPlane?.apiEndpoint?.advertiseAddress),
+    routing: () => checkRouting(host, saysAddress(kubernetes)),
+    'node addresses': async () => await checkNodeAddresses(host, kubernetes),
     time: () => checkTimeSource(host),
     ports: async () => (isNode ? await checkPorts(host, isControlPlane, bindPort) : []),
     runtime: async () =>
@@ -211,6 +214,25 @@ export function machineCheckGroups(
       return shared === undefined ? [] : await checkEndpoint(host, shared, now);
     },
   };
+}
+
+/** Whether the document says which address the node has: that the machine has it, is a requirement of the document. */
+function saysAddress(kubernetes: KubernetesModel | undefined): boolean {
+  return (kubernetes?.node.addresses ?? kubernetes?.controlPlane.apiEndpoint.advertiseAddress) !== undefined;
+}
+
+/** The addresses that a run would select now. If it would select none, the requirements of the document say why. */
+async function checkNodeAddresses(
+  host: QueryHost,
+  kubernetes: KubernetesModel | undefined,
+): Promise<readonly Finding[]> {
+  const choice = kubernetes?.node.addresses;
+  if (kubernetes === undefined || choice === undefined) return [];
+  const used = await kubeletAddresses(host);
+  const found = await findNodeAddresses(host, choice, kubernetes, used);
+  if (found.kind !== 'found' || (used.length > 0 && used.join() !== found.addresses.join())) return [];
+  const text = `kubernetes.node.addresses selects ${found.addresses.join(', ')} of ${found.where}`;
+  return [{ id: 'document/node-addresses', title: 'document', severity: 'passed', text }];
 }
 
 /** The placeholder of `machineadm example`, which users must replace. */

@@ -1,3 +1,4 @@
+import type { Model } from '@machineadm/document/model.ts';
 import { gatherFacts } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Execution, Step } from '../steps/step.ts';
@@ -8,9 +9,11 @@ import type { RunTrace } from './run-trace.ts';
 import type { RunOptions } from './runner.ts';
 
 /** A run whose hooks may install programs that later steps need. */
-export interface RunWithHooks extends Omit<RunOptions, 'facts'> {
+export interface RunWithHooks extends Omit<RunOptions, 'facts' | 'model'> {
   /** Renewed after hooks. */
   facts: Facts;
+  /** With what steps found on the machine. */
+  model: Model;
   readonly trace: RunTrace;
   /** These steps and the postponed ones, right after the hooks. */
   withPostponed(steps: readonly Step[]): readonly Step[];
@@ -27,9 +30,19 @@ export function withHooks(
   gather: () => Promise<Facts> = () => gatherFacts(base.host),
 ): RunWithHooks {
   const postponed = new Set<Step>();
-  const asked = () => ({ ...base, facts: run.facts, record: (step: string) => base.journal.record(step) });
+  const asked = () => ({
+    ...base,
+    facts: run.facts,
+    model: run.model,
+    record: (step: string) => base.journal.record(step),
+  });
   const run: RunWithHooks = {
     ...base,
+
+    resolved(model) {
+      run.model = model;
+      base.resolved?.(model);
+    },
 
     async hooksRan(hooks, execution) {
       await noteHookEdits(hooks, run);
@@ -67,10 +80,13 @@ export function withHooks(
  * the run.
  */
 function afterHooks(before: Facts, now: Facts): Facts {
-  const { hostname, nodeAddresses, interfaces, runtimeSockets, containerd, kubeadm, kubelet } = now;
-  const addresses = interfaces === undefined ? {} : { interfaces };
-  const runtime = runtimeSockets === undefined ? {} : { runtimeSockets };
-  return { ...before, hostname, nodeAddresses, ...addresses, ...runtime, containerd, kubeadm, kubelet };
+  const { hostname, nodeAddresses, addresses, interfaces, runtimeSockets, containerd, kubeadm, kubelet } = now;
+  const known = {
+    ...(addresses && { addresses }),
+    ...(interfaces && { interfaces }),
+    ...(runtimeSockets && { runtimeSockets }),
+  };
+  return { ...before, hostname, nodeAddresses, ...known, containerd, kubeadm, kubelet };
 }
 
 /** Before the journal records that the hooks ran, so that a killed run repeats this. */

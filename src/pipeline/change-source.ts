@@ -42,6 +42,7 @@ const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
   'kubelet-arguments': 'kubernetes.node',
   links: 'host.links',
   mounts: 'host.storage.mounts',
+  'node-addresses': 'kubernetes.node.addresses',
   pki: 'kubernetes.pki',
   proxy: 'host.proxy',
   readiness: 'kubernetes',

@@ -28,6 +28,7 @@ import { kubeletArguments } from '../steps/kubelet-arguments.ts';
 import { limits } from '../steps/limits.ts';
 import { links } from '../steps/links.ts';
 import { network } from '../steps/network/index.ts';
+import { nodeAddresses } from '../steps/node-addresses.ts';
 import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
@@ -105,6 +106,7 @@ export const PIPELINE: Pipeline = {
     images,
   ],
   kubernetes: [
+    nodeAddresses, // before what is made of them: the configuration of kubeadm
     pki,
     controlPlaneFiles,
     kubeadmConfig,

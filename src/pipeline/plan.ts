@@ -178,7 +178,8 @@ export interface PlanOptions {
 
 /** The changes of these steps in order, including follow-ups, with the same ids as in `runSteps`. Redacted. */
 export async function planSteps(steps: readonly Step[], options: PlanOptions): Promise<Plan> {
-  const { model, facts, scope } = options;
+  const { facts, scope } = options;
+  let { model } = options;
   // Later steps are planned as if earlier changes had already removed records and files.
   let { host, journal } = options;
   const changes: PlannedChange[] = [];
@@ -217,6 +218,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
       if (undoes !== undefined) journal = withoutRecords(journal, ownerOf(options.id ?? journal.open), undoes);
       host = hostWithout(host, removes ?? []);
     }
+    model = (await step.resolves?.(host, desired, model, record)) ?? model;
     for (const followUp of pendingFollowUps(step, desired, owed)) {
       owed.delete(followUp);
       changes.push({

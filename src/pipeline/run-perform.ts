@@ -1,6 +1,7 @@
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { nodeIPs } from '../kubernetes/node-addresses.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import { withHooks } from './after-hooks.ts';
 import { performAttempts } from './attempts.ts';
@@ -91,6 +92,7 @@ function optionsOf(
   const mayReboot = canResume(request) && model.host.rebootPolicy === 'IfRequired';
   return {
     ...{ model, facts, host, journal, observer, scope: scopeOf(request), signal, mayReboot, trace: new RunTrace() },
+    resolved: ({ kubernetes }) => reporter.nodeAddresses(nodeIPs(kubernetes?.node.kubelet.args ?? [])),
     watchBootstrap: (step, end, ended) => watchBootstrap(host, model, reporter, step.id, end, ended),
   };
 }

@@ -56,6 +56,8 @@ export interface RunOptions {
    * in vain. `end` ends the bootstrapper with this error.
    */
   readonly watchBootstrap?: (step: Step, end: (error: MachineadmError) => void, signal: AbortSignal) => Promise<void>;
+  /** Called with the document as a step resolved it, for later steps. */
+  readonly resolved?: (model: Model) => void;
   /** Whether a step is postponed until after later hooks; it is then skipped here, and performed by the caller. */
   readonly postpones?: (step: Step) => boolean;
 }
@@ -83,6 +85,7 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       options.signal.throwIfAborted();
       await runStep(step, desired, options, changes);
       options.trace?.inOrder(step.id);
+      await resolveModel(step, desired, options);
       finish(changes.length === 0 ? 'Unchanged' : 'Succeeded');
       const hasRunHooks = step.runsHooks === true && changes.length > 0;
       if (hasRunHooks || step.brings !== undefined) await options.recheck?.(step);
@@ -107,6 +110,12 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       throw failure;
     }
   }
+}
+
+async function resolveModel(step: Step, desired: unknown, options: RunOptions): Promise<void> {
+  const { host, model, journal } = options;
+  const resolved = await step.resolves?.(host, desired, model, journal.record(step.id));
+  if (resolved !== undefined) options.resolved?.(resolved);
 }
 
 /** Which step failed, at which of its changes where it was at one, and its error. */

@@ -38,6 +38,8 @@ export interface Reporter {
   bootstrapped(): void;
   /** The steps of the run, in order: shown as pending. */
   planned(steps: readonly string[]): void;
+  /** The addresses that the document's choice led to. */
+  nodeAddresses(addresses: readonly string[]): void;
   stepStarted(step: string): void;
   stepDone(step: string, end: StepEnd): void;
   /** @param cause why it is probably waited for in vain */
@@ -163,6 +165,10 @@ class RunReporter implements Reporter {
 
   planned(steps: readonly string[]): void {
     this.#advance({ kind: 'planned', steps });
+  }
+
+  nodeAddresses(addresses: readonly string[]): void {
+    this.#advance({ kind: 'nodeAddresses', addresses });
   }
 
   stepStarted(step: string): void {

@@ -103,6 +103,8 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
     const input = complete(desired);
     if (input === undefined) return [];
     const changes: Change<KubeadmConfigPayload>[] = [];
+    const { installedBy } = desired;
+    const knownAfter = installedBy ?? (input.kubernetes.node.addresses === undefined ? undefined : 'node-addresses');
     for (const { wanted, text, mode, edited } of files) {
       const { path, content, mode: wantedMode } = wanted.file;
       if (edited || (text === content && mode === wantedMode)) continue;
@@ -117,8 +119,8 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
         repeatable: false,
         undoes: ['hooks-before-bootstrap'],
         ineffective: 'FileNotWritten',
-        ...(desired.installedBy === undefined ? {} : { knownAfter: desired.installedBy }),
-        payload: { input, path, ...(desired.installedBy === undefined ? {} : { installedBy: desired.installedBy }) },
+        ...(knownAfter === undefined ? {} : { knownAfter }),
+        payload: { input, path, ...(installedBy === undefined ? {} : { installedBy }) },
       });
     }
     for (const path of stale) {

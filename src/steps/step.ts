@@ -102,10 +102,9 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   idle?(desired: Desired, record: StepRecord): boolean;
   /** Files, links and directories that it creates are removed when they are no longer in the document. */
   readonly owned?: true;
-  /**
-   * Called once after the step's changes and their follow-ups, before verification: to flush to disk or to wait for
-   * health.
-   */
+  /** The document with what this step found on the machine, for later steps. undefined: nothing yet. */
+  resolves?(host: QueryHost, desired: Desired, model: Model, record: StepRecord): Promise<Model | undefined>;
+  /** Called once after the step's changes and their follow-ups, before verification: to flush, or to wait for health. */
   settled?(host: Host, desired: Desired, execution: Execution): Promise<void>;
 }
 

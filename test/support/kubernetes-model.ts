@@ -109,6 +109,7 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
     node: {
       name: undefined,
       providerID: undefined,
+      addresses: undefined,
       labels: {},
       taints: undefined,
       criSocket: 'unix:///run/containerd/containerd.sock',

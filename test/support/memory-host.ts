@@ -7,6 +7,7 @@ import { formatMode } from '@machineadm/document/units.ts';
 import type { CriQueries } from '../../src/host/cri/queries.ts';
 import { type HttpClient, type HttpRequest, redactedRequest } from '../../src/host/http/client.ts';
 import { HttpError } from '../../src/host/http/error.ts';
+import type { InterfaceAddress } from '../../src/host/seam/facts.ts';
 import type {
   Command,
   CommandResult,
@@ -66,6 +67,8 @@ export interface MemoryMachine {
   readonly knowsNoDropIns?: boolean;
   /** What the files that it reads look like; default systemd. */
   readonly serviceManager?: 'systemd' | 'openrc' | 'none';
+  /** Default: none. A test may change the list while a step runs. */
+  readonly addresses?: readonly InterfaceAddress[];
   readonly cri?: Partial<CriQueries>;
   /** Pulls an image, or throws as the runtime would; absent: every pull succeeds. */
   readonly pull?: (reference: string) => string | Promise<string>;
@@ -330,6 +333,9 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     async sha256(path) {
       const bytes = read(path);
       return bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex');
+    },
+    async addresses() {
+      return [...(machine.addresses ?? [])];
     },
     async which(program) {
       if (programOf(program) === undefined) return undefined;

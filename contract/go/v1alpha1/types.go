@@ -1780,6 +1780,8 @@ type MachineBootstrapKubernetesNode struct {
 	Name *string `json:"name,omitempty"`
 	// The ID by which the cloud provider knows the machine. Cluster API compares it. Default: the cloud provider sets it.
 	ProviderID *string `json:"providerID,omitempty"`
+	// Selects the addresses of the node from those of the machine, for the kubelet (`--node-ip`) and the API server of a control plane. Default: the kubelet and kubeadm take the address of the default route.
+	Addresses *MachineBootstrapKubernetesNodeAddresses `json:"addresses,omitempty"`
 	// Labels of the Node, set by the kubelet when it registers.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Taints of the Node when it registers. An empty list means none. Default: the default of kubeadm for the role.
@@ -1792,6 +1794,18 @@ type MachineBootstrapKubernetesNode struct {
 	ImagePullSerial *bool `json:"imagePullSerial,omitempty"`
 	// Settings of the kubelet. Default: the defaults of kubeadm.
 	Kubelet *MachineBootstrapKubernetesNodeKubelet `json:"kubelet,omitempty"`
+}
+
+// MachineBootstrapKubernetesNodeAddresses: Selects the addresses of the node from those of the machine, for the kubelet (`--node-ip`) and the API server of a control plane. Default: the kubelet and kubeadm take the address of the default route.
+type MachineBootstrapKubernetesNodeAddresses struct {
+	// The interface that has the addresses. Excludes routeTo. Default: any interface.
+	Interface *string `json:"interface,omitempty"`
+	// Selects the interface of a route: `Default` for the default route of each IP family, an IP address for the route to it. Excludes interface. Default: any interface.
+	RouteTo *string `json:"routeTo,omitempty"`
+	// Subnets that have the addresses. The node gets one address of each IP family in this list; the first family is the primary one. Default: `0.0.0.0/0`: one IPv4 address; if routeTo is an IPv6 address, `::/0`.
+	Subnets []string `json:"subnets,omitempty"`
+	// How long a run waits for the addresses.
+	Timeout *string `json:"timeout,omitempty"`
 }
 
 // MachineBootstrapKubernetesNodeTaints: see the schema.

@@ -193,6 +193,16 @@ export const REASONS = {
     'An environment file that the drop-ins of kubeadm.service name does not exist.',
   ),
   HookTimedOut: reason('HostStepFailed', 'A hook did not end within its timeout; its process group was killed.'),
+  NodeAddressMissing: reason(
+    'HostStepFailed',
+    'No address of this machine fits kubernetes.node.addresses.',
+    'Give the interface its address, correct kubernetes.node.addresses, or raise its timeout.',
+  ),
+  NodeAddressAmbiguous: reason(
+    'HostStepFailed',
+    'Several addresses of this machine fit kubernetes.node.addresses.',
+    'Add the subnet of the right address to kubernetes.node.addresses.subnets.',
+  ),
   HostnameNotEffective: reason('HostStepFailed', 'The host name could not be set.'),
   TimezoneUnknown: reason(
     'Refused',

@@ -39,6 +39,7 @@ export const STEP_TITLES = {
   links: 'links',
   mounts: 'mounts',
   network: 'network',
+  'node-addresses': 'addresses of the node',
   pki: 'cluster certificates and keys',
   proxy: 'proxy',
   readiness: 'proof that the node works',

@@ -3,6 +3,7 @@ import type { Problem } from '@machineadm/document/library/problem.ts';
 import { loadFor, problemOfError, warningsOf } from '@machineadm/document/library-source.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { renderKubeadm } from './index.ts';
+import { fieldsOfMachine } from './unresolved.ts';
 
 /**
  * kubeadm's configuration for programs of others: `import … from 'machineadm/render'`. Its types name nothing of another
@@ -40,7 +41,7 @@ export type Rendering =
 export async function renderKubeadmConfig(document: string, options: RenderOptions): Promise<Rendering> {
   const loaded = await loadFor(document, options.agentVersion);
   if ('problems' in loaded) return { valid: false, problems: loaded.problems };
-  const { model, unresolved } = loaded.document;
+  const { model } = loaded.document;
   try {
     if (model.kubernetes === undefined) throw refusal('the document has no "kubernetes" section', 'Add one.');
     if (model.hardening !== undefined) {
@@ -58,7 +59,15 @@ export async function renderKubeadmConfig(document: string, options: RenderOptio
     });
     const written = files.map(({ path, content }) => ({ path, content: String(content) }));
     const warnings = warningsOf(loaded);
-    return { valid: true, command, config: text, flags, files: written, warnings, unresolved };
+    return {
+      valid: true,
+      command,
+      config: text,
+      flags,
+      files: written,
+      warnings,
+      unresolved: fieldsOfMachine(loaded.document),
+    };
   } catch (error) {
     if (!(error instanceof MachineadmError)) throw error;
     return { valid: false, problems: [problemOfError(error, error.reason)] };

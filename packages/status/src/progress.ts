@@ -154,6 +154,8 @@ export function formatStatus(from: RunStatus, style: Style = PLAIN): string {
   ];
   const { apply, appliedAt } = status.document;
   if (appliedAt !== undefined) lines.push(`  applied ${appliedAt}${apply === undefined ? '' : `, ${APPLY[apply]}`}`);
+  const { nodeAddresses = [] } = status.host;
+  if (nodeAddresses.length > 0) lines.push(`  node addresses ${nodeAddresses.join(', ')}`);
   if (status.waitingFor !== undefined) lines.push(`  waiting for ${oneLine(status.waitingFor)}`);
   if (status.probableCause !== undefined) lines.push(...formatCause(status.probableCause));
   const width = Math.max(0, ...status.steps.map((step) => titleOf(step.id, style).length));

@@ -86,6 +86,7 @@ export type Transition =
       readonly waitingFor: string | undefined;
       readonly cause?: SeenCause | undefined;
     }
+  | { readonly kind: 'nodeAddresses'; readonly addresses: readonly string[] }
   | { readonly kind: 'warning'; readonly message: string }
   | { readonly kind: 'attemptFailed'; readonly attempt: AttemptEnd }
   | { readonly kind: 'timeline'; readonly entries: readonly TimelineEntry[] }
@@ -176,6 +177,8 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
         waitingFor: transition.waitingFor,
         ...(transition.cause === undefined ? {} : { probableCause: { ...transition.cause, since: timestamp(at) } }),
       };
+    case 'nodeAddresses':
+      return { ...status, host: { ...status.host, nodeAddresses: transition.addresses } };
     case 'warning':
       if (status.warnings.includes(transition.message) || status.warnings.length >= MOST_WARNINGS) return status;
       return { ...status, warnings: [...status.warnings, transition.message] };

@@ -24,7 +24,7 @@ const REPORT = {
   attempt: number,
   agent: object({ version: string }),
   machine: object({ name: string, namespace: optional(string), cluster: optional(string), uid: optional(string) }),
-  host: object({ machineId: string, bootId: string }),
+  host: object({ machineId: string, bootId: string, nodeAddresses: optional(listOf(string)) }),
   waitingFor: optional(string),
   outcome: optional(string),
   exitCode: optional(number),

@@ -18,7 +18,13 @@ export interface RunStatus {
     readonly cluster?: string;
     readonly uid?: string;
   };
-  readonly host: { readonly machineId: string; readonly bootId: string; readonly hostname: string };
+  readonly host: {
+    readonly machineId: string;
+    readonly bootId: string;
+    readonly hostname: string;
+    /** Those that `kubernetes.node.addresses` selected, the primary one first. */
+    readonly nodeAddresses?: readonly string[];
+  };
   readonly document: {
     readonly sha256: string;
     /** Its files and directories; `-` is stdin. */

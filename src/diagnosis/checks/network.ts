@@ -43,10 +43,10 @@ export async function checkHostname(
  * A default route, from which kubeadm takes the address to advertise where the document names none
  * (k/k staging/src/k8s.io/apimachinery/pkg/util/net/interface.go).
  */
-export async function checkRouting(host: QueryHost, advertiseAddress: string | undefined): Promise<readonly Finding[]> {
+export async function checkRouting(host: QueryHost, isAddressGiven: boolean): Promise<readonly Finding[]> {
   const base = { id: 'route', title: 'network' } as const;
   // Whether the machine has it is a requirement of the document.
-  if (advertiseAddress !== undefined) return [];
+  if (isAddressGiven) return [];
   const routes = (await host.readText('/proc/net/route')) ?? '';
   const routes6 = (await host.readText('/proc/net/ipv6_route')) ?? '';
   const v4 = routes.split('\n').some((line) => /^\S+\t00000000\t[0-9A-F]{8}\t/.test(line));
@@ -59,7 +59,7 @@ export async function checkRouting(host: QueryHost, advertiseAddress: string | u
       reason: 'NoDefaultRoute',
       text: 'there is no default route',
       remedy:
-        'Start after the network is up (network-online.target), or set kubernetes.controlPlane.apiEndpoint.advertiseAddress.',
+        'Start after the network is up (network-online.target), or select the address with kubernetes.node.addresses.',
     },
   ];
 }

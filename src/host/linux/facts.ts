@@ -1,4 +1,5 @@
 import { hostname, release } from 'node:os';
+import { interfaceAddresses } from '../network/interface-addresses.ts';
 import { bootId, cloudInstanceId, machineId } from '../processes/identity.ts';
 import type { Facts } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
@@ -21,6 +22,7 @@ export async function gatherLinuxFacts(host: QueryHost): Promise<Facts> {
     bootId: await bootId(),
     cloudInstanceId: await cloudInstanceId(),
     nodeAddresses: await nodeAddresses(host),
+    addresses: await interfaceAddresses(host),
     interfaces: interfaces(),
     runtimeSockets: await runtimeSockets(host),
     isRoot: process.geteuid?.() === 0,

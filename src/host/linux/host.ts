@@ -1,5 +1,6 @@
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
 import { realPath } from '../files/paths.ts';
+import { interfaceAddresses } from '../network/interface-addresses.ts';
 import { resultOfQuery } from '../processes/commands.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 import { assertQuery } from '../seam/queries.ts';
@@ -37,6 +38,7 @@ export function linuxQueryHost(): QueryHost {
     realPath,
     list,
     sha256,
+    addresses: () => interfaceAddresses({ readText }),
     which,
     query,
     userId,

@@ -22,6 +22,8 @@ export interface Facts {
    * link-local ones.
    */
   readonly nodeAddresses: readonly string[];
+  /** The addresses of the interfaces that are up, with their prefixes and states. Linux only. */
+  readonly addresses?: readonly InterfaceAddress[];
   /** The interfaces of the machine, with the addresses that they have now. Linux only. */
   readonly interfaces?: readonly NetworkInterface[];
   /** CRI sockets as URLs, in the order of kubeadm: of the runtimes that run, otherwise of the installed ones. Linux only. */
@@ -31,6 +33,17 @@ export interface Facts {
   readonly containerd: Version | undefined;
   readonly kubeadm: Version | undefined;
   readonly kubelet: Version | undefined;
+}
+
+/** An address of an interface that is up. */
+export interface InterfaceAddress {
+  readonly interface: string;
+  /** In lower case, without a zone. */
+  readonly address: string;
+  /** The length of the prefix. */
+  readonly prefix: number;
+  /** Why it is no address to rely on: see `linux/node-addresses.ts`. Absent: it is one. */
+  readonly state?: 'tentative' | 'duplicate' | 'deprecated' | 'temporary';
 }
 
 export interface NetworkInterface {

@@ -5,6 +5,7 @@ import type { HttpClient } from '../http/client.ts';
 import type { BootCommand, BootFile } from '../services/boot-command.ts';
 import type { ServiceEnvironment } from '../services/environment.ts';
 import type { UnitFacts } from '../services/unit-facts.ts';
+import type { InterfaceAddress } from './facts.ts';
 import type { Resource } from './resource.ts';
 
 /**
@@ -35,6 +36,8 @@ export interface QueryHost {
   list(path: string): Promise<readonly string[] | undefined>;
   /** Lower-case hex SHA-256 of a file, read in pieces; undefined when it does not exist. */
   sha256(path: string): Promise<string | undefined>;
+  /** The addresses of the interfaces that are up. */
+  addresses(): Promise<readonly InterfaceAddress[]>;
   /** Absolute path of a program on the usual PATH of root, or undefined. */
   which(program: string): Promise<string | undefined>;
   /** Runs a query of the allowlist; never throws for a non-zero exit status. 127: the program is not installed. */

@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
+import { interfaceAddresses } from '../network/interface-addresses.ts';
 import { notStarted, resultOfQuery } from '../processes/commands.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 import { isQuery } from '../seam/queries.ts';
@@ -73,6 +74,7 @@ function queries(system: WindowsSystem, security: Security, directories: Program
     ...fileQueries(system, security),
     readLink: async () => undefined,
     realPath: async (path) => path,
+    addresses: () => interfaceAddresses(),
     query,
     // Files belong to the administrators: the rest of the program names them `root`.
     userId: async (user) => (user === 'root' || user === '0' ? 0 : undefined),

@@ -9,6 +9,7 @@ import { hasCgroupV2 } from '../../host/linux/cgroups.ts';
 import type { Facts, NetworkInterface } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { NODE_NAME } from '../../host/seam/node-name.ts';
+import { nodeIPs } from '../node-addresses.ts';
 
 /** A reason for which the kubelet or the API server of this machine would not come up. */
 export interface NodeObstacle {
@@ -64,7 +65,6 @@ function addressObstacles(
   if (interfaces === undefined) return [];
   const own = new Set(interfaces.flatMap(({ addresses }) => addresses.map(canonicalAddress)));
   const { advertiseAddress } = controlPlane.apiEndpoint;
-  const nodeIPs = node.kubelet.args.flatMap(({ name, value }) => (name === 'node-ip' ? value.split(',') : []));
   const wanted = [
     ...(role === 'Worker' || advertiseAddress === undefined
       ? []
@@ -76,7 +76,7 @@ function addressObstacles(
             what: 'the advertise address',
           },
         ]),
-    ...nodeIPs.map((address) => ({
+    ...nodeIPs(node.kubelet.args).map((address) => ({
       address,
       reason: 'NodeIPNotFound' as const,
       field: 'kubernetes.node.kubelet.args',

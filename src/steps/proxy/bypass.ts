@@ -1,5 +1,6 @@
 import type { KubernetesModel, ProxyModel } from '@machineadm/document/model.ts';
 import { ALWAYS_DIRECT } from '../../host/http/proxy-bypass.ts';
+import type { Facts } from '../../host/seam/facts.ts';
 
 /** For programs that do not support subnets (curl before 7.86, Python): the most important addresses individually. */
 const ONE_BY_ONE: readonly string[] = ['127.0.0.1', '::1', '169.254.169.254'];
@@ -15,9 +16,19 @@ const DEFAULT_DNS_DOMAIN = 'cluster.local';
 export function bypassOf(
   proxy: Pick<ProxyModel, 'no'>,
   kubernetes: KubernetesModel | undefined,
-  nodeAddresses: readonly string[],
+  facts: Pick<Facts, 'nodeAddresses' | 'addresses'>,
 ): readonly string[] {
-  return [...new Set([...ALWAYS_DIRECT, ...ONE_BY_ONE, ...nodeAddresses, ...ofCluster(kubernetes), ...proxy.no])];
+  const own = [...facts.nodeAddresses, ...ofChoice(kubernetes, facts)];
+  return [...new Set([...ALWAYS_DIRECT, ...ONE_BY_ONE, ...own, ...ofCluster(kubernetes), ...proxy.no])];
+}
+
+/** What may become the address of the node: the subnets of the choice, otherwise what its interface has by now. */
+function ofChoice(kubernetes: KubernetesModel | undefined, { addresses = [] }: Pick<Facts, 'addresses'>) {
+  const choice = kubernetes?.node.addresses;
+  const subnets = choice?.subnets.filter((text) => !text.endsWith('/0')) ?? [];
+  if (choice?.interface === undefined || subnets.length > 0) return subnets;
+  const own = addresses.filter((one) => one.interface === choice.interface && one.state === undefined);
+  return own.map(({ address }) => address).filter((address) => !/^(?:fe[89ab]|169\.254\.)/.test(address));
 }
 
 function ofCluster(kubernetes: KubernetesModel | undefined): readonly string[] {

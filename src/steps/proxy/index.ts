@@ -57,7 +57,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
     if (proxy === undefined) return undefined;
     return {
       proxy,
-      bypass: bypassOf(proxy, model.kubernetes, facts.nodeAddresses),
+      bypass: bypassOf(proxy, model.kubernetes, facts),
       containerdRestartsLater: model.containerd !== undefined || certificateAuthorities.length > 0,
       afterHooks: hooks.early !== undefined,
     };

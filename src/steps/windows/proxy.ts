@@ -62,7 +62,7 @@ export const windowsProxy: Step<WindowsProxyDesired, WindowsProxyActual, Windows
     if (proxy === undefined) return undefined;
     return {
       proxy,
-      bypass: bypassOf(proxy, model.kubernetes, facts.nodeAddresses),
+      bypass: bypassOf(proxy, model.kubernetes, facts),
       afterHooks: hooks.early !== undefined,
     };
   },

@@ -177,9 +177,9 @@ describe('the command line', () => {
       assert.equal(status, 0);
       const comments = stdout.split('\n').filter((line) => line.startsWith('#'));
       assert.deepEqual(comments.slice(-2), ['#   host.hostname', '#   kubernetes.cluster.controlPlaneEndpoint']);
-      assert.match(comments.at(-3) ?? '', /depend on variables that are not known here/);
+      assert.match(comments.at(-3) ?? '', /only the machine has the values of these/);
       const known = await run('render kubeadm -d DOCUMENT');
-      assert.doesNotMatch(known.stdout, /not known here/);
+      assert.doesNotMatch(known.stdout, /only the machine/);
     });
   });
 

@@ -53,7 +53,16 @@ function addSections({ host, containerd, kubernetes, hardening }: Model, add: Ad
     [['swap'], ['host', 'swap'], host.swap === 'Disabled' ? host.swap : undefined],
     [['containerd', 'registries'], ['containerRuntime', 'containerd'], containerd],
     [
-      ['kubeadm', 'pki', 'control-plane-files', 'kubeadm-config', 'static-pods', 'api-server', 'kubelet-arguments'],
+      [
+        'kubeadm',
+        'pki',
+        'control-plane-files',
+        'kubeadm-config',
+        'static-pods',
+        'api-server',
+        'kubelet-arguments',
+        'node-addresses',
+      ],
       ['kubernetes'],
       kubernetes,
     ],

@@ -39,6 +39,7 @@ const windows = (): JsonSchema =>
       'host.activeDirectory.logins',
       'secrets.*.systemdCredential',
       'kubernetes.bootstrapper.exec',
+      'kubernetes.node.addresses',
     ),
     must('host.swap', { const: 'Unmanaged' }),
     must('host.hostname', any(VARIABLE, all(text(/^[a-z0-9-]{1,15}$/), textWithout(/^\d+$/)))),

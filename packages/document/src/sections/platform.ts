@@ -100,6 +100,10 @@ function checkWindows({
   }
   if (kubernetes?.bootstrapper?.exec !== undefined)
     refuse(['kubernetes', 'bootstrapper', 'exec'], 'only kubeadm is there');
+  if (kubernetes?.node?.addresses !== undefined) {
+    const hint = 'set node-ip in kubernetes.node.kubelet.args';
+    refuse(['kubernetes', 'node', 'addresses'], 'the states of its addresses and its routes are not read', hint);
+  }
   if (kubernetes?.node?.criSocket?.startsWith('unix:')) {
     refuse(
       ['kubernetes', 'node', 'criSocket'],

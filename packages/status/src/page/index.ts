@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { RunStatus } from '../status.ts';
 import { chart } from './chart.ts';
 import type { PageContent, PageFacts } from './content.ts';
 import { Html, html } from './html.ts';
@@ -52,10 +53,7 @@ function section(title: string, body: Html | undefined): Html | undefined {
   return body === undefined ? undefined : html`<section><h2>${title}</h2>${body}</section>`;
 }
 
-function machine(
-  host: { hostname: string; machineId: string; bootId: string } | undefined,
-  facts: PageFacts | undefined,
-): Html | undefined {
+function machine(host: RunStatus['host'] | undefined, facts: PageFacts | undefined): Html | undefined {
   const { hostname, machineId, bootId } = facts ?? host ?? {};
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['Host name', hostname],
@@ -65,6 +63,7 @@ function machine(
     ['containerd', facts && (facts.containerd?.text ?? 'not found')],
     ['kubeadm', facts && (facts.kubeadm?.text ?? 'not found')],
     ['kubelet', facts && (facts.kubelet?.text ?? 'not found')],
+    ['Node addresses', host?.nodeAddresses?.join(', ')],
     ['Addresses', facts?.nodeAddresses.join(', ')],
     ['Cloud instance', facts?.cloudInstanceId],
     ['Machine id', machineId],

@@ -7,7 +7,7 @@ const NOTHING = { no: [] };
 
 describe('what is reached without the proxy', () => {
   test('is this machine and every metadata service, whatever the document says', () => {
-    const bypass = bypassOf(NOTHING, undefined, []);
+    const bypass = bypassOf(NOTHING, undefined, { nodeAddresses: [] });
     for (const entry of [
       'localhost',
       '127.0.0.0/8',
@@ -34,7 +34,7 @@ describe('what is reached without the proxy', () => {
         dnsDomain: 'corp.local',
       },
     };
-    const bypass = bypassOf(NOTHING, kubernetes, ['10.0.0.5', 'fd00::5']);
+    const bypass = bypassOf(NOTHING, kubernetes, { nodeAddresses: ['10.0.0.5', 'fd00::5'] });
     for (const entry of ['10.0.0.5', 'fd00::5', 'api.example.com', '10.96.0.0/16', 'fd00:96::/112', '10.244.0.0/16']) {
       assert.ok(bypass.includes(entry), entry);
     }
@@ -44,7 +44,7 @@ describe('what is reached without the proxy', () => {
   test("has kubeadm's defaults where the document is silent", () => {
     const model = kubernetesModel();
     const silent = { ...model, cluster: { ...model.cluster, serviceSubnets: [], dnsDomain: undefined } };
-    const bypass = bypassOf(NOTHING, silent, []);
+    const bypass = bypassOf(NOTHING, silent, { nodeAddresses: [] });
     assert.ok(bypass.includes('10.96.0.0/12') && bypass.includes('.cluster.local'));
   });
 
@@ -57,12 +57,14 @@ describe('what is reached without the proxy', () => {
       ['fd00::10', 'fd00::10'],
     ] as const) {
       const kubernetes = { ...model, cluster: { ...model.cluster, controlPlaneEndpoint: endpoint } };
-      assert.ok(bypassOf(NOTHING, kubernetes, []).includes(host), endpoint);
+      assert.ok(bypassOf(NOTHING, kubernetes, { nodeAddresses: [] }).includes(host), endpoint);
     }
   });
 
   test('is what the document adds, last, and nothing twice', () => {
-    const bypass = bypassOf({ no: ['localhost', 'mirror.example', '10.0.0.0/8'] }, undefined, ['10.0.0.5', '10.0.0.5']);
+    const bypass = bypassOf({ no: ['localhost', 'mirror.example', '10.0.0.0/8'] }, undefined, {
+      nodeAddresses: ['10.0.0.5', '10.0.0.5'],
+    });
     assert.deepEqual(bypass.slice(-2), ['mirror.example', '10.0.0.0/8']);
     assert.equal(new Set(bypass).size, bypass.length);
   });

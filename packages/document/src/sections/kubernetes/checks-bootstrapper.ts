@@ -40,7 +40,7 @@ export function checkReady({ ready }: KubernetesSection): Finding[] {
 }
 
 /** A program of one's own: what it is not asked for would be lost. */
-export function checkExec({ bootstrapper, ready, controlPlane }: KubernetesSection): Finding[] {
+export function checkExec({ bootstrapper, ready, controlPlane, node }: KubernetesSection): Finding[] {
   const findings: Finding[] = [];
   const require = ready?.require;
   const path = ['kubernetes', 'ready', 'require'];
@@ -58,6 +58,14 @@ export function checkExec({ bootstrapper, ready, controlPlane }: KubernetesSecti
       path: ['kubernetes', 'ready', 'endpoint'],
       message,
       hint: 'check the endpoint in its successTest',
+    });
+  }
+  if (node?.addresses !== undefined) {
+    const message = 'has no effect: only kubeadm gets the addresses of its node from machineadm';
+    findings.push({
+      path: ['kubernetes', 'node', 'addresses'],
+      message,
+      hint: 'set them in the arguments of the program',
     });
   }
   if (controlPlane?.staticPods !== undefined) {

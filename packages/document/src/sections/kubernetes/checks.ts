@@ -15,6 +15,7 @@ import { CERTIFICATE_KEY, checkStaticPods } from './control-plane.ts';
 import type { KubernetesSection } from './index.ts';
 import { checkDiscoveryForm, checkVerification } from './join.ts';
 import { checkNode } from './node.ts';
+import { checkNodeAddresses } from './node-addresses.ts';
 
 /** Mistakes across the fields of `kubernetes`. */
 export function checkKubernetes(kubernetes: KubernetesSection, secrets: SecretsSection): Finding[] {
@@ -40,6 +41,7 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: SecretsSection): F
     ...checkPatches(kubernetes),
     ...checkStaticPods(kubernetes.controlPlane),
     ...checkReady(kubernetes),
+    ...checkNodeAddresses(kubernetes),
     ...checkApiServer(kubernetes.controlPlane?.apiServer ?? {}, kubernetes.version, secrets),
     ...withCode('RefusedByKubernetes', checkKubeadmConfiguration(kubernetes)),
     ...withCode('UnsupportedVersion', checkComponents(kubernetes)),

@@ -56,6 +56,14 @@ function ofKubeadm(): JsonSchema {
     must('join.tlsBootstrapToken', token),
     must('controlPlane.certificateKey', writtenSecret(CERTIFICATE_KEY)),
     must('controlPlane.staticPods[].name', not({ enum: KUBEADM_PODS })),
+    when(
+      given('node.addresses'),
+      all(
+        without('controlPlane.apiEndpoint.advertiseAddress'),
+        must('node.kubelet.args[].name', not({ const: 'node-ip' })),
+        must('controlPlane.apiServer.args[].name', not({ const: 'advertise-address' })),
+      ),
+    ),
     when(is('role', 'Worker'), target({ const: 'kubeletconfiguration' })),
     when(is('role', 'JoinControlPlane'), target(not({ const: 'corednsdeployment' }))),
     must(extraDocuments, atMostOne(is('kind', 'KubeletConfiguration'))),
@@ -84,7 +92,7 @@ function ofExec(): JsonSchema {
   return all(
     must('ready.require', not({ enum: ['NodeRegistered', 'NodeReady'] })),
     when(is('ready.require', 'Command'), given('bootstrapper.exec.successTest')),
-    without('ready.endpoint'),
+    without('ready.endpoint', 'node.addresses'),
     without('controlPlane.staticPods', ...Object.keys(apiServerFiles).map((name) => `controlPlane.apiServer.${name}`)),
   );
 }

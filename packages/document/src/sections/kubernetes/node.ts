@@ -6,6 +6,7 @@ import { repeated } from '../../versions/v1alpha1/repeated.ts';
 import { choice, field, object } from '../field.ts';
 import type { Argument } from './component.ts';
 import type { ControlPlaneSection } from './control-plane.ts';
+import { type NodeAddressesModel, nodeAddresses, toNodeAddresses } from './node-addresses.ts';
 
 export interface Taint {
   readonly key: string;
@@ -17,6 +18,8 @@ export interface NodeModel {
   /** undefined = the lower-cased host name, as kubeadm does. */
   readonly name: string | undefined;
   readonly providerID: string | undefined;
+  /** How the addresses are found; undefined where the document says none, or once they were found. */
+  readonly addresses: NodeAddressesModel | undefined;
   readonly labels: Readonly<Record<string, string>>;
   /** undefined = kubeadm's default for the role; [] = none. */
   readonly taints: readonly Taint[] | undefined;
@@ -37,6 +40,11 @@ export const node = object({
     z.string().min(1),
     'The ID by which the cloud provider knows the machine. Cluster API compares it.',
     { absent: 'the cloud provider sets it', example: 'aws:///eu-west-1a/i-0123456789abcdef0' },
+  ),
+  addresses: field(
+    nodeAddresses,
+    'Selects the addresses of the node from those of the machine, for the kubelet (`--node-ip`) and the API server of a control plane.',
+    { absent: 'the kubelet and kubeadm take the address of the default route', example: { interface: 'eth1' } },
   ),
   labels: field(labels, 'Labels of the Node, set by the kubelet when it registers.', {
     default: {},
@@ -186,6 +194,7 @@ export function toNode(section: NodeSection | undefined, configuration: Readonly
   return {
     name: section?.name,
     providerID: section?.providerID,
+    addresses: toNodeAddresses(section?.addresses),
     labels: section?.labels ?? {},
     taints: section?.taints?.map(({ key, value, effect }) => ({ key, value, effect })),
     criSocket: section?.criSocket,
