@@ -227,7 +227,10 @@ describe('later steps', () => {
     assert.equal(there?.knownAfter, undefined);
     assert.match(there?.diff ?? '', /^\+ +value: "10\.0\.0\.11"$/m);
     const [wait, absent] = await planOf();
-    assert.equal(wait?.summary, 'find the addresses of the node (now: there is no interface eth1), waiting up to 1 m 00 s');
+    assert.equal(
+      wait?.summary,
+      'find the addresses of the node (now: there is no interface eth1), waiting up to 1 m 00 s',
+    );
     assert.equal(absent?.knownAfter, 'node-addresses');
     assert.doesNotMatch(absent?.diff ?? '', /node-ip/);
   });
