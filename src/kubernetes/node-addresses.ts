@@ -1,4 +1,4 @@
-import type { Argument, KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { NodeAddressesModel } from '@machineadm/document/sections/kubernetes/node-addresses.ts';
 import { overlap, parseSubnet, type Subnet } from '@machineadm/document/sections/kubernetes/subnets.ts';
@@ -145,11 +145,6 @@ function evidenceOf(all: readonly InterfaceAddress[]): readonly string[] {
       const not = one.state ?? whyNever(one);
       return `${one.interface}: ${one.address}/${one.prefix}${not === undefined ? '' : ` (${not})`}`;
     });
-}
-
-/** The values of `node-ip` in arguments of the kubelet. */
-export function nodeIPs(args: readonly Argument[]): readonly string[] {
-  return args.flatMap(({ name, value }) => (name === 'node-ip' ? value.split(',') : []));
 }
 
 /** The `node-ip` with which kubeadm starts the kubelet of this machine; [] where it has none. */

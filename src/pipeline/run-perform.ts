@@ -1,7 +1,7 @@
 import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { nodeIPs } from '@machineadm/kubeadm/arguments.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
-import { nodeIPs } from '../kubernetes/node-addresses.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import { withHooks } from './after-hooks.ts';
 import { performAttempts } from './attempts.ts';

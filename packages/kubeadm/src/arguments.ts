@@ -85,6 +85,11 @@ export function kubeletArguments(node: NodeModel, problems: Problems): readonly 
   return withProviderID(withLabels(node.kubelet.args, node.labels, problems), node.providerID, problems);
 }
 
+/** The values of `node-ip` in arguments of the kubelet. */
+export function nodeIPs(args: readonly Argument[]): readonly string[] {
+  return args.flatMap(({ name, value }) => (name === 'node-ip' ? value.split(',') : []));
+}
+
 function withLabels(
   args: readonly Argument[],
   labels: Readonly<Record<string, string>>,

@@ -254,7 +254,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     init('node: {addresses: {interface: a}}, controlPlane: {apiEndpoint: {advertiseAddress: ¦10.0.0.1}}'),
   ),
   invalid(
-    'addresses for a program of its own',
+    'addresses for another program than kubeadm',
     'Conflict',
     init('bootstrapper: {exec: {command: /a}}, ready: {require: KubeletHealthy}, node: {addresses: ¦{interface: a}}'),
   ),

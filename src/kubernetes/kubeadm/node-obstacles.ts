@@ -5,11 +5,11 @@ import { LONGEST_NODE_NAME, NODE_NAME_TOO_LONG } from '@machineadm/document/sect
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { member, strings, text } from '@machineadm/document/untyped.ts';
 import { KUBELET_KERNEL_SETTINGS } from '@machineadm/hardening/controls/build.ts';
+import { nodeIPs } from '@machineadm/kubeadm/arguments.ts';
 import { hasCgroupV2 } from '../../host/linux/cgroups.ts';
 import type { Facts, NetworkInterface } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { NODE_NAME } from '../../host/seam/node-name.ts';
-import { nodeIPs } from '../node-addresses.ts';
 
 /** A reason for which the kubelet or the API server of this machine would not come up. */
 export interface NodeObstacle {

@@ -92,9 +92,16 @@ describe('the step of the addresses of the node', () => {
 
   test('ends with the run', async () => {
     const end = new AbortController();
-    const waiting = runStep(nodeAddresses, on(), document(), { signal: end.signal });
-    setTimeout(() => end.abort(), 20);
-    await assert.rejects(waiting, { name: 'AbortError' });
+    let asked = 0;
+    const addresses = async () => {
+      asked += 1;
+      if (asked === 3) end.abort();
+      return [];
+    };
+    using clock = fakeClock();
+    const waiting = runStep(nodeAddresses, { ...on(), addresses }, document(), { signal: end.signal });
+    await assert.rejects(clock.until(waiting), { name: 'AbortError' });
+    assert.equal(asked, 3);
   });
 
   test('fails at once where several addresses appear', async () => {

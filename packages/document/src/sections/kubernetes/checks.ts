@@ -10,12 +10,12 @@ import { checkControlCharacters } from './checks-control-characters.ts';
 import { checkKubeadmConfiguration } from './checks-kubeadm-cluster.ts';
 import { checkKubeletConfiguration } from './checks-kubelet-configuration.ts';
 import { checkKubeletContradictions } from './checks-kubelet-contradictions.ts';
+import { checkNodeAddresses } from './checks-node-addresses.ts';
 import { checkBootstrapTokens, TOKEN } from './cluster.ts';
 import { CERTIFICATE_KEY, checkStaticPods } from './control-plane.ts';
 import type { KubernetesSection } from './index.ts';
 import { checkDiscoveryForm, checkVerification } from './join.ts';
 import { checkNode } from './node.ts';
-import { checkNodeAddresses } from './node-addresses.ts';
 
 /** Mistakes across the fields of `kubernetes`. */
 export function checkKubernetes(kubernetes: KubernetesSection, secrets: SecretsSection): Finding[] {
