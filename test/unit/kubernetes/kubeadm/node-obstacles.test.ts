@@ -150,6 +150,6 @@ describe('a reserved control group that is enforced', () => {
   });
 
   test('is not looked for where only pods are enforced', async () => {
-    assert.deepEqual(await found(enforce.replace('system-reserved', 'none'), {}), []);
+    assert.deepEqual(await found(enforce.replace('pods, system-reserved', 'none'), {}), []);
   });
 });
