@@ -20,7 +20,7 @@ import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { JOURNAL_PATH } from '../pipeline/run-journal.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
-import { type Check, checkOf, machineCheckGroups } from './doctor.ts';
+import { type Check, checkOf, machineCheckGroups, stateOf } from './doctor.ts';
 
 const LIMIT_MS = 15_000;
 
@@ -97,7 +97,8 @@ async function findings(
   document: OpenedDocument | undefined,
 ): Promise<Findings> {
   const verdict = await verdictOnMachine(host, facts, status);
-  const looked = await runCheckGroups(machineCheckGroups(host, facts, document), LIMIT_MS);
+  const state = await stateOf(host, facts);
+  const looked = await runCheckGroups(machineCheckGroups(host, facts, document, state), LIMIT_MS);
   return { verdict, checks: looked.map(checkOf) };
 }
 

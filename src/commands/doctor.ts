@@ -63,26 +63,32 @@ export async function examine(sources: readonly string[], agentVersion: string):
       ? undefined
       : await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'collect' });
   const status = await readStatus().catch(() => undefined);
+  const known = await stateOf(host, facts);
   let verdict: Verdict | undefined;
-  let state: MachineState | undefined;
+  let state = known;
   const checks = await runCheckGroups(
     {
       node: async () => {
         verdict = await verdictOnMachine(host, facts, status);
         const isProbed = status?.failure === undefined && (await isProvenNode(host, facts, status));
         const works = isProbed ? verdict?.outcome === 'success' : undefined;
-        state = await thisMachine(facts.machineId, { works }, host).then(
-          (machine) => machine.state,
-          () => undefined,
-        );
+        if (known === 'node' && works === false) state = 'broken node';
         return nodeChecks(verdict, status, state, isProbed);
       },
       ...nodeCheckGroups(host, facts),
-      ...machineCheckGroups(host, facts, document),
+      ...machineCheckGroups(host, facts, document, known),
     },
     LIMIT_MS,
   );
   return report(checks, verdict, state);
+}
+
+/** What the machine is by its journal; undefined where it cannot be read. */
+export async function stateOf(host: QueryHost, { machineId }: Facts): Promise<MachineState | undefined> {
+  return await thisMachine(machineId, {}, host).then(
+    ({ state }) => state,
+    () => undefined,
+  );
 }
 
 export interface Inventory {
@@ -162,18 +168,20 @@ export function nodeChecks(
   ];
 }
 
-/** All checks of a machine, by name. */
+/** All checks of a machine, by name. `state`: what the machine is, which decides what it needs where there is no document. */
 export function machineCheckGroups(
   host: QueryHost,
   facts: Facts,
   document: OpenedDocument | undefined,
+  state: MachineState | undefined,
   now: () => number = Date.now,
 ): Parameters<typeof runCheckGroups>[0] {
   const model = document?.model;
   const kubernetes = model?.kubernetes;
   // A document that only prepares a host needs neither a container runtime nor a node's ports.
-  const isNode = model === undefined || kubernetes !== undefined;
-  const hasRuntime = isNode || model.containerd !== undefined || model.images.required.length > 0;
+  const isHostOnly = model === undefined && state === 'host only';
+  const isNode = model === undefined ? !isHostOnly : kubernetes !== undefined;
+  const hasRuntime = isNode || model?.containerd !== undefined || (model?.images.required.length ?? 0) > 0;
   const isControlPlane = kubernetes !== undefined && kubernetes.role !== 'Worker';
   const use = isControlPlane ? 'controlPlane' : isNode ? 'worker' : 'host';
   const endpoint = parseEndpoint(kubernetes?.join?.discovery.endpoint ?? '');
@@ -182,9 +190,9 @@ export function machineCheckGroups(
     document: async () => (document === undefined ? [] : await documentChecks(host, facts, document)),
     placeholders: async () => (document === undefined ? [] : placeholderChecks(document)),
     // Without a document it may be a control plane.
-    disks: () => checkDisks(host, model === undefined ? 'controlPlane' : use),
+    disks: () => checkDisks(host, model === undefined && isNode ? 'controlPlane' : use),
     capacity: () => checkCapacity(host, use),
-    swap: () => checkSwap(host, model?.host.swap === 'Disabled'),
+    swap: async () => (isHostOnly ? [] : await checkSwap(host, model?.host.swap === 'Disabled')),
     cgroups: () => checkCgroups(host, facts.kubelet, kubernetes !== undefined),
     hostname: () =>
       checkHostname(
@@ -193,7 +201,7 @@ export function machineCheckGroups(
         model?.host.hostname !== undefined,
         isNode && kubernetes?.node.name === undefined ? undefined : LONGEST_HOST_NAME,
       ),
-    routing: () => checkRouting(host, saysAddress(kubernetes)),
+    routing: async () => (isHostOnly ? [] : await checkRouting(host, saysAddress(kubernetes))),
     'node addresses': async () => await checkNodeAddresses(host, kubernetes),
     time: () => checkTimeSource(host),
     ports: async () => (isNode ? await checkPorts(host, isControlPlane, bindPort) : []),

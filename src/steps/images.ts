@@ -89,7 +89,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
   async preflight(host, { archives }) {
     if (archives.length === 0 || (await host.which('ctr')) !== undefined) return [];
     const remedy = 'Install the complete containerd package: ctr, which is part of it, imports the archives.';
-    return [{ reason: 'ContainerRuntimeMissing', what: 'ctr', remedy }];
+    return [{ reason: 'ContainerRuntimeMissing', what: 'ctr is not installed', remedy }];
   },
 
   secrets: ({ archives }) => secretsIn(archives),

@@ -7,7 +7,7 @@ import { facts } from '../../support/facts.ts';
 import { type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 
 async function looksOf(yaml: string): Promise<ReturnType<typeof machineCheckGroups>> {
-  return machineCheckGroups(memoryHost(), facts(), await loaded(yaml));
+  return machineCheckGroups(memoryHost(), facts(), await loaded(yaml), undefined);
 }
 
 test('a document that only prepares a host needs no container runtime, and no ports of a node', async () => {
@@ -42,7 +42,7 @@ test('kernel settings, modules and hooks that will fail are failures, with their
     modprobe: () => ({ status: 1 }),
   };
   const host = memoryHost({ programs });
-  const found = (await machineCheckGroups(host, facts(), await loaded(yaml)).document?.()) ?? [];
+  const found = (await machineCheckGroups(host, facts(), await loaded(yaml), undefined).document?.()) ?? [];
   const failed = found.filter(({ severity }) => severity === 'failed');
   assert.deepEqual(
     failed.map(({ id, position }) => `${id} ${position?.line}`),

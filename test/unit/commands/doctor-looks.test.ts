@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
+import type { MachineState } from '@machineadm/status/status.ts';
 import { checkOf, machineCheckGroups, nodeChecks } from '../../../src/commands/doctor.ts';
 import type { Finding } from '../../../src/diagnosis/checks/finding.ts';
 import { loaded } from '../../support/document.ts';
@@ -122,11 +123,12 @@ describe('doctor checks a machine', () => {
       '/proc/swaps': 'Filename\n/swapfile file 1 0 -2\n',
     },
   };
-  const looks = async (body?: string) =>
+  const looks = async (body?: string, state?: MachineState) =>
     machineCheckGroups(
       memoryHost(MACHINE),
       facts({ hostname: 'machine-1' }),
       body === undefined ? undefined : await loaded(body),
+      state,
       () => 0,
     );
   type Looks = Awaited<ReturnType<typeof looks>>;
@@ -215,6 +217,19 @@ describe('doctor checks a machine', () => {
       assert.deepEqual(Object.fromEntries(answers), expected);
     });
 
+  test('as one that was set up without Kubernetes: nothing that only a node needs', async () => {
+    const all = await looks(undefined, 'host only');
+    const answers = await Promise.all(Object.keys(all).map(async (name) => await found(all, name)));
+    assert.deepEqual(answers.flat().sort(), [
+      'cgroup passed',
+      'clock/source passed',
+      'cpu passed',
+      LOG,
+      'hostname warning HostnameUnresolvable',
+      'memory passed',
+    ]);
+  });
+
   test('and the ports of a control plane with the one of the document', async () => {
     const text = async (body?: string) => (await (await looks(body)).ports?.())?.[0]?.text;
     assert.equal(await text(), 'free: 10250');
@@ -236,7 +251,7 @@ describe('doctor checks a machine', () => {
 
   test('and reports in one finding that all requirements of the document are met', async () => {
     const host = memoryHost();
-    const { document } = machineCheckGroups(host, facts(), await loaded('host: {sysctl: {}}\n'));
+    const { document } = machineCheckGroups(host, facts(), await loaded('host: {sysctl: {}}\n'), undefined);
     assert.deepEqual(await document?.(), [
       { id: 'document', title: 'document', severity: 'passed', text: 'all requirements of the steps are met' },
     ]);

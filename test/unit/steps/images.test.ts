@@ -371,7 +371,7 @@ describe('images', () => {
     const missing = await images.preflight?.(memoryHost(), desired);
     assert.deepEqual(
       missing?.map(({ reason, what }) => [reason, what]),
-      [['ContainerRuntimeMissing', 'ctr']],
+      [['ContainerRuntimeMissing', 'ctr is not installed']],
     );
   });
 });
