@@ -22,7 +22,8 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
   const { model, version, afterHooks } = desired;
   if (version === undefined) {
     const why = await programTrouble(host, 'containerd');
-    if (why === undefined) return [{ reason: 'ContainerRuntimeMissing', what: 'containerd is not installed', remedy: INSTALL }];
+    if (why === undefined)
+      return [{ reason: 'ContainerRuntimeMissing', what: 'containerd is not installed', remedy: INSTALL }];
     return [{ reason: 'ProgramNotExecutable', what: `containerd cannot be executed: ${why}`, remedy: INSTALL }];
   }
   if (compareVersions(version, OLDEST_CONTAINERD) < 0) {
