@@ -15,12 +15,13 @@ import { hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { type OpenedDocument, openDocument } from '../pipeline/load.ts';
+import { stateOf } from '../pipeline/machine-state.ts';
 import { makePlan, type Plan } from '../pipeline/plan.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { JOURNAL_PATH } from '../pipeline/run-journal.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
-import { type Check, checkOf, machineCheckGroups, stateOf } from './doctor.ts';
+import { type Check, checkOf, machineCheckGroups } from './doctor.ts';
 
 const LIMIT_MS = 15_000;
 

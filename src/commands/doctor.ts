@@ -26,7 +26,7 @@ import { findNodeAddresses, kubeletAddresses } from '../kubernetes/node-addresse
 import type { NodeReadiness } from '../kubernetes/readiness.ts';
 import { runtimeSocket } from '../kubernetes/runtime-socket.ts';
 import { type OpenedDocument, openDocument } from '../pipeline/load.ts';
-import { thisMachine } from '../pipeline/machine-state.ts';
+import { stateOf } from '../pipeline/machine-state.ts';
 import { knownOf } from '../pipeline/plan.ts';
 import { findingsOf, refusalFinding, refuseUnlessRoot, requirements } from '../pipeline/preflight.ts';
 import { readStatus } from '../reporting/status-file.ts';
@@ -81,14 +81,6 @@ export async function examine(sources: readonly string[], agentVersion: string):
     LIMIT_MS,
   );
   return report(checks, verdict, state);
-}
-
-/** What the machine is by its journal; undefined where it cannot be read. */
-export async function stateOf(host: QueryHost, { machineId }: Facts): Promise<MachineState | undefined> {
-  return await thisMachine(machineId, {}, host).then(
-    ({ state }) => state,
-    () => undefined,
-  );
 }
 
 export interface Inventory {

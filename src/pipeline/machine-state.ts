@@ -2,6 +2,7 @@ import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { MachineDocument, MachineState, Outcome, ThisMachine } from '@machineadm/status/status.ts';
 import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { openQueryHost } from '../host/index.ts';
+import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { documentKey, documentTitle } from './documents.ts';
 import type { JournalState } from './journal.ts';
@@ -42,6 +43,14 @@ export async function thisMachine(
   const journal = found?.identity.machineId === machineId ? found : undefined;
   const state = machineStateOf(journal, (await host.stat(PREPARED_PATH)) !== undefined, seen.works);
   return { state, documents: documentsIn(journal, seen.isRunning === true) };
+}
+
+/** What the machine is by its journal; undefined where it cannot be read. */
+export async function stateOf(host: QueryHost, { machineId }: Facts): Promise<MachineState | undefined> {
+  return await thisMachine(machineId, {}, host).then(
+    ({ state }) => state,
+    () => undefined,
+  );
 }
 
 function documentsIn(journal: JournalState | undefined, isRunning: boolean): readonly MachineDocument[] {

@@ -4,6 +4,7 @@ import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { isCriticalPath, unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
+import { partsOf, type Resource } from '../host/seam/resource.ts';
 import { rebuildTrust } from './certificate-authorities/stores.ts';
 import { claimed, droppedLines, droppedResources, hasSection, planDropped, restore } from './dropped.ts';
 import { scopeOfPath } from './file-content.ts';
@@ -109,7 +110,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
       return {
         id: `removals${path}`,
         summary: goes
-          ? describe(one, host.sysctl.length === 0)
+          ? describe(one, host.sysctl.length === 0 && !dropped.some(({ restores }) => isKernelSetting(restores)))
           : `${path}: no longer in the document, and kept: ${kept}`,
         action: goes ? ('remove' as const) : ('run' as const),
         scope: owned === undefined ? scopeOfPath(path) : ('node' as const),
@@ -257,13 +258,17 @@ async function findAbsent(host: QueryHost, absent: readonly AbsentModel[]): Prom
 
 const NAME_IT = 'Name it under host.files, host.directories or host.links as what it is, or correct the path.';
 
-/** @param isLast whether the document has no kernel settings any more */
-function describe({ path, type, owned, entries = 0 }: Found, isLast: boolean): string {
+function isKernelSetting(resource: Resource | undefined): boolean {
+  return resource !== undefined && partsOf(resource).kind === 'kernel';
+}
+
+/** @param staysSet whether the document has no kernel settings any more, and none is set back */
+function describe({ path, type, owned, entries = 0 }: Found, staysSet: boolean): string {
   const what = entries > 0 ? `remove, with ${entries} ${entries === 1 ? 'entry' : 'entries'} in it` : 'remove';
   if (owned === undefined) return `${path}: ${what}`;
   if (owned.type === 'block')
     return `${path}: remove the block ${owned.block?.name}, which is no longer in the document`;
-  const until = isLast && owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
+  const until = staysSet && owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
   return `${path}: remove the ${type === 'symlink' ? 'link' : type}, which is no longer in the document${until}`;
 }
 

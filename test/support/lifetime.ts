@@ -18,6 +18,7 @@ const OF_PATHS = [
   'links',
   'services',
   'restarts',
+  'sysctl',
 ];
 const STEPS = ALL_STEPS.filter(({ id }) => OF_PATHS.includes(id));
 

@@ -45,6 +45,18 @@ describe('what the document does not ask for any more', () => {
     assert.equal(machine.journal.state().before.has('path:/etc/b.conf'), false);
   });
 
+  test('is not said to stay in the kernel where it is set back', async () => {
+    const host = memoryHost({ kernelFiles: { '/proc/sys/vm/swappiness': '60\n' } });
+    const machine = lifetime(host);
+    await machine.run('host: {sysctl: {vm.swappiness: 10}}\n');
+    const told = (await machine.plan(NOTHING)).map(({ summary }) => summary);
+    assert.ok(
+      told.some((one) => one.startsWith('set vm/swappiness to 60 again')),
+      told.join('\n'),
+    );
+    assert.ok(!told.some((one) => one.includes('until the next boot')), told.join('\n'));
+  });
+
   test('stays with prune: Never, and goes once that is not said any more', async () => {
     const host = memoryHost();
     const machine = lifetime(host);
