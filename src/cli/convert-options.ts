@@ -26,6 +26,7 @@ export function addConvert(program: Command, done: (status: number) => void): vo
     .option('--inline-secrets', 'write the values of Secrets into the document instead of references')
     .option('--references <directory>', 'the directory of referenced secrets on the machine (default: /run/secrets)')
     .option('--standalone', 'add no taint that a controller of Cluster API would have to remove')
+    .option('--from-node [root]', 'convert the files of an existing node: of this machine, or below a root directory')
     .option('--structure', 'convert common files and commands to fields of the document')
     .addOption(
       new Option('--accept <codes>', 'accept these decisions, separated by commas, or all').argParser(
@@ -53,11 +54,11 @@ export function addConvert(program: Command, done: (status: number) => void): vo
     noun: 'input',
     description: 'objects in YAML or JSON, or user data: a file, a directory, or - for stdin; repeat for several',
     former: '-d, --document <source>',
-    required: true,
   })
     .addHelpText(
       'after',
       '\nExits with 3, and writes nothing, while a decision is open or an error must be corrected.\n\nExamples:\n' +
+        '  machineadm convert --from-node --structure --output-dir documents\n' +
         '  machineadm convert -f control-plane.yaml -f cluster.yaml --output-dir documents\n' +
         '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 > bootstrap.yaml\n' +
         '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 --wrap cloud-init --secret NEW | kubectl create -f -',

@@ -1,4 +1,11 @@
-import { CODES, type ConvertedDocument, convert, type Decision, type InputText } from '@machineadm/convert/index.ts';
+import {
+  CODES,
+  type ConvertedDocument,
+  convert,
+  type Decision,
+  type InputText,
+  type NodeFiles,
+} from '@machineadm/convert/index.ts';
 import { decodeSource } from '@machineadm/document/decode.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
@@ -13,7 +20,9 @@ import { isQuiet } from './terminal.ts';
 import type { CarrierOptions } from './wrap.ts';
 
 export interface ConvertCommandOptions extends CarrierOptions {
-  readonly filename: readonly string[];
+  readonly filename?: readonly string[];
+  /** The root directory of a node; true: of this machine. */
+  readonly fromNode?: string | true;
   readonly role?: Role;
   readonly kubernetesVersion?: string;
   readonly controlPlaneVersion?: string;
@@ -52,8 +61,15 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
   }
   const accepted = acceptedCodes(options.accept ?? []);
   if (options.wrap === undefined) refuseCarrierOptions(options);
+  if (options.filename === undefined && options.fromNode === undefined) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: 'no input given',
+      remedy: 'Name it as an argument or with -f, or use --from-node for an existing node.',
+    });
+  }
   const texts: InputText[] = [];
-  for (const source of options.filename) {
+  for (const source of options.filename ?? []) {
     for (const { name, bytes } of await readInputText(source))
       texts.push({ name, text: await decodeSource(name, bytes) });
   }
@@ -65,6 +81,7 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
     caCertHashes: options.caCertHash,
     inlineSecrets: options.inlineSecrets,
     references: options.references,
+    node: options.fromNode === undefined ? undefined : await nodeFiles(options.fromNode),
     standalone: options.standalone,
     structure: options.structure,
   });
@@ -88,6 +105,12 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
       { directory: options.outputDir, force: options.force === true },
     );
   return exitCode('Success');
+}
+
+/** The reader cannot name the converter's type: its room does not know the converter. */
+async function nodeFiles(root: string | true): Promise<NodeFiles> {
+  const { readNodeFiles } = await import('../commands/node-files.ts');
+  return readNodeFiles(root === true ? '/' : root);
 }
 
 const CARRIER_OPTIONS = {

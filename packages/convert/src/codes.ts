@@ -22,6 +22,7 @@ export const CODES = {
   FieldWithoutCounterpart: decision('A field of kubeadm that the document does not support is left out.'),
   WithoutEffect: note('A field that has no effect beside another one is left out.'),
   NotForThisRole: note('kubeadm does not read this configuration for the role of this machine.'),
+  NodeUnknown: decision('The files of a node do not say it, or were not read: it is left out.'),
   ExampleValue: warning('A value that `kubeadm config print` prints as an example.'),
   RoleUnclear: error('The input does not say whether the machine creates the cluster or joins it.'),
   VersionMissing: error('The version of Kubernetes is not in the input.'),

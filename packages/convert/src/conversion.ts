@@ -3,6 +3,7 @@ import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts
 import type { Expressions } from './jinja.ts';
 import type { Report } from './report.ts';
 import type { SecretBook } from './secrets.ts';
+import type { NodeFiles } from './worlds/node-files.ts';
 
 /** What the caller can specify in addition to the input. */
 export interface ConvertOptions {
@@ -20,6 +21,8 @@ export interface ConvertOptions {
   readonly inlineSecrets?: boolean | undefined;
   /** The directory on the machine for references to secrets. */
   readonly references?: string | undefined;
+  /** The files of an existing node, which becomes a document beside those of the inputs. */
+  readonly node?: NodeFiles | undefined;
   /** No controller of Cluster API exists: its taint would never be removed. */
   readonly standalone?: boolean | undefined;
   /** Convert well-known files and commands to structured fields of the document. */

@@ -22,6 +22,7 @@ export type { ConvertedDocument } from './document.ts';
 export { DROPPED } from './dropped.ts';
 export type { InputText } from './inputs.ts';
 export type { Decision } from './report.ts';
+export type { NodeFile, NodeFiles } from './worlds/node-files.ts';
 
 /**
  * The converter: from the input or the output of Cluster API's kubeadm bootstrap provider, or from kubeadm's own files, to

@@ -24,6 +24,8 @@ export interface Spec {
   readonly afterCommands: readonly CommandSpec[];
   readonly services: readonly ServiceSpec[];
   readonly direct?: DirectSection | undefined;
+  /** Fields of the kubelet's configuration that are the machine's own. */
+  readonly kubeletConfig?: Readonly<Record<string, unknown>> | undefined;
   readonly verbosity: Source;
   /** The path of the success sentinel in user data; undefined for Cluster API's standard path. */
   readonly sentinel: string | undefined;
@@ -72,6 +74,8 @@ export interface FileSpec {
   readonly content: string;
   /** Instead of `content`. */
   readonly secret: SecretKey | undefined;
+  /** True: the machine reads the content from a file that somebody else provides. */
+  readonly isReference?: boolean | undefined;
   /** True: the Secret's content is a Go template; `content` is rendered already. */
   readonly template: boolean;
   /** Owner and mode in the input, where the document's field has its own. */

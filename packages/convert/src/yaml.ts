@@ -127,11 +127,29 @@ export async function plain(document: Document, at: Placed | string, report: Rep
     },
   });
   try {
-    return document.toJS();
+    const value: unknown = document.toJS();
+    if (!isWithinItself(value)) return value;
+    report.add('InputInvalid', at, 'not YAML: an alias within its own anchor');
   } catch {
     report.add('InputInvalid', at, 'not YAML: an alias without its anchor, or too many of them');
-    return undefined;
   }
+  return undefined;
+}
+
+/** Whether a value contains itself, as `&a [*a]`. Each part is looked at once. */
+function isWithinItself(value: unknown): boolean {
+  const done = new Set<object>();
+  const open = new Set<object>();
+  const visit = (part: unknown): boolean => {
+    if (typeof part !== 'object' || part === null || done.has(part)) return false;
+    if (open.has(part)) return true;
+    open.add(part);
+    const isFound = Object.values(part).some(visit);
+    open.delete(part);
+    done.add(part);
+    return isFound;
+  };
+  return visit(value);
 }
 
 /** A number that YAML 1.1 and 1.2 parse alike. */

@@ -101,6 +101,15 @@ describe('machineadm convert', () => {
     });
   }
 
+  test('--from-node: a root that is none, and one without a node', async () => {
+    const missing = await convert('--from-node', join(directory, 'nowhere'));
+    assert.deepEqual([missing.status, missing.stdout], [2, ''], missing.stderr);
+    assert.match(missing.stderr, /--from-node: .*nowhere is not a directory \[UsageInvalid\]/);
+    const empty = await convert('--from-node', directory);
+    assert.deepEqual([empty.status, empty.stdout], [3, ''], empty.stderr);
+    assert.match(empty.stderr, /InputUnknown.*\n.*kubelet\.conf does not exist: no node that kubeadm has made/);
+  });
+
   test('reports an input that cannot be read', async () => {
     const { status, stderr } = await convert('-f', join(directory, 'nowhere.yaml'));
     assert.equal(status, 3);

@@ -32,6 +32,7 @@ const REFUSED: readonly (readonly [string, object, string, RegExp])[] = [
   ],
   ['k0s', { apiVersion: 'k0s.k0sproject.io/v1beta1', kind: 'ClusterConfig' }, 'NotKubeadm', /k0s.*exec/],
   ['kind', { apiVersion: 'kind.x-k8s.io/v1alpha4', kind: 'Cluster' }, 'NotKubeadm', /containers of its own image/],
+  ['KubeOne', { apiVersion: 'kubeone.k8c.io/v1beta2', kind: 'KubeOneCluster' }, 'NotKubeadm', /--from-node/],
   [
     'OpenShift',
     { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig' },

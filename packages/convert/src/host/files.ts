@@ -82,6 +82,9 @@ function convertFile(file: FileSpec, spec: Spec, targets: ReadonlySet<string>, c
 type Content = Pick<FileSection, 'content' | 'contentFrom' | 'encoding'>;
 
 function contentOf(file: FileSpec, mode: string, conversion: Conversion): Content {
+  if (file.isReference === true) {
+    return { contentFrom: conversion.secrets.reference(nameFor(file.path), file.at, `the content of ${file.path}`) };
+  }
   if (file.secret !== undefined) return secretContent(file, file.secret, conversion);
   const encoding = encodingOf(file, conversion);
   // Scripts are executable; a text that only root may read is a secret.

@@ -41,11 +41,21 @@ export async function convertKubernetes(
       : omitEmpty(clusterIdentity(cluster, conversion)),
     pki: role === 'Worker' ? undefined : pkiOf(spec, !initializes, conversion, variable),
     controlPlane: role === 'Worker' ? undefined : convertControlPlane(spec, initializes, target, conversion),
-    node: convertNode(registration, role, spec.resolved, target, conversion, placeholderName(registration, spec)),
+    node: withConfig(
+      convertNode(registration, role, spec.resolved, target, conversion, placeholderName(registration, spec)),
+      spec.kubeletConfig,
+    ),
     join: initializes ? undefined : await convertJoin(spec, conversion, variable),
     addons: initializes ? convertAddons(spec) : undefined,
     timeouts: convertTimeouts(configuration, cluster, !initializes, target, conversion),
   };
+}
+
+type Node = KubernetesSection['node'];
+
+function withConfig(node: Node, config: Spec['kubeletConfig']): Node {
+  if (config === undefined || Object.keys(config).length === 0) return node;
+  return { ...node, kubelet: { config: { ...config }, ...node?.kubelet } };
 }
 
 function pkiOf(spec: Spec, joins: boolean, conversion: Conversion, variable: Variable): KubernetesSection['pki'] {

@@ -75,9 +75,9 @@ export function pkiOfFiles(spec: Spec, conversion: Conversion): Pki | undefined 
     path === undefined ? undefined : certificates.get(path)?.content;
   const pair = (name: string, { certificate, key }: PairPaths): Pair | undefined => {
     const pem = text(certificate);
-    const secret = text(key);
+    const file = key === undefined ? undefined : certificates.get(key);
     if (pem === undefined) return undefined;
-    return { certificate: pem, key: secret === undefined ? undefined : conversion.secrets.value(`${name}Key`, secret) };
+    return { certificate: pem, key: file === undefined ? undefined : keyOfFile(`${name}Key`, file, conversion) };
   };
   const account = pair('serviceAccount', paths.serviceAccount);
   return omitEmpty({
@@ -87,6 +87,11 @@ export function pkiOfFiles(spec: Spec, conversion: Conversion): Pki | undefined 
     serviceAccount: account?.key === undefined ? undefined : { publicKey: account.certificate, key: account.key },
     apiserverEtcdClient: pair('apiserverEtcdClient', paths.apiserverEtcdClient),
   });
+}
+
+function keyOfFile(name: string, { path, content, isReference, at }: FileSpec, { secrets }: Conversion): SecretName {
+  if (isReference !== true) return secrets.value(name, content);
+  return secrets.reference(path.replace(/^\/etc\/kubernetes\//, ''), at, 'the private key');
 }
 
 /**

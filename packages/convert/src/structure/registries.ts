@@ -5,6 +5,7 @@ import type { Lifting } from './lifting.ts';
 
 const HOSTS = /^\/etc\/containerd\/certs\.d\/([^/]+)\/hosts\.toml$/;
 const DROP_IN = /^\/etc\/containerd\/conf\.d\/[^/]+\.toml$/;
+const CONFIGURATION = '/etc/containerd/config.toml';
 const CERTS_D = '/etc/containerd/certs.d';
 
 type Mirror = NonNullable<RegistrySection['mirrors']>[number];
@@ -24,16 +25,15 @@ export async function liftRegistries(lifting: Lifting): Promise<void> {
       return undefined;
     }
   };
-  const registries: RegistrySection[] = [];
-  for (const file of lifting.files) {
+  // All or none, because the directory and the configuration must have one owner.
+  if (lifting.files.some(({ path }) => path === CONFIGURATION)) return;
+  const found = lifting.files.flatMap((file) => {
     const host = HOSTS.exec(file.path)?.[1];
-    const registry = host === undefined ? undefined : registryOf(host, read(file));
-    if (registry === undefined) continue;
-    registries.push(registry);
-    lifting.takeFile(file, `a registry of containerRuntime.containerd`);
-  }
-  if (registries.length === 0) return;
-  // All or none, because the directory must have one owner.
+    return host === undefined ? [] : [{ file, registry: registryOf(host, read(file)) }];
+  });
+  const registries = found.flatMap(({ registry }) => registry ?? []);
+  if (registries.length === 0 || registries.length < found.length) return;
+  for (const { file } of found) lifting.takeFile(file, `a registry of containerRuntime.containerd`);
   lifting.containerd = { mode: 'Merge', registries };
   for (const file of lifting.files) {
     if (DROP_IN.test(file.path) && onlyNamesDirectory(read(file)))

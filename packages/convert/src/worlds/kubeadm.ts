@@ -12,6 +12,7 @@ import { EMPTY_HOST, type Spec } from '../spec.ts';
 import { stemOf } from '../stem.ts';
 import { reportUnrendered } from '../unrendered.ts';
 import { yamlValue } from '../yaml.ts';
+import { convertNodeFiles } from './node.ts';
 
 const KUBEADM = 'kubeadm.k8s.io';
 const VERSIONS = ['v1beta1', 'v1beta2', 'v1beta3', 'v1beta4'];
@@ -45,7 +46,7 @@ interface KubeadmFile {
 }
 
 /**
- * Converts kubeadm's own YAML. Each file is one configuration, as for kubeadm; the ConfigMaps of the cluster complete files that
+ * Converts kubeadm's own YAML, and the files of a node that kubeadm has made. Each file is one configuration, as for kubeadm; the ConfigMaps of the cluster complete files that
  * have no configuration of the cluster, and a kubeconfig is taken where a file names it for discovery.
  */
 export async function convertKubeadmFiles(
@@ -59,9 +60,12 @@ export async function convertKubeadmFiles(
   const written = objects.filter((object) => !stored.includes(object) && !kubeconfigs.includes(object));
   const files = [...Map.groupBy(written, ({ origin }) => origin)].map(([origin, list]) => ({ origin, objects: list }));
   const ofCluster = (await Promise.all(stored.map((one) => storedObjects(one, report)))).flat();
-  if (files.length === 0 && ofCluster.length > 0) files.push({ origin: ofCluster[0]?.origin ?? '', objects: [] });
+  const { node } = options;
+  if (node === undefined && files.length === 0 && ofCluster.length > 0)
+    files.push({ origin: ofCluster[0]?.origin ?? '', objects: [] });
   const used = new Set<InputObject>();
   const documents: ConvertedDocument[] = [];
+  if (node !== undefined) documents.push(...(await convertNodeFiles(node, ofCluster, inputs, options, report)));
   for (const file of files) {
     documents.push(...(await convertFile(file, ofCluster, kubeconfigs, used, inputs, options, report)));
   }

@@ -9,6 +9,9 @@ interface Refusal {
 
 const EXEC = 'write a document by hand whose kubernetes.bootstrapper.exec runs it (docs/adding-a-bootstrapper.md)';
 
+const BY_KUBEADM =
+  'it creates a cluster with kubeadm from its own configuration: let it do so, then run "machineadm convert --from-node" on a node';
+
 const notKubeadm = (message: string): Refusal => ({ code: 'NotKubeadm', message });
 
 const K3S = notKubeadm(`k3s and RKE2 start Kubernetes themselves, without kubeadm: ${EXEC}`);
@@ -39,6 +42,8 @@ const GROUPS: readonly (readonly [string, Refusal])[] = [
   ['k3d.io', K3S],
   ['helm.cattle.io', K3S],
   ['machineconfiguration.openshift.io', OPENSHIFT],
+  ['kubeone.k8c.io', notKubeadm(`KubeOne: ${BY_KUBEADM}`)],
+  ['kubekey.kubesphere.io', notKubeadm(`KubeKey: ${BY_KUBEADM}`)],
   [
     'kind.x-k8s.io',
     notKubeadm('kind: its nodes are containers of its own image, which are not set up from a document'),
