@@ -85,7 +85,7 @@ function read(words: readonly string[], program: Command): Line {
       continue;
     }
     if (word.startsWith('-') && word !== '-' && !isOptionsEnd) {
-      const [, name = word, value] = /^(--[^=]+|-[^-])=?([\s\S]+)?$/.exec(word) ?? [];
+      const [name, value] = nameAndValue(word);
       const option = optionNamed(command, name);
       if (option === undefined) continue;
       given.add(option);
@@ -103,6 +103,14 @@ function read(words: readonly string[], program: Command): Line {
     }
   }
   return { command, positions, given, pending, documents, isOptionsEnd };
+}
+
+/** `--name=value`, `-nvalue` or `-n=value`; the value is undefined where there is none. */
+function nameAndValue(word: string): readonly [string, string | undefined] {
+  const equals = word.indexOf('=', 3);
+  const end = !word.startsWith('--') ? 2 : equals < 0 ? word.length : equals;
+  const value = word.slice(end).replace(/^=/, '');
+  return [word.slice(0, end), value === '' ? undefined : value];
 }
 
 /** Hidden options too: former names of an option take the same values. */

@@ -60,7 +60,7 @@ function formatValue(value: unknown): string {
 }
 
 const STEP =
-  /^(?:\.\.([\w-]+)|\.?\[\s*(?:'([^']*)'|"([^"]*)"|(-?\d+)|(\*)|\?\(\s*@([^=!<>\s]*)\s*(?:(==|!=)\s*(?:'([^']*)'|"([^"]*)"|([\w.-]+)))?\s*\))\s*\]|\.(\*)|\.?((?:[\w-]|\\.)+))/;
+  /^(?:\.\.([\w-]+)|\.?\[\s*(?:'([^']*)'|"([^"]*)"|(-?\d+)|(\*)|\?\(\s*@([^=!<>\s]*)(?:\s*(==|!=)\s*(?:'([^']*)'|"([^"]*)"|([\w.-]+)))?\s*\))\s*\]|\.(\*)|\.?((?:[\w-]|\\.)+))/;
 
 function select(path: string, root: unknown, here: unknown): readonly unknown[] {
   let values: readonly unknown[] = [path.startsWith('$') ? root : here];

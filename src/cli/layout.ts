@@ -46,8 +46,11 @@ export function fittedHelp(text: string, width: number | undefined): string {
   return text
     .split('\n')
     .flatMap((line) => {
-      const [, command, explanation] = /^( {2}(?:machineadm|kubectl) .*?)(?: {2,}(.*))?$/.exec(line) ?? [];
-      if (command === undefined || line.length <= width) return wrapped(line, width);
+      const [program] = /^ {2}(?:machineadm|kubectl) /.exec(line) ?? [];
+      if (program === undefined || line.length <= width) return wrapped(line, width);
+      const gap = line.indexOf('  ', program.length);
+      const command = gap < 0 ? line : line.slice(0, gap);
+      const explanation = gap < 0 ? undefined : line.slice(gap).replace(/^ +/, '');
       const folded = wrapped(command, width - ' \\'.length, 6);
       return [
         ...folded.map((part, index) => (index < folded.length - 1 ? `${part} \\` : part)),

@@ -123,11 +123,11 @@ function suggestionFor(message: string, command: Command, isRoot: boolean): stri
     if (synonym !== undefined && longs.includes(synonym.split(' ')[0] ?? '')) return synonym;
     return nearestName(name, longs);
   }
-  const [, choices] = / is invalid\. Allowed choices are (.*)\.$/.exec(message) ?? [];
-  return choices === undefined ? undefined : nearestName(word, choices.split(', '));
+  const [, choices] = message.split(' is invalid. Allowed choices are ');
+  return choices === undefined ? undefined : nearestName(word, choices.replace(/\.$/, '').split(', '));
 }
 
 /** The word that commander's message quotes as unknown. */
 function unknownIn(message: string): string {
-  return /(?:unknown (?:command|option)|argument) '(.*?)'/.exec(message)?.[1] ?? '';
+  return /(?:unknown (?:command|option)|argument) '([^']*)'/.exec(message)?.[1] ?? '';
 }

@@ -5,7 +5,7 @@ import type { CommandResult, Host, QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import { isInImage, putDropIn, readImageDropIns } from './image-drop-ins.ts';
-import { absentModules, canonicalModule, isInKernel } from './loaded-modules.ts';
+import { absentModules, canonicalModule, isInKernel, moduleOfFile } from './loaded-modules.ts';
 import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -172,7 +172,7 @@ function notLoaded(module: string, { status, stderr }: CommandResult): Machinead
 /** A module with those that it depends on, these first: `modprobe -D` prints the paths in the order of loading. */
 async function loadedWith(host: QueryHost, module: string): Promise<readonly Resource[]> {
   const { stdout } = await host.query({ program: 'modprobe', args: ['-D', module] });
-  const names = [...stdout.matchAll(/^insmod \S*?([^/\s]+?)\.ko\S*/gm)].map(([, name = '']) => canonicalModule(name));
+  const names = [...stdout.matchAll(/^insmod (\S+)/gm)].flatMap(([, path = '']) => moduleOfFile(path) ?? []);
   return [...new Set([...names, module])].map((name) => `module:${name}` as const);
 }
 

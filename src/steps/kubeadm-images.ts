@@ -119,7 +119,7 @@ async function requireAll(
 
 /** Existing images with the same last name: another tag, or another repository. */
 function similar(image: string, present: readonly CriImage[]): { readonly source: string; readonly text: string }[] {
-  const lastName = (reference: string) => /([^/:@]+)(?::[^/]*)?(?:@.*)?$/.exec(reference)?.[1];
+  const lastName = (reference: string) => reference.split('@')[0]?.split('/').at(-1)?.split(':')[0];
   return present
     .flatMap(({ tags }) => tags)
     .filter((tag) => lastName(tag) === lastName(image))

@@ -37,6 +37,12 @@ export async function isInKernel(host: QueryHost, module: string): Promise<boole
 async function builtInModules(host: QueryHost): Promise<ReadonlySet<string>> {
   const release = (await host.readText('/proc/sys/kernel/osrelease'))?.trim();
   const list = release === undefined ? undefined : await host.readText(`/lib/modules/${release}/modules.builtin`);
-  const names = (list ?? '').split('\n').map((line) => /([^/]+)\.ko$/.exec(line.trim())?.[1]);
-  return new Set(names.filter((name) => name !== undefined).map(canonicalModule));
+  return new Set((list ?? '').split('\n').flatMap((line) => moduleOfFile(line.trim()) ?? []));
+}
+
+/** The module in a file such as `kernel/net/bridge/br_netfilter.ko.xz`; undefined for another file. */
+export function moduleOfFile(path: string): string | undefined {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const end = name.indexOf('.ko');
+  return end > 0 ? canonicalModule(name.slice(0, end)) : undefined;
 }

@@ -171,7 +171,7 @@ function restartOf({ name }: ServiceModel): FollowUp {
 function belongsTo(path: string, service: string): boolean {
   const name = service.endsWith('.service') ? service.slice(0, -'.service'.length) : service;
   // An instance is described by its template (systemd.unit(5)): getty@tty1 by getty@.service.
-  const names = [name, name.replace(/@.*$/, '@')];
+  const names = name.includes('@') ? [name, `${name.split('@')[0]}@`] : [name];
   return names.some((one) =>
     [`/systemd/system/${one}`, `/systemd/system/${one}.service`, `/etc/init.d/${one}`].some(
       (unit) => path.endsWith(unit) || path.includes(`${unit}.d/`),

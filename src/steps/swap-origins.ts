@@ -93,7 +93,7 @@ async function enabledServices(host: QueryHost): Promise<readonly string[]> {
 }
 
 async function unitText(host: QueryHost, name: string): Promise<string | undefined> {
-  const template = name.replace(/@.*\.service$/, '@.service');
+  const template = name.includes('@') ? `${name.split('@')[0]}@.service` : name;
   for (const directory of UNIT_DIRECTORIES) {
     for (const file of new Set([name, template])) {
       const text = await host.readText(`${directory}/${file}`);
@@ -106,7 +106,7 @@ async function unitText(host: QueryHost, name: string): Promise<string | undefin
 /** ExecStart=, ExecStartPre= and ExecStartPost= of a unit, without the prefixes of systemd.service(5). */
 function commandsOf(unit: string): readonly string[] {
   const lines = unit.replace(/\\\n/g, ' ').split('\n');
-  return lines.flatMap((line) => /^\s*ExecStart(?:Pre|Post)?\s*=\s*[-@:+!|]*(.+)$/.exec(line)?.[1] ?? []);
+  return lines.flatMap((line) => /^\s*ExecStart(?:Pre|Post)?\s*=\s*[-@:+!|]*(.+)/.exec(line)?.[1] ?? []);
 }
 
 /** The line of the shell script that a command runs, if it is one. */

@@ -1,4 +1,5 @@
 import { type AST, RegExpParser } from '@eslint-community/regexpp';
+import { type Characters, Loop } from './regexp-loops.ts';
 
 /**
  * Judges from its text whether the time of a regular expression grows linearly with the text it is applied to. V8
@@ -17,12 +18,10 @@ export function superlinearParts({ source, flags }: Pick<RegExp, 'source' | 'fla
   const pattern = new RegExpParser({ ecmaVersion: 2025 }).parsePattern(source, 0, source.length, { unicode });
   const judge = new Judge(flags);
   const start: Path = flags.includes('y') ? [NOTHING] : [];
-  judge.alternatives(pattern.alternatives, [start], { fallible: false, looped: false, next: undefined });
+  judge.alternatives(pattern.alternatives, [start], { fallible: false, looped: false, nexts: [] });
   return [...judge.parts];
 }
 
-/** Which of the sample characters a part of an expression may match, one bit each. */
-type Characters = bigint;
 /** What must have been matched since the last unbounded repetition that can end in several places. */
 type Path = readonly Characters[];
 
@@ -31,8 +30,11 @@ interface Rest {
   readonly fallible: boolean;
   /** Whether it is within an unbounded repetition. */
   readonly looped: boolean;
-  /** What follows may begin with; undefined where it may be nothing, or is not known. */
-  readonly next: Characters | undefined;
+  /**
+   * What follows may begin with, undefined where it may be nothing, or is not known; if it begins with single characters,
+   * then the same for what comes after each of them.
+   */
+  readonly nexts: readonly (Characters | undefined)[];
 }
 
 /** ASCII and Latin-1, a Cyrillic and a Chinese letter, a surrogate, a line separator, a byte order mark. */
@@ -42,7 +44,7 @@ const SAMPLES = [...Array.from({ length: 256 }, (_, code) => code), 0x436, 0x592
 const NOTHING: Characters = 0n;
 const ALL: Characters = (1n << BigInt(SAMPLES.length)) - 1n;
 /** Of an assertion: what follows it does not begin where it ends. */
-const OPAQUE: Rest = { fallible: true, looped: false, next: undefined };
+const OPAQUE: Rest = { fallible: true, looped: false, nexts: [] };
 
 class Judge {
   readonly parts = new Set<string>();
@@ -65,8 +67,15 @@ class Judge {
     return elements.reduce<readonly Path[]>((paths, element, index) => {
       const following = elements.slice(index + 1);
       const fallible = rest.fallible || following.some((other) => canFail(other));
-      return this.#element(element, paths, following, { ...rest, fallible, next: this.#next(following, rest.next) });
+      return this.#element(element, paths, following, { ...rest, fallible, nexts: this.#nexts(following, rest.nexts) });
     }, before);
+  }
+
+  #nexts(elements: readonly AST.Element[], after: Rest['nexts']): Rest['nexts'] {
+    const [first, ...others] = elements;
+    if (first === undefined) return after;
+    const next = this.#next(elements, after[0]);
+    return isCharacter(first) ? [next, ...this.#nexts(others, after)] : [next];
   }
 
   /** What a sequence may begin with that `after` follows. */
@@ -131,10 +140,11 @@ class Judge {
 
   #quantifier(quantifier: AST.Quantifier, paths: readonly Path[], rest: Rest): readonly Path[] {
     const { element, min, max } = quantifier;
+    const first = this.#first([element]) ?? NOTHING;
+    const next = rest.nexts[0];
+    const again: Rest = { ...rest, fallible: true, nexts: next === undefined ? [] : [next | first] };
     if (Number.isFinite(max)) {
-      const first = this.#first([element]) ?? NOTHING;
-      const again = max === 1 ? rest : { ...rest, fallible: true, next: rest.next && rest.next | first };
-      const once = this.#element(element, paths, [], again);
+      const once = this.#element(element, paths, [], max === 1 ? rest : again);
       const inside = max === 1 ? once : [...once, ...this.#element(element, once, [], again)];
       return weakest(min === 0 ? [...paths, ...inside] : inside);
     }
@@ -142,54 +152,21 @@ class Judge {
     const isGuarded = paths.every((path) => path.some((characters) => (characters & repeated) === 0n));
     // What cannot fail afterwards is not tried twice.
     if (!isGuarded && (rest.fallible || rest.looped)) this.parts.add(quantifier.raw);
-    // It ends in one place only where what follows cannot go on with it: what was matched before still counts then.
-    const hasOneEnd = rest.next !== undefined && (rest.next & repeated) === 0n;
     if (isCharacter(element)) {
-      if (!hasOneEnd) return [[...(min === 0 ? [] : [repeated])]];
-      return min === 0 ? paths : paths.map((path) => [...path, repeated]);
+      // It ends in few places only where what follows cannot go on with it: what was matched before still counts then.
+      const hasFewEnds = rest.nexts.some((one) => one !== undefined && (one & repeated) === 0n);
+      const once = hasFewEnds ? paths.map((path) => [...path, repeated]) : [[repeated]];
+      return weakest(min === 0 ? [...paths, ...once] : once);
     }
-    const first = this.#first([element]) ?? NOTHING;
-    if (!this.#isDeterministic(element, first)) this.parts.add(quantifier.raw);
+    const loop = new Loop(element, (one) => (isCharacter(one) ? this.#characters(one) : ALL));
+    if (!loop.isUnambiguous()) this.parts.add(quantifier.raw);
+    const inside: Rest = { ...again, looped: true };
     // The first time it comes after what is before it, then after itself.
-    const inside: Rest = {
-      fallible: true,
-      looped: true,
-      next: rest.next === undefined ? undefined : rest.next | first,
-    };
     const last = this.#element(element, this.#element(element, paths, [], inside), [], inside);
-    return weakest(min === 0 ? [...paths, ...last] : last);
-  }
-
-  /** Whether an element has one way only to match a text, decided by the next character; `follow` = what may come after it. */
-  #isDeterministic(element: AST.Element, follow: Characters): boolean {
-    switch (element.type) {
-      case 'Group':
-      case 'CapturingGroup': {
-        const firsts = element.alternatives.map(({ elements }) => this.#first(elements) ?? NOTHING);
-        const isDisjoint = firsts.every((one, index) => firsts.slice(0, index).every((other) => (one & other) === 0n));
-        return (
-          isDisjoint &&
-          element.alternatives.every(({ elements }) =>
-            elements.every((part, index) => {
-              const next = elements.slice(index + 1);
-              const after = this.#first(next) ?? NOTHING;
-              return this.#isDeterministic(part, isNullable(next) ? after | follow : after);
-            }),
-          )
-        );
-      }
-      case 'Quantifier': {
-        const first = this.#first([element.element]) ?? NOTHING;
-        if (element.min === element.max) return this.#isDeterministic(element.element, first | follow);
-        return (
-          !isNullable([element.element]) &&
-          (first & follow) === 0n &&
-          this.#isDeterministic(element.element, element.max === 1 ? follow : first | follow)
-        );
-      }
-      default:
-        return true;
-    }
+    const hasOneEnd = next !== undefined && (next & loop.afterEnd) === 0n;
+    // It can end after each time: only what one time matches is certain then.
+    const ends = hasOneEnd ? last : new Judge(this.#flags).#element(element, [[]], [], inside);
+    return weakest(min === 0 ? [...paths, ...ends] : ends);
   }
 
   /** What a sequence may begin with; undefined where it matches no character. */

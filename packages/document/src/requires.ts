@@ -1,6 +1,6 @@
 // Semantic Versioning 2.0.0, sections 9 to 11: precedence. Range libraries compare differently (node-semver: no
 // pre-release satisfies `>=0.2`), and compiling their patterns delays each validation.
-const NUMBERS = '[0-9]+(?:\\.[0-9]+)?(?:\\.[0-9]+)?';
+const NUMBERS = '[0-9]+(?:\\.[0-9]+(?:\\.[0-9]+)?)?';
 const COMPARATOR = `(?:>=|<=|>|<|=)?v?${NUMBERS}(?:-[0-9A-Za-z.-]+)?`;
 
 /** A condition on a version, such as `>=0.2 <2`. */

@@ -211,14 +211,13 @@ function limitsOf(schema: z.core.$ZodType): Limits {
 
 function stringSchema(schema: z.core.$ZodType): JsonSchema {
   const { minimum, maximum, patterns: own } = limitsOf(schema);
-  const patterns = own.map(portablePattern);
-  const [first] = patterns;
+  const [first, ...others] = own.map(portablePattern);
   return {
     type: 'string',
     ...(minimum === undefined ? {} : { minLength: minimum }),
     ...(maximum === undefined ? {} : { maxLength: maximum }),
-    ...(patterns.length === 1 ? first : {}),
-    ...(patterns.length > 1 ? { allOf: patterns } : {}),
+    ...first,
+    ...(others.length > 0 ? { allOf: others } : {}),
   };
 }
 

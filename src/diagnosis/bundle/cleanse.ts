@@ -82,7 +82,7 @@ function withoutStrings(value: unknown): unknown {
 }
 
 /** An unclosed quote matches as a plain character, so that the name of a table is also found in a broken file. */
-const TABLE = /^\s*\[{1,2}((?:[^\]"]|"(?:[^"]*"|(?![^"]*")))*)\]/;
+const TABLE = /^\s*\[{1,2}((?:[^\]"]|"[^"]*")*(?:"(?![^"]*")[^\]"]*)?)\]/;
 const SECRET_TABLE = /(?:^|[."'])(?:headers?|auths?|credentials?)["']?\s*$/i;
 const ASSIGNMENT = /^\s*[\w."'-]+\s*=\s*/;
 const INLINE_TABLE = /((?:^|[\s{,])["']?(?:headers?|auths?|credentials?)["']?\s*=\s*)\{.*/is;

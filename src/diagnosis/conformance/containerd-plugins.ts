@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path/posix';
+import { pathGlob } from '@machineadm/document/glob.ts';
 import { member, strings } from '@machineadm/document/untyped.ts';
 import { parse } from 'smol-toml';
 import type { RootTree } from '../../host/files/root-tree.ts';
@@ -55,9 +56,6 @@ function configurationPath(tree: RootTree, unit: Unit | undefined): string {
 function matching(tree: RootTree, pattern: string): readonly string[] {
   if (!pattern.includes('*')) return [pattern];
   const directory = dirname(pattern);
-  const name = pattern
-    .slice(directory.length + 1)
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*');
-  return tree.list(directory).flatMap((file) => (new RegExp(`^${name}$`).test(file) ? [join(directory, file)] : []));
+  const names = pathGlob(pattern.slice(directory.length + 1));
+  return tree.list(directory).flatMap((file) => (names.matches(file) ? [join(directory, file)] : []));
 }

@@ -1,3 +1,4 @@
+import { pathGlob } from '@machineadm/document/glob.ts';
 import type { FoundFile } from '@machineadm/hardening/observed.ts';
 import { UnsafePath } from '../../host/files/file-error.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -24,7 +25,8 @@ async function walk(
   if (segment === undefined || depth === 0) return [];
   const found: FoundFile[] = [];
   const names = segment.includes('*') ? await namesIn(host, at) : [segment];
-  const matching = segment === '**' ? names : names.filter((name) => matchesName(segment, name));
+  const wanted = pathGlob(segment);
+  const matching = names.filter((name) => wanted.matches(name));
   // `**` also matches no directory at all: pki/**/*.crt matches pki/ca.crt.
   if (segment === '**' && rest.length > 0) found.push(...(await walk(host, at, rest, depth)));
   for (const name of matching) {
@@ -59,9 +61,4 @@ async function isReadable(host: QueryHost, directory: string): Promise<boolean> 
 async function namesIn(host: QueryHost, directory: string): Promise<readonly string[]> {
   const stat = await host.stat(directory);
   return stat?.type === 'directory' ? ((await host.list(directory)) ?? []) : [];
-}
-
-function matchesName(segment: string, name: string): boolean {
-  const source = segment.split('*').map((part) => part.replace(/[.+^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${source.join('.*')}$`).test(name);
 }

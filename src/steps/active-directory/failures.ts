@@ -34,7 +34,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   },
   {
     reason: 'ComputerAccountMissing',
-    pattern: /Client '\S+\$@\S+' not found in Kerberos database/,
+    pattern: /Client '[^\s$]+\$@\S+' not found in Kerberos database/,
     summary: 'The domain has no account for this computer.',
     remedy: 'Preset it (adcli preset-computer), or check the name of the computer.',
     example: "adcli: couldn't connect: Client 'A3$@CORP.EXAMPLE.TEST' not found in Kerberos database",
@@ -80,7 +80,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   {
     reason: 'ServicePrincipalConflict',
     // adcli reports this as insufficient permissions.
-    pattern: /spn\[[^\]]*\] would cause a conflict/,
+    pattern: /spn\[[^[\]]*\] would cause a conflict/,
     summary: 'A service principal of this computer belongs to another account of the domain.',
     remedy: 'Find it (setspn -Q, or ldapsearch on servicePrincipalName) and remove it there, or choose another name.',
     example:

@@ -116,7 +116,7 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 function durationMs(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(h|ms|us|µs|ns|m|s))+$/.test(text)) return undefined;
   let sum = 0;
-  for (const [, amount, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(h|ms|us|µs|ns|m|s)/g)) {
+  for (const [, amount, unit = ''] of text.matchAll(/(?<!\d)(\d+(?:\.\d+)?)(h|ms|us|µs|ns|m|s)/g)) {
     sum += Number(amount) * (UNITS_MS[unit] ?? 0);
   }
   return sum;

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { nameGlob } from '@machineadm/document/glob.ts';
 import type { TomlTable } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { FoundConfiguration, FoundFiles } from './changed-values.ts';
@@ -87,20 +88,10 @@ async function matching(host: QueryHost, imports: readonly string[], from: strin
     if (!/[*?[]/.test(path)) found.push(path);
     else {
       const directory = dirname(path);
-      const pattern = globPattern(path.slice(directory.length + 1));
+      const pattern = nameGlob(path.slice(directory.length + 1));
       const names = (await host.list(directory)) ?? [];
-      found.push(...names.filter((name) => pattern.test(name)).map((name) => `${directory}/${name}`));
+      found.push(...names.filter((name) => pattern.matches(name)).map((name) => `${directory}/${name}`));
     }
   }
   return found;
-}
-
-/** Go's path/filepath.Match. */
-function globPattern(pattern: string): RegExp {
-  const source = pattern.replace(/\[[^\]]+\]|./gs, (part) => {
-    if (part === '*') return '[^/]*';
-    if (part === '?') return '[^/]';
-    return part.length > 1 ? part : part.replace(/[.+^${}()|\\[\]]/, '\\$&');
-  });
-  return new RegExp(`^${source}$`);
 }

@@ -37,8 +37,9 @@ export async function syntaxTrouble(
   const said = stderr.split('\n').find((line) => /syntax error|unexpected|unterminated|bad /i.test(line)) ?? '';
   const line = /(?:line |: )(\d+): /.exec(said)?.[1];
   const above = lines.slice(0, line === undefined ? undefined : Number(line) - 1);
+  const introduction = /syntax error:? ?/i.exec(said) ?? /(?<!\d)\d+: /.exec(said);
   const text = said
-    .replace(/^.*?(?:syntax error:? ?|\d+: (?!.*syntax error))/i, '')
+    .slice(introduction === null ? 0 : introduction.index + introduction[0].length)
     .replace(/[`'"]([^`'"]+)['"]/g, (quoted, word: string) => (TOLD_WORD.test(word) ? quoted : 'a word'));
   return {
     line: line === undefined ? undefined : Number(line),

@@ -74,7 +74,7 @@ async function copyWithIncluded(
   const text = own.get(path) ?? (await host.readText(path));
   if (text === undefined || path in copies || depth > MOST_INCLUDED) return;
   const patterns: string[] = [];
-  copies[path] = text.replace(/^([ \t]*include[ \t=]+)(.*)$/gim, (_line, word: string, rest: string) => {
+  copies[path] = text.replace(/^([ \t]*include[ \t=]+)(.*)/gim, (_line, word: string, rest: string) => {
     const places = (rest.match(/"[^"]*"|[^\s"]+/g) ?? []).map((one) => one.replaceAll('"', ''));
     const absolute = places.map((one) => (one.startsWith('/') ? one : `${DIRECTORY}/${one}`));
     patterns.push(...absolute);

@@ -57,13 +57,13 @@ function troubleOf(file: CheckedFile, lines: readonly string[]): UnmetRequiremen
   const { path, change, scope, isPublic } = file;
   const unit = UNIT.exec(path)?.[1] ?? '';
   const place = `${inOnePlace(path)}:`;
-  const tell = (line: string): string => redact(isPublic ? line : line.replace(/(ignoring): .*$/s, '$1'));
+  const tell = (line: string): string => redact(isPublic ? line : line.replace(/(?<=ignoring): .*/s, ''));
   const own = lines.flatMap((line) => (line.startsWith(place) ? [tell(`line ${line.slice(place.length)}`)] : []));
   const refused = lines.some(
     (line) => line === `Unit ${unit} has a bad unit file setting.` || line.startsWith(`Unit ${unit} failed to load`),
   );
   const why = lines.find(
-    (line) => line.startsWith(`${unit}: `) && !/Failed to create .*\/start|not executable/.test(line),
+    (line) => line.startsWith(`${unit}: `) && !/Failed to create \S*\/start|not executable/.test(line),
   );
   const isUnit = basename(path) === unit;
   const about = own.length > 0 ? own : why !== undefined && isUnit ? [tell(why.slice(unit.length + 2))] : [];

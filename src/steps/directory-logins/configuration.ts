@@ -1,5 +1,6 @@
 import type { DirectoryLoginsModel } from '@machineadm/document/model.ts';
 import { SSSD_CONFIGURATION_PATH } from '@machineadm/document/ownership/paths.ts';
+import { trimmedEnd } from '@machineadm/document/trim.ts';
 import type { DomainMembership } from '../active-directory/membership.ts';
 
 /** sssd exits with status 4 if its configuration is readable by other users. */
@@ -64,5 +65,5 @@ export function withDirectory(text: string): string {
     else if (!/\ssss(?:\s|$)/.test(line)) lines[at] = `${line.trimEnd()} sss${comment === '' ? '' : ` ${comment}`}`;
   }
   if (missing.length === 0) return lines.join('\n');
-  return `${lines.join('\n').replace(/\n*$/, '\n')}${missing.join('\n')}\n`.replace(/^\n+/, '');
+  return `${trimmedEnd(lines.join('\n'), '\n')}\n${missing.join('\n')}\n`.replace(/^\n+/, '');
 }

@@ -42,7 +42,7 @@ export function importFailed(path: string, { status, stderr }: CommandResult): M
       retryable: true,
     });
   }
-  if (/content digest .* not found|invalid tar header|unexpected EOF|unrecognized image format/.test(stderr)) {
+  if (/content digest \S+ not found|invalid tar header|unexpected EOF|unrecognized image format/.test(stderr)) {
     return unreadable(path, `containerd cannot import it: ${evidence.at(-1)?.text ?? ''}`);
   }
   return new MachineadmError({

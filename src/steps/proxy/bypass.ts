@@ -50,7 +50,7 @@ function ofCluster(kubernetes: KubernetesModel | undefined): readonly string[] {
 
 /** The host of `host:port`, `[v6]:port`, a URL, or a bare host. */
 function hostOf(endpoint: string): string {
-  const authority = endpoint.replace(/^[a-z]+:\/\//, '').replace(/\/.*$/, '');
+  const [authority = ''] = endpoint.replace(/^[a-z]+:\/\//, '').split('/');
   const bracketed = /^\[([^\]]+)\]/.exec(authority)?.[1];
   if (bracketed !== undefined) return bracketed;
   return /^[^:]+:\d+$/.test(authority) ? authority.slice(0, authority.lastIndexOf(':')) : authority;

@@ -18,7 +18,8 @@ export async function mountedOn(host: QueryHost, path: string): Promise<Mounted 
   if (status !== 0 || stdout.trim() === '') return undefined;
   const row = jsonRows(stdout, 'filesystems').at(-1);
   if (row === undefined) return undefined;
-  const source = (row.source ?? '').replace(/\[.*\]$/, '');
+  const [plain = ''] = row.source?.split('[') ?? [];
+  const source = row.source?.endsWith(']') === true ? plain : (row.source ?? '');
   return {
     source,
     device: source.startsWith('/') ? await kernelName(host, source) : undefined,

@@ -74,7 +74,7 @@ export async function ntpReading(host: QueryHost): Promise<ClockReading> {
     .slice(2)
     .map((line) => ({ source: 'ntpq -n -p', text: line.replace(/\s+/g, ' ') }));
   const values = new Map(
-    [...answer.stdout.matchAll(/(\w+)=([^,\s]+)/g)].map(([, key = '', value = '']) => [key, value]),
+    [...answer.stdout.matchAll(/\b(\w+)=([^,\s]+)/g)].map(([, key = '', value = '']) => [key, value]),
   );
   const number = (key: string): number => Number(values.get(key) ?? Number.NaN);
   if (answer.status !== 0 || !values.has('leap'))
@@ -96,8 +96,8 @@ export async function timesyncdReading(host: QueryHost): Promise<ClockReading> {
     args: ['show', '--property=NTPSynchronized', '--value'],
   });
   const status = await host.query({ program: 'timedatectl', args: ['timesync-status', '--no-pager'] });
-  const server = /^\s*Server:\s*(.+)$/m.exec(status.stdout)?.[1] ?? 'none';
-  const told = /^\s*Offset:\s*([+-]?\S.*)$/m.exec(status.stdout)?.[1];
+  const server = /^[^\S\n]*Server:\s*(.+)/m.exec(status.stdout)?.[1] ?? 'none';
+  const told = /^[^\S\n]*Offset:\s*([+-]?\S.*)/m.exec(status.stdout)?.[1];
   const offset = told === undefined ? undefined : Math.abs(timespanMs(told));
   const sources = [
     {
@@ -133,7 +133,7 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 
 /** A time span as systemd prints it, in milliseconds: `-1min 2.5s` (systemd.time(7)). Infinite for what is none. */
 export function timespanMs(text: string): number {
-  const parts = [...text.matchAll(/([\d.]+)\s*([a-zµμ]+)/g)];
+  const parts = [...text.matchAll(/(?<![\d.])([\d.]+)\s*([a-zµμ]+)/g)];
   const known = parts.every(([, , unit = '']) => Object.hasOwn(UNITS_MS, unit));
   if (parts.length === 0 || !known) return /^[+-]?0+$/.test(text.trim()) ? 0 : Number.POSITIVE_INFINITY;
   const sum = parts.reduce((total, [, value, unit = '']) => total + Number(value) * (UNITS_MS[unit] ?? 0), 0);

@@ -223,7 +223,7 @@ async function answered(
 /** What Windows logged last of failures. */
 async function netSetup(host: Pick<QueryHost, 'stat' | 'readRange'>): Promise<readonly Evidence[]> {
   return (await logTail(host, NETSETUP_LOG, NETSETUP_TAIL_BYTES))
-    .filter((line) => /\b0x[0-9a-f]*[1-9a-f][0-9a-f]*\b/i.test(line) && /fail|status|error/i.test(line))
+    .filter((line) => /\b0x0*[1-9a-f][0-9a-f]*\b/i.test(line) && /fail|status|error/i.test(line))
     .slice(-NETSETUP_LINES)
     .map((line) => ({ source: NETSETUP_LOG, text: line.trim() }));
 }

@@ -85,6 +85,6 @@ export async function serversToAsk(host: QueryHost, servers: readonly string[]):
   if (servers.length > 0) return servers;
   const { status, stdout } = await host.query({ program: 'w32tm.exe', args: ['/query', '/source'] });
   // A name, perhaps with flags. What it says of its own clock holds blanks, in every language.
-  const source = stdout.trim().replace(/,0x.*$/i, '');
+  const source = stdout.trim().replace(/,0x.*/i, '');
   return status === 0 && /^[A-Za-z0-9.:-]+$/.test(source) ? [source] : [];
 }

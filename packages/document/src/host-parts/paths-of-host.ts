@@ -2,6 +2,7 @@ import type { Finding } from '../diagnostics.ts';
 import type { DeviceSelector } from '../model-storage.ts';
 import { isCriticalPath, unitName } from '../ownership/paths.ts';
 import * as z from '../schema.ts';
+import { trimmedEnd } from '../trim.ts';
 
 /** What files, directories and links of the document have in common. */
 
@@ -81,7 +82,7 @@ export function owedBy(section: {
 
 /** Without the slash at its end. */
 export function plainPath(path: string): string {
-  return path.replace(/(.)\/+$/, '$1');
+  return trimmedEnd(path, '/') || path.slice(0, 1);
 }
 
 interface Absentable {

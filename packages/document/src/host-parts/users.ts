@@ -38,9 +38,12 @@ const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtbVn4ZgYlPMCIlA1dsAS9pXBxyf2b
 
 const sudoRule = z.string().regex(/^[^\n]+$/, 'a rule is one line and not empty');
 
+const NO_KEY = 'not an SSH public key';
+/** A name of an algorithm has at most 64 characters (RFC 4251, 6). */
 const sshKey = z
   .string()
-  .regex(/^[^\n]*(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+=*(?: [^\n]*)?$/, 'not an SSH public key');
+  .regex(/(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]{1,64} [A-Za-z0-9+/]+=*(?: |$)/, NO_KEY)
+  .regex(/^[^\n]+$/, NO_KEY);
 
 const ATTRIBUTES = [
   ...['uid', 'gecos', 'primaryGroup', 'groups', 'home', 'shell', 'system', 'passwordHash', 'locked', 'inactive'],

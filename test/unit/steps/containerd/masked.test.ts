@@ -29,6 +29,8 @@ describe('a configuration with masked secrets', () => {
     `[host."https://m"]\nheader.Authorization = "${SECRET}"`,
     `configs = {"r.example" = {auth = {password = "${SECRET}"}}}`,
     `[host."https://m".header] # theirs\nAuthorization = "${SECRET}"`,
+    `[host."https://m".header] # theirs\r\nAuthorization = "${SECRET}"\r\n`,
+    `[host]\r\npassword = "${SECRET}"\r\nheader = {Authorization = "${SECRET}"}\r\n`,
   ]) {
     test(`nothing of a secret is left of ${JSON.stringify(text.replaceAll(SECRET, '…'))}`, () => {
       const masked = maskedToml(text);

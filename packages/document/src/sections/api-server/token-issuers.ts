@@ -1,5 +1,6 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import * as z from '../../schema.ts';
+import { trimmedEnd } from '../../trim.ts';
 import { httpsUrl } from '../../versions/v1alpha1/fields.ts';
 import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import {
@@ -173,7 +174,7 @@ export function checkJwt(jwt: Jwt, path: readonly PathSegment[], minor: number):
   const at = [...path, 'issuer'];
   if (issuer.audiences.length > 1) findings.push(...needs('severalAudiences', [...at, 'audiences'], minor));
   if (issuer.discoveryURL !== undefined) findings.push(...needs('issuerDiscoveryURL', [...at, 'discoveryURL'], minor));
-  if (issuer.discoveryURL?.replace(/\/+$/, '') === issuer.url.replace(/\/+$/, '')) {
+  if (issuer.discoveryURL !== undefined && trimmedEnd(issuer.discoveryURL, '/') === trimmedEnd(issuer.url, '/')) {
     findings.push({ path: [...path, 'issuer', 'discoveryURL'], message: 'must differ from url', hint: 'remove it' });
   }
   for (const url of ['url', 'discoveryURL'] as const) {
@@ -238,8 +239,23 @@ function checkEmail({ claimMappings, claimValidationRules }: Jwt, path: readonly
 
 /** Whether a CEL expression selects a field of the claims; the texts in it are no selections. */
 function uses(expression: string | undefined, field: string): boolean {
-  const code = (expression ?? '').replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g, '""');
-  return new RegExp(`\\bclaims\\s*\\.\\s*\\??\\s*${field}\\b`).test(code);
+  return new RegExp(`\\bclaims\\s*\\.\\s*(?:\\?\\s*)?${field}\\b`).test(withoutTexts(expression ?? ''));
+}
+
+function withoutTexts(expression: string): string {
+  let code = '';
+  let quote = '';
+  let from = 0;
+  for (const { 0: found, index } of expression.matchAll(/\\.|["']/gs)) {
+    if (quote === '' && found.length === 1) {
+      code += `${expression.slice(from, index)}""`;
+      quote = found;
+    } else if (quote !== '' && found === quote) {
+      from = index + 1;
+      quote = '';
+    }
+  }
+  return quote === '' ? code + expression.slice(from) : code;
 }
 
 function oneOfBoth(

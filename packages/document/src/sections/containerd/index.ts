@@ -1,5 +1,6 @@
 import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
 import * as z from '../../schema.ts';
+import { trimmedEnd } from '../../trim.ts';
 import { parseSize, SIZE_PATTERN } from '../../units.ts';
 import { Verbatim } from '../../verbatim.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
@@ -232,7 +233,7 @@ export function checkContainerd(section: ContainerdSection, kubelet: KubeletSect
 /** containerd cmd/containerd/server/server.go, CreateTopLevelDirectories: "root and state must be different paths". */
 function checkDirectories({ root, state }: ContainerdSection): Finding[] {
   if (root === undefined || state === undefined) return [];
-  const [first, second] = [root, state].map((path) => path.replace(/\/+$/, ''));
+  const [first, second] = [root, state].map((path) => trimmedEnd(path, '/'));
   if (first !== second) return [];
   return [{ path: [...HERE, 'state'], message: 'root and state must be different directories' }];
 }

@@ -130,7 +130,7 @@ function checkLabels(node: NodeSection | undefined): Finding[] {
     .filter(refusedByKubelet)
     .map((key): Finding => ({ path: [...NODE, 'labels', key], key, message, hint: FROM_OUTSIDE }));
   const flags = (node?.kubelet?.args ?? []).flatMap(({ name, value }, index): Finding[] => {
-    const keys = name === 'node-labels' ? value.split(',').map((pair) => pair.trim().replace(/=.*$/s, '')) : [];
+    const keys = name === 'node-labels' ? value.split(',').map((pair) => pair.trim().split('=')[0] ?? '') : [];
     const refused = keys.find(refusedByKubelet);
     if (refused === undefined) return [];
     const path = [...NODE, 'kubelet', 'args', index, 'value'];

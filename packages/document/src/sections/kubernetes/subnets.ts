@@ -23,7 +23,7 @@ export function overlap(a: Subnet, b: Subnet): boolean {
 
 function addressNumber(text: string, bits: 32 | 128): bigint {
   if (bits === 32) return text.split('.').reduce((sum, part) => sum * 256n + BigInt(Number(part)), 0n);
-  const embedded = /\d+\.\d+\.\d+\.\d+$/.exec(text)?.[0];
+  const embedded = /(?<!\d)\d+\.\d+\.\d+\.\d+$/.exec(text)?.[0];
   const tail = embedded === undefined ? undefined : addressNumber(embedded, 32);
   const plain =
     tail === undefined

@@ -1,4 +1,5 @@
 import * as z from '../../schema.ts';
+import { trimmedEnd } from '../../trim.ts';
 import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
 import { field } from '../field.ts';
 import { type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
@@ -51,7 +52,7 @@ function toGCPSink(section: z.infer<typeof schema>, name: string): GCPSinkModel 
     ...toRemoteOptions(section, name),
     topic: section.topic,
     serviceAccount: section.serviceAccount,
-    endpoint: (section.endpoint ?? PUBLIC_ENDPOINT).replace(/\/+$/, ''),
+    endpoint: trimmedEnd(section.endpoint ?? PUBLIC_ENDPOINT, '/'),
   };
 }
 

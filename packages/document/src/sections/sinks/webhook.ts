@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import type { SecretValue } from '../../secret.ts';
+import { trimmedEnd } from '../../trim.ts';
 import { headersOf, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, headers, httpUrl, secret } from '../../versions/v1alpha1/fields.ts';
 import { credentialsOverTls, must, writtenSecret } from '../conditions.ts';
@@ -93,10 +94,7 @@ function checkSecrets(
 
 /** The prefix may be left out, as the specification's libraries let it be. */
 function isWebhookSecret(text: string): boolean {
-  const base64 = text
-    .trim()
-    .replace(/^whsec_/, '')
-    .replace(/=+$/, '');
+  const base64 = trimmedEnd(text.trim().replace(/^whsec_/, ''), '=');
   const bytes = Math.floor((base64.length * 3) / 4);
   return /^[A-Za-z0-9+/]+$/.test(base64) && base64.length % 4 !== 1 && bytes >= 24 && bytes <= 64;
 }

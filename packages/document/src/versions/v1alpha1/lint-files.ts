@@ -1,10 +1,11 @@
 import type { Finding } from '../../diagnostics.ts';
+import { plainPath } from '../../host-parts/paths-of-host.ts';
 import { parseMode } from '../../units.ts';
 import type { Sections } from './sections.ts';
 
 /** Files that their owner could not reach: the directories above belong to root where machineadm makes them. */
 export function lintFiles({ host }: Sections): Finding[] {
-  const named = new Set((host?.directories ?? []).map(({ path }) => path.replace(/(.)\/+$/, '$1')));
+  const named = new Set((host?.directories ?? []).map(({ path }) => plainPath(path)));
   return (host?.files ?? []).flatMap(({ path, owner = 'root', directoryMode = '0755' }, index) => {
     const user = owner.split(':')[0] ?? owner;
     const isClosed = (parseMode(directoryMode) & 0o001) === 0;
