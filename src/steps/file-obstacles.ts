@@ -102,6 +102,11 @@ async function unknownOwners(
   return unknown;
 }
 
+/** What is in the way, without the path where it is. */
+export function reasonAt({ path, what }: Obstacle): string {
+  return what.startsWith(`${path}: `) ? what.slice(path.length + 2) : what;
+}
+
 function ownerObstacle({ path, scope }: Owned, owner: string, field: string): Obstacle {
   return {
     path,

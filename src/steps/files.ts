@@ -17,6 +17,7 @@ import {
   NO_ACCOUNTS,
   type Obstacle,
   obstructed,
+  reasonAt,
 } from './file-obstacles.ts';
 import { readOnlyMounts } from './read-only.ts';
 import {
@@ -148,7 +149,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
       if (now === undefined) return;
       const scope = scopeOf(file);
       const obstacle = actual.obstacles.find((other) => other.path === file.path);
-      const differences = obstacle === undefined ? differencesOf(file, now) : [obstacle.what];
+      const differences = obstacle === undefined ? differencesOf(file, now) : [reasonAt(obstacle)];
       if (differences.length === 0 || (obstacle === undefined && now.isHookEdit)) return;
       changes.push({
         id: `files/${file.path}`,
