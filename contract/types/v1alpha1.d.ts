@@ -1286,11 +1286,11 @@ export interface MachineBootstrap {
         /** How long a run waits for the addresses. */
         readonly timeout?: Duration;
       };
-      /** Labels of the Node, set by the kubelet when it registers. */
+      /** Labels of the Node, set by the kubelet when it registers. Those that a kubelet may not set (`node-role.kubernetes.io/…`) are set after the join: a control plane does, for a worker the report names them. */
       readonly labels?: {
         readonly [key: string]: string | VariableText;
       };
-      /** Taints of the Node when it registers. An empty list means none. Default: the default of kubeadm for the role. */
+      /** Taints of the Node when it registers. An empty list means none. If the Node exists already, a control plane adds them after the join; for a worker the report names them. Default: the default of kubeadm for the role. */
       readonly taints?: readonly ({
         /** The key of the taint. */
         readonly key: string;

@@ -79,7 +79,11 @@ export const sinkReport = z.looseObject({
 
 export const condition = z.looseObject({
   type: z
-    .enum(['machineadm.dev/BootstrapSucceeded', 'machineadm.dev/AfterBootstrapHooksSucceeded'])
+    .enum([
+      'machineadm.dev/BootstrapSucceeded',
+      'machineadm.dev/AfterBootstrapHooksSucceeded',
+      'machineadm.dev/NodeLabelsSet',
+    ])
     .describe('what the condition is about'),
   status: z.enum(['True', 'False', 'Unknown']).describe('False only for a terminal failure'),
   reason,
@@ -188,6 +192,16 @@ export const statusSchema = z
       .describe('set when phase is Concluded'),
     exitCode: z.exactOptional(z.int().min(0).max(255)).describe('see exit-codes.md'),
     failure: z.exactOptional(failure).describe('why the run failed'),
+    forManagement: z
+      .exactOptional(
+        z.looseObject({
+          node: z.string().describe('the name of the Node'),
+          labels: z.array(z.string()).readonly().describe('the labels, as key=value'),
+          taints: z.array(z.string()).readonly().describe('the taints, as key=value:Effect'),
+          commands: z.array(z.string()).readonly().describe('what sets them, for an administrator'),
+        }),
+      )
+      .describe('what only the management side may set on the Node; absent when the Node has it'),
     reports: z
       .exactOptional(z.array(sinkReport).readonly())
       .describe('delivery to the remote sinks after the run ended; it changes neither outcome nor exit code'),

@@ -43,6 +43,7 @@ const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
   links: 'host.links',
   mounts: 'host.storage.mounts',
   'node-addresses': 'kubernetes.node.addresses',
+  'node-labels': 'kubernetes.node.labels',
   pki: 'kubernetes.pki',
   proxy: 'host.proxy',
   readiness: 'kubernetes',

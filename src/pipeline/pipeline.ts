@@ -29,6 +29,7 @@ import { limits } from '../steps/limits.ts';
 import { links } from '../steps/links.ts';
 import { network } from '../steps/network/index.ts';
 import { nodeAddresses } from '../steps/node-addresses.ts';
+import { nodeLabels } from '../steps/node-labels.ts';
 import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
@@ -118,6 +119,7 @@ export const PIPELINE: Pipeline = {
     apiServer, // also changes the configuration of a running one
     hardening, // of files that kubeadm wrote; before readiness, which proves that the node works with it
     readiness,
+    nodeLabels, // after the node is there
     execReadiness,
   ],
   conclusion: [sentinel], // only after readiness was proved
@@ -149,6 +151,7 @@ const WINDOWS: Pipeline = {
     kubeadm,
     kubeletArguments, // its service does not read the file that kubeadm wrote for it
     readiness,
+    nodeLabels,
   ],
   conclusion: [sentinel],
   afterBootstrap: [windowsAfterBootstrapHooks],

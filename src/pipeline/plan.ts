@@ -7,6 +7,8 @@ import type { Model } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { formatHandover } from '@machineadm/status/conditions.ts';
+import type { NodeHandover } from '@machineadm/status/status.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
@@ -195,8 +197,9 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
     }
     const record = stepRecord(journal, step.id, options.id);
     if (step.idle?.(desired, { ...record, owed }) === true) continue;
-    const remark = (message: string): number => remarks.push({ step: step.id, message });
-    const planned = await planStep(step, desired, host, record, scope, remark).catch((error: unknown) => {
+    const warn = (message: string): number => remarks.push({ step: step.id, message });
+    const handover = (one: NodeHandover) => formatHandover(one).forEach(warn);
+    const planned = await planStep(step, desired, host, record, scope, { warn, handover }).catch((error: unknown) => {
       const lacking = options.unmet ?? [];
       if (!(error instanceof MachineadmError) || lacking.length === 0) throw error;
       const own = lacking.filter((one) => one.step === step);

@@ -87,6 +87,7 @@ function optionsOf(
     },
     waitingFor: (step, what) => reporter.waitingFor(step, what),
     warn: (message) => reporter.warn(message),
+    handover: (handover) => reporter.handover(handover),
     output: (_step, source, line) => request.onOutput(source, line),
   };
   const mayReboot = canResume(request) && model.host.rebootPolicy === 'IfRequired';

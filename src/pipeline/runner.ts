@@ -2,6 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
+import type { NodeHandover } from '@machineadm/status/status.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from '../steps/step.ts';
@@ -22,6 +23,8 @@ export interface StepObserver {
   waitingFor(step: string, what: string | undefined): void;
   output(step: string, source: string, line: string): void;
   warn(message: string): void;
+  /** What only the management side may set on the Node; without commands if it is all there. */
+  handover?(handover: NodeHandover): void;
 }
 
 export interface StepResult {
@@ -141,7 +144,7 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   const signal = AbortSignal.any(limits);
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
   const record = journal.record(step.id);
-  const changes = await within(planStep(step, desired, host, record, options.scope, options.observer.warn));
+  const changes = await within(planStep(step, desired, host, record, options.scope, options.observer));
   const inVain = record.reboot === 'done' ? changes.filter(({ needsReboot }) => needsReboot === true) : [];
   if (inVain.length > 0) {
     // Recorded by now: a manual rerun may reboot the machine once more.
@@ -232,10 +235,12 @@ export async function planStep(
   host: QueryHost,
   record: StepRecord,
   scope: 'base' | 'all',
-  onRemark?: (message: string) => void,
+  told: Partial<Pick<StepObserver, 'warn' | 'handover'>> = {},
 ): Promise<readonly Change[]> {
   const actual = await step.inspect(host, desired, record);
-  for (const remark of step.remarks?.(desired, record, actual) ?? []) onRemark?.(remark);
+  for (const remark of step.remarks?.(desired, record, actual) ?? []) told.warn?.(remark);
+  const handover = step.handover?.(desired, actual);
+  if (handover !== undefined) told.handover?.(handover);
   return step.plan(desired, actual).filter((change) => scope === 'all' || change.scope === 'base');
 }
 

@@ -1,4 +1,5 @@
 import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction.ts';
+import { formatHandover } from '@machineadm/status/conditions.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import {
   type AttemptEnd,
@@ -12,7 +13,7 @@ import {
   type StepEnd,
   type Transition,
 } from '@machineadm/status/run-state.ts';
-import type { Phase, RunEvent, RunStatus, TimelineEntry } from '@machineadm/status/status.ts';
+import type { NodeHandover, Phase, RunEvent, RunStatus, TimelineEntry } from '@machineadm/status/status.ts';
 import type { Outbox } from './outbox.ts';
 import type { Sink } from './sink.ts';
 import { SinkQueue } from './sink-queue.ts';
@@ -40,6 +41,8 @@ export interface Reporter {
   planned(steps: readonly string[]): void;
   /** The addresses that the document's choice led to. */
   nodeAddresses(addresses: readonly string[]): void;
+  /** What only the management side may set on the Node; without commands if it is all there. */
+  handover(handover: NodeHandover): void;
   stepStarted(step: string): void;
   stepDone(step: string, end: StepEnd): void;
   /** @param cause why it is probably waited for in vain */
@@ -169,6 +172,11 @@ class RunReporter implements Reporter {
 
   nodeAddresses(addresses: readonly string[]): void {
     this.#advance({ kind: 'nodeAddresses', addresses });
+  }
+
+  handover(handover: NodeHandover): void {
+    this.#advance({ kind: 'handover', handover });
+    for (const message of formatHandover(handover)) this.warn(message);
   }
 
   stepStarted(step: string): void {

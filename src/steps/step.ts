@@ -8,6 +8,7 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
+import type { NodeHandover } from '../kubernetes/node-labels.ts';
 import type { FollowUp } from './follow-up.ts';
 import type { Memory } from './prior-state/memory.ts';
 
@@ -76,9 +77,7 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * changes to make. Absent: none.
    */
   secrets?(desired: Desired): Iterable<SecretValue>;
-  /**
-   * Reads the present state. `record` is what the journal knows about this step's earlier, perhaps interrupted, work.
-   */
+  /** Reads the present state. `record`: what the journal knows of this step's earlier, perhaps interrupted, work. */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
   /** Remarks for the operator, for work of an earlier run that is not repeated although the document changed. */
   remarks?(desired: Desired, record: StepRecord, actual: Actual): readonly string[];
@@ -102,6 +101,8 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   idle?(desired: Desired, record: StepRecord): boolean;
   /** Files, links and directories that it creates are removed when they are no longer in the document. */
   readonly owned?: true;
+  /** What this machine may not do on its Node, for the management side. undefined: the document asks for nothing of it. */
+  handover?(desired: Desired, actual: Actual): NodeHandover | undefined;
   /** The document with what this step found on the machine, for later steps. undefined: nothing yet. */
   resolves?(host: QueryHost, desired: Desired, model: Model, record: StepRecord): Promise<Model | undefined>;
   /** Called once after the step's changes and their follow-ups, before verification: to flush, or to wait for health. */

@@ -50,6 +50,13 @@ export function newAuthority(commonName = 'kubernetes'): Authority {
 /** An object the server has, an HTTP status it answers with, or nothing at all. */
 export type ApiAnswer = object | { readonly status: number } | 'silence';
 
+/** A request, and the common name of its client's certificate. */
+export interface ApiCall {
+  readonly method: string;
+  readonly client: string;
+  readonly body: string;
+}
+
 export interface ApiServer extends AsyncDisposable {
   readonly url: string;
   /** Path of every request that came with an accepted client certificate. */
@@ -63,7 +70,7 @@ export interface ApiServer extends AsyncDisposable {
  */
 export async function startApiServer(
   authority: Authority,
-  objects: (path: string) => ApiAnswer | undefined,
+  objects: (path: string, request: ApiCall) => ApiAnswer | undefined,
   addresses: readonly string[] = ['127.0.0.1'],
 ): Promise<ApiServer> {
   const { certificate, key } = authority.issue('kube-apiserver', addresses);
@@ -71,16 +78,24 @@ export async function startApiServer(
   const sockets = new Set<Duplex>();
   const server = createServer(
     { cert: certificate, key, ca: authority.certificate, requestCert: true, rejectUnauthorized: false },
-    (request, response) => {
+    async (request, response) => {
       const path = request.url ?? '';
+      const sent = (await request.toArray()).join('');
       // kube-apiserver lets any certificate through the handshake and answers 401 (k/k apiserver request/x509).
       const authorized = request.socket instanceof TLSSocket && request.socket.authorized;
       if (authorized) requests.push(path);
-      const answer = authorized ? objects(path) : { status: 401 };
+      const client = request.socket instanceof TLSSocket ? (request.socket.getPeerCertificate().subject?.CN ?? '') : '';
+      const call = { method: request.method ?? '', client: String(client), body: sent };
+      const answer = authorized ? objects(path, call) : { status: 401 };
       if (answer === 'silence') return;
       const status =
         answer === undefined ? 404 : 'status' in answer && typeof answer.status === 'number' ? answer.status : 200;
-      const reasons: Readonly<Record<number, string>> = { 401: 'Unauthorized', 403: 'Forbidden', 404: 'NotFound' };
+      const reasons: Readonly<Record<number, string>> = {
+        401: 'Unauthorized',
+        403: 'Forbidden',
+        404: 'NotFound',
+        409: 'Conflict',
+      };
       const body =
         status === 200
           ? answer

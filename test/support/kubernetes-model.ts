@@ -111,6 +111,7 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
       providerID: undefined,
       addresses: undefined,
       labels: {},
+      reservedLabels: {},
       taints: undefined,
       criSocket: 'unix:///run/containerd/containerd.sock',
       imagePullPolicy: undefined,

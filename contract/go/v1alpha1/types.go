@@ -1782,9 +1782,9 @@ type MachineBootstrapKubernetesNode struct {
 	ProviderID *string `json:"providerID,omitempty"`
 	// Selects the addresses of the node from those of the machine, for the kubelet (`--node-ip`) and the API server of a control plane. Default: the kubelet and kubeadm take the address of the default route.
 	Addresses *MachineBootstrapKubernetesNodeAddresses `json:"addresses,omitempty"`
-	// Labels of the Node, set by the kubelet when it registers.
+	// Labels of the Node, set by the kubelet when it registers. Those that a kubelet may not set (`node-role.kubernetes.io/…`) are set after the join: a control plane does, for a worker the report names them.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Taints of the Node when it registers. An empty list means none. Default: the default of kubeadm for the role.
+	// Taints of the Node when it registers. An empty list means none. If the Node exists already, a control plane adds them after the join; for a worker the report names them. Default: the default of kubeadm for the role.
 	Taints []MachineBootstrapKubernetesNodeTaints `json:"taints,omitempty"`
 	// The socket of the container runtime, as a URL. Default: the socket of containerd if the document configures it, otherwise that of the one runtime of the machine (containerd, CRI-O or cri-dockerd).
 	CriSocket *string `json:"criSocket,omitempty"`

@@ -643,6 +643,11 @@ export const REASONS = {
     'The success test of the bootstrapper does not pass.',
     'Run the success test manually, and read its output.',
   ),
+  NodeLabelsNotSet: reason(
+    'NotReady',
+    'The API server does not accept the labels or taints of the Node of this machine.',
+    'Correct the labels and taints of kubernetes.node, or the admission policy that refuses them.',
+  ),
   KubeletNotHealthy: reason('NotReady', 'The kubelet does not answer its health endpoint.'),
   NodeNotRegistered: reason(
     'NotReady',

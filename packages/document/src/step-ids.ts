@@ -40,6 +40,7 @@ export const STEP_TITLES = {
   mounts: 'mounts',
   network: 'network',
   'node-addresses': 'addresses of the node',
+  'node-labels': 'labels and taints of the node',
   pki: 'cluster certificates and keys',
   proxy: 'proxy',
   readiness: 'proof that the node works',

@@ -1,5 +1,5 @@
 import { sentence } from '@machineadm/document/sentence.ts';
-import type { Condition, Failure, Outcome, RunStatus } from './status.ts';
+import type { Condition, Failure, NodeHandover, Outcome, RunStatus } from './status.ts';
 
 /** metav1.Condition allows 32 KiB; a message in a table should stay below one (Cluster API's conventions). */
 const LONGEST_MESSAGE = 1024;
@@ -71,6 +71,24 @@ export function afterHooksCondition(
   const status = result === 'Failed' ? 'False' : 'Unknown';
   const reason = result === 'Failed' ? 'AfterBootstrapHookFailed' : 'Interrupted';
   return { type, status, reason: failure?.reason ?? reason, message: messageOf(failure) };
+}
+
+/** Whether the Node has the labels and taints that only the management side may set. */
+export function labelsCondition(handover: NodeHandover): NewCondition {
+  const type = 'machineadm.dev/NodeLabelsSet';
+  const message = formatHandover(handover).join(' ');
+  if (message === '') return { type, status: 'True', reason: 'Succeeded', message };
+  return { type, status: 'Unknown', reason: 'ManagementMustSet', message: shortened(message) };
+}
+
+/** A sentence for each command that the management side must run. */
+export function formatHandover({ node, labels, taints, commands }: NodeHandover): readonly string[] {
+  if (commands.length === 0) return [];
+  const what = [
+    ...(labels.length === 0 ? [] : [`labels ${labels.join(', ')}`]),
+    ...(taints.length === 0 ? [] : [`taints ${taints.join(', ')}`]),
+  ];
+  return [`The management side must set the ${what.join(' and the ')} of the Node ${node}: ${commands.join('; ')}`];
 }
 
 /** Adds or replaces a condition; its transition time changes only with its status (metav1.Condition). */

@@ -5,10 +5,20 @@ import {
   alreadyBootstrapped,
   bootstrapCondition,
   concludingCondition,
+  labelsCondition,
   type NewCondition,
   setCondition,
 } from './conditions.ts';
-import type { FailedAttempt, Outcome, Phase, ProbableCause, RunStatus, StepStatus, TimelineEntry } from './status.ts';
+import type {
+  FailedAttempt,
+  NodeHandover,
+  Outcome,
+  Phase,
+  ProbableCause,
+  RunStatus,
+  StepStatus,
+  TimelineEntry,
+} from './status.ts';
 
 /** The subject of a run, known before the document is. */
 export interface RunIdentity {
@@ -87,6 +97,7 @@ export type Transition =
       readonly cause?: SeenCause | undefined;
     }
   | { readonly kind: 'nodeAddresses'; readonly addresses: readonly string[] }
+  | { readonly kind: 'handover'; readonly handover: NodeHandover }
   | { readonly kind: 'warning'; readonly message: string }
   | { readonly kind: 'attemptFailed'; readonly attempt: AttemptEnd }
   | { readonly kind: 'timeline'; readonly entries: readonly TimelineEntry[] }
@@ -179,6 +190,8 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
       };
     case 'nodeAddresses':
       return { ...status, host: { ...status.host, nodeAddresses: transition.addresses } };
+    case 'handover':
+      return handedOver(status, transition.handover, at);
     case 'warning':
       if (status.warnings.includes(transition.message) || status.warnings.length >= MOST_WARNINGS) return status;
       return { ...status, warnings: [...status.warnings, transition.message] };
@@ -189,6 +202,12 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
     case 'concluded':
       return concluded(status, transition.conclusion, at);
   }
+}
+
+function handedOver(status: RunStatus, handover: NodeHandover, at: Moment): RunStatus {
+  const { forManagement: _before, ...others } = status;
+  const next = handover.commands.length === 0 ? others : { ...others, forManagement: handover };
+  return withConditions(next, [labelsCondition(handover)], at);
 }
 
 function stepDone(status: RunStatus, id: string, end: StepEnd, at: Moment): RunStatus {

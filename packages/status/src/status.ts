@@ -59,10 +59,24 @@ export interface RunStatus {
   readonly outcome?: Outcome;
   readonly exitCode?: number;
   readonly failure?: Failure;
+  /** Absent when the Node has it all, or the document asks for nothing of it. */
+  readonly forManagement?: NodeHandover;
   /** The delivery state of the remote sinks; written by the deliverer, after the run ended. */
   readonly reports?: readonly SinkReport[];
   /** In the output of `machineadm status` only, for users who may read the journal. */
   readonly thisMachine?: ThisMachine;
+}
+
+/** What only the management side may set on the Node of this machine: labels and taints that no kubelet may set. */
+export interface NodeHandover {
+  /** The name of the Node. */
+  readonly node: string;
+  /** `key=value` */
+  readonly labels: readonly string[];
+  /** `key=value:Effect` */
+  readonly taints: readonly string[];
+  /** What sets them, for an administrator's kubeconfig. */
+  readonly commands: readonly string[];
 }
 
 /**
@@ -144,7 +158,10 @@ export interface StepStatus {
 
 /** `metav1.Condition` in the conventions of Cluster API v1beta2: False only for a terminal failure. */
 export interface Condition {
-  readonly type: 'machineadm.dev/BootstrapSucceeded' | 'machineadm.dev/AfterBootstrapHooksSucceeded';
+  readonly type:
+    | 'machineadm.dev/BootstrapSucceeded'
+    | 'machineadm.dev/AfterBootstrapHooksSucceeded'
+    | 'machineadm.dev/NodeLabelsSet';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;

@@ -269,7 +269,12 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     init('cluster: {podSubnets: [10.0.0.0/16, ¦10.1.0.0/16]}'),
   ),
   beyond('services in a /8', 'RefusedByKubernetes', init('cluster: {serviceSubnets: [¦10.0.0.0/8]}')),
-  beyond('a label of a role', 'RefusedByKubernetes', init('node: {labels: {¦node-role.kubernetes.io/worker: ""}}')),
+  valid('a label of a role', init('node: {labels: {node-role.kubernetes.io/worker: ""}}')),
+  beyond(
+    'a label of a role for the kubelet',
+    'RefusedByKubernetes',
+    init('node: {kubelet: {args: [{name: node-labels, value: ¦node-role.kubernetes.io/worker=}]}}'),
+  ),
   beyond(
     'a name for a certificate with a blank',
     'RefusedByKubernetes',

@@ -454,14 +454,9 @@ describe('modes of kube-proxy', () => {
 
 describe('nodes', () => {
   const refused = 'the kubelet does not start with labels of kubernetes.io and k8s.io that are not its own';
-  const outside = '(hint: remove it, and label the Node from outside: kubectl label node NAME KEY=VALUE)';
+  const outside = '(hint: move it to kubernetes.node.labels, which are set after the join)';
   const value = '(hint: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends)';
   refuses([
-    [
-      'a role as label',
-      worker('node: {labels: {node-role.kubernetes.io/worker: ""}}'),
-      `kubernetes.node.labels["node-role.kubernetes.io/worker"]: ${refused} ${outside}`,
-    ],
     [
       'a restricted label',
       worker('node: {kubelet: {args: [{name: node-labels, value: "a=b,node-restriction.kubernetes.io/x=1"}]}}'),

@@ -62,6 +62,7 @@ function addSections({ host, containerd, kubernetes, hardening }: Model, add: Ad
         'api-server',
         'kubelet-arguments',
         'node-addresses',
+        'node-labels',
       ],
       ['kubernetes'],
       kubernetes,

@@ -16,6 +16,7 @@ export const REPORTED_TYPES = [
   'machineadm.dev/BootstrapSucceeded',
   'machineadm.dev/AfterBootstrapHooksSucceeded',
   'machineadm.dev/NodeHealthy',
+  'machineadm.dev/NodeLabelsSet',
 ] as const;
 
 /** Keys of the ConfigMap that hold conditions; the first that has a type wins. */

@@ -1,5 +1,6 @@
 import type { Finding } from '../../diagnostics.ts';
 import { minorOf, NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
+import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
 import { lintAdmission } from '../api-server/admission.ts';
 import { API_SERVER } from '../api-server/connection.ts';
 import { lintComponentGates } from './checks-components.ts';
@@ -13,6 +14,7 @@ export function lintKubernetes(kubernetes: KubernetesSection): Finding[] {
     ...newerVersion(kubernetes),
     ...tokensWithoutAnonymous(kubernetes),
     ...servingCertificates(kubernetes),
+    ...labelsOfOthers(kubernetes),
     ...lintAdmission(kubernetes.controlPlane?.apiServer?.admission ?? {}),
     ...lintComponentGates(kubernetes),
     ...lintKubeadmGates(kubernetes),
@@ -45,6 +47,19 @@ function tokensWithoutAnonymous({ cluster, controlPlane }: KubernetesSection): F
   if (args[flag]?.value !== 'false') return [];
   const hint = 'use kubernetes.join.discovery.file';
   return [{ path: [...API_SERVER, 'args', flag, 'value'], message, hint }];
+}
+
+/** Only an administrator may set them, whose credential a worker does not have. */
+function labelsOfOthers({ role, node }: KubernetesSection): Finding[] {
+  if (role !== 'Worker') return [];
+  return Object.keys(node?.labels ?? {})
+    .filter(refusedByKubelet)
+    .map((key) => ({
+      path: ['kubernetes', 'node', 'labels', key],
+      key,
+      message: 'no worker may set this label on its Node: the report of the run names it, until it is set',
+      hint: 'set it from the management side (kubectl label node, or a label of the Machine in Cluster API)',
+    }));
 }
 
 /** Kubernetes has no approver of these requests: k/k pkg/controller/certificates/approver approves those of clients only. */

@@ -20,7 +20,10 @@ export interface NodeModel {
   readonly providerID: string | undefined;
   /** How the addresses are found; undefined where the document says none, or once they were found. */
   readonly addresses: NodeAddressesModel | undefined;
+  /** Those that the kubelet sets when it registers. */
   readonly labels: Readonly<Record<string, string>>;
+  /** Those of kubernetes.io and k8s.io that it may not set: an administrator does, after the join. */
+  readonly reservedLabels: Readonly<Record<string, string>>;
   /** undefined = kubeadm's default for the role; [] = none. */
   readonly taints: readonly Taint[] | undefined;
   /** undefined = the socket of the machine's runtime. */
@@ -46,10 +49,11 @@ export const node = object({
     'Selects the addresses of the node from those of the machine, for the kubelet (`--node-ip`) and the API server of a control plane.',
     { absent: 'the kubelet and kubeadm take the address of the default route', example: { interface: 'eth1' } },
   ),
-  labels: field(labels, 'Labels of the Node, set by the kubelet when it registers.', {
-    default: {},
-    example: { rack: 'r12' },
-  }),
+  labels: field(
+    labels,
+    'Labels of the Node, set by the kubelet when it registers. Those that a kubelet may not set (`node-role.kubernetes.io/…`) are set after the join: a control plane does, for a worker the report names them.',
+    { default: {}, example: { rack: 'r12' } },
+  ),
   taints: field(
     z.array(
       object({
@@ -66,7 +70,7 @@ export const node = object({
         ),
       }),
     ),
-    'Taints of the Node when it registers. An empty list means none.',
+    'Taints of the Node when it registers. An empty list means none. If the Node exists already, a control plane adds them after the join; for a worker the report names them.',
     {
       absent: 'the default of kubeadm for the role',
       example: [{ key: 'dedicated', value: 'gpu', effect: 'NoSchedule' }],
@@ -122,21 +126,17 @@ export function checkNode(node: NodeSection | undefined, controlPlane: ControlPl
   return [...checkLabels(node), ...checkTaints(node), ...checkVolumes(controlPlane)];
 }
 
-const FROM_OUTSIDE = 'remove it, and label the Node from outside: kubectl label node NAME KEY=VALUE';
+const AFTER_JOIN = 'move it to kubernetes.node.labels, which are set after the join';
 
 function checkLabels(node: NodeSection | undefined): Finding[] {
   const message = 'the kubelet does not start with labels of kubernetes.io and k8s.io that are not its own';
-  const labels = Object.keys(node?.labels ?? {})
-    .filter(refusedByKubelet)
-    .map((key): Finding => ({ path: [...NODE, 'labels', key], key, message, hint: FROM_OUTSIDE }));
-  const flags = (node?.kubelet?.args ?? []).flatMap(({ name, value }, index): Finding[] => {
+  return (node?.kubelet?.args ?? []).flatMap(({ name, value }, index): Finding[] => {
     const keys = name === 'node-labels' ? value.split(',').map((pair) => pair.trim().split('=')[0] ?? '') : [];
     const refused = keys.find(refusedByKubelet);
     if (refused === undefined) return [];
     const path = [...NODE, 'kubelet', 'args', index, 'value'];
-    return [{ path, message: `${refused}: ${message}`, hint: FROM_OUTSIDE }];
+    return [{ path, message: `${refused}: ${message}`, hint: AFTER_JOIN }];
   });
-  return [...labels, ...flags];
 }
 
 /** k/k staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go, IsQualifiedName and IsValidLabelValue. */
@@ -189,13 +189,31 @@ function checkVolumes(controlPlane: ControlPlaneSection | undefined): Finding[] 
   );
 }
 
+function splitLabels(labels: Readonly<Record<string, string>>): Pick<NodeModel, 'labels' | 'reservedLabels'> {
+  const entries = Object.entries(labels);
+  return {
+    labels: Object.fromEntries(entries.filter(([key]) => !refusedByKubelet(key))),
+    reservedLabels: Object.fromEntries(entries.filter(([key]) => refusedByKubelet(key))),
+  };
+}
+
+/** The section without the labels that are set after the join: they may change on a node. */
+export function withoutReservedLabels(section: NodeSection | undefined): NodeSection | undefined {
+  const reserved = Object.keys(section?.labels ?? {}).filter(refusedByKubelet);
+  if (section === undefined || reserved.length === 0) return section;
+  const { labels: _labels, ...others } = section;
+  const { labels } = splitLabels(section.labels ?? {});
+  const left = Object.keys(labels).length === 0 ? others : { ...others, labels };
+  return Object.keys(left).length === 0 ? undefined : left;
+}
+
 /** @param configuration what the document says of the kubelet's configuration elsewhere */
 export function toNode(section: NodeSection | undefined, configuration: Readonly<Record<string, unknown>>): NodeModel {
   return {
     name: section?.name,
     providerID: section?.providerID,
     addresses: toNodeAddresses(section?.addresses),
-    labels: section?.labels ?? {},
+    ...splitLabels(section?.labels ?? {}),
     taints: section?.taints?.map(({ key, value, effect }) => ({ key, value, effect })),
     criSocket: section?.criSocket,
     imagePullPolicy: section?.imagePullPolicy,

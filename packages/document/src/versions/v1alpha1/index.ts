@@ -9,6 +9,7 @@ import { checkKubeletFiles } from '../../sections/kubernetes/checks-kubelet-file
 import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
 import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
+import { withoutReservedLabels } from '../../sections/kubernetes/node.ts';
 import { checkPlatform } from '../../sections/platform.ts';
 import { checkReporting } from '../../sections/reporting.ts';
 import { checkSecretNames } from '../../sections/secret-names.ts';
@@ -65,7 +66,8 @@ export const v1alpha1: DocumentVersion<Sections> = {
 
 /** Tokens expire, so every document has new ones; waits and deadlines change nothing on the machine. */
 function lastingKubernetes(section: KubernetesSection): unknown {
-  const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, ...others } = section;
+  const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, node: given, ...others } = section;
+  const node = withoutReservedLabels(given);
   const { bootstrapTokens: _tokens, ...cluster } = section.cluster ?? {};
   const { certificateKey: _key, apiServer, ...rest } = section.controlPlane ?? {};
   const controlPlane = { ...rest, ...lastingApiServer(apiServer, bootstrapper?.exec !== undefined) };
@@ -79,6 +81,7 @@ function lastingKubernetes(section: KubernetesSection): unknown {
   } = bootstrapper?.exec ?? {};
   return {
     ...others,
+    ...(node === undefined ? {} : { node }),
     cluster,
     controlPlane,
     ...(bootstrapper === undefined ? {} : { bootstrapper: { kubeadm, exec } }),
