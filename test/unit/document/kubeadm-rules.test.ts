@@ -554,6 +554,14 @@ describe('a warning is given', () => {
       ],
     ],
     [
+      'a label that a worker may not set',
+      worker('node: {labels: {rack: a, node-role.kubernetes.io/worker: ""}}'),
+      [
+        'kubernetes.node.labels["node-role.kubernetes.io/worker"]: no worker may set this label on its Node: the report of the run names it, until it is set (hint: set it from the management side (kubectl label node, or a label of the Machine in Cluster API))',
+      ],
+    ],
+    ['a label that a control plane sets after the join', init('node: {labels: {node-role.kubernetes.io/a: ""}}'), []],
+    [
       'a gate that a newer minor may have',
       init('node: {kubelet: {config: {featureGates: {SomethingNew: true}}}}', 'v1.37.0'),
       [

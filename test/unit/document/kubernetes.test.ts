@@ -233,4 +233,15 @@ describe('the kubernetes section in the model', () => {
       await digest('bootstrapper: {kubeadm: {verbosity: 3}}'),
     );
   });
+
+  test('labels that are set after the join do not make it another node, and are no arguments of the kubelet', async () => {
+    const digest = async (node: string) => (await loaded(init(node))).lastingDigest;
+    const role = 'node-role.kubernetes.io/ingress: ""';
+    assert.equal(await digest('cluster: {}'), await digest(`node: {labels: {${role}}}`));
+    assert.equal(await digest('node: {name: n1}'), await digest(`node: {name: n1, labels: {${role}}}`));
+    assert.equal(await digest('node: {labels: {a: b}}'), await digest(`node: {labels: {a: b, ${role}}}`));
+    assert.notEqual(await digest('node: {labels: {a: b}}'), await digest(`node: {labels: {a: c, ${role}}}`));
+    const { node } = await kubernetesOf(init(`node: {labels: {a: b, ${role}}}`));
+    assert.deepEqual([node.labels, node.reservedLabels], [{ a: 'b' }, { 'node-role.kubernetes.io/ingress': '' }]);
+  });
 });

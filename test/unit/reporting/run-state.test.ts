@@ -89,6 +89,41 @@ test('a failing afterBootstrap hook leaves the bootstrap succeeded and fails its
   assert.equal(status.outcome, 'Succeeded');
 });
 
+describe('labels that only the management side may set', () => {
+  const command = 'kubectl label node n1 node-role.kubernetes.io/a=';
+  const handover = { node: 'n1', labels: ['node-role.kubernetes.io/a='], taints: [], commands: [command] };
+  const conditionOf = (status: RunStatus) => condition(status, 'machineadm.dev/NodeLabelsSet');
+
+  test('are in the status and in a condition, with the command', () => {
+    const status = statusAfter({ kind: 'handover', handover });
+    assert.deepEqual(status.forManagement, handover);
+    const found = conditionOf(status);
+    assert.deepEqual([found?.status, found?.reason], ['Unknown', 'ManagementMustSet']);
+    assert.equal(
+      found?.message,
+      `The management side must set the labels node-role.kubernetes.io/a= of the Node n1: ${command}`,
+    );
+  });
+
+  test('are no longer named once they are set, and the bootstrap is a success either way', () => {
+    const done = { node: 'n1', labels: [], taints: [], commands: [] };
+    const conclusion = { outcome: 'Succeeded', exitCode: 0 } as const;
+    const status = statusAfter(
+      { kind: 'handover', handover },
+      { kind: 'handover', handover: done },
+      { kind: 'concluded', conclusion },
+    );
+    assert.equal(status.forManagement, undefined);
+    assert.deepEqual([conditionOf(status)?.status, condition(status)?.status], ['True', 'True']);
+    assert.equal(conditionOf(statusAfter({ kind: 'concluded', conclusion })), undefined);
+  });
+});
+
+test('the addresses of the node are in the status', () => {
+  const status = statusAfter({ kind: 'nodeAddresses', addresses: ['10.0.0.11', 'fd00::11'] });
+  assert.deepEqual(status.host.nodeAddresses, ['10.0.0.11', 'fd00::11']);
+});
+
 describe('steps', () => {
   test('are pending when planned, and keep their order', () => {
     const status = statusAfter(

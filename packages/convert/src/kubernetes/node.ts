@@ -54,7 +54,11 @@ function withoutRefusedLabels(source: Source, target: Target, conversion: Conver
     const labels = name === 'node-labels' ? value.split(',') : [];
     const refused = labels.filter((label) => refusedByKubelet(label.trim().split('=', 1)[0] ?? ''));
     if (refused.length === 0) return [{ name, value }];
-    conversion.report.add('LabelRefused', source, `${refused.join(',')} left out: label the Node from outside`);
+    conversion.report.add(
+      'LabelRefused',
+      source,
+      `${refused.join(',')} left out: set it in kubernetes.node.labels, or label the Node from outside`,
+    );
     const kept = labels.filter((label) => !refused.includes(label)).join(',');
     return kept === '' ? [] : [{ name, value: kept }];
   });

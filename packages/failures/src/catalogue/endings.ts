@@ -20,7 +20,7 @@ export const ENDINGS: readonly TopicEntry[] = [
       /^kubelet exits: .{0,200}unknown 'kubernetes\.io' or 'k8s\.io' labels specified with --node-labels: \[([^\]]{1,400})\]/,
     says: 'The kubelet may not set the label $1 on its own Node, and exits.',
     remedy:
-      'Remove the label from kubernetes.node.labels (or node-labels of the kubelet), and set it from outside once the node has joined: `kubectl label node NODE LABEL=VALUE`.',
+      'Move the label from node-labels of the kubelet to kubernetes.node.labels, which are set after the join, or set it once the node has joined: `kubectl label node NODE LABEL=VALUE`.',
     reference: 'k/k cmd/kubelet/app/options/options.go ValidateKubeletFlags (1.16 to 1.36)',
     example:
       "kubelet exits: failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [node-role.kubernetes.io/worker]",
