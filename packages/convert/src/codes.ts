@@ -42,6 +42,7 @@ export const CODES = {
   PatchesApplied: note('Patches of the ClusterClass were applied, with the variables of the Cluster.'),
   PatchesNotApplied: decision('A patch of the ClusterClass may change this template, and was not applied.'),
   CertificatesByKubeadm: warning('No certificate authorities are in the input: kubeadm makes them on the machine.'),
+  OwnCertificate: note("A file of the user's takes the place of a certificate of the cluster, as today."),
   MachineNameUnknown: warning('The name in `metadata` is not that of a Machine.'),
   RetryJoin: warning(
     'useExperimentalRetryJoin has no equivalent: machineadm retries depending on the cause of a failure.',

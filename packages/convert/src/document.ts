@@ -11,6 +11,7 @@ import { convertStorage } from './host/storage.ts';
 import { convertTime } from './host/time.ts';
 import type { Inputs } from './inputs.ts';
 import { convertKubernetes } from './kubernetes/index.ts';
+import { withOwnCertificates } from './kubernetes/pki.ts';
 import type { Report } from './report.ts';
 import { SecretBook } from './secrets.ts';
 import type { Spec } from './spec.ts';
@@ -51,7 +52,11 @@ export async function convertSpec(
     report.add('ControllerValueMissing', object, `${what} is read from ${path}`);
     return variables.define(name.replace(/[^A-Za-z0-9_]+/g, '_'), { file: path });
   };
-  const spec = platform === 'Windows' ? withoutLinuxOnly(given, report) : given;
+  const own =
+    role === undefined || role === 'Worker'
+      ? given
+      : withOwnCertificates(given, role === 'JoinControlPlane', conversion);
+  const spec = platform === 'Windows' ? withoutLinuxOnly(own, report) : own;
   const kubernetes = role === undefined ? undefined : await convertKubernetes(spec, role, conversion, missing);
   if (role !== undefined && kubernetes === undefined) return [];
   const plain = { host: convertHost(spec, role, conversion), kubernetes };

@@ -68,6 +68,9 @@ function matchFrom(pattern: RegExp, text: string, from: number): { start: number
 /** The closing delimiter of each opening one, in jinja's lexer. */
 const CLOSING: Readonly<Record<string, string>> = { '{': '}}', '%': '%}', '#': '#}' };
 
+/** A text of its own, as templates write braces for other programs: `{{ '{{' }}`. */
+const LITERAL = /\{\{[-+]?\s{0,9}(?:"([^"\\]{0,200})"|'([^'\\]{0,200})')\s{0,9}[-+]?\}\}/y;
+
 function markPlain(text: string, place: string, expressions: Expressions, report: Report): string {
   const marked: string[] = [];
   /** Opening delimiters without a closing one from here on: searched only once. */
@@ -75,6 +78,14 @@ function markPlain(text: string, place: string, expressions: Expressions, report
   let end = 0;
   for (let start = text.indexOf('{'); start >= 0; start = text.indexOf('{', start)) {
     const kind = text[start + 1] ?? '';
+    LITERAL.lastIndex = start;
+    const literal = kind === '{' ? LITERAL.exec(text) : null;
+    if (literal !== null) {
+      marked.push(text.slice(end, start), literal[1] ?? literal[2] ?? '');
+      end = LITERAL.lastIndex;
+      start = end;
+      continue;
+    }
     const closing = CLOSING[kind];
     const close = closing === undefined || unclosed.has(kind) ? -1 : text.indexOf(closing, start + 2);
     if (closing === undefined || close < 0) {
@@ -91,17 +102,27 @@ function markPlain(text: string, place: string, expressions: Expressions, report
 }
 
 function replacement(whole: string, kind: string, place: string, expressions: Expressions, report: Report): string {
-  const path =
-    kind === '{' ? instanceDataPath(whole.slice(2, -2).replace(/^[-+]/, '').replace(/[-+]$/, '')) : undefined;
+  const inner = whole.slice(2, -2).replace(/^[-+]/, '').replace(/[-+]$/, '').trim();
+  const path = kind === '{' ? instanceDataPath(inner) : undefined;
   if (path !== undefined) return expressions.mark(path);
   const what = kind === '{' ? 'an expression' : kind === '#' ? 'a comment' : 'control flow';
-  const hint = 'enclose it in {% raw %} if it is for another program';
   report.add(
     'JinjaUnsupported',
     place,
-    `${what} that is more than a variable of instance data: ${excerpt(whole)}; ${hint}`,
+    `${what} that is more than a variable of instance data: ${excerpt(whole)}; ${wayOut(kind, inner)}`,
   );
   return whole;
+}
+
+/** What to do about an expression, by its form. */
+function wayOut(kind: string, expression: string): string {
+  if (kind === '#') return 'remove the comment, or enclose it in {% raw %} if it is for another program';
+  if (kind === '{' && /^[A-Za-z_][\w.]{0,200}(?:\[[^\]]{0,60}\]){0,9}\s{0,9}(?:\||\.\w|\()/.test(expression)) {
+    const name = 'for the name of a node leave it out: kubeadm takes the host name in lower case';
+    const file = 'else write the result into a file of the machine, and use a variable with file';
+    return `a document changes no text: in a command let the shell do it; ${name}; ${file}`;
+  }
+  return 'enclose it in {% raw %} if it is for another program';
 }
 
 /**
@@ -119,11 +140,14 @@ const PATH = new RegExp(`^${NAME}(?:\\.${NAME}|\\[\\\\?(["'])[A-Za-z0-9_-]+\\\\?
 
 /** As the documentation of the providers has it. */
 const FIRST_LABEL =
-  /^ds\.meta_data(?:\.local_hostname|\[\\?["']local[_-]hostname\\?["']\])\.split\(\s{0,9}\\?["']\.\\?["']\s{0,9}(?:,\s{0,9}1\s{0,9})?\)(?:\[0\]|\s{0,9}\|\s{0,9}first)$/;
+  /^(?:(?:v1\.)?local_hostname|ds\.meta_data(?:\.local_hostname|\[\\?["']local[_-]hostname\\?["']\]))\.split\(\s{0,9}\\?["']\.\\?["']\s{0,9}(?:,\s{0,9}1\s{0,9})?\)(?:\[0\]|\s{0,9}\|\s{0,9}first)$/;
+
+/** Filters that change no text of instance data. */
+const WITHOUT_EFFECT = /\s{0,9}\|\s{0,9}(?:string|safe)$/;
 
 /** `ds.meta_data["rack"]` as `ds.meta_data.rack`; undefined for anything that is not the path of a variable. */
 function instanceDataPath(expression: string): string | undefined {
-  const trimmed = expression.trim();
+  const trimmed = expression.replace(WITHOUT_EFFECT, '');
   // The first label: cloud-init's own v1.local_hostname (cloudinit/sources/__init__.py, get_hostname).
   if (FIRST_LABEL.test(trimmed)) return 'v1.local_hostname';
   if (!PATH.test(trimmed) || /^(?:true|false|none)$/i.test(trimmed)) return undefined;

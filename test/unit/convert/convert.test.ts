@@ -146,6 +146,10 @@ describe('jinja', () => {
     ['{% raw %}{{ .Names }}{% endraw %} {{ local_hostname }}', '{{ .Names }} ${local_hostname}'],
     ['echo {{ local_hostname }} ${HOME} ${x%.y}', 'echo ${local_hostname} $${HOME} ${x%.y}'],
     ['echo ${HOME}', 'echo ${HOME}'],
+    ['echo {{ v1.local_hostname.split(".")[0] }}', 'echo ${v1_local_hostname}'],
+    ["echo {{ local_hostname.split('.') | first }}", 'echo ${v1_local_hostname}'],
+    ['echo {{ ds.meta_data.rack | string }}', 'echo ${ds_meta_data_rack}'],
+    [`docker ps --format {{ '{{' }}.Names{{ "}}" }}`, 'docker ps --format {{.Names}}'],
   ];
   for (const [command, expected] of cases) {
     test(`${command} becomes ${expected}`, async () => {
@@ -168,6 +172,23 @@ describe('jinja', () => {
       assert.deepEqual(codesOf((await converted({ preKubeadmCommands: [command] })).conversion, 'error'), [
         'JinjaUnsupported',
       ]);
+    });
+  }
+
+  for (const [expression, way] of [
+    ["ds.meta_data.name.replace('secret-7Jw','-')", /let the shell do it; for the name of a node leave it out/],
+    ['local_hostname | lower', /let the shell do it/],
+    ['ds.meta_data["x"].upper()', /let the shell do it/],
+    ["x.split('secret-7Jw')[1]", /use a variable with file/],
+    ["'a' + b", /\{% raw %\}/],
+    ["'secret-7Jw' if a else 'b'", /\{% raw %\}/],
+  ] as const) {
+    test(`{{ ${expression} }} is an error that says what to do, without its texts`, async () => {
+      const { conversion } = await converted({ preKubeadmCommands: [`echo {{ ${expression} }}`] });
+      const told = conversion.decisions.filter(({ code }) => code === 'JinjaUnsupported');
+      assert.equal(told.length, 1);
+      assert.match(told[0]?.message ?? '', way);
+      assert.ok(!told[0]?.message.includes('secret-7Jw'));
     });
   }
 

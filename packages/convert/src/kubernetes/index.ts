@@ -59,7 +59,19 @@ function withConfig(node: Node, config: Spec['kubeletConfig']): Node {
 }
 
 function pkiOf(spec: Spec, joins: boolean, conversion: Conversion, variable: Variable): KubernetesSection['pki'] {
-  return spec.resolved ? pkiOfFiles(spec, conversion) : pkiOfSecrets(spec, joins, conversion, variable);
+  const own = pkiOfFiles(spec, conversion);
+  if (spec.resolved) return own;
+  const ofSecrets = pkiOfSecrets(spec, joins, conversion, variable);
+  if (own === undefined || ofSecrets === undefined) return ofSecrets ?? own;
+  const pair = (name: 'ca' | 'etcd' | 'frontProxy' | 'apiserverEtcdClient') =>
+    own[name] === undefined ? ofSecrets[name] : { ...own[name], key: own[name].key ?? ofSecrets[name]?.key };
+  return {
+    ca: pair('ca'),
+    etcd: pair('etcd'),
+    frontProxy: pair('frontProxy'),
+    serviceAccount: own.serviceAccount ?? ofSecrets.serviceAccount,
+    apiserverEtcdClient: pair('apiserverEtcdClient'),
+  };
 }
 
 function convertKubeadm(

@@ -101,9 +101,7 @@ function keyOfFile(name: string, { path, content, isReference, at }: FileSpec, {
 export function pkiOfSecrets(spec: Spec, joins: boolean, conversion: Conversion, variable: Variable): Pki | undefined {
   const { report, related, object } = conversion;
   const { clusterName } = related;
-  const found = (suffix: string): boolean => bytesOf(suffix, 'tls.crt', conversion) !== undefined;
-  // All or none: kubeadm would create a second authority for a cluster that has one.
-  if (!joins && !Object.values(SECRETS).some(found)) {
+  if (!readsSecrets(joins, conversion)) {
     report.add(
       'CertificatesByKubeadm',
       object,
@@ -124,6 +122,26 @@ export function pkiOfSecrets(spec: Spec, joins: boolean, conversion: Conversion,
     serviceAccount: { publicKey, key: keyOf('serviceAccountKey', SECRETS.serviceAccount, conversion) },
     apiserverEtcdClient: external ? pair('apiserverEtcdClientKey', CLIENT_SECRET) : undefined,
   };
+}
+
+/** All or none: kubeadm would create a second authority for a cluster that has one. */
+function readsSecrets(joins: boolean, conversion: Conversion): boolean {
+  return joins || Object.values(SECRETS).some((suffix) => bytesOf(suffix, 'tls.crt', conversion) !== undefined);
+}
+
+/**
+ * The specification without the user's own files in the places of the cluster's certificates: today they are written after those of
+ * the cluster's Secrets, and take their place. They become `certificates`.
+ */
+export function withOwnCertificates(spec: Spec, joins: boolean, conversion: Conversion): Spec {
+  if (spec.resolved || !readsSecrets(joins, conversion)) return spec;
+  const certificates = certificatesAmong(spec.files, spec.cluster);
+  for (const { rights, at, path } of certificates.values()) {
+    for (const part of rights) part.drop('CertificateFile');
+    conversion.report.add('OwnCertificate', at, path);
+  }
+  const own = new Set(certificates.values());
+  return { ...spec, certificates, files: spec.files.filter((file) => !own.has(file)) };
 }
 
 /** Creates a variable for a file on the machine and returns its mark; reports the missing value. */
