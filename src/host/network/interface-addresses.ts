@@ -24,14 +24,18 @@ export async function interfaceAddresses(
 ): Promise<readonly InterfaceAddress[]> {
   const states = statesOf((await host?.readText(ADDRESSES6)) ?? '');
   return Object.entries(found).flatMap(([label, list]) => {
-    const name = host === undefined ? label : label.replace(/:.*$/s, '');
+    const name = host === undefined ? label : before(label, ':');
     return (list ?? []).map(({ address, cidr }): InterfaceAddress => {
-      const plain = address.toLowerCase().replace(/%.*$/s, '');
+      const plain = before(address.toLowerCase(), '%');
       const state = states.get(`${name} ${plain}`);
       const prefix = Number(/\d+$/.exec(cidr ?? '')?.[0] ?? (plain.includes(':') ? 128 : 32));
       return { interface: name, address: plain, prefix, ...(state === undefined ? {} : { state }) };
     });
   });
+}
+
+function before(text: string, sign: string): string {
+  return text.split(sign)[0] ?? '';
 }
 
 function statesOf(text: string): ReadonlyMap<string, InterfaceAddress['state']> {
