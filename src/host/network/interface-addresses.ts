@@ -28,7 +28,7 @@ export async function interfaceAddresses(
     return (list ?? []).map(({ address, cidr }): InterfaceAddress => {
       const plain = before(address.toLowerCase(), '%');
       const state = states.get(`${name} ${plain}`);
-      const prefix = Number(/\d+$/.exec(cidr ?? '')?.[0] ?? (plain.includes(':') ? 128 : 32));
+      const prefix = Number(cidr?.split('/')[1] ?? (plain.includes(':') ? 128 : 32));
       return { interface: name, address: plain, prefix, ...(state === undefined ? {} : { state }) };
     });
   });
