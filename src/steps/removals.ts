@@ -21,6 +21,8 @@ import { isAt, type Wants } from './wants.ts';
 export interface RemovalsDesired {
   readonly model: Model;
   readonly osId: string;
+  /** Whether something runs that reads units. */
+  readonly managesServices: boolean;
 }
 
 /** Something on the machine that is to be removed. */
@@ -61,7 +63,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
   id: 'removals',
   settles: ['daemon-reload', 'update-ca-certificates'],
 
-  desired: (model, { os }) => ({ model, osId: os.id }),
+  desired: (model, { os, serviceManager }) => ({ model, osId: os.id, managesServices: serviceManager !== 'none' }),
 
   idle: ({ model }, record) =>
     model.host.absent.length === 0 &&
@@ -162,7 +164,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
 
   async followUp(host, desired, followUp, execution) {
     if (followUp === 'update-ca-certificates') await rebuildTrust(host, desired, execution);
-    else await host.services.reload();
+    else if (desired.managesServices) await host.services.reload();
   },
 
   settled: async (host) => await host.sync('/etc'),

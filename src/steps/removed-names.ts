@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { AbsentNameModel } from '@machineadm/document/model.ts';
+import type { AbsentNameModel, MountModel } from '@machineadm/document/model.ts';
 import { FSTAB, sudoersPath, unitPath } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { readAccounts } from './accounts/databases.ts';
@@ -7,8 +7,12 @@ import { changeAccount, missingTools } from './accounts/tools.ts';
 import type { Obstacle } from './file-obstacles.ts';
 import type { Change, Execution, FollowUp } from './step.ts';
 import { findDevice } from './storage/device.ts';
-import { foreignSources, ownEntry, withoutEntry } from './storage/fstab.ts';
-import { mountedOn } from './storage/mounted.ts';
+import { foreignSources, hasForeignSwap, ownEntry, withoutEntry } from './storage/fstab.ts';
+import { swapKey } from './storage/mount-state.ts';
+import { type Mounted, mountedOn } from './storage/mounted.ts';
+import { readSuperblock } from './storage/signatures.ts';
+import { boundDirectory, isMountOf } from './storage/source-state.ts';
+import { activeSwaps } from './swap-lines.ts';
 import { mountsBelow } from './tree-below.ts';
 import { stopUnit } from './unit-files.ts';
 
@@ -27,10 +31,11 @@ type Found =
   | { readonly why: string; readonly remedy: string };
 
 /** Services first, which may run as a user or on a mount; groups after the users that they are the primary group of. */
-const ORDER: readonly AbsentNameModel['kind'][] = ['service', 'mount', 'user', 'group'];
+const ORDER: readonly AbsentNameModel['kind'][] = ['service', 'swap-file', 'mount', 'user', 'group'];
 
 const PROGRAMS: Readonly<Record<AbsentNameModel['kind'], readonly string[]>> = {
   service: [],
+  'swap-file': ['swapoff'],
   mount: ['umount'],
   user: ['userdel'],
   group: ['groupdel'],
@@ -66,7 +71,7 @@ export async function findNames(
 }
 
 export function changeOf({ removed, what, owes }: FoundName): Omit<Change, 'payload'> {
-  const scope = removed.kind === 'mount' ? 'node' : 'base';
+  const scope = /^(?:mount|swap-file)$/.test(removed.kind) ? 'node' : 'base';
   const id = `removals${pathOf(removed)}`;
   return { id, summary: what, action: 'remove', scope, owes, ineffective: 'RemovalRefused' };
 }
@@ -100,6 +105,8 @@ export async function removeName(host: Host, removed: AbsentNameModel, { signal 
       await host.removeDirectory(`${unit}.d`);
       return await host.removeFile(unit);
     }
+    case 'swap-file':
+      return await removeSwapFile(host, name, signal);
     case 'mount':
       return await unmount(host, name, signal);
   }
@@ -154,7 +161,23 @@ const FIND: Readonly<
     return { what: `stop and disable ${name}, remove ${what.join(', ')}`, owes: ['daemon-reload'] };
   },
 
-  async mount(host, { name: path, device }) {
+  async 'swap-file'(host, { name: file }) {
+    const fstab = (await host.readText(FSTAB)) ?? '';
+    if (hasForeignSwap(fstab, file))
+      return { why: `${FSTAB} has an entry of others for it`, remedy: 'Remove that entry manually.' };
+    const isOwn = ownEntry(fstab, swapKey(file)) !== undefined;
+    const stat = await host.stat(file);
+    if (stat === undefined && !isOwn) return undefined;
+    if (stat !== undefined && (stat.type !== 'file' || (await readSuperblock(host, file)).type !== 'swap'))
+      return { why: `${file} is not a swap file`, remedy: 'Remove the entry, or look at what the path holds.' };
+    const what = [
+      ...(stat === undefined ? [] : [`turn off and delete the swap file ${file}`]),
+      ...(isOwn ? [`remove it from ${FSTAB}`] : []),
+    ];
+    return { what: what.join(' and '), owes: isOwn ? ['daemon-reload'] : [] };
+  },
+
+  async mount(host, { name: path, mount }) {
     const fstab = (await host.readText(FSTAB)) ?? '';
     const [foreign] = foreignSources(fstab, path);
     if (foreign !== undefined) {
@@ -162,9 +185,9 @@ const FIND: Readonly<
     }
     const isOwn = ownEntry(fstab, path) !== undefined;
     const there = await mountedOn(host, path);
-    const wanted = there === undefined || device === undefined ? undefined : await findDevice(host, device);
-    if (there !== undefined && (wanted === undefined || there.device !== wanted.name)) {
-      return { why: `${there.source} is mounted there`, remedy: 'Use this device, or unmount it manually.' };
+    if (there !== undefined && !(await isMounted(host, mount, there))) {
+      const used = mount !== undefined && 'device' in mount ? 'device' : 'source';
+      return { why: `${there.source} is mounted there`, remedy: `Use this ${used}, or unmount it manually.` };
     }
     const below = there === undefined ? undefined : (await mountsBelow(host, path)).find((other) => other !== path);
     if (below !== undefined) return { why: `${below} is mounted below it`, remedy: `Unmount ${below} first.` };
@@ -174,13 +197,41 @@ const FIND: Readonly<
   },
 };
 
-async function unmount(host: Host, path: string, signal: AbortSignal): Promise<void> {
+async function isMounted(host: QueryHost, mount: MountModel | undefined, there: Mounted): Promise<boolean> {
+  if (mount === undefined) return false;
+  if ('device' in mount) return (await findDevice(host, mount.device))?.name === there.device;
+  return isMountOf(mount, there, (await boundDirectory(host, mount.source)).identity);
+}
+
+async function removeEntry(host: Host, key: string): Promise<void> {
   const fstab = await host.readText(FSTAB);
   const stat = await host.stat(FSTAB);
-  if (fstab !== undefined && stat !== undefined && ownEntry(fstab, path) !== undefined) {
-    const { mode, uid, gid } = stat;
-    await host.writeFile({ path: FSTAB, content: withoutEntry(fstab, path), mode, uid, gid });
+  if (fstab === undefined || stat === undefined || ownEntry(fstab, key) === undefined) return;
+  const { mode, uid, gid } = stat;
+  await host.writeFile({ path: FSTAB, content: withoutEntry(fstab, key), mode, uid, gid });
+}
+
+/** The file goes last: until then another run knows what it is. */
+async function removeSwapFile(host: Host, file: string, signal: AbortSignal): Promise<void> {
+  await removeEntry(host, swapKey(file));
+  if (activeSwaps(await host.readText('/proc/swaps')).includes(await host.realPath(file))) {
+    const changes = [`swap:${file}` as const];
+    const { status, stderr } = await host.run({ program: 'swapoff', args: ['--', file], signal, changes });
+    if (status !== 0)
+      throw new MachineadmError({
+        reason: 'SwapNotDisabled',
+        summary: `Swap on ${file} could not be turned off.`,
+        remedy: 'Free memory: swapoff needs memory for what is swapped out. Then run again.',
+        evidence: [{ source: 'swapoff', text: stderr.trim().split('\n')[0] ?? '' }],
+        retryable: true,
+      });
   }
+  // As the kernel changes its content, nothing of it is kept.
+  await host.run({ program: 'rm', args: ['-f', '--', file], signal, changes: [`swap-file:${file}`] });
+}
+
+async function unmount(host: Host, path: string, signal: AbortSignal): Promise<void> {
+  await removeEntry(host, path);
   if ((await mountedOn(host, path)) === undefined) return;
   const changes = [`mount:${path}` as const];
   const { status, stderr } = await host.run({ program: 'umount', args: ['--', path], signal, changes });

@@ -36,6 +36,13 @@ export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory)
   if (host.prune === 'Never') return [];
   const found = new Map<string, string>();
   const mounts = [...host.storage.mounts.map(({ path }) => path), ...namedIn(host, 'mount', [])];
+  const swaps = host.storage.mounts.filter(({ path }) => path === 'none');
+  const removed = namedIn(host, 'swap-file', []);
+  /** Of a device it is not known whether it is the one that the document names. */
+  const isSwapAsked = (name: string): boolean =>
+    memory.before.has(`swap-file:${name}`)
+      ? removed.includes(name) || swaps.some((one) => 'source' in one && one.source === name)
+      : swaps.length > 0;
   const stays = (id: string, what: string): unknown => found.set(id, what);
   for (const [of, { step, was }] of memory.before) {
     if (memory.others(of, step)) continue;
@@ -49,8 +56,12 @@ export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory)
       stays(of, `the group ${name} stays, as files may belong to it: absent: true removes it`);
     if (step === 'mounts' && kind === 'mount' && !mounts.includes(name))
       stays(of, `${name} stays mounted, as programs may use it: absent: true unmounts it`);
-    if (step === 'mounts' && kind === 'swap' && !mounts.includes('none'))
-      stays(of, `swap on ${name} stays on, as the kernel may need the memory: swapoff turns it off`);
+    if (step === 'mounts' && kind === 'swap' && !isSwapAsked(name)) {
+      const how = memory.before.has(`swap-file:${name}`)
+        ? 'absent: true removes the swap file'
+        : 'swapoff turns it off';
+      stays(of, `swap on ${name} stays on, as the kernel may need the memory: ${how}`);
+    }
     if (step === 'swap' && host.swap !== 'Disabled' && kubernetes !== undefined)
       stays('swap', 'swap stays off: a kubelet does not start with it unless it is configured so');
     if (step === 'containerd' && containerd === undefined && kubernetes !== undefined)

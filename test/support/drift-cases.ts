@@ -91,6 +91,7 @@ const MEMBER = 'test/unit/steps/active-directory/step.test.ts';
 const REFUSED = 'that the domain refuses stops, or joins again on request or if its own join was interrupted';
 const DECISIONS = 'test/integration/steps/storage-decisions.test.ts';
 const STORAGE = 'test/integration/steps/storage.test.ts';
+const SOURCES = 'test/unit/steps/storage/source-mounts.test.ts';
 const GROWTH = 'test/slow/steps/storage-growth.test.ts';
 
 /** By field, with `*` for one name and `**` for all below; the most exact entry counts. Every field of `host` and of `containerRuntime` is here. */
@@ -396,6 +397,10 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
   'host.storage.filesystems[].overwrite': { elsewhere: [DECISIONS, ', overwrite '] },
   'host.storage.filesystems[].replace[]': { elsewhere: [DECISIONS, ', replace '] },
   'host.storage.mounts[].device.*': DEVICE,
+  'host.storage.mounts[].source': {
+    elsewhere: [SOURCES, 'of the same file system but another directory is a conflict'],
+  },
+  'host.storage.mounts[].size': { elsewhere: [SOURCES, 'in whose place something else is, is refused before'] },
   'host.storage.mounts[].path': [
     drift('not mounted', edit('/proc/self/mountinfo', /.* \/srv\/data .*\n/, ''), 'mounts//srv/data'),
     drift('not at the next boot', edit('/etc/fstab', /.* \/srv\/data .*\n/, ''), 'mounts//srv/data'),

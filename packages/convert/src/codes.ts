@@ -108,7 +108,7 @@ export const CODES = {
     'A mount unit says more than a mount of the document: it stays a unit, which systemd mounts later.',
   ),
   MountUnsupported: decision(
-    'A mount of something other than a block device is left out. Write it to /etc/fstab with host.files.',
+    'A mount of a type that the document does not have is left out. Write a mount unit with host.files, or another mount.',
   ),
 
   // Commands.

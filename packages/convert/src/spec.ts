@@ -137,6 +137,8 @@ export interface FilesystemSpec {
 export interface MountSpec {
   /** Columns of fstab(5) from the left; missing ones are defaults. */
   readonly columns: readonly string[];
+  /** Of a swap file that is to be created, with its unit. */
+  readonly size?: string;
   readonly at: Placed;
 }
 

@@ -62,13 +62,29 @@ export interface FilesystemModel {
   readonly grow?: true;
 }
 
-export interface MountModel {
-  readonly device: DeviceSelector;
+export type MountModel = DeviceMount | SourceMount;
+
+interface MountPlace {
   /** The mount point; `none` for swap, as fstab(5) has it. */
   readonly path: string;
-  /** undefined = as the device says. */
-  readonly type: string | undefined;
   readonly options: readonly string[];
   /** Its place in the document; absent: that in this list. */
   readonly at?: number;
 }
+
+export interface DeviceMount extends MountPlace {
+  readonly device: DeviceSelector;
+  /** undefined = as the device says. */
+  readonly type: string | undefined;
+}
+
+/** A mount of something other than a device, or a swap file. */
+export interface SourceMount extends MountPlace {
+  readonly type: SourceType;
+  /** A directory, a swap file, `server:/path`; `tmpfs` for a tmpfs. */
+  readonly source: string;
+  /** Of a swap file. */
+  readonly sizeBytes?: number;
+}
+
+export type SourceType = 'bind' | 'tmpfs' | 'nfs' | 'nfs4' | 'swap';

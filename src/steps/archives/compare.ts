@@ -4,12 +4,12 @@ import type { ManifestEntry } from '@machineadm/archives/manifest.ts';
 import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { scopeOf, sourceOf } from '../file-content.ts';
 import { type Obstacle, placeObstacle } from '../file-obstacles.ts';
 import type { StepRecord, UnmetRequirement } from '../step.ts';
+import { freeBytes } from '../storage/free-space.ts';
 import { isAt } from '../wants.ts';
 
 /** The entries of an archive, and how the machine differs from them. */
@@ -154,15 +154,4 @@ async function spaceObstacle(
 
 function mebibytes(bytes: number): string {
   return `${Math.ceil(bytes / 1024 ** 2)} MiB`;
-}
-
-async function freeBytes(host: QueryHost, path: string): Promise<number | undefined> {
-  for (let at = path; ; at = at.slice(0, at.lastIndexOf('/')) || '/') {
-    const args = ['-n', '-r', '-b', '-o', 'AVAIL', '--target', `${at === '/' ? '' : at}/.`];
-    const { status, stdout } = await host.query({ program: 'findmnt', args, timeoutMs: 5000 });
-    // The last line is the file system on top.
-    const free = Number(lastLine(stdout) || Number.NaN);
-    if (status === 0 && !Number.isNaN(free)) return free;
-    if (at === '/') return undefined;
-  }
 }

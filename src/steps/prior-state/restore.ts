@@ -117,6 +117,7 @@ async function restoreOne(
     case 'kernel':
     case 'module':
     case 'swap':
+    case 'swap-file':
     case 'mount':
       return restoreKernelState(resource, was, await stateOf(host, resource, fingerprint), marks);
     case 'service':
@@ -136,7 +137,8 @@ function restoreKernelState(
   const isSame = kind === 'swap' ? (was === null) === (now === null) : JSON.stringify(was) === JSON.stringify(now);
   if (isSame) return [];
   if (kind !== 'module' && was?.is !== 'unknown' && !isOurs(marks, now)) {
-    const what = { kernel: settingOf(name), swap: `swap on ${name}` }[kind as string] ?? `the mount on ${name}`;
+    const what =
+      { kernel: settingOf(name), swap: `swap on ${name}`, 'swap-file': name }[kind as string] ?? `the mount on ${name}`;
     return [{ summary: `leave ${what}: it was changed since machineadm changed it`, resource }];
   }
   const run = (summary: string, program: string, ...args: readonly string[]): readonly ResetAction[] => [
@@ -150,6 +152,10 @@ function restoreKernelState(
     if (was === null) return run(`turn off swap on ${name}`, 'swapoff', '--', name);
     const priority = was.is === 'swap' && was.priority >= 0 ? [`--priority=${was.priority}`] : [];
     return now === null ? run(`turn on swap on ${name}`, 'swapon', ...priority, '--', name) : [];
+  }
+  if (kind === 'swap-file') {
+    if (was !== null) return [];
+    return [{ summary: `delete the swap file ${name}`, resource, perform: (changing) => changing.removeFile(name) }];
   }
   if (kind === 'mount') {
     if (was === null) return run(`unmount ${name}`, 'umount', '--', name);

@@ -2,6 +2,7 @@ import { unescapeOctal } from '../../host/files/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import { readAccounts } from '../accounts/databases.ts';
+import { readSuperblock } from '../storage/signatures.ts';
 import { type Fingerprint, keepCopy, LARGEST_COPY, secondName, sha256Of } from './copies.ts';
 import { attributesOf, type ExtendedAttributes } from './extended-attributes.ts';
 
@@ -16,6 +17,8 @@ export type PriorState =
   | ServiceBefore
   | { readonly is: 'module' }
   | { readonly is: 'swap'; readonly priority: number }
+  /** Without a UUID it is not complete. */
+  | { readonly is: 'swap-file'; readonly uuid: string }
   | { readonly is: 'mount'; readonly source: string; readonly type: string; readonly options: string }
   | UserState
   | { readonly is: 'group'; readonly gid?: number; readonly members?: readonly string[] }
@@ -83,6 +86,10 @@ export async function stateOf(host: QueryHost, resource: Resource, fingerprint: 
       const row = swapsIn(await host.readText('/proc/swaps')).find(({ device }) => device === name);
       return row === undefined ? null : { is: 'swap', priority: row.priority };
     }
+    case 'swap-file':
+      return (await host.stat(name)) === undefined
+        ? null
+        : { is: 'swap-file', uuid: (await readSuperblock(host, name)).uuid ?? '' };
     case 'mount':
       return mountIn((await host.readText('/proc/self/mountinfo')) ?? '', name);
     case 'user':
@@ -134,6 +141,8 @@ export function markOf(state: PriorState): string {
       return modeAndOwner(state);
     case 'kernel':
       return state.value;
+    case 'swap-file':
+      return `swap-file ${state.uuid}`;
     case 'mount':
       // Its device may have another name after a reboot.
       return `${state.type} ${state.options}`;

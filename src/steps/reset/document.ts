@@ -7,6 +7,7 @@ import type { ResetAction } from '../prior-state/action.ts';
 import type { Memory } from '../prior-state/memory.ts';
 import { UNKNOWN } from '../prior-state/state.ts';
 import { withoutEntry } from '../storage/fstab.ts';
+import { swapKey } from '../storage/mount-state.ts';
 import type { Asked } from '../wants.ts';
 
 /**
@@ -34,11 +35,13 @@ export async function planLines(
   };
   for (const { path, without } of droppedLines(undefined, memory))
     await add(path, (text) => without(text, memory, document));
-  const mounts = (asked?.wishes ?? []).flatMap(({ key }) =>
-    key.startsWith('mount:') && !memory.others(`mount:${key.slice('mount:'.length)}`, 'mounts')
-      ? [key.slice('mount:'.length)]
-      : [],
-  );
+  const mounts = (asked?.wishes ?? []).flatMap(({ key }) => {
+    const [, kind, path = ''] = /^(mount|swap):(\/.*)$/s.exec(key) ?? [];
+    if (kind === undefined) return [];
+    const isMount = kind === 'mount';
+    if (memory.others(isMount ? `mount:${path}` : `swap:${path}`, 'mounts')) return [];
+    return [isMount ? path : swapKey(path)];
+  });
   if (mounts.length > 0) await add(FSTAB, (text) => mounts.reduce(withoutEntry, text));
   const hooks = bootHooksFile(name);
   if (memory.acted.has('hooks-boot') && (await host.stat(hooks)) !== undefined)

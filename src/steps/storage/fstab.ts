@@ -23,11 +23,29 @@ export function ownEntry(text: string, key: string): string | undefined {
 
 /** Sources of the entries of others for a mount point. */
 export function foreignSources(text: string, path: string): readonly string[] {
+  return foreignEntries(text, path).map(({ source }) => source);
+}
+
+/** The entries of others for a mount point, unescaped. */
+export function foreignEntries(text: string, path: string): readonly Pick<FstabEntry, 'source' | 'type'>[] {
+  return entriesOf(text).flatMap(({ target, source, type, marker }) =>
+    target === path && marker !== markerOf(path) ? [{ source, type }] : [],
+  );
+}
+
+/** Whether others have an entry for a swap file. */
+export function hasForeignSwap(text: string, file: string): boolean {
+  return entriesOf(text).some(
+    ({ source, type, marker }) => type === 'swap' && source === file && !marker.startsWith(MARKER),
+  );
+}
+
+function entriesOf(text: string) {
   const lines = text.split('\n');
   return lines.flatMap((line, index) => {
-    const [source = '', target = ''] = line.trim().split(/\s+/);
-    if (source === '' || source.startsWith('#') || unescapeOctal(target) !== path) return [];
-    return lines[index - 1] === markerOf(path) ? [] : [unescapeOctal(source)];
+    const [source = '', target = '', type = ''] = line.trim().split(/\s+/);
+    if (source === '' || source.startsWith('#')) return [];
+    return [{ source: unescapeOctal(source), target: unescapeOctal(target), type, marker: lines[index - 1] ?? '' }];
   });
 }
 

@@ -15,6 +15,12 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'mkfs.vfat': 'dosfstools',
   mount: 'mount (Debian, Ubuntu) or util-linux',
   swapon: 'mount (Debian, Ubuntu) or util-linux',
+  'mount.nfs': 'nfs-common (Debian, Ubuntu) or nfs-utils',
+  'mount.nfs4': 'nfs-common (Debian, Ubuntu) or nfs-utils',
+  dd: 'coreutils',
+  install: 'coreutils',
+  mv: 'coreutils',
+  chattr: 'e2fsprogs',
 };
 
 /** Programs that are not installed, each with the package to install. */

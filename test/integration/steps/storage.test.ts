@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { DiskModel, FilesystemModel, MountModel, StorageModel } from '@machineadm/document/model.ts';
+import type { DeviceMount, DiskModel, FilesystemModel, StorageModel } from '@machineadm/document/model.ts';
 import { openHost } from '../../../src/host/index.ts';
 import type { Step } from '../../../src/steps/step.ts';
 import { disks } from '../../../src/steps/storage/disks.ts';
@@ -42,7 +42,7 @@ const filesystem = (path: string, different: Partial<FilesystemModel> = {}): Fil
   ...different,
 });
 
-const mount = (device: string, path: string, different: Partial<MountModel> = {}): MountModel => ({
+const mount = (device: string, path: string, different: Partial<DeviceMount> = {}): DeviceMount => ({
   device: at(device),
   path,
   type: undefined,

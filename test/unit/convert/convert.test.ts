@@ -378,7 +378,17 @@ describe('a problem of the input is reported', () => {
       [config({ mounts: [['ephemeral0', '/mnt']] })],
       'DeviceUnknown',
     ],
-    ['a mount that is no device', [config({ mounts: [['tmpfs', '/mnt', 'tmpfs']] })], 'MountUnsupported'],
+    [
+      'a mount of a type that the document has not',
+      [config({ mounts: [['//s/x', '/mnt', 'cifs']] })],
+      'MountUnsupported',
+    ],
+    [
+      'a bind mount with the mounts below it',
+      [config({ mounts: [['/a', '/mnt', 'none', 'rbind']] })],
+      'MountUnsupported',
+    ],
+    ['a swap file of an unknown size', [config({ mounts: [['/swapfile', 'none', 'swap', 'sw']] })], 'MountUnsupported'],
     [
       'permissions that are no number',
       [config({ files: [{ path: '/a', content: 'b', permissions: 'rwx' }] })],

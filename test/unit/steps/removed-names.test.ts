@@ -14,7 +14,7 @@ async function removed(host: string, machine: Omit<MemoryMachine, 'users' | 'gro
   const life = lifetime(there);
   return {
     host: there,
-    refused: ((await removals.preflight?.(there, { model, osId: 'debian' })) ?? []).map(
+    refused: ((await removals.preflight?.(there, { model, osId: 'debian', managesServices: true })) ?? []).map(
       ({ reason, what }) => `${reason} ${what}`,
     ),
     planned: async () => summaries(await life.plan(body)),
@@ -56,10 +56,16 @@ describe('a user that is to be absent', () => {
     const { model } = await loaded('host: {users: [{name: chrony, absent: true}]}');
     const passwd = (host.text('/etc/passwd') ?? '').replace(/^chrony:.*\n/m, '');
     host.put('/etc/passwd', passwd);
-    const found = await removals.preflight?.({ ...host, which: async () => undefined }, { model, osId: 'debian' });
+    const found = await removals.preflight?.(
+      { ...host, which: async () => undefined },
+      { model, osId: 'debian', managesServices: true },
+    );
     assert.match(found?.[0]?.what ?? '', /chrony is not removed: it comes from a directory/);
     const ada = (await loaded('host: {users: [{name: ada, absent: true}]}')).model;
-    const tools = await removals.preflight?.({ ...host, which: async () => undefined }, { model: ada, osId: 'debian' });
+    const tools = await removals.preflight?.(
+      { ...host, which: async () => undefined },
+      { model: ada, osId: 'debian', managesServices: true },
+    );
     assert.deepEqual(
       tools?.map(({ reason, what }) => `${reason} ${what}`),
       ['AccountToolMissing userdel is not installed'],

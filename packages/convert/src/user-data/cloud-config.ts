@@ -46,7 +46,7 @@ export async function readCloudConfig(
       : undefined,
     disks: config.get('disk_setup').members().map(readDisk),
     filesystems: config.get('fs_setup').items().map(readFilesystem),
-    mounts: config.get('mounts').items().map(readMount),
+    mounts: [...config.get('mounts').items().map(readMount), ...readSwapFile(config.get('swap'), report)],
     bootCommands,
     beforeCommands: split.before,
     afterCommands: split.after,
@@ -258,6 +258,30 @@ function readFilesystem(filesystem: Source): FilesystemSpec {
     options: options.isList ? options.texts() : (options.text()?.split(/\s+/) ?? []),
     at: filesystem,
   };
+}
+
+/** cloudinit/config/cc_mounts.py, handle_swapcfg; sizes as in cloudinit/util.py, human2bytes. */
+function readSwapFile(swap: Source, report: Report): readonly MountSpec[] {
+  if (!swap.exists) return [];
+  const [file, size, largest] = ['filename', 'size', 'maxsize'].map((name) => swap.get(name));
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([KMGT]?)B?$/.exec(size?.text() ?? '0') ?? [];
+  if (amount !== undefined && largest?.exists) {
+    largest.whole();
+    report.add('WithoutEffect', largest, 'it only limits the size auto');
+  }
+  if (Number(amount) === 0) {
+    file?.whole();
+    return [];
+  }
+  if (amount === undefined) largest?.whole();
+  const bytes = amount === undefined ? undefined : Number(amount) * 1024 ** ' KMGT'.indexOf(unit || ' ');
+  return [
+    {
+      columns: [file?.text() ?? '/swap.img', 'none', 'swap', 'sw'],
+      ...(bytes === undefined ? {} : { size: `${Math.ceil(bytes / 1024 ** 2)}Mi` }),
+      at: swap,
+    },
+  ];
 }
 
 function readMount(mount: Source): MountSpec {

@@ -164,6 +164,13 @@ function isStarted({ enabled, masked, dropIns }: ServiceSpec): boolean {
 const OF_MOUNT = new Set([
   '[Unit] Description',
   '[Unit] Before=local-fs.target',
+  // What fstab asks systemd for by itself.
+  '[Unit] RequiresMountsFor',
+  '[Unit] Before=containerd.service',
+  '[Unit] Before=kubelet.service',
+  '[Unit] After=network-online.target',
+  '[Unit] Wants=network-online.target',
+  '[Install] WantedBy=remote-fs.target',
   '[Mount] What',
   '[Mount] Where',
   '[Mount] Type',

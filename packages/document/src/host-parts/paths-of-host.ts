@@ -1,5 +1,5 @@
 import type { Finding } from '../diagnostics.ts';
-import type { DeviceSelector } from '../model-storage.ts';
+import type { MountModel } from '../model-storage.ts';
 import { isCriticalPath, unitName } from '../ownership/paths.ts';
 import * as z from '../schema.ts';
 import { trimmedEnd } from '../trim.ts';
@@ -18,12 +18,12 @@ export interface AbsentModel {
   readonly field: readonly (string | number)[];
 }
 
-/** Something that has a name instead of a path, and is not to be there. A mount is named by its path. */
+/** Something that has a name instead of a path, and is not to be there. A mount and a swap file are named by their paths. */
 export interface AbsentNameModel {
-  readonly kind: 'user' | 'group' | 'service' | 'mount';
+  readonly kind: 'user' | 'group' | 'service' | 'mount' | 'swap-file';
   readonly name: string;
-  /** Of a mount. */
-  readonly device?: DeviceSelector;
+  /** What is mounted there, of a mount. */
+  readonly mount?: MountModel;
   /** Of the entry that says so, below `host`. */
   readonly field: readonly (string | number)[];
 }

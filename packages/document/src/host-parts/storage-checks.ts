@@ -1,10 +1,9 @@
 import type { Finding, PathSegment } from '../diagnostics.ts';
-import { isCriticalPath } from '../ownership/paths.ts';
+import { checkMounts } from './mount-checks.ts';
 import type { DeviceSection, StorageSection } from './storage-schema.ts';
 
 type Disk = NonNullable<StorageSection['disks']>[number];
 type Filesystem = NonNullable<StorageSection['filesystems']>[number];
-type Mount = NonNullable<StorageSection['mounts']>[number];
 
 /** mke2fs(8), mkfs.xfs(8), mkfs.btrfs(8), mkfs.fat(8), mkswap(8): what is longer is cut off or refused. */
 export const LABEL_LIMIT: Readonly<Record<Filesystem['type'], number>> = {
@@ -22,8 +21,7 @@ export function checkStorage({ disks = [], filesystems = [], mounts = [] }: Stor
     ...twice('disks', disks),
     ...filesystems.flatMap(checkFilesystem),
     ...twice('filesystems', filesystems),
-    ...mounts.flatMap(checkMount),
-    ...pathsTwice(mounts),
+    ...checkMounts(mounts),
   ];
 }
 
@@ -95,26 +93,6 @@ function checkFilesystem({ type, label, grow }: Filesystem, index: number): Find
   return [{ path: ['filesystems', index, 'label'], message }];
 }
 
-function checkMount({ path, type, absent, options }: Mount, index: number): Finding[] {
-  const place = ['mounts', index];
-  const more = type === undefined ? 'options' : 'type';
-  if (absent === true && (type ?? options) !== undefined) {
-    const message = 'describes what must exist, but absent: true removes it';
-    return [{ path: [...place, more], message, hint: 'keep one of them' }];
-  }
-  if (absent === true && path !== undefined && isCriticalPath(path)) {
-    return [{ path: [...place, 'path'], message: `${path} is part of the system and never unmounted` }];
-  }
-  if (type === 'swap') {
-    return path === undefined
-      ? []
-      : [{ path: [...place, 'path'], message: 'swap has no mount point', hint: 'leave it out' }];
-  }
-  if (path === undefined) return [{ path: place, message: 'a mount needs a "path"', hint: 'only type: swap has none' }];
-  if (path === '/') return [{ path: [...place, 'path'], message: 'the root file system is mounted already' }];
-  return [];
-}
-
 function twice(list: 'disks' | 'filesystems', entries: readonly { readonly device: DeviceSection }[]): Finding[] {
   const seen = new Map<string, number>();
   return entries.flatMap(({ device }, index) => {
@@ -135,20 +113,5 @@ function twice(list: 'disks' | 'filesystems', entries: readonly { readonly devic
         hint: 'keep one of them',
       },
     ];
-  });
-}
-
-function pathsTwice(mounts: readonly Mount[]): Finding[] {
-  const seen = new Map<string, number>();
-  return mounts.flatMap(({ path }, index) => {
-    if (path === undefined) return [];
-    const first = seen.get(path);
-    if (first === undefined) {
-      seen.set(path, index);
-      return [];
-    }
-    const message = `${path} is already the path of`;
-    const other = ['mounts', first];
-    return [{ code: 'Duplicate', path: ['mounts', index, 'path'], message, other, hint: 'keep one of them' }];
   });
 }

@@ -1,7 +1,7 @@
 import * as z from '../schema.ts';
 import { choice } from '../sections/field.ts';
 import { SIZE_PATTERN } from '../units.ts';
-import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
+import { absolutePath, duration, LINUX_PATH } from '../versions/v1alpha1/fields.ts';
 
 const waitFor = duration.optional();
 const partition = z.int().min(1).max(128).optional();
@@ -21,6 +21,16 @@ export const device = z.union(deviceShapes, {
   error:
     'expected a device: one of {path}, {id}, {serial}, {label}, {partitionLabel}, {instanceStore}, {azureResource: true}',
 });
+
+/** A directory or file, or what a server exports: nfs(5) writes an IPv6 address in brackets. */
+const source = z
+  .string()
+  .regex(
+    new RegExp(`^(?:(?:[A-Za-z0-9][A-Za-z0-9._-]*|\\[[0-9A-Fa-f:.]+\\]):)?${LINUX_PATH}$`),
+    'not a source: write an absolute path, or "server:/path" of NFS',
+  );
+
+const size = z.string({ error: 'expected a size in quotes' }).regex(SIZE_PATTERN, 'not a size: write "2Gi"');
 
 const partitionSize = z
   .string({ error: 'expected a size in quotes' })
@@ -91,13 +101,15 @@ const filesystem = z.strictObject({
 });
 
 const mount = z.strictObject({
-  device,
+  device: device.optional(),
+  source: source.optional(),
   path: absolutePath.optional(),
   type: z
     .string()
     .regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a file system')
     .optional(),
   options: z.array(z.string().regex(/^[^\s,]+$/, 'one option an entry')).optional(),
+  size: size.optional(),
   absent: z.boolean().optional(),
 });
 
@@ -108,4 +120,5 @@ export const storage = z.strictObject({
 });
 
 export type StorageSection = z.infer<typeof storage>;
+export type MountSection = z.infer<typeof mount>;
 export type DeviceSection = z.infer<typeof device>;

@@ -1,13 +1,16 @@
-import type { DeviceSelector, PartitionModel, PartitionType, StorageModel } from '../model-storage.ts';
+import type { DeviceSelector, MountModel, PartitionModel, PartitionType, StorageModel } from '../model-storage.ts';
 import { FSTAB } from '../ownership/paths.ts';
 import {
   all,
   any,
   atMostOne,
+  exclusive,
   given,
+  has,
   is,
   must,
   not,
+  text,
   textWithout,
   VARIABLE,
   when,
@@ -15,12 +18,14 @@ import {
 } from '../sections/conditions.ts';
 import { parseSize } from '../units.ts';
 import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
+import { mountPoint, SOURCE_TYPES } from './mount-checks.ts';
 import { claimsOn, hostPart } from './part.ts';
-import { ABSENT_FIELD, presentOf } from './paths-of-host.ts';
+import { ABSENT_FIELD, type AbsentNameModel, presentOf } from './paths-of-host.ts';
 import { checkStorage, LABEL_LIMIT } from './storage-checks.ts';
-import { type DeviceSection, device, storage as schema } from './storage-schema.ts';
+import { type DeviceSection, device, type MountSection, storage as schema } from './storage-schema.ts';
 
 const DEFAULT_DEVICE_WAIT_MS = 60_000;
+const MEBIBYTE = 2 ** 20;
 
 export const storage = hostPart({
   description:
@@ -132,31 +137,47 @@ export const storage = hostPart({
     },
     mounts: {
       description:
-        'File systems and swap areas that are mounted now and at every boot. The run fails when one cannot be mounted.',
+        'File systems, directories, swap areas and swap files that are mounted now and at every boot. The run fails when one cannot be mounted.',
       default: [],
       example: [{ device: { label: 'etcd' }, path: '/var/lib/etcd-disk' }],
     },
-    'mounts[].device': { description: 'The device to mount.', example: { label: 'etcd' } },
+    'mounts[].device': {
+      description: 'The device to mount.',
+      absent: 'source, or type tmpfs, says what is mounted',
+      example: { label: 'etcd' },
+    },
+    'mounts[].source': {
+      description:
+        'Instead of a device: the directory of a bind mount, the path of a swap file, or server:/path of NFS. machineadm creates a missing directory or swap file.',
+      absent: 'a device or a tmpfs is mounted',
+      example: '/var/lib/data-disk/containerd',
+    },
+    'mounts[].size': {
+      description:
+        'The size of the swap file that source names, with its unit. Rounded up to MiB. Required for a swap file.',
+      absent: 'only a swap file has a size',
+      example: '2Gi',
+    },
     'mounts[].path': {
       description: 'The mount point, which is created if needed. Required, except for type swap, which has none.',
       absent: 'swap has no mount point',
       example: '/var/lib/etcd-disk',
     },
     'mounts[].type': {
-      description: 'The type of the file system, or swap.',
+      description: 'The type of the file system, or swap. Required without a device: bind, tmpfs, nfs, nfs4 or swap.',
       absent: 'the type that is found on the device',
       example: 'ext4',
     },
     'mounts[].absent': {
       ...ABSENT_FIELD,
       description:
-        "Whether the device is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept.",
+        "Whether the device or source is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept. A swap file is turned off and deleted.",
     },
     'mounts[].options': { description: 'Mount options, one in each entry.', default: [], example: ['noatime'] },
   },
   definitions: { Device: device },
   linuxOnly: 'disks of a Windows machine belong into its image',
-  entryKeys: { disks: ['device'], filesystems: ['device'], mounts: ['path', 'device'] },
+  entryKeys: { disks: ['device'], filesystems: ['device'], mounts: ['path', 'device', 'source'] },
   schema,
   conditions: {
     'disks[]': () => [
@@ -183,7 +204,19 @@ export const storage = hostPart({
     ],
     'mounts[]': () => [
       when(is('type', 'swap'), without('path'), given('path', not({ const: '/' }))),
-      when(is('absent', true), without('type', 'options')),
+      exclusive('device', 'source'),
+      any(has('device'), has('source'), given('type', any(VARIABLE, { const: 'tmpfs' }))),
+      when(given('type', { enum: ['bind', 'nfs', 'nfs4'] }), has('source')),
+      when(is('type', 'tmpfs'), without('device', 'source')),
+      when(has('source'), given('type', any(VARIABLE, { enum: SOURCE_TYPES.filter((type) => type !== 'tmpfs') }))),
+      when(given('type', { enum: ['bind', 'swap'] }), must('source', any(VARIABLE, text(/^\//)))),
+      when(given('type', { enum: ['nfs', 'nfs4'] }), must('source', any(VARIABLE, text(/^[^/]/)))),
+      when(
+        all(is('type', 'swap'), has('source'), not(is('absent', true))),
+        has('size'),
+        when(not(given('type', VARIABLE)), without('size')),
+      ),
+      when(is('absent', true), all(without('options', 'size'), when(has('device'), without('type')))),
     ],
   },
   toModel: (section): StorageModel => ({
@@ -207,32 +240,42 @@ export const storage = hostPart({
       replace: filesystem.replace ?? [],
       ...(filesystem.grow === true ? { grow: filesystem.grow } : {}),
     })),
-    mounts: presentOf(section?.mounts ?? []).map(({ entry: mount, place }) => ({
-      ...place,
-      device: toDevice(mount.device),
-      path: mountPoint(mount.path),
-      type: mount.type,
-      options: mount.options ?? [],
-    })),
+    mounts: presentOf(section?.mounts ?? []).map(({ entry, place }) => ({ ...place, ...toMount(entry) })),
   }),
   removesNames: ({ mounts = [] }) =>
-    mounts.flatMap(({ absent, path, device }, index) => {
-      if (absent !== true || path === undefined) return [];
-      const field = ['storage', 'mounts', index, 'path'];
-      return [{ kind: 'mount' as const, name: mountPoint(path), device: toDevice(device), field }];
+    mounts.flatMap((mount, index): AbsentNameModel[] => {
+      if (mount.absent !== true) return [];
+      const place = ['storage', 'mounts', index];
+      const wanted = toMount(mount);
+      if (wanted.path !== 'none')
+        return [{ kind: 'mount', name: wanted.path, mount: wanted, field: [...place, 'path'] }];
+      return 'device' in wanted ? [] : [{ kind: 'swap-file', name: wanted.source, field: [...place, 'source'] }];
     }),
   claims: ({ mounts }) => [
     ...(mounts.length === 0 ? [] : claimsOn('mounts', ['mounts'], 'lines', FSTAB)),
-    ...mounts.flatMap(({ path, at }, index) =>
-      path === 'none' ? [] : claimsOn('mounts', ['mounts', at ?? index, 'path'], 'mount', path),
-    ),
+    ...mounts.flatMap((mount, index) => {
+      const { path, at = index } = mount;
+      if (path !== 'none') return claimsOn('mounts', ['mounts', at, 'path'], 'mount', path);
+      return 'source' in mount ? claimsOn('mounts', ['mounts', at, 'source'], 'file', mount.source) : [];
+    }),
   ],
   check: checkStorage,
 });
 
-/** Without the slash at its end, as the kernel tells it; swap has none. */
-function mountPoint(path: string | undefined): string {
-  return path === undefined ? 'none' : path.replace(/(.)\/$/, '$1');
+function toMount({ device, source, type, path, options = [], size }: MountSection): MountModel {
+  const common = { path: type === 'swap' ? 'none' : mountPoint(path ?? ''), options };
+  if (device !== undefined) return { ...common, device: toDevice(device), type };
+  return {
+    ...common,
+    // The checks have refused every other type.
+    type: SOURCE_TYPES.find((one) => one === type) ?? 'bind',
+    source: source === undefined ? 'tmpfs' : mountPoint(source),
+    ...(size === undefined ? {} : { sizeBytes: wholeMebibytes(parseSize(size) ?? 0) }),
+  };
+}
+
+function wholeMebibytes(bytes: number): number {
+  return Math.ceil(bytes / MEBIBYTE) * MEBIBYTE;
 }
 
 function toDevice(section: DeviceSection): DeviceSelector {

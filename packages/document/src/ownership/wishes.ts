@@ -134,11 +134,14 @@ function addNamed({ host }: Model, add: Add): void {
     add('filesystems', `filesystem:${deviceName(made.device)}`, ['host', 'storage', 'filesystems', index], made);
   });
   mounts.forEach(({ at, ...mount }, index) => {
-    const key = mount.path === 'none' ? `swap:${deviceName(mount.device)}` : `mount:${canonicalPath(mount.path)}`;
+    const swapOn = 'device' in mount ? deviceName(mount.device) : mount.source;
+    const key = mount.path === 'none' ? `swap:${swapOn}` : `mount:${canonicalPath(mount.path)}`;
     add('mounts', key, ['host', 'storage', 'mounts', at ?? index], mount);
   });
-  for (const { kind, name, field } of host.absentNames)
-    add('removals', `${kind}:${kind === 'service' ? serviceName(name) : name}`, ['host', ...field], 'absent');
+  for (const { kind, name, field } of host.absentNames) {
+    const key = kind === 'swap-file' ? `swap:${name}` : `${kind}:${kind === 'service' ? serviceName(name) : name}`;
+    add('removals', key, ['host', ...field], 'absent');
+  }
 }
 
 function serviceName(name: string): string {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { MountModel } from '@machineadm/document/model.ts';
+import { mountOrder } from '@machineadm/document/host-parts/mount-order.ts';
+import type { DeviceMount, MountModel } from '@machineadm/document/model.ts';
 import {
   entryLine,
   type FstabEntry,
@@ -8,7 +9,7 @@ import {
   ownEntry,
   withEntry,
 } from '../../../../src/steps/storage/fstab.ts';
-import { byDepth, fstabOptions, missingOptions } from '../../../../src/steps/storage/mount-options.ts';
+import { fstabOptions, missingOptions } from '../../../../src/steps/storage/mount-options.ts';
 
 const entry: FstabEntry = {
   source: 'UUID=1234',
@@ -63,8 +64,12 @@ describe('fstab', () => {
 
 describe('options', () => {
   test('for later boots are added to those of the document, which win', () => {
-    assert.deepEqual(fstabOptions([], true), ['defaults', 'nofail', 'x-systemd.device-timeout=90s']);
-    assert.deepEqual(fstabOptions(['ro', 'x-systemd.device-timeout=5s', 'nofail'], false), [
+    assert.deepEqual(fstabOptions({ ...device('none'), type: 'swap' }), [
+      'defaults',
+      'nofail',
+      'x-systemd.device-timeout=90s',
+    ]);
+    assert.deepEqual(fstabOptions({ ...device('/srv'), options: ['ro', 'x-systemd.device-timeout=5s', 'nofail'] }), [
       'ro',
       'x-systemd.device-timeout=5s',
       'nofail',
@@ -73,18 +78,64 @@ describe('options', () => {
     ]);
   });
 
+  test('of what is not a device wait for what it needs', () => {
+    const before = ['x-systemd.before=containerd.service', 'x-systemd.before=kubelet.service'];
+    for (const [mount, expected] of [
+      [
+        { type: 'bind', source: '/data/k', options: ['ro'] },
+        ['bind', 'ro', 'nofail', 'x-systemd.requires-mounts-for=/data/k'],
+      ],
+      [{ type: 'bind', source: '/data/a,b', options: [] }, ['bind', 'nofail']],
+      [{ type: 'tmpfs', source: 'tmpfs', options: ['size=1g'] }, ['size=1g', 'nofail']],
+      [{ type: 'tmpfs', source: 'tmpfs', options: [] }, ['defaults', 'nofail']],
+      [{ type: 'nfs', source: 's:/x', options: ['ro'] }, ['ro', 'nofail', '_netdev', 'x-systemd.mount-timeout=90s']],
+    ] as const)
+      assert.deepEqual(fstabOptions({ ...mount, path: '/x' }), [...expected, ...before]);
+    const swap = { type: 'swap', source: '/swapfile', path: 'none', options: [] } as const;
+    assert.deepEqual(fstabOptions(swap), ['defaults', 'nofail', 'x-systemd.requires-mounts-for=/swapfile']);
+  });
+
+  test('include the size of a tmpfs, in whatever unit', () => {
+    const present = ['rw', 'size=1048576k'];
+    for (const same of ['size=1g', 'size=1024M', 'size=1073741824', 'size=50%', 'size=1048574k'])
+      assert.deepEqual(missingOptions([same], present), [], same);
+    assert.deepEqual(missingOptions(['size=2g'], present), ['size=2g']);
+    assert.deepEqual(missingOptions(['size=2g'], ['rw']), ['size=2g']);
+  });
+
   test('that the kernel shows as they are given are compared', () => {
     assert.deepEqual(missingOptions(['ro', 'noatime', 'prjquota', 'nofail'], ['rw', 'noatime', 'pquota']), ['ro']);
   });
 });
 
-test('mounts are made by depth, then as the document has them; swap last', () => {
-  const mount = (path: string): MountModel => ({
-    device: { by: { kind: 'label', label: path }, partition: undefined, waitMs: 0 },
-    path,
-    type: undefined,
-    options: [],
+const device = (path: string): DeviceMount => ({
+  device: { by: { kind: 'label', label: path }, partition: undefined, waitMs: 0 },
+  path,
+  type: undefined,
+  options: [],
+});
+
+describe('the order of mounts', () => {
+  const pathsOf = (mounts: readonly MountModel[]) => mountOrder(mounts).order.map(({ path }) => path);
+
+  test('is by depth, then as the document has them; swap last', () => {
+    const ordered = pathsOf(['none', '/a/b/c', '/z', '/a/b', '/y', 'none'].map(device));
+    assert.deepEqual(ordered, ['/z', '/y', '/a/b', '/a/b/c', 'none', 'none']);
   });
-  const ordered = byDepth(['none', '/a/b/c', '/z', '/a/b', '/y', 'none'].map(mount)).map(({ path }) => path);
-  assert.deepEqual(ordered, ['/z', '/y', '/a/b', '/a/b/c', 'none', 'none']);
+
+  test('has a directory or a swap file after the mount that it is on, however deep that is', () => {
+    const bind = (source: string, path: string): MountModel => ({ source, path, type: 'bind', options: [] });
+    const swap: MountModel = { source: '/mnt/a/b/swap', path: 'none', type: 'swap', options: [], sizeBytes: 0 };
+    const mounts = [bind('/mnt/a/b/kubelet', '/k'), swap, bind('/k/x', '/c'), device('/mnt/a/b')];
+    assert.deepEqual(pathsOf(mounts), ['/mnt/a/b', '/k', '/c', 'none']);
+  });
+
+  test('does not exist where two need each other', () => {
+    const bind = (source: string, path: string): MountModel => ({ source, path, type: 'bind', options: [] });
+    const { circle } = mountOrder([bind('/b/x', '/a'), bind('/a/x', '/b'), device('/z')]);
+    assert.deepEqual(
+      circle.map(({ path }) => path),
+      ['/a', '/b'],
+    );
+  });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MachineadmError } from '@machineadm/document/errors.ts';
-import type { MountModel } from '@machineadm/document/model.ts';
+import type { DeviceMount, MountModel } from '@machineadm/document/model.ts';
 import { EMPTY_RECORD, type FollowUp } from '../../../../src/steps/step.ts';
 import { mounts } from '../../../../src/steps/storage/mounts.ts';
 import { facts } from '../../../support/facts.ts';
@@ -54,7 +54,7 @@ function machineWith({ type = 'xfs', mounted = new Map(), refuses, ...machine }:
   return host;
 }
 
-const mount = (path: string, different: Partial<MountModel> = {}): MountModel => ({
+const mount = (path: string, different: Partial<DeviceMount> = {}): DeviceMount => ({
   device: { by: { kind: 'path', path: '/dev/sdb' }, partition: undefined, waitMs: 0 },
   path,
   type: undefined,

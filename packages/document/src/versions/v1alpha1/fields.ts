@@ -52,7 +52,7 @@ function pathProblem({ input }: { readonly input: unknown }): string {
   return path.split(/[\\/]/).includes('..') ? 'a path must not contain ".."' : 'not an absolute path';
 }
 
-const LINUX_PATH = pathOf('/', '/');
+export const LINUX_PATH = pathOf('/', '/');
 
 export const absolutePath = define(
   'AbsolutePath',

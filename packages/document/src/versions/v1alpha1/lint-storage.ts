@@ -24,8 +24,8 @@ export function lintStorage({ host, kubernetes }: Sections): Finding[] {
 function etcdOnMountPoint({ mounts = [] }: StorageSection, kubernetes: KubernetesSection | undefined): Finding[] {
   if (kubernetes === undefined || kubernetes.role === 'Worker') return [];
   const data = kubernetes.controlPlane?.etcd?.local?.dataDirectory ?? ETCD_DATA;
-  return mounts.flatMap(({ path }, index) => {
-    if (path?.replace(/(.)\/$/, '$1') !== data) return [];
+  return mounts.flatMap(({ device, path }, index) => {
+    if (device === undefined || path?.replace(/(.)\/$/, '$1') !== data) return [];
     const message = `etcd's data directory is a mount point: its lost+found makes kubeadm refuse the directory`;
     const hint = `mount on ${data}-disk and set kubernetes.controlPlane.etcd.local.dataDirectory to ${data}-disk/data`;
     return [{ path: [...STORAGE, 'mounts', index, 'path'], message, hint }];
@@ -48,7 +48,7 @@ function swapUnderKubelet({ mounts = [] }: StorageSection, kubernetes: Kubernete
 }
 
 function filesystemsNowhereMounted({ filesystems = [], mounts = [] }: StorageSection): Finding[] {
-  const named = new Set(mounts.map(({ device }) => identity(device)));
+  const named = new Set(mounts.flatMap(({ device }) => (device === undefined ? [] : identity(device))));
   return filesystems.flatMap((filesystem, index) => {
     const label = filesystem.label === undefined ? [] : [identity({ label: filesystem.label })];
     if ([identity(filesystem.device), ...label].some((name) => named.has(name))) return [];
@@ -78,7 +78,7 @@ function labelsNobodyMakes({ disks = [], filesystems = [], mounts = [] }: Storag
     judge(device, [...STORAGE, 'filesystems', index]);
   });
   mounts.forEach(({ device }, index) => {
-    judge(device, [...STORAGE, 'mounts', index]);
+    if (device !== undefined) judge(device, [...STORAGE, 'mounts', index]);
   });
   return findings;
 }
