@@ -463,17 +463,21 @@ export interface MachineBootstrap {
         /** Types of file systems, as blkid names them, that may be formatted over without overwrite. */
         readonly replace?: readonly (string)[];
       })[];
-      /** File systems and swap areas that are mounted now and at every boot. The run fails when one cannot be mounted. */
+      /** File systems, directories, swap areas and swap files that are mounted now and at every boot. The run fails when one cannot be mounted. */
       readonly mounts?: readonly ({
-        /** The device to mount. */
-        readonly device: Device;
+        /** The device to mount. Default: source, or type tmpfs, says what is mounted. */
+        readonly device?: Device;
+        /** Instead of a device: the directory of a bind mount, the path of a swap file, or server:/path of NFS. machineadm creates a missing directory or swap file. Default: a device or a tmpfs is mounted. */
+        readonly source?: string;
         /** The mount point, which is created if needed. Required, except for type swap, which has none. Default: swap has no mount point. */
         readonly path?: AbsolutePath | VariableText;
-        /** The type of the file system, or swap. Default: the type that is found on the device. */
+        /** The type of the file system, or swap. Required without a device: bind, tmpfs, nfs, nfs4 or swap. Default: the type that is found on the device. */
         readonly type?: string;
         /** Mount options, one in each entry. */
         readonly options?: readonly (string)[];
-        /** Whether the device is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept. */
+        /** The size of the swap file that source names, with its unit. Rounded up to MiB. Required for a swap file. Default: only a swap file has a size. */
+        readonly size?: string;
+        /** Whether the device or source is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept. A swap file is turned off and deleted. */
         readonly absent?: boolean;
       })[];
     };

@@ -536,7 +536,7 @@ type MachineBootstrapHostStorage struct {
 	Disks []MachineBootstrapHostStorageDisks `json:"disks,omitempty"`
 	// File systems to create. An existing one with the same type and label is kept.
 	Filesystems []MachineBootstrapHostStorageFilesystems `json:"filesystems,omitempty"`
-	// File systems and swap areas that are mounted now and at every boot. The run fails when one cannot be mounted.
+	// File systems, directories, swap areas and swap files that are mounted now and at every boot. The run fails when one cannot be mounted.
 	Mounts []MachineBootstrapHostStorageMounts `json:"mounts,omitempty"`
 }
 
@@ -606,15 +606,19 @@ type MachineBootstrapHostStorageFilesystems struct {
 
 // MachineBootstrapHostStorageMounts: see the schema.
 type MachineBootstrapHostStorageMounts struct {
-	// The device to mount.
-	Device Device `json:"device"`
+	// The device to mount. Default: source, or type tmpfs, says what is mounted.
+	Device *Device `json:"device,omitempty"`
+	// Instead of a device: the directory of a bind mount, the path of a swap file, or server:/path of NFS. machineadm creates a missing directory or swap file. Default: a device or a tmpfs is mounted.
+	Source *string `json:"source,omitempty"`
 	// The mount point, which is created if needed. Required, except for type swap, which has none. Default: swap has no mount point.
 	Path *string `json:"path,omitempty"`
-	// The type of the file system, or swap. Default: the type that is found on the device.
+	// The type of the file system, or swap. Required without a device: bind, tmpfs, nfs, nfs4 or swap. Default: the type that is found on the device.
 	Type *string `json:"type,omitempty"`
 	// Mount options, one in each entry.
 	Options []string `json:"options,omitempty"`
-	// Whether the device is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept.
+	// The size of the swap file that source names, with its unit. Rounded up to MiB. Required for a swap file. Default: only a swap file has a size.
+	Size *string `json:"size,omitempty"`
+	// Whether the device or source is unmounted from the path, and machineadm's entry in /etc/fstab is removed. The data is kept. A swap file is turned off and deleted.
 	Absent *bool `json:"absent,omitempty"`
 }
 

@@ -90,6 +90,30 @@ async function convertIgnition(config: object = CONFIG) {
 }
 
 describe("the provider's Ignition config", () => {
+  test('has mount units of bind mounts, tmpfs and NFS, which become mounts with what fstab orders by itself', async () => {
+    const unit = (where: string, text: string) => ({ name: `${where}.mount`, enabled: true, contents: text });
+    const units = [
+      unit(
+        'var-lib-kubelet',
+        '[Unit]\nRequiresMountsFor=/data\nBefore=kubelet.service\n[Mount]\nWhat=/data/kubelet\nWhere=/var/lib/kubelet\nType=none\nOptions=bind\n[Install]\nWantedBy=local-fs.target\n',
+      ),
+      unit('srv-memory', '[Mount]\nWhat=tmpfs\nWhere=/srv/memory\nType=tmpfs\nOptions=size=1g\n'),
+      unit(
+        'srv-share',
+        '[Unit]\nAfter=network-online.target\nWants=network-online.target\n[Mount]\nWhat=s:/e\nWhere=/srv/share\nType=nfs\n[Install]\nWantedBy=remote-fs.target\n',
+      ),
+    ];
+    const { document } = await convertIgnition({
+      ...CONFIG,
+      systemd: { units: [...CONFIG.systemd.units.filter(({ name }) => name !== 'etcd.mount'), ...units] },
+    });
+    assert.deepEqual(document.host.storage.mounts, [
+      { source: '/data/kubelet', type: 'bind', path: '/var/lib/kubelet' },
+      { type: 'tmpfs', path: '/srv/memory', options: ['size=1g'] },
+      { source: 's:/e', type: 'nfs', path: '/srv/share' },
+    ]);
+  });
+
   test('becomes a document: kubeadm, commands, users, files, storage, units', async () => {
     const { conversion, document } = await convertIgnition();
     assert.deepEqual(codesOf(conversion, 'error'), []);

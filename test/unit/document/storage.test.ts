@@ -56,6 +56,46 @@ describe('rules of host.storage', () => {
       /the root file system is mounted already/,
     ],
     [
+      'nothing to mount',
+      storage('mounts: [{path: /a}]'),
+      /a mount needs a "device" or a "source" \(hint: only type: tmpfs/,
+    ],
+    [
+      'a swap file without a size',
+      storage('mounts: [{source: /a, type: swap}]'),
+      /mounts\[0\]: a swap file needs a "size" \(hint: for example size: 2Gi\)/,
+    ],
+    [
+      'a bind mount without a type',
+      storage('mounts: [{source: /a, path: /b}]'),
+      /mounts\[0\]\.source: the type of a mount with a source is bind, nfs, nfs4 or swap/,
+    ],
+    [
+      'a bind mount of a server',
+      storage('mounts: [{source: "s:/a", path: /b, type: bind}]'),
+      /mounts\[0\]\.source: type: bind needs a path of this machine/,
+    ],
+    [
+      'a bind mount that hides its source',
+      storage('mounts: [{source: /srv/a/b/, path: /srv/a, type: bind}]'),
+      /mounts\[0\].source: \/srv\/a would hide the source of its own mount/,
+    ],
+    [
+      'two mounts that need each other',
+      storage('mounts: [{source: /b/x, path: /a, type: bind}, {source: /a/x, path: /b, type: bind}]'),
+      /mounts\[0\]\.source: its source is on a mount that needs this one first, through host\.storage\.mounts\[1\]/,
+    ],
+    [
+      'a swap file that is also a file of the document',
+      storage('mounts: [{source: /swap, type: swap, size: 1Gi}]', '  files: [{path: /swap, content: a}]\n'),
+      /\/swap/,
+    ],
+    [
+      'a swap file and no swap',
+      storage('mounts: [{source: /swap, type: swap, size: 1Gi}]', '  swap: Disabled\n'),
+      /switches swap on, contrary to host\.swap \(doc/,
+    ],
+    [
       'swap on and off',
       storage('mounts: [{device: {label: a}, type: swap}]', '  swap: Disabled\n'),
       /switches swap on, contrary to host\.swap \(doc/,
@@ -93,10 +133,15 @@ describe('a warning about host.storage is given for', () => {
     assert.match((await warningsOf(mounted('/srv/etcd/') + own)).join(), /lost\+found/);
     assert.deepEqual(await warningsOf(mounted('/var/lib/etcd') + own), []);
     assert.deepEqual(await warningsOf(mounted('/var/lib/etcd')), [], 'no Kubernetes, no etcd');
+    const bound = storage('mounts: [{source: /data/etcd, path: /var/lib/etcd, type: bind}]');
+    assert.deepEqual(await warningsOf(bound + init('')), [], 'a directory has no lost+found');
   });
 
   test('swap under a kubelet that does not start with it', async () => {
     const swap = storage('mounts: [{device: {label: a}, type: swap}]');
+    const file = storage('mounts: [{source: /swapfile, type: swap, size: 1Gi}]');
+    assert.match((await warningsOf(file + init(''))).join(), /this kubelet does not start with swap/);
+    assert.deepEqual(await warningsOf(file + init('node: {kubelet: {config: {failSwapOn: false}}}')), []);
     assert.match((await warningsOf(swap + init(''))).join(), /this kubelet does not start with swap/);
     assert.deepEqual(await warningsOf(swap + init('node: {kubelet: {config: {failSwapOn: false}}}')), []);
     assert.deepEqual(

@@ -14,7 +14,8 @@ export function isBelow(path: string, directory: string): boolean {
 /** Whether a mount must be made after another: it is mounted below it, or its source is on it. */
 export function needsFirst(mount: Ordered, other: Ordered): boolean {
   if (mount === other || other.path === 'none') return false;
-  return isBelow(mount.path, other.path) || (mount.source !== undefined && isBelow(mount.source, other.path));
+  const isDeeper = mount.path !== other.path && isBelow(mount.path, other.path);
+  return isDeeper || (mount.source !== undefined && isBelow(mount.source, other.path));
 }
 
 /**
