@@ -80,7 +80,7 @@ async function swapState(
   return { ...common, mounted: isOn ? 'yes' : 'no', conflict: undefined };
 }
 
-/** Why the file system of a directory cannot hold a swap file; undefined where it can, or nothing is known of it. */
+/** Why the file system of a directory does not support swap files; undefined where it can, or nothing is known of it. */
 export async function swapUnfit(host: QueryHost, file: string): Promise<string | undefined> {
   let directory = posix.dirname(file);
   while (directory !== '/' && (await host.stat(directory)) === undefined) directory = posix.dirname(directory);
@@ -88,5 +88,5 @@ export async function swapUnfit(host: QueryHost, file: string): Promise<string |
   // swapon(2) needs a map of the file's blocks, which these do not have.
   if (!/^(?:tmpfs|ramfs|rootfs|overlay|aufs|nfs4?|cifs|smb3|zfs|9p|virtiofs|fuse.*|squashfs|ceph)$/.test(type))
     return undefined;
-  return `${file} would be on ${type}, which cannot hold a swap file`;
+  return `${file} would be on ${type}, which does not support swap files`;
 }
