@@ -290,6 +290,6 @@ export function refuseIfChanged(journal: JournalState, document: LoadedDocument)
     reason: 'DocumentChanged',
     summary: 'this machine was already bootstrapped from another "kubernetes" section',
     remedy:
-      'Replace the machine, or use the "kubernetes" section that it was bootstrapped with. Other sections, and the arguments and files of its API server, may change.',
+      'Replace the machine, or use the "kubernetes" section that it was bootstrapped with. Other sections, the arguments and files of its API server, and labels that are set after the join may change.',
   });
 }

@@ -27,7 +27,10 @@ function ofChoice(kubernetes: KubernetesModel | undefined, { addresses = [] }: P
   const choice = kubernetes?.node.addresses;
   const subnets = choice?.subnets.filter((text) => !text.endsWith('/0')) ?? [];
   if (choice?.interface === undefined || subnets.length > 0) return subnets;
-  const own = addresses.filter((one) => one.interface === choice.interface && one.state === undefined);
+  const all = addresses.filter((one) => one.interface === choice.interface && one.state === undefined);
+  // An address without a subnet moves between machines; it must not change the variable of a node that runs.
+  const fixed = all.filter(({ address, prefix }) => prefix < (address.includes(':') ? 128 : 32));
+  const own = fixed.length > 0 ? fixed : all;
   return own.map(({ address }) => address).filter((address) => !/^(?:fe[89ab]|169\.254\.)/.test(address));
 }
 

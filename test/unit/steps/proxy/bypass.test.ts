@@ -68,4 +68,28 @@ describe('what is reached without the proxy', () => {
     assert.deepEqual(bypass.slice(-2), ['mirror.example', '10.0.0.0/8']);
     assert.equal(new Set(bypass).size, bypass.length);
   });
+
+  test('is what the node may be reached at, by the choice of the document', () => {
+    const plain = kubernetesModel();
+    const choice = { interface: undefined, routeTo: undefined, subnets: ['0.0.0.0/0'], timeoutMs: 0 };
+    const chosen = (different: Partial<typeof choice> | { readonly interface: string }) => ({
+      ...plain,
+      node: { ...plain.node, addresses: { ...choice, ...different } },
+    });
+    const addresses = [
+      { interface: 'eth1', address: '10.9.0.11', prefix: 24 },
+      { interface: 'eth1', address: '10.9.0.9', prefix: 32 },
+      { interface: 'eth1', address: 'fe80::1', prefix: 64 },
+      { interface: 'eth2', address: '10.8.0.11', prefix: 24 },
+    ];
+    const added = (different: Parameters<typeof chosen>[0]) => {
+      const without = bypassOf(NOTHING, plain, { nodeAddresses: [] });
+      return bypassOf(NOTHING, chosen(different), { nodeAddresses: [], addresses }).filter(
+        (one) => !without.includes(one),
+      );
+    };
+    assert.deepEqual(added({ interface: 'eth1' }), ['10.9.0.11']);
+    assert.deepEqual(added({ subnets: ['10.9.0.0/16', '::/0'] }), ['10.9.0.0/16']);
+    assert.deepEqual(added({}), []);
+  });
 });
