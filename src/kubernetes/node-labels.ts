@@ -13,6 +13,8 @@ export interface NodeMarks {
   readonly taints: readonly Taint[];
   /** Of the Node when it was read. */
   readonly resourceVersion: string;
+  /** When the Node was made, in milliseconds since the epoch by the clock of the API server. */
+  readonly createdMs: number | undefined;
 }
 
 /** What only the management side may set on the Node of this machine. */
@@ -56,7 +58,12 @@ export async function readNodeMarks(
     ),
     taints: Array.isArray(taints) ? taints.map(viewTaint) : [],
     resourceVersion: text(member(metadata, 'resourceVersion')) ?? '',
+    createdMs: numberOrNothing(Date.parse(text(member(metadata, 'creationTimestamp')) ?? '')),
   };
+}
+
+function numberOrNothing(value: number): number | undefined {
+  return Number.isNaN(value) ? undefined : value;
 }
 
 function viewTaint(taint: unknown): Taint {

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel, Taint } from '@machineadm/document/model.ts';
+import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { ApiCredential } from '../host/cluster/api-server.ts';
-import type { Host } from '../host/seam/host.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 import {
   addTaints,
   administrator,
@@ -31,8 +32,11 @@ export interface NodeLabelsActual {
   readonly node: NodeMarks | undefined;
   /** The labels that an earlier run set, or was about to. */
   readonly owned: ReadonlyMap<string, string>;
-  /** Whether an earlier run succeeded, or set the taints: an operator may have removed them since. */
-  readonly hadTaints: boolean;
+  /**
+   * Whether the Node lacks the taints because it existed before its kubelet registered. Otherwise it had them, and a controller or
+   * an operator has removed them since, as Cluster API does with `node.cluster.x-k8s.io/uninitialized`.
+   */
+  readonly wasThere: boolean;
   /** Why this machine may not set them itself; undefined: it may. */
   readonly whyNot: string | undefined;
 }
@@ -80,16 +84,17 @@ export const nodeLabels: Step<NodeLabelsDesired, NodeLabelsActual, NodeLabelsPay
     const marks = await readNodeMarks(host, desired);
     const admin = desired.role === 'Worker' ? { why: 'a worker has no credential for it' } : await administrator(host);
     const isKnown = 'labels' in marks;
+    const settled = record.notes.has(TAINTS) || (await host.stat(desired.sentinelPath)) !== undefined;
     return {
       node: isKnown ? marks : undefined,
       owned: ownedLabels(record),
-      hadTaints: record.notes.has(TAINTS) || (await host.stat(desired.sentinelPath)) !== undefined,
+      wasThere: isKnown && !settled && (await existedBefore(host, marks)),
       // Before the join, a control plane has no admin.conf yet.
       whyNot: 'why' in admin && (isKnown || desired.role === 'Worker') ? admin.why : undefined,
     };
   },
 
-  plan(desired, { node, owned, hadTaints, whyNot }) {
+  plan(desired, { node, owned, wasThere, whyNot }) {
     if (whyNot !== undefined) return [];
     const changes: Change<NodeLabelsPayload>[] = [];
     const label = (key: string, value: string | null, summary: string, action: 'add' | 'change' | 'remove') =>
@@ -115,8 +120,7 @@ export const nodeLabels: Step<NodeLabelsDesired, NodeLabelsActual, NodeLabelsPay
       if (Object.hasOwn(desired.labels, key) || node?.labels.get(key) !== value) continue;
       label(key, null, `label ${key} of the Node: remove, the document no longer requests it`, 'remove');
     }
-    // Before the join nothing is missing: the kubelet registers with its taints.
-    const missing = node === undefined || hadTaints ? [] : missingTaints(desired.taints, node);
+    const missing = node !== undefined && wasThere ? missingTaints(desired.taints, node) : [];
     if (missing.length > 0) {
       const summary = `taints of the Node: ${missing.map(formatTaint).join(', ')}, which it lacks because it existed before the kubelet registered`;
       changes.push({ ...COMMON, id: TAINTS, summary, action: 'add', payload: { desired, kind: 'taints' } });
@@ -124,11 +128,11 @@ export const nodeLabels: Step<NodeLabelsDesired, NodeLabelsActual, NodeLabelsPay
     return changes;
   },
 
-  handover(desired, { node, hadTaints, whyNot }) {
+  handover(desired, { node, wasThere, whyNot }) {
     const labels = Object.entries(desired.labels);
-    if (whyNot === undefined || (labels.length === 0 && (desired.taints.length === 0 || hadTaints))) return undefined;
+    if (whyNot === undefined || (labels.length === 0 && (desired.taints.length === 0 || !wasThere))) return undefined;
     const missing = labels.filter(([key, value]) => node?.labels.get(key) !== value);
-    const taints = node === undefined || hadTaints ? [] : missingTaints(desired.taints, node);
+    const taints = node !== undefined && wasThere ? missingTaints(desired.taints, node) : [];
     return handoverOf(node?.name ?? desired.nodeName, missing, taints, node);
   },
 
@@ -153,6 +157,15 @@ export const nodeLabels: Step<NodeLabelsDesired, NodeLabelsActual, NodeLabelsPay
     execution.remember({ taints: desired.taints.map(formatTaint) });
   },
 };
+
+/** Clocks differ; a machine whose old Node was there in its last minute before the join keeps that Node's taints. */
+const CLOCK_SKEW_MS = 60_000;
+
+/** kubeadm and the kubelet write the kubeconfig before the kubelet registers. */
+async function existedBefore(host: QueryHost, { createdMs }: NodeMarks): Promise<boolean> {
+  const joinedMs = (await host.stat(KUBELET_KUBECONFIG))?.modifiedMs;
+  return createdMs !== undefined && joinedMs !== undefined && createdMs < joinedMs - CLOCK_SKEW_MS;
+}
 
 const COMMON = { scope: 'node', knownAfter: 'kubeadm', ineffective: 'NodeLabelsNotSet' } as const;
 

@@ -33,6 +33,8 @@ export interface MemoryFile {
   readonly gid?: number;
   /** Extended attributes, as a text: no tool makes them, and a file that is written anew has none. */
   readonly extended?: string;
+  /** When it was written, in milliseconds since the epoch; absent: not known. */
+  readonly modifiedMs?: number;
 }
 
 /**
@@ -123,6 +125,7 @@ interface Entry {
   readonly uid: number;
   readonly gid: number;
   readonly extended?: string | undefined;
+  readonly modifiedMs?: number | undefined;
   /** Another number with each write. */
   readonly written: number;
 }
@@ -157,6 +160,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       uid: entry.uid ?? 0,
       gid: entry.gid ?? 0,
       extended: entry.extended,
+      modifiedMs: entry.modifiedMs,
       written: ++writes,
     });
     putParents(path, 0o755);
@@ -304,8 +308,9 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       if (kernelFile !== undefined) return { type: 'file', mode: 0o644, uid: 0, gid: 0, size: 0 };
       const entry = tree.get(path);
       if (entry === undefined) return undefined;
-      const { type, mode, uid, gid, bytes, written } = entry;
-      return { type, mode, uid, gid, size: bytes.length, fingerprint: `0:${written}` };
+      const { type, mode, uid, gid, bytes, written, modifiedMs } = entry;
+      const time = modifiedMs === undefined ? {} : { modifiedMs };
+      return { type, mode, uid, gid, size: bytes.length, fingerprint: `0:${written}`, ...time };
     },
     async readLink(path) {
       const entry = tree.get(path);

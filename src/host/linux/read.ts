@@ -60,7 +60,7 @@ export function stat(path: string): Promise<FileStat | undefined> {
     if (found === undefined) return undefined;
     const { dev, ino, mtimeMs, mode, uid, gid, size } = found;
     const fingerprint = `${dev}:${ino}:${mtimeMs}`;
-    return { type: typeOf(found), mode: mode & 0o7777, uid, gid, size, fingerprint };
+    return { type: typeOf(found), mode: mode & 0o7777, uid, gid, size, fingerprint, modifiedMs: mtimeMs };
   });
 }
 

@@ -138,6 +138,8 @@ export interface FileStat {
   readonly size: number;
   /** Device, inode and modification time: changes whenever the file is written or replaced. */
   readonly fingerprint?: string;
+  /** Of the content, in milliseconds since the epoch. */
+  readonly modifiedMs?: number;
 }
 
 export interface NewFile {

@@ -14,6 +14,7 @@ import { memoryJournal, runBench } from '../pipeline/fake-steps.ts';
 
 const ROLE = 'node-role.kubernetes.io/ingress';
 const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
+const JOINED_MS = Date.parse('2026-11-28T10:00:00Z');
 const DEDICATED: Taint = { key: 'dedicated', value: 'gpu', effect: 'NoSchedule' };
 
 interface NodeState {
@@ -21,6 +22,7 @@ interface NodeState {
   taints: object[];
   version: number;
   exists: boolean;
+  created: string;
   /** Answers the next changes with these HTTP statuses. */
   refusals: number[];
   readonly patches: string[];
@@ -33,6 +35,8 @@ async function cluster(different: Partial<NodeState> = {}) {
     taints: [],
     version: 7,
     exists: true,
+    // Long before the machine joined.
+    created: '2026-11-27T10:00:00Z',
     refusals: [],
     patches: [],
     ...different,
@@ -58,13 +62,13 @@ async function cluster(different: Partial<NodeState> = {}) {
     const node = nodeObject({ labels: state.labels }) as { metadata: object; spec: object };
     return {
       ...node,
-      metadata: { ...node.metadata, resourceVersion: String(state.version) },
+      metadata: { ...node.metadata, resourceVersion: String(state.version), creationTimestamp: state.created },
       spec: { taints: state.taints },
     };
   });
   const conf = (client: string) => kubeconfig(server.url, authority.certificate, authority.issue(client));
   const files = {
-    '/etc/kubernetes/kubelet.conf': conf('system:node:node-1'),
+    '/etc/kubernetes/kubelet.conf': { content: conf('system:node:node-1'), modifiedMs: JOINED_MS },
     // Its server is the endpoint of the cluster, which this machine need not reach yet.
     '/etc/kubernetes/admin.conf': kubeconfig(
       'https://127.0.0.1:1',
@@ -291,6 +295,15 @@ describe('taints of a Node that existed before its kubelet registered', () => {
       },
     ]);
   });
+
+  for (const role of ['InitControlPlane', 'Worker'] as const) {
+    test(`are not asked for where a controller has removed them since: ${role}`, async () => {
+      await using api = await cluster({ created: '2026-11-28T10:00:02Z' });
+      const host = memoryHost({ files: api.files });
+      const { planned, handovers } = await runOn(host, memoryJournal(), document(role, {}, [DEDICATED]));
+      assert.deepEqual([planned, handovers], [[], []]);
+    });
+  }
 
   test('are nothing where the kubelet registered with them', async () => {
     await using api = await cluster({ taints: [DEDICATED] });
