@@ -1,3 +1,4 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ServicesSection } from '@machineadm/document/host-parts/services.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import type { Role } from '@machineadm/document/model.ts';
@@ -182,10 +183,21 @@ function ordered(section: HostSection): HostSection | undefined {
  */
 async function reportProblems(yaml: string, { report, object }: Conversion): Promise<void> {
   const bytes = new TextEncoder().encode(yaml);
-  const result = await loadDocument([{ name: 'document', bytes }], { agentVersion: '0.0.0' });
-  if (result.ok) return;
+  const result = await loaded(bytes);
+  if (result instanceof MachineadmError) report.add('DocumentRefused', object, result.message);
+  if (result instanceof MachineadmError || result.ok) return;
   for (const { path, message, hint } of result.problems) {
     const place = path === '' ? 'the document' : path;
     report.add('DocumentRefused', object, `${place}: ${message}${hint === undefined ? '' : ` (${hint})`}`);
+  }
+}
+
+/** The document, or why it is none at all: it is too large. */
+async function loaded(bytes: Uint8Array) {
+  try {
+    return await loadDocument([{ name: 'document', bytes }], { agentVersion: '0.0.0' });
+  } catch (error) {
+    if (error instanceof MachineadmError) return error;
+    throw error;
   }
 }

@@ -258,6 +258,16 @@ describe('parts without a counterpart, and messages that are none', () => {
     });
   }
 
+  test('many parts that are small only compressed are refused', { timeout: 60_000 }, async () => {
+    const body = gzipSync('x'.repeat(4_000_000)).toString('base64');
+    const part = { type: 'application/gzip', headers: { 'Content-Transfer-Encoding': 'base64' }, body };
+    const { decisions } = await converted(message(Array.from({ length: 500 }, () => part)));
+    assert.ok(
+      decisions.some((one) => one.includes('larger than 16 MiB together')),
+      decisions.join('\n'),
+    );
+  });
+
   test('deep nesting is refused', async () => {
     let body = CONFIG;
     for (let depth = 0; depth < 50; depth++) {

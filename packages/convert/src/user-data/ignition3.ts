@@ -14,6 +14,9 @@ export interface Ignition3Parts extends ContainerLinuxParts {
 export const SCRIPT = '/etc/kubeadm.sh';
 export const IGNITION_3 = /^3\.[0-6]\.0$/;
 
+/** Of all files together: each may be compressed. */
+const MOST_TEXT = 16 * 1024 * 1024;
+
 /** Reads an Ignition config of version 3; what has no counterpart is reported. */
 export async function readIgnition3(config: Source, report: Report): Promise<Ignition3Parts> {
   const storage = config.get('storage');
@@ -26,12 +29,9 @@ export async function readIgnition3(config: Source, report: Report): Promise<Ign
   for (const name of ['raid', 'luks']) {
     for (const part of storage.get(name).items()) dropPart(part, 'make it in the image, or by a command', report);
   }
-  const files = await Promise.all(
-    storage
-      .get('files')
-      .items()
-      .map((file) => readFile(file, report)),
-  );
+  const files: (readonly FileSpec[])[] = [];
+  const room = { left: MOST_TEXT };
+  for (const file of storage.get('files').items()) files.push(await readFile(file, room, report));
   const isProviders = files.flat().some(({ path }) => path === SCRIPT);
   const units = readUnits(config, report, isProviders);
   const isWanted = (part: Source): boolean => {
@@ -83,7 +83,7 @@ function refuseReferences(config: Source, report: Report): void {
 }
 
 /** The content of a file, and what is appended to it. */
-async function readFile(file: Source, report: Report): Promise<readonly FileSpec[]> {
+async function readFile(file: Source, room: { left: number }, report: Report): Promise<readonly FileSpec[]> {
   const path = file.get('path').text() ?? '';
   const mode = file.get('mode').integer();
   const overwrite = file.get('overwrite');
@@ -102,14 +102,14 @@ async function readFile(file: Source, report: Report): Promise<readonly FileSpec
   const whole = contents.exists || appended.length === 0 ? [{ source: contents, append: false }] : [];
   const specs: FileSpec[] = [];
   for (const { source, append } of [...whole, ...appended.map((one) => ({ source: one, append: true }))]) {
-    const content = await contentOf(source, path, report);
+    const content = await contentOf(source, path, room, report);
     if (content === undefined) return [];
     specs.push({ ...shared, append, content: content.text, encoding: content.encoding });
   }
   return specs;
 }
 
-async function contentOf(contents: Source, path: string, report: Report) {
+async function contentOf(contents: Source, path: string, room: { left: number }, report: Report) {
   const url = contents.get('source').text() ?? '';
   const compression = contents.get('compression').text() ?? '';
   const hash = contents.get('verification', 'hash');
@@ -123,8 +123,11 @@ async function contentOf(contents: Source, path: string, report: Report) {
     report.add('InputInvalid', contents.get('compression'), 'expected gzip');
     return undefined;
   }
+  if (room.left < 0) return undefined;
   const content = url === '' ? { text: '', encoding: undefined } : await dataContent(url, compression === 'gzip');
   if (content === undefined) report.add('InputInvalid', contents.get('source'), 'not a data: URL that can be read');
+  room.left -= content?.text.length ?? 0;
+  if (room.left < 0) report.add('InputInvalid', contents, 'its files hold more than 16 MiB together');
   return content;
 }
 

@@ -14,6 +14,8 @@ export interface MimePart {
 /** Parts of user data that somebody may have written; cloud-init knows no limit. */
 const MOST_PARTS = 1000;
 const DEEPEST = 8;
+/** Of all parts together: each may be compressed. */
+const MOST_TEXT = 16 * 1024 * 1024;
 
 /** cloudinit/user_data.py, convert_string: where it looks for the header. */
 const SEARCHED = 4096;
@@ -56,6 +58,8 @@ async function readEntity(text: string, depth: number, parts: MimePart[]): Promi
     headers,
     text: await decoded(body, headers.get('content-transfer-encoding') ?? '', number),
   });
+  const size = parts.reduce((sum, { text: content }) => sum + content.length, 0);
+  if (size > MOST_TEXT) throw new MimeError('its parts are larger than 16 MiB together');
 }
 
 /** The headers up to the first empty line; a line that begins with a blank continues the one before. */
