@@ -83,7 +83,7 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
       documents.push(...converted);
     }
   }
-  for (const { namespace, name, data, named } of [...inputs.secrets.values()].flat()) {
+  for (const { namespace, name, data, named } of inputs.secrets.all()) {
     const unused = Array.from(data.keys()).filter((key) => !named.has(key));
     const title = `Secret ${namespace === undefined ? '' : `${namespace}/`}${name}`;
     if (unused.length > 0)

@@ -2,6 +2,7 @@ import { utf8Text } from '@machineadm/document/decode.ts';
 import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { separatedJson } from './json-stream.ts';
 import { isMap } from './map.ts';
+import { ObjectsByName } from './namespaces.ts';
 import type { Report } from './report.ts';
 import { fromBase64, type SecretObject } from './secrets.ts';
 import { isIgnition } from './user-data/ignition.ts';
@@ -43,8 +44,7 @@ export interface InputUserData {
 export interface Inputs {
   readonly objects: readonly InputObject[];
   readonly userData: readonly InputUserData[];
-  /** By name: there may be one in each namespace. */
-  readonly secrets: ReadonlyMap<string, readonly SecretObject[]>;
+  readonly secrets: ObjectsByName<SecretObject>;
 }
 
 /** Classifies the input: objects in YAML or JSON, one or many, also as a List; or bare user data. */
@@ -69,7 +69,7 @@ export async function readInputs(texts: readonly InputText[], report: Report): P
     secrets.push({ namespace: object.namespace, name: object.name, data, named });
   }
   const objects = known.filter((object) => !isSecret(object));
-  return { objects, userData, secrets: Map.groupBy(secrets, ({ name }) => name) };
+  return { objects, userData, secrets: new ObjectsByName(secrets) };
 }
 
 function bareUserData(name: string, text: string): InputUserData | undefined {

@@ -8,6 +8,7 @@ import {
   BOOTSTRAP_GROUP,
   CONTROL_PLANE_GROUP,
   CORE_GROUP,
+  clusterReferencesOf,
   isOf,
   machineSpecOf,
   ownersOf,
@@ -16,8 +17,6 @@ import {
   referenceAt,
   uidOf,
 } from './relations.ts';
-
-const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 
 /** How a configuration is used: by a topology, or by an object that creates Machines. */
 export interface ConfigurationUse {
@@ -181,19 +180,6 @@ function ownerOrUser(
   return user;
 }
 
-/** The Cluster that an object names, in the order in which its controllers ask. */
-function clusterReferencesOf(object: InputObject): readonly Reference[] {
-  const byName = [
-    text(at(object.value, 'spec', 'clusterName')),
-    object.kind === 'Machine' ? undefined : text(at(object.value, 'spec', 'template', 'spec', 'clusterName')),
-    text(at(object.value, 'metadata', 'labels', CLUSTER_LABEL)),
-  ].flatMap((name) => (name === undefined || name === '' ? [] : [name]));
-  const [owner] = ownersOf(object, CORE_GROUP, 'Cluster');
-  const shared = { group: CORE_GROUP, kind: 'Cluster', namespace: undefined };
-  const named = byName.map((name) => ({ ...shared, name, uid: owner?.name === name ? owner.uid : undefined }));
-  return owner === undefined ? named : [...named, { ...owner, ...shared }];
-}
-
 function namedCluster(reference: Reference, from: InputObject, relations: Relations): InputObject | undefined {
   const found = relations.find(reference, from);
   if (found === undefined && relations.clusters.length > 0) {
@@ -209,13 +195,7 @@ function impliedCluster(
   classes: ReturnType<typeof classesNaming>,
   relations: Relations,
 ): InputObject | undefined {
-  const ofClass =
-    classes.length === 0
-      ? []
-      : relations.clusters.filter((cluster) => {
-          const clusterClass = relations.classOf(cluster);
-          return classes.some((one) => one.clusterClass === clusterClass);
-        });
+  const ofClass = classes.flatMap(({ clusterClass }) => relations.clustersOf(clusterClass));
   const referring = object === undefined ? [] : relations.clustersNaming(object);
   const found = referring.length > 0 ? referring : ofClass;
   const [cluster, another] = found;
@@ -248,10 +228,14 @@ function controlPlaneOf(cluster: InputObject, relations: Relations): InputObject
   const named = relations.controlPlaneOf(cluster);
   if (named !== undefined || referenceAt(at(cluster.value, 'spec', 'controlPlaneRef')) !== undefined) return named;
   const isAlone = relations.clusters.length === 1;
-  const found = relations.controlPlanes.filter((object) => {
+  const candidates = [
+    ...relations.controlPlanesNaming(cluster.name),
+    ...(isAlone ? relations.controlPlanesNaming(undefined) : []),
+  ];
+  const found = candidates.filter((object) => {
     if (!canShareNamespace(object, cluster)) return false;
     const [reference] = clusterReferencesOf(object);
-    return reference === undefined ? isAlone : relations.find(reference, object) === cluster;
+    return reference === undefined || relations.find(reference, object) === cluster;
   });
   return found.length === 1 ? found[0] : undefined;
 }

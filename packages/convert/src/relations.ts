@@ -1,12 +1,14 @@
 import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { templateNamesOf } from './cluster-class/references.ts';
 import type { InputObject } from './inputs.ts';
 import { at, items, text } from './map.ts';
-import { isOpenNamespace } from './namespaces.ts';
+import { append, isOpenNamespace, ObjectsByName } from './namespaces.ts';
 import type { Report } from './report.ts';
 
 export const CORE_GROUP = 'cluster.x-k8s.io';
 export const BOOTSTRAP_GROUP = 'bootstrap.cluster.x-k8s.io';
 export const CONTROL_PLANE_GROUP = 'controlplane.cluster.x-k8s.io';
+const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 const INFRASTRUCTURE_GROUP = 'infrastructure.cluster.x-k8s.io';
 
 /** A reference to an object, with the parts that it has. */
@@ -63,14 +65,22 @@ export const MACHINES = ['Machine', 'MachineDeployment', 'MachineSet', 'MachineP
 export class Relations {
   readonly clusters: readonly InputObject[];
   readonly classes: readonly InputObject[];
-  readonly controlPlanes: readonly InputObject[];
   readonly infrastructure: readonly InputObject[];
   readonly #report: Report;
-  readonly #byName = new Map<string, InputObject[]>();
+  readonly #byName: ObjectsByName<InputObject>;
   readonly #byUid = new Map<string, InputObject>();
-  readonly #byConfig = new Map<string, InputObject[]>();
-  readonly #byDataSecret = new Map<string, InputObject[]>();
-  readonly #byControlPlane = new Map<string, InputObject[]>();
+  readonly #byConfig = new Map<string | undefined, InputObject[]>();
+  readonly #byDataSecret = new Map<string | undefined, InputObject[]>();
+  readonly #byControlPlane = new Map<string | undefined, InputObject[]>();
+  readonly #controlPlanesByCluster = new Map<string | undefined, InputObject[]>();
+  readonly #classesByTemplate = new Map<string, InputObject[]>();
+  /** What was found for all references to a name: a fleet has many objects of one name. */
+  readonly #usersByName = new Map<string, ReadonlyMap<InputObject | undefined, readonly InputObject[]>>();
+  readonly #clustersByControlPlaneName = new Map<
+    string,
+    ReadonlyMap<InputObject | undefined, readonly InputObject[]>
+  >();
+  #clustersByClass: ReadonlyMap<InputObject | undefined, readonly InputObject[]> | undefined;
 
   constructor(objects: readonly InputObject[], report: Report) {
     this.#report = report;
@@ -78,10 +88,9 @@ export class Relations {
       objects.filter((object) => isOf(object, group, kind));
     this.clusters = ofKind(CORE_GROUP, 'Cluster');
     this.classes = ofKind(CORE_GROUP, 'ClusterClass');
-    this.controlPlanes = ofKind(CONTROL_PLANE_GROUP, 'KubeadmControlPlane');
     this.infrastructure = objects.filter(({ group }) => group === INFRASTRUCTURE_GROUP);
+    this.#byName = new ObjectsByName(objects);
     for (const object of objects) {
-      append(this.#byName, object.name, object);
       const uid = uidOf(object);
       if (uid !== undefined) this.#byUid.set(uid, object);
       if (!MACHINES.some((kind) => isOf(object, CORE_GROUP, kind))) continue;
@@ -89,6 +98,13 @@ export class Relations {
       append(this.#byDataSecret, dataSecretOf(object), object);
     }
     for (const cluster of this.clusters) append(this.#byControlPlane, controlPlaneRefOf(cluster)?.name, cluster);
+    for (const object of ofKind(CONTROL_PLANE_GROUP, 'KubeadmControlPlane')) {
+      append(this.#controlPlanesByCluster, clusterReferencesOf(object)[0]?.name, object);
+    }
+    for (const clusterClass of this.classes) {
+      for (const name of new Set(templateNamesOf(clusterClass.value)))
+        append(this.#classesByTemplate, name, clusterClass);
+    }
   }
 
   /** The object that a reference of another one means; undefined where the input has none, or several. */
@@ -99,9 +115,9 @@ export class Relations {
     const byUid = uid === undefined ? undefined : this.#byUid.get(uid);
     if (byUid !== undefined && isKind(byUid)) return byUid;
     // One with another uid is another object that took the name.
-    const named = (this.#byName.get(name) ?? []).filter(
-      (object) => isKind(object) && (uid === undefined || uidOf(object) === undefined),
-    );
+    const named = this.#byName
+      .near(name, namespace)
+      .filter((object) => isKind(object) && (uid === undefined || uidOf(object) === undefined));
     return this.one(named, namespace, from, `${kind ?? 'the object'} ${printableKey(name)}`);
   }
 
@@ -150,10 +166,7 @@ export class Relations {
 
   /** The Machines, and the objects that create them, that refer to a configuration. */
   usersOf(config: InputObject): readonly InputObject[] {
-    return (this.#byConfig.get(config.name) ?? []).filter((user) => {
-      const reference = configRefOf(user);
-      return reference !== undefined && this.find(reference, user) === config;
-    });
+    return this.#referring(config, this.#usersByName, this.#byConfig, configRefOf);
   }
 
   /** The Machines that refer to a bootstrap data Secret, by its name or by that of the configuration it is named after. */
@@ -179,10 +192,39 @@ export class Relations {
 
   /** The Clusters that refer to a control plane. */
   clustersNaming(controlPlane: InputObject): readonly InputObject[] {
-    return (this.#byControlPlane.get(controlPlane.name) ?? []).filter((cluster) => {
-      const reference = controlPlaneRefOf(cluster);
-      return reference !== undefined && this.find(reference, cluster) === controlPlane;
-    });
+    return this.#referring(controlPlane, this.#clustersByControlPlaneName, this.#byControlPlane, controlPlaneRefOf);
+  }
+
+  /** The objects that refer to one; each of those that name its name is looked up once. */
+  #referring(
+    object: InputObject,
+    known: Map<string, ReadonlyMap<InputObject | undefined, readonly InputObject[]>>,
+    byName: ReadonlyMap<string | undefined, readonly InputObject[]>,
+    referenceOf: (user: InputObject) => Reference | undefined,
+  ): readonly InputObject[] {
+    const found = computed(known, object.name, () =>
+      Map.groupBy(byName.get(object.name) ?? [], (user) => {
+        const reference = referenceOf(user);
+        return reference === undefined ? undefined : this.find(reference, user);
+      }),
+    );
+    return found.get(object) ?? [];
+  }
+
+  /** The classes that name a template of a name. */
+  classesWithTemplate(name: string): readonly InputObject[] {
+    return this.#classesByTemplate.get(name) ?? [];
+  }
+
+  /** The Clusters of a class. */
+  clustersOf(clusterClass: InputObject): readonly InputObject[] {
+    this.#clustersByClass ??= Map.groupBy(this.clusters, (cluster) => this.classOf(cluster));
+    return this.#clustersByClass.get(clusterClass) ?? [];
+  }
+
+  /** The control planes that name a Cluster of a name; without a name, those that name none. */
+  controlPlanesNaming(cluster: string | undefined): readonly InputObject[] {
+    return this.#controlPlanesByCluster.get(cluster) ?? [];
   }
 
   /** The control plane that a Cluster names. */
@@ -191,6 +233,25 @@ export class Relations {
     const found = reference === undefined ? undefined : this.find(reference, cluster);
     return found !== undefined && isOf(found, CONTROL_PLANE_GROUP, 'KubeadmControlPlane') ? found : undefined;
   }
+}
+
+/** The Cluster that an object names, in the order in which its controllers ask. */
+export function clusterReferencesOf(object: InputObject): readonly Reference[] {
+  const byName = [
+    text(at(object.value, 'spec', 'clusterName')),
+    object.kind === 'Machine' ? undefined : text(at(object.value, 'spec', 'template', 'spec', 'clusterName')),
+    text(at(object.value, 'metadata', 'labels', CLUSTER_LABEL)),
+  ].flatMap((name) => (name === undefined || name === '' ? [] : [name]));
+  const [owner] = ownersOf(object, CORE_GROUP, 'Cluster');
+  const shared = { group: CORE_GROUP, kind: 'Cluster', namespace: undefined };
+  const named = byName.map((name) => ({ ...shared, name, uid: owner?.name === name ? owner.uid : undefined }));
+  return owner === undefined ? named : [...named, { ...owner, ...shared }];
+}
+
+function computed<Value>(known: Map<string, Value>, key: string, compute: () => Value): Value {
+  const value = known.get(key) ?? compute();
+  known.set(key, value);
+  return value;
 }
 
 export function isOf({ group, kind }: InputObject, wantedGroup: string, wantedKind: string): boolean {
@@ -207,11 +268,4 @@ function controlPlaneRefOf({ value }: InputObject): Reference | undefined {
 
 function dataSecretOf(object: InputObject): string | undefined {
   return text(at(machineSpecOf(object), 'bootstrap', 'dataSecretName'));
-}
-
-function append(map: Map<string, InputObject[]>, key: string | undefined, object: InputObject): void {
-  if (key === undefined) return;
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [object]);
-  else list.push(object);
 }

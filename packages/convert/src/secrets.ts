@@ -2,7 +2,7 @@ import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { detect, detectForms } from '@machineadm/document/redaction/detectors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { trimmed, trimmedEnd } from '@machineadm/document/trim.ts';
-import { canShareNamespace } from './namespaces.ts';
+import type { ObjectsByName } from './namespaces.ts';
 import type { Placed, Report } from './report.ts';
 
 /** In memory, so that its files do not survive a reboot. */
@@ -33,17 +33,12 @@ type SecretEntry = { value: string } | { file: string };
 export class SecretBook {
   #isPrivate = false;
   readonly #entries = new Map<string, SecretEntry>();
-  readonly #objects: ReadonlyMap<string, readonly SecretObject[]>;
+  readonly #objects: ObjectsByName<SecretObject>;
   readonly #inline: boolean;
   readonly #directory: string;
   readonly #report: Report;
 
-  constructor(
-    objects: ReadonlyMap<string, readonly SecretObject[]>,
-    inline: boolean,
-    directory: string | undefined,
-    report: Report,
-  ) {
+  constructor(objects: ObjectsByName<SecretObject>, inline: boolean, directory: string | undefined, report: Report) {
     this.#objects = objects;
     this.#inline = inline;
     this.#directory = trimmedEnd(directory ?? DEFAULT_REFERENCES, '/') || '/';
@@ -120,9 +115,9 @@ export class SecretBook {
 
   /** In its namespace; one that names none, or for an object that names none, if it is the only one. */
   #find(namespace: string | undefined, name: string): SecretObject | undefined {
-    const named = this.#objects.get(name) ?? [];
-    const exact = named.filter((object) => object.namespace === namespace);
-    const possible = exact.length > 0 ? exact : named.filter((object) => canShareNamespace(object, { namespace }));
+    const near = this.#objects.near(name, namespace);
+    const exact = near.filter((object) => object.namespace === namespace);
+    const possible = exact.length > 0 ? exact : near;
     const [found, another] = possible;
     if (another === undefined) return found;
     this.#report.add('RelationUnclear', `Secret ${printableKey(name)}`, `${possible.length} of the input may be meant`);

@@ -1,6 +1,7 @@
 import type { InputObject } from '../inputs.ts';
-import { at, isMap, items, text } from '../map.ts';
+import { at, items, text } from '../map.ts';
 import { BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, isOf, type Relations, referenceAt } from '../relations.ts';
+import { bootstrapOf, referenceOf } from './references.ts';
 
 /** Machines of a Cluster that its ClusterClass makes of a template: its control plane, a MachineDeployment or a MachinePool. */
 export interface TopologyUse {
@@ -29,7 +30,7 @@ const WORKERS = [
 /** The classes that name a template (cluster-api api/core/{v1beta1,v1beta2}/clusterclass_types.go). */
 export function classesNaming(template: InputObject, relations: Relations): readonly NamingClass[] {
   if (!/Template$/.test(template.kind)) return [];
-  return relations.classes.flatMap((clusterClass) => {
+  return relations.classesWithTemplate(template.name).flatMap((clusterClass) => {
     const isOfWorkers = WORKERS.some(({ list }) => classesOf(clusterClass, list, template, relations).length > 0);
     return isOfWorkers || isOfControlPlane(clusterClass, template, relations) ? [{ clusterClass, isOfWorkers }] : [];
   });
@@ -38,9 +39,7 @@ export function classesNaming(template: InputObject, relations: Relations): read
 /** What the Clusters of the input make of a template. */
 export function usesOf(template: InputObject, relations: Relations): readonly TopologyUse[] {
   return classesNaming(template, relations).flatMap(({ clusterClass }) =>
-    relations.clusters
-      .filter((cluster) => relations.classOf(cluster) === clusterClass)
-      .flatMap((cluster) => usesIn(template, clusterClass, cluster, relations)),
+    relations.clustersOf(clusterClass).flatMap((cluster) => usesIn(template, clusterClass, cluster, relations)),
   );
 }
 
@@ -103,16 +102,6 @@ function refersTo(value: unknown, from: InputObject, template: InputObject, rela
   const reference = referenceAt(value);
   if (reference?.name !== template.name) return false;
   return relations.find({ ...reference, namespace: undefined }, from) === template;
-}
-
-function referenceOf(part: unknown): unknown {
-  return at(part, 'ref') ?? at(part, 'templateRef');
-}
-
-/** v1beta1 has it below `template`. */
-function bootstrapOf(part: unknown): unknown {
-  const below = at(part, 'template');
-  return referenceOf(at(isMap(below) ? below : part, 'bootstrap'));
 }
 
 /** undefined: that of the Cluster. */

@@ -66,6 +66,8 @@ export class ShellScanner {
   #wantsDelimiter: 'no' | 'plain' | 'tabs' = 'no';
   #isRedirected = false;
   readonly #documents: { readonly end: string; readonly tabs: boolean }[] = [];
+  /** How many of the here-documents have ended, while others have not. */
+  #ended = 0;
   #isContinued = false;
   #isComment = false;
 
@@ -95,19 +97,17 @@ export class ShellScanner {
 
   /** The lines up to the end of a here-document; returns where the shell reads on. */
   #skipDocument(text: string, from: number): number {
-    const [document] = this.#documents;
+    const document = this.#documents[this.#ended];
     let lineEnd = text.indexOf('\n', from);
     if (lineEnd < 0) lineEnd = text.length;
     this.steps += lineEnd - from + 1;
-    let line = text.slice(from, lineEnd);
-    if (document?.tabs === true) {
-      let tabs = 0;
-      while (line[tabs] === '\t') tabs++;
-      line = line.slice(tabs);
-    }
+    const line = text.slice(from, lineEnd).replace(document?.tabs === true ? /^\t+/ : '', '');
     if (line === document?.end) {
-      this.#documents.shift();
-      if (this.#documents.length === 0) this.#inDocument = false;
+      this.#ended++;
+      if (this.#ended === this.#documents.length) {
+        this.#documents.length = 0;
+        [this.#ended, this.#inDocument] = [0, false];
+      }
     }
     return Math.min(lineEnd + 1, text.length);
   }
