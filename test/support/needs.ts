@@ -15,6 +15,7 @@ const CIRCUMSTANCES = {
   'POSIX files': () => process.platform !== 'win32',
   'x86-64': () => process.arch === 'x64',
   root: () => process.platform === 'linux' && process.getuid?.() === 0,
+  'another user than root': () => process.getuid?.() !== 0,
   // Mounts, a network, a host name and processes of its own: root of a container may lack CAP_SYS_ADMIN.
   namespaces: () => runs('unshare', '-m', '-n', '-u', '-p', '-f', 'true'),
   'loop devices': () => runs('losetup', '--find'),

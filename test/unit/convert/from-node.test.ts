@@ -16,6 +16,7 @@ import { type ConvertOptions, convert } from '@machineadm/convert/index.ts';
 import { parse, stringify } from 'yaml';
 import { readNodeFiles } from '../../../src/commands/node-files.ts';
 import { goldenUserData } from '../../support/capi.ts';
+import { needs } from '../../support/needs.ts';
 
 const GOLDEN: readonly { readonly path: string; readonly content: string }[] = parse(
   goldenUserData('01-controlplane-kube-vip', 'init'),
@@ -389,7 +390,8 @@ describe('odd and hostile files', () => {
   });
 
   test('what cannot be read is told', {
-    skip: process.getuid?.() === 0 ? 'root reads everything' : false,
+    // Root reads everything.
+    skip: needs('another user than root'),
   }, async () => {
     const { decisions } = await converted(WORKER, {}, [], (root) =>
       chmodSync(join(root, 'etc/containerd/config.toml'), 0),

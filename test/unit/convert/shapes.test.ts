@@ -178,6 +178,10 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     says: NODE,
     tells: ['ProviderFileNamed'],
   },
+  'a bind mount': {
+    text: config('mounts: [[/data/containerd, /var/lib/containerd, none, bind]]'),
+    says: { 'host.storage.mounts.0.type': ['bind'], 'host.storage.mounts.0.source': ['/data/containerd'] },
+  },
   'a cloud-config with kubeadm and flags': { text: cloud(`runcmd: [${JSON.stringify(JOIN)}]`), says: NODE },
   'a cloud-config with a list of words': { text: cloud(`runcmd: [${JSON.stringify(JOIN.split(' '))}]`), says: NODE },
   'a cloud-config with a host name': {
