@@ -91,7 +91,10 @@ describe('facts', () => {
     assert.deepEqual(facts.os, { id: 'debian', version: '12' });
     assert.deepEqual([facts.containerd?.minor, facts.kubeadm?.text, facts.kubelet], [7, 'v1.35.2', undefined]);
     assert.deepEqual(host.log, []);
-    assert.deepEqual(Object.keys(facts).sort(), Object.keys(exampleFacts({ interfaces: [], addresses: [] })).sort());
+    assert.deepEqual(
+      Object.keys(facts).sort(),
+      Object.keys(exampleFacts({ interfaces: [], addresses: [], runtimeSockets: [] })).sort(),
+    );
   });
 
   test('os-release is read with its quotes and defaults', () => {
