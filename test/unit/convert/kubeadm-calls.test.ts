@@ -224,6 +224,9 @@ describe('a call that no field can say is tied to its exit status and to a proof
         const tested = proof.replace('-s /etc/kubernetes/kubelet.conf', isNode);
         const text = `seq() { :; }\ncurl() { return ${kubelet}; }\nwget() { return ${kubelet}; }\n${tested}`;
         assert.equal(spawnSync('sh', ['-c', text]).status, status, `${isNode} ${kubelet}`);
+        // A machine without either program has its service manager.
+        const bare = `command() { return 1; }\nsystemctl() { return ${kubelet}; }\n${text}`;
+        assert.equal(spawnSync('sh', ['-c', bare]).status, status, `${isNode} ${kubelet} without curl`);
       }
     });
   }

@@ -133,7 +133,10 @@ const IS_NODE =
 
 /** A machine that is a node, whatever made it one, has a healthy kubelet. */
 const PROOF = `kubelet_healthy() {
-  curl -fsS -o /dev/null http://127.0.0.1:10248/healthz 2>/dev/null || wget -q -O /dev/null http://127.0.0.1:10248/healthz
+  if command -v curl > /dev/null; then curl -fsS -o /dev/null http://127.0.0.1:10248/healthz 2> /dev/null
+  elif command -v wget > /dev/null; then wget -q -O /dev/null http://127.0.0.1:10248/healthz
+  else systemctl is-active --quiet kubelet
+  fi
 }
 [ "\${kubeadm_status:-0}" -eq 0 ] || { echo "kubeadm ended with status $kubeadm_status" >&2; exit 1; }
 if [ -s /etc/kubernetes/kubelet.conf ]; then
