@@ -13,7 +13,12 @@ const LONGEST = 300;
 export function filledIn(text: string, { entry, line }: Finding): string {
   if (!text.includes('$')) return text;
   const groups = entry.pattern.exec(cleanLine(line.text)) ?? [];
-  return text.replace(/\$(\d)/g, (_, number: string) => shortened(groups[Number(number)] ?? ''));
+  return text.replace(/\$(\d)/g, (_, number: string) => shortened(unquoted(groups[Number(number)] ?? '')));
+}
+
+/** klog quotes an error as Go does (strconv.Quote): `err="Node \"a\" is invalid"`. */
+function unquoted(text: string): string {
+  return text.replace(/\\(["\\])/g, '$1');
 }
 
 /**
