@@ -36,7 +36,10 @@ describe('a public incident is named', () => {
   test('a Node whose label is too long: the line of the kubelet first, and nothing that time heals', () => {
     const found = judged('node-refused');
     assert.deepEqual([found.reason, found.retryable], ['NodeRefused', false]);
-    assert.match(found.summary, /Invalid value: "pool-blue-with-a-very-long-name[^\\]*": must be no more than 63 bytes/);
+    assert.match(
+      found.summary,
+      /Invalid value: "pool-blue-with-a-very-long-name[^\\]*": must be no more than 63 bytes/,
+    );
     assert.equal(found.evidence[0]?.source, 'journal of kubelet');
     assert.doesNotMatch(found.remedy, /journal/);
   });
