@@ -3,7 +3,8 @@ import { fromBase64 } from '../secrets.ts';
 import { commandsIn } from '../shell/scanner.ts';
 import type { CommandSpec, FileSpec } from '../spec.ts';
 import { type KubeadmCall, kubeadmCalls } from './kubeadm-call.ts';
-import { encodedIn, mayRunKubeadm, type Text, textOf } from './kubeadm-traces.ts';
+import { encodedIn, mayRunKubeadm, type Text } from './kubeadm-traces.ts';
+import { unzippedText } from './mime.ts';
 import type { SplitCommands } from './split-commands.ts';
 
 /**
@@ -83,7 +84,7 @@ export async function guardCommands(
 async function contentOf({ content, encoding }: FileSpec): Promise<string> {
   if (encoding === undefined || encoding === '' || encoding === 'text/plain') return content;
   const bytes = fromBase64(content);
-  return (bytes === undefined ? undefined : await textOf(bytes)) ?? '';
+  return (bytes === undefined ? undefined : await unzippedText(bytes)) ?? '';
 }
 
 /** A text with the language that its first line names; another one has no comments that could be told from it. */

@@ -1,9 +1,8 @@
-import { decodeSource, utf8Text } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { fromBase64 } from '../secrets.ts';
 import { baseName, programOf } from '../shell/programs.ts';
 import { commandsIn, type SimpleCommand } from '../shell/scanner.ts';
 import { namesKubeadm } from './kubeadm-call.ts';
+import { unzippedText } from './mime.ts';
 
 /** The program itself, not a file, a package of another name, or a directory that is named after it. */
 const PROGRAM = /(?<![-\w.])kubeadm(?:\.exe)?(?![-\w/]|\.\w)/;
@@ -96,7 +95,7 @@ export async function encodedIn(text: string): Promise<readonly string[] | undef
     const next: string[] = [];
     for (const word of level.flatMap(wordsIn)) {
       const bytes = fromBase64(word.replaceAll('-', '+').replaceAll('_', '/'));
-      const inner = bytes === undefined ? undefined : await textOf(bytes);
+      const inner = bytes === undefined ? undefined : await unzippedText(bytes);
       if (inner === undefined) continue;
       left -= inner.length;
       if (left < 0) return undefined;
@@ -110,15 +109,4 @@ export async function encodedIn(text: string): Promise<readonly string[] | undef
 
 function wordsIn(text: string): readonly string[] {
   return [...text.matchAll(ENCODED)].flatMap(([word]) => (word.includes('\n') ? [word, ...word.split('\n')] : [word]));
-}
-
-/** The text of bytes, compressed or not; undefined where they are none. */
-export async function textOf(bytes: Uint8Array): Promise<string | undefined> {
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return utf8Text(bytes);
-  try {
-    return await decodeSource('content', bytes);
-  } catch (error) {
-    if (error instanceof MachineadmError) return undefined;
-    throw error;
-  }
 }
