@@ -14,7 +14,8 @@ export function mountPoint(path: string): string {
 
 /** Mistakes in and between the entries of `host.storage.mounts`. */
 export function checkMounts(mounts: readonly MountSection[]): Finding[] {
-  return [...mounts.flatMap(checkMount), ...repeated(mounts), ...circles(mounts)];
+  const twice = repeated(mounts);
+  return [...mounts.flatMap(checkMount), ...twice, ...(twice.length > 0 ? [] : circles(mounts))];
 }
 
 function checkMount(mount: MountSection, index: number): Finding[] {
