@@ -6,8 +6,10 @@ import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
+import { isProgram } from '../../scripts/test-packages.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { MAIN } from '../support/agent.ts';
+import { needs } from '../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...globSync('docs/**/*.md', { cwd: ROOT })];
@@ -107,7 +109,9 @@ describe('the documentation', () => {
     for (const [index, block] of blocks.entries()) {
       if (block.language !== 'sh') continue;
       if (block.notRun === undefined) {
-        test(`${page}:${block.line}: the commands do what they are shown to do`, () => {
+        const programs = commandsOf(block).map((command) => command.split(/\s+/)[0] ?? '');
+        const skip = needs(...programs.filter(isProgram));
+        test(`${page}:${block.line}: the commands do what they are shown to do`, { skip }, () => {
           const env = { ...process.env, PATH: `${directory}:${process.env.PATH}` };
           const script = `exec 2>&1\n${block.text}`;
           const { status, stdout } = spawnSync('sh', ['-euc', script], { cwd: cwd(), env, encoding: 'utf8' });
