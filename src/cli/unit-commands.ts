@@ -1,6 +1,6 @@
 import type { CommandTable } from './command-tree.ts';
 
-/** Adds the commands that only units of the packages run. They are not in the help. */
+/** Adds the commands that only units of the packages and machineadm itself run. They are not in the help. */
 export const UNIT_COMMANDS: CommandTable = {
   sentinel(program, done) {
     const sentinel = program
@@ -12,6 +12,16 @@ export const UNIT_COMMANDS: CommandTable = {
       .description('restore the sentinel after a reboot, if this very machine was bootstrapped (run by a boot unit)')
       .addHelpText('after', '\nExample:\n  machineadm sentinel restore')
       .action(async () => done(await (await import('./sentinel-restore.ts')).sentinelRestore()));
+  },
+
+  send(program, done) {
+    program
+      .command('send', { hidden: true })
+      .description(
+        'send the events on standard input to a sink, as a user without rights (run by the deliverer of reports)',
+      )
+      .addHelpText('after', '\nExample:\n  machineadm send')
+      .action(async () => done(await (await import('./send.ts')).send()));
   },
 
   hooks(program, done) {

@@ -13,8 +13,9 @@ import { openDocument } from '../pipeline/load.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';
 import { sendToLocalSink } from '../reporting/delivery/local.ts';
+import { separateSink } from '../reporting/delivery/separate-sink.ts';
 import { attempt } from '../reporting/delivery/sink-delivery.ts';
-import { isRemote, remoteSinkOf } from '../reporting/remote/registry.ts';
+import { isRemote } from '../reporting/remote/registry.ts';
 import { systemClock } from '../reporting/reporter.ts';
 
 /** The result of a test event for one sink. */
@@ -72,7 +73,7 @@ async function testRemote(
   event: RunEvent,
   signal: AbortSignal,
 ): Promise<SinkTest> {
-  const sink = await remoteSinkOf(model);
+  const sink = await separateSink({ model, network, local: [] });
   const { context, close } = sinkContext(network, host);
   const began = performance.now();
   const report = { ...reportEvent(event, 1, systemClock()), test: true as const };

@@ -27,17 +27,33 @@ const DOORS = {
   'writes a job of cron': 'echo >/var/spool/cron/crontabs/root',
 } as const;
 
+const OF_NO_RIGHTS = {
+  ...DOORS,
+  'is root': 'test "$(id -u)" = 0',
+  'becomes root': 'setpriv --reuid 0 true',
+  'writes a file': 'echo >/run/attempt || echo >/var/lib/attempt || echo >/etc/kubernetes/kubelet.conf',
+  'reads the state of machineadm': 'grep -rq . /var/lib/machineadm',
+} as const;
+
 const ATTEMPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'machineadm-report-flush': DOORS,
-  'machineadm-report-watch': {
-    ...DOORS,
-    'is root': 'test "$(id -u)" = 0',
-    'becomes root': 'setpriv --reuid 0 true',
-    'writes a file': 'echo >/run/attempt || echo >/var/lib/attempt || echo >/etc/kubernetes/kubelet.conf',
-    'reads the state of machineadm': 'grep -rq . /var/lib/machineadm',
-    'sees processes of root': 'cat /proc/1/cmdline',
+  // From inside of the process that connects to a receiver, a child of the one that the unit starts.
+  'machineadm-report-flush': {
+    ...OF_NO_RIGHTS,
+    'reads the credential of the kubelet': 'grep -q . /etc/kubernetes/kubelet.conf',
+    'reads the secrets of other sinks': 'grep -rq . /run/machineadm/reporting',
+    'writes data of root': 'echo >/var/lib/machineadm/spool/x || echo >/root/x',
+    'reads the memory of the deliverer':
+      'head -c 1 /proc/$PARENT/mem || cat /proc/$PARENT/environ || ls /proc/$PARENT/fd/',
+    'ends the deliverer': 'kill -9 $PARENT',
   },
+  'machineadm-report-watch': { ...OF_NO_RIGHTS, 'sees processes of root': 'cat /proc/1/cmdline' },
 };
+
+/** Does what the process does that connects to a receiver, and starts the attempts where that opens connections. */
+const AS_SENDER = `const { leaveRoot } = await import('${resolve(import.meta.dirname, '../../src/host/processes/leave-root.ts')}');
+const { spawnSync } = await import('node:child_process');
+leaveRoot();
+spawnSync('/bin/sh', [process.argv[1]], { stdio: 'inherit', env: { ...process.env, PARENT: String(process.ppid) } });`;
 
 /** Boots systemd on a copy of this machine's files, which nothing outlives, and starts the units in it. */
 const BOOT = `set -e
@@ -47,8 +63,9 @@ mkdir m; mount -t tmpfs -o size=256m none m
 mkdir m/u m/w m/r
 mount -t overlay -o lowerdir=/,upperdir=m/u,workdir=m/w none m/r
 rm -rf m/r/var/lib/machineadm m/r/etc/systemd/system/*.wants m/r/usr/sbin/policy-rc.d
-mkdir -p m/r/etc/kubernetes m/r/var/lib/machineadm m/r/etc/systemd/system/multi-user.target.wants
+mkdir -p m/r/etc/kubernetes m/r/var/lib/machineadm/spool m/r/etc/systemd/system/multi-user.target.wants
 chmod 700 m/r/etc/kubernetes
+chmod 700 m/r/var/lib/machineadm/spool
 (umask 077; echo x >m/r/etc/kubernetes/kubelet.conf; echo secret >m/r/var/lib/machineadm/journal)
 cp -r units/. m/r/etc/systemd/system/
 ln -s ../attack.service m/r/etc/systemd/system/multi-user.target.wants/attack.service
@@ -66,12 +83,21 @@ function unitFiles(directory: string): void {
     cpSync(join(UNITS, `${unit}.service`), join(directory, `${unit}.service`));
     writeFileSync(join(directory, `${unit}.sh`), `exec 3>&1 >/dev/null 2>&1\n${tries.join('')}`, { mode: 0o644 });
     mkdirSync(join(directory, `${unit}.service.d`));
-    const start = `ExecStart=\nExecStart=/bin/sh /etc/systemd/system/${unit}.sh\n`;
+    const script = unit === 'machineadm-report-flush' ? 'flush.sh' : `${unit}.sh`;
+    const start = `ExecStart=\nExecStart=/bin/sh /etc/systemd/system/${script}\n`;
     writeFileSync(
       join(directory, `${unit}.service.d/attack.conf`),
       `[Unit]\nConditionDirectoryNotEmpty=\n[Service]\nType=oneshot\nRestart=no\n${start}StandardOutput=truncate:/root/${unit}.out\n`,
     );
   }
+  writeFileSync(join(directory, 'as-sender.mjs'), AS_SENDER);
+  writeFileSync(
+    join(directory, 'flush.sh'),
+    `mkdir -m 700 -p /run/machineadm/reporting
+(umask 77; echo secret >/run/machineadm/reporting/x)
+setpriv --nnp ${process.execPath} --input-type=module -e "$(cat /etc/systemd/system/as-sender.mjs)" /etc/systemd/system/machineadm-report-flush.sh
+`,
+  );
   writeFileSync(
     join(directory, 'attack.service'),
     `[Unit]\nAfter=basic.target dbus.service\nRequires=dbus.service\n[Service]\nType=oneshot\n${starts.join('')}ExecStart=-/bin/systemctl --force --force poweroff\n`,

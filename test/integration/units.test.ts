@@ -30,11 +30,15 @@ test('the service of OpenRC leaves no core dump', () => {
 describe('the units that talk to the network for as long as the machine runs', {
   skip: needs('systemd-analyze'),
 }, () => {
-  // 30 is an exposure of 3.0 of 10 (systemd-analyze(1), "security"); the command fails above it.
-  for (const name of ['machineadm-report-flush', 'machineadm-report-watch']) {
-    test(`${name} is exposed at most 3.0`, () => {
+  // 18 is an exposure of 1.8 of 10 (systemd-analyze(1), "security"); the command fails above it. The deliverer of reports makes
+  // a process of another user for what connects, which the number counts against it.
+  for (const [name, most] of [
+    ['machineadm-report-flush', 33],
+    ['machineadm-report-watch', 18],
+  ]) {
+    test(`${name} is exposed at most ${most} tenths`, () => {
       const unit = resolve(ROOT, 'packaging/systemd', `${name}.service`);
-      const args = ['security', '--offline=true', '--threshold=30', '--no-pager', unit];
+      const args = ['security', '--offline=true', `--threshold=${most}`, '--no-pager', unit];
       const { status, stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
       assert.equal(status, 0, stdout + stderr);
     });

@@ -14,6 +14,11 @@ export async function foreignYaml(text: string): Promise<unknown> {
   }
 }
 
+/** Loads the library, which the functions here do when they are first called. */
+export async function loadYaml(): Promise<void> {
+  await import('yaml');
+}
+
 /** The same for several documents in one text; invalid ones are left out. */
 export async function foreignYamlDocuments(text: string): Promise<readonly unknown[]> {
   const { parseAllDocuments } = await import('yaml');

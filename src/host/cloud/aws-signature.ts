@@ -53,6 +53,11 @@ export async function awsRoleCredentials(metadata: MetadataService, until?: Abor
   return { accessKeyId, secretAccessKey: new Secret(secretAccessKey), sessionToken: new Secret(sessionToken) };
 }
 
+/** Loads the library for signatures, which the first signature does otherwise. */
+export async function loadSigner(): Promise<void> {
+  await import('aws4fetch');
+}
+
 /**
  * The request with a Signature Version 4 that covers its body.
  * @param at the time of signing by AWS's clock: AWS refuses signatures that are some minutes off

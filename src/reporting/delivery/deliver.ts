@@ -5,11 +5,11 @@ import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { Moment } from '@machineadm/status/run-state.ts';
 import type { SinkReport } from '@machineadm/status/status.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { remoteSinkOf } from '../remote/registry.ts';
 import { deserializePlan, type NetworkModel, type SinkPlan } from '../spool/serialized-plan.ts';
 import type { Spool } from '../spool/spool.ts';
 import { sinkContext } from './context.ts';
 import type { Due } from './retry-window.ts';
+import { separateSink } from './separate-sink.ts';
 import { deliverSink, type SinkOutcome } from './sink-delivery.ts';
 
 export interface Delivery {
@@ -105,7 +105,7 @@ async function work(plan: SinkPlan, delivery: Delivery, untilMs: number): Promis
   const context = { ...ofNetwork, clock: delivery.clock };
   let target: string = plan.model.kind;
   try {
-    const sink = await remoteSinkOf(plan.model);
+    const sink = await separateSink(plan);
     target = sink.target;
     const outcome = await deliverSink({ name, sink, timeoutMs, spool, context, host: machine, untilMs, signal });
     await spool.putState(name, outcome.state).catch(() => undefined);

@@ -38,6 +38,8 @@ export interface SinkOutcome {
 
 /** How much of a receiver's message is reported. */
 const LONGEST_WHY = 300;
+/** On a busy machine, too, a process starts in this time. */
+const PREPARING_MS = 30_000;
 
 /**
  * Delivers the pending events of one sink, in order, each until the receiver has accepted it: an event never overtakes
@@ -109,6 +111,7 @@ export async function attempt(
   leftMs: number,
 ): Promise<DeliveryResult> {
   try {
+    await withTimeout(PREPARING_MS, async (signal) => await sink.prepare?.(signal), signal);
     const limit = Math.min(timeoutMs, leftMs);
     return await withTimeout(
       limit,

@@ -17,6 +17,7 @@ export function execSink(model: ExecSinkModel): RemoteSink {
   const [program = '', ...args] = model.command;
   return {
     kind: 'Exec',
+    isProgram: true,
     target: program,
     capacity: SIZE_CLASSES.full,
     async deliver(event, { secret, run, signal }) {

@@ -26,6 +26,7 @@ const CONDITION = 'guestinfo.vmservice.bootstrap.condition';
 export function guestinfoSink(): RemoteSink {
   return {
     kind: 'Guestinfo',
+    isProgram: true,
     target: EVENT,
     capacity: CAPACITY,
     async deliver(event, context) {

@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { loadYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { ClusterAccess, KubernetesSinkModel } from '@machineadm/document/model.ts';
 import { type ApiCredential, askApiServer } from '../../host/cluster/api-server.ts';
 import { KubeconfigUnusable, parseKubeconfig } from '../../host/cluster/kubeconfig.ts';
@@ -18,6 +19,7 @@ export function kubernetesSink(model: KubernetesSinkModel): RemoteSink {
     kind: 'Kubernetes',
     target: `ConfigMap ${namespace}/${name}`,
     capacity: REPORT_BYTES,
+    prepare: loadYaml,
     async deliver(event, context) {
       // Events after a run's conclusion are no news about the machine, and would hide the outcome.
       if (event.phase === 'Concluded' && !['concluded', 'readinessChanged'].includes(event.type)) {

@@ -22,6 +22,9 @@ export function natsSink(model: NATSSinkModel): RemoteSink {
     kind: 'NATS',
     target: `${target.join(', ')} ${model.subject}`,
     capacity: SIZE_CLASSES.full,
+    async prepare() {
+      await Promise.all([import('@nats-io/transport-node'), import('@nats-io/jetstream')]);
+    },
     async deliver(event, context) {
       const connection = await connectToAny(model, context);
       // Ends everything in progress; the client's own timeouts are longer.

@@ -1,3 +1,4 @@
+import { loadYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { NodeSinkModel } from '@machineadm/document/model.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';
@@ -21,6 +22,7 @@ export function nodeSink(model: NodeSinkModel, host: Pick<QueryHost, 'readText'>
     kind: 'Node',
     target: 'its own Node',
     capacity: SIZE_CLASSES.small,
+    prepare: loadYaml,
     async deliver(event, { signal }) {
       if (event.phase === 'Concluded' && !['concluded', 'readinessChanged'].includes(event.type)) {
         return { kind: 'delivered' };

@@ -21,6 +21,10 @@ export interface RemoteSink {
    * aborted, which happens after the sink's `timeout`.
    */
   deliver(event: ReportEvent, context: DeliveryContext): Promise<DeliveryResult>;
+  /** True where it starts a program of this machine instead of connecting to anything itself. */
+  readonly isProgram?: true;
+  /** Loads what a delivery needs from files, or starts it: not within a delivery's time limit, nor without rights to those files. */
+  prepare?(signal: AbortSignal): Promise<void>;
   /** Closes its connections. */
   close?(): Promise<void>;
 }

@@ -78,8 +78,8 @@ function isPlan(value: unknown): value is SinkPlan {
   );
 }
 
-/** A copy with every secret replaced, including secrets inside references. */
-function withSecrets(node: unknown, replace: (secret: SecretValue) => unknown): unknown {
+/** A copy with every secret replaced, including secrets inside references; a reference that is returned unchanged is kept. */
+export function withSecrets(node: unknown, replace: (secret: SecretValue) => unknown): unknown {
   if (node === null || typeof node !== 'object') return node;
   if (isSecretValue(node)) {
     const replaced = replace(node);

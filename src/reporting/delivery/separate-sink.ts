@@ -1,0 +1,113 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
+import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { SecretSource, SecretValue } from '@machineadm/document/secret.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
+import { isRecord } from '@machineadm/document/shape.ts';
+import type { ReportEvent } from '@machineadm/status/event.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
+import { openQueryHost } from '../../host/index.ts';
+import { OwnChild } from '../../host/processes/own-child.ts';
+import { remoteSinkOf } from '../remote/registry.ts';
+import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';
+import { type SinkPlan, withSecrets } from '../spool/serialized-plan.ts';
+
+/** What the process that sends gets for one event, as a line of JSON. */
+export interface SendOrder {
+  /** A `SinkPlan` whose local secrets are values: `source.secret` is text. */
+  readonly plan: unknown;
+  readonly event: ReportEvent;
+  /** Why a secret cannot be had, by its name. */
+  readonly missing: Readonly<Record<string, string>>;
+  /** The content of the files that the sink reads. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** Sources that are read with the rights of root; a process without them reads the others itself, by network. */
+const LOCAL: readonly SecretSource['kind'][] = ['value', 'file', 'env', 'systemdCredential', 'exec'];
+
+/**
+ * The sink of a plan. Where this process is root's, its connections are made by a process of their own, whose user has no
+ * right at all: a receiver that exploits a defect of a client gets the events and the credentials of its own sink, and
+ * nothing else. That process has one sink and its secrets, gets one event at a time, and returns one line, which is
+ * checked. A sink that starts a program needs no such process, because it connects to nothing.
+ */
+export async function separateSink(plan: SinkPlan): Promise<RemoteSink> {
+  const sink = await remoteSinkOf(plan.model);
+  if (sink.isProgram || process.getuid?.() !== 0) return sink;
+  let child: OwnChild | undefined;
+  const close = (): void => {
+    child?.close();
+    child = undefined;
+  };
+  return {
+    kind: sink.kind,
+    target: sink.target,
+    capacity: sink.capacity,
+    async prepare(signal) {
+      child ??= await OwnChild.start(['send'], signal);
+    },
+    async deliver(event, { secret, signal }) {
+      const order = await orderOf(plan, event, secret);
+      try {
+        child ??= await OwnChild.start(['send'], signal);
+        return resultIn(await child.ask(JSON.stringify(order), signal));
+      } catch (error) {
+        close();
+        throw new Error(`the process that sends: ${errorMessage(error)}`);
+      }
+    },
+    close: async () => close(),
+  };
+}
+
+async function orderOf(plan: SinkPlan, event: ReportEvent, resolve: DeliveryContext['secret']): Promise<SendOrder> {
+  const values = new Map<SecretValue, string>();
+  const missing: Record<string, string> = {};
+  for (const secret of secretsIn([plan.model, plan.network])) {
+    if (!LOCAL.includes(secret.source.kind)) continue;
+    try {
+      values.set(secret, (await resolve(secret)).reveal());
+    } catch (error) {
+      // It may be one that this delivery does not need.
+      missing[secret.name] = errorMessage(error);
+    }
+  }
+  const inlined = withSecrets({ model: plan.model, network: plan.network, local: [] }, (secret) => {
+    const value = values.get(secret);
+    return value === undefined ? secret : { name: secret.name, source: { kind: 'value', secret: value } };
+  });
+  return { plan: inlined, event, missing, files: await filesOf(plan) };
+}
+
+/** The kubeconfig of the sink Node and the files that it names. */
+async function filesOf({ model }: SinkPlan): Promise<Readonly<Record<string, string>>> {
+  const files: Record<string, string> = {};
+  if (model.kind !== 'Node') return files;
+  const host = openQueryHost();
+  const readText = async (path: string): Promise<string | undefined> => {
+    const text = await host.readText(path);
+    if (text !== undefined) files[path] = text;
+    return text;
+  };
+  try {
+    await readKubeconfig({ readText }, model.kubeconfig ?? KUBELET_KUBECONFIG);
+  } catch (error) {
+    // The process that sends finds the same.
+    if (!(error instanceof KubeconfigUnusable)) throw error;
+  }
+  return files;
+}
+
+/** What the process answered, which a receiver may have taken over. */
+export function resultIn(line: string): DeliveryResult {
+  const value: unknown = JSON.parse(line);
+  if (isRecord(value)) {
+    const { kind, why, afterMs } = value;
+    if (kind === 'delivered') return { kind };
+    if (kind === 'refused' && typeof why === 'string') return { kind, why };
+    if (kind === 'retry' && typeof why === 'string') {
+      return { kind, why, ...(typeof afterMs === 'number' && afterMs >= 0 ? { afterMs } : {}) };
+    }
+  }
+  throw new Error('its answer is not the result of a delivery');
+}
