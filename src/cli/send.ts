@@ -1,14 +1,19 @@
 import { createInterface } from 'node:readline';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { Sender } from '../reporting/delivery/send.ts';
+import { endDespiteConnections } from './lingering.ts';
 
 /** `machineadm send`: delivers one event for each line of standard input, and answers with a line. */
 export async function send(): Promise<number> {
   const sender = new Sender();
   const lines = createInterface({ input: process.stdin });
-  // Without anybody who reads the answer, an attempt has no use.
-  lines.once('close', () => process.exit());
+  const abort = new AbortController();
+  lines.once('close', () => {
+    // Without anybody who reads the answer, an attempt has no use.
+    abort.abort();
+    endDespiteConnections();
+  });
   process.stdout.write('ready\n');
-  for await (const line of lines) process.stdout.write(`${JSON.stringify(await sender.send(line))}\n`);
+  for await (const line of lines) process.stdout.write(`${JSON.stringify(await sender.send(line, abort.signal))}\n`);
   return exitCode('Success');
 }

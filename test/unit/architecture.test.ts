@@ -93,6 +93,7 @@ const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
   'src/host/files/watch.ts': 'watches a directory and compares times; what is in it is read by the file layer',
   'src/host/http/trusted-roots.ts': "reads the system's public certificates",
   'src/host/processes/identity.ts': 'reads /proc, and ids of the machine from directories of root',
+  'src/host/processes/leave-root.ts': 'reads /proc',
   'src/host/processes/read-right.ts': 'reads /proc',
   'src/host/processes/sudo-caller.ts': 'reads /proc',
   'src/host/linux/openrc.ts': 'asks whether OpenRC has booted the machine',

@@ -19,12 +19,12 @@ export class Sender {
   #order: SendOrder | undefined;
 
   /** Delivers one event, as a line of JSON says. Never as root: the first order is read, and then all rights are left. */
-  async send(line: string): Promise<DeliveryResult> {
+  async send(line: string, signal: AbortSignal): Promise<DeliveryResult> {
     try {
       const order = JSON.parse(line) as SendOrder;
       this.#order = order;
       const { sink, connections } = await this.#opened(order);
-      const result = await sink.deliver(order.event, { ...connections.context, signal: new AbortController().signal });
+      const result = await sink.deliver(order.event, { ...connections.context, signal });
       return 'why' in result ? { ...result, why: redact(result.why) } : result;
     } catch (error) {
       return { kind: 'retry', why: redact(errorMessage(error)) };
