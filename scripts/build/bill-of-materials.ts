@@ -7,6 +7,7 @@ import * as z from 'zod';
 import { fileDigest } from './inputs.ts';
 import { bundledPackages } from './licenses.ts';
 import { cpeOf, type LinkedLibrary, linkedLibraries } from './node-libraries.ts';
+import { publishedPrograms, signedListDigest, signedListUrl } from './node-release.ts';
 
 const Manifest = z.object({
   name: z.string(),
@@ -78,7 +79,12 @@ export async function billOfMaterials(inputs: {
     license: 'MIT',
     author: 'Aria Stewart',
   });
-  const node = nodeComponent(versions.node, await sha256(runtime.executable), program === 'machineadm');
+  const node = nodeComponent(
+    versions.node,
+    await sha256(runtime.executable),
+    program === 'machineadm',
+    runtime.package,
+  );
   await checkVersions(runtime.executable, versions);
   const libraries = linkedLibraries(versions).map(libraryComponent);
   const self: Component = {
@@ -150,7 +156,7 @@ function supplierOf({ name, author, repository }: z.infer<typeof Manifest>): str
   return owner;
 }
 
-function nodeComponent(version: string, digest: string, isInside: boolean): Component {
+function nodeComponent(version: string, digest: string, isInside: boolean, npmPackage: string): Component {
   // The purl that Syft's cataloger for Node binaries uses. Scanners match such a package by its CPE.
   const purl = `pkg:generic/node@${version}`;
   return {
@@ -164,6 +170,11 @@ function nodeComponent(version: string, digest: string, isInside: boolean): Comp
     licenses: [licenseOf('MIT')],
     cpe: cpeOf('nodejs:node.js', version),
     purl,
+    // The build refuses any other program.
+    properties: [
+      { name: 'machineadm:publishedIn', value: publishedPrograms().programs[npmPackage]?.file ?? '' },
+      { name: 'machineadm:signedList', value: `${signedListUrl(version)}#sha256=${signedListDigest()}` },
+    ],
   };
 }
 

@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as z from 'zod';
+import { assertPublished } from './node-release.ts';
 
 const run = promisify(execFile);
 
@@ -47,13 +48,22 @@ const Lock = z.object({
 /**
  * The Node executable of a target, exactly as package-lock.json pins it. npm installs only the package for its own
  * platform. The others are downloaded with `npm pack`, verified with the sha512 in the lock, and cached under that digest.
+ * Throws where it is not the program that the maintainers of Node published.
  */
 export async function nodeExecutable(root: string, target: Target): Promise<string> {
+  const lock = Lock.parse(JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')));
+  const pinned = lock.packages[`node_modules/${target.package}`];
+  const executable = await lockedExecutable(root, target, pinned);
+  await assertPublished(executable, target.package, pinned?.version ?? '');
+  return executable;
+}
+
+type Pinned = z.infer<typeof Lock>['packages'][string];
+
+async function lockedExecutable(root: string, target: Target, pinned: Pinned | undefined): Promise<string> {
   const inside = target.platform === 'win32' ? 'bin/node.exe' : 'bin/node';
   if (isNative(target)) return join(root, 'node_modules', target.package, inside);
 
-  const lock = Lock.parse(JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')));
-  const pinned = lock.packages[`node_modules/${target.package}`];
   if (pinned?.version === undefined || !pinned.integrity?.startsWith('sha512-')) {
     throw new Error(`package-lock.json pins no sha512 for ${target.package}`);
   }

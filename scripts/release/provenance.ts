@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { DSSE_PAYLOAD_TYPE, preAuthentication } from '../../src/trust/provenance.ts';
+import { publishedPrograms, signedListDigest, signedListUrl } from '../build/node-release.ts';
 import type { ReleaseSigner } from './signer.ts';
 
 /** The origin of a release, with the terms of SLSA. */
@@ -52,7 +53,10 @@ export async function provenanceStatement(
         buildType: BUILD_TYPE,
         externalParameters: { version, minimumVersion, ...(source === undefined ? {} : { source }) },
         internalParameters: {},
-        resolvedDependencies: [sources, ...(checkout === undefined ? [] : await lockedPackages(checkout))],
+        resolvedDependencies: [
+          sources,
+          ...(checkout === undefined ? [] : [nodeRelease(), ...(await lockedPackages(checkout))]),
+        ],
       },
       runDetails: { builder: { id: builder } },
     },
@@ -66,6 +70,11 @@ const Lock = z.object({
     z.object({ version: z.string().optional(), integrity: z.string().optional(), link: z.boolean().optional() }),
   ),
 });
+
+/** The list, signed by the maintainers of Node, with which the build compares the Node that it embeds. */
+function nodeRelease() {
+  return { uri: signedListUrl(publishedPrograms().version), digest: { sha256: signedListDigest() } };
+}
 
 /** Every npm package in the lock, including the build tools. */
 async function lockedPackages(checkout: string) {
