@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { Sender } from '../reporting/delivery/send.ts';
@@ -5,6 +6,8 @@ import { endDespiteConnections } from './lingering.ts';
 
 /** `machineadm send`: delivers one event for each line of standard input, and answers with a line. */
 export async function send(): Promise<number> {
+  // As the unit of the deliverer: the work of the node comes first.
+  setPriority(5);
   const sender = new Sender();
   const lines = createInterface({ input: process.stdin });
   const abort = new AbortController();
