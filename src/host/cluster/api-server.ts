@@ -95,15 +95,20 @@ function interpret({ status, headers, body }: SingleAnswer): Answer<unknown> {
   try {
     object = JSON.parse(body);
   } catch {
-    if (status === 200) return { kind: 'refused', status, why: 'the answer is not JSON' };
+    if (isSuccess(status)) return { kind: 'refused', status, why: 'the answer is not JSON' };
   }
-  if (status === 200) return { kind: 'found', object };
+  if (isSuccess(status)) return { kind: 'found', object };
   const message = text(member(object, 'message'));
   // A 404 of the API is a Status object with this reason; any other 404 is from a proxy or a wrong server.
   if (status === 404 && text(member(object, 'reason')) === 'NotFound') return { kind: 'absent' };
   const why = `the API server answered ${status}${message === undefined ? '' : `: ${message}`}`;
   if (status === 401) return { kind: 'untrusted', why };
   return { kind: 'refused', status, why, ...retryAfter(headers.get('retry-after')) };
+}
+
+/** 201 for an object that a write created, 202 for one whose deletion was accepted. */
+function isSuccess(status: number): boolean {
+  return status === 200 || status === 201 || status === 202;
 }
 
 /**

@@ -38,6 +38,19 @@ describe('patching an object of an API server', () => {
     assert.equal(body, '{"é":1}');
   });
 
+  test('that did not exist creates it: a server-side apply is answered with 201', async () => {
+    const statuses = [201, 202, 204];
+    await using server = await startServer(
+      () => ({ status: statuses.shift() ?? 500, body: '{"kind":"ConfigMap"}' }),
+      identity,
+    );
+    const apply = { contentType: 'application/apply-patch+yaml', body: '{}' };
+    const request = { path: '/api/v1/namespaces/a/configmaps/b?fieldManager=c', patch: apply };
+    const kinds: string[] = [];
+    for (const _ of [1, 2, 3]) kinds.push((await askApiServer(credentialFor(server.url), request)).kind);
+    assert.deepEqual(kinds, ['found', 'found', 'refused'], 'any other status is a refusal');
+  });
+
   test('a server behind a proxy of clusters has a path of its own', async () => {
     await using server = await startServer(() => ({ body: '{}' }), identity);
     for (const path of ['/k8s/clusters/c-1', '/k8s/clusters/c-1/']) {
