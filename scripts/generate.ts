@@ -12,6 +12,7 @@ import { contractWithClauses } from './generate/clauses.ts';
 import { completionScripts } from './generate/completion-scripts.ts';
 import { conformanceTestsMarkdown } from './generate/conformance-tests.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
+import { customResourceDefinitions } from './generate/custom-resources/index.ts';
 import { documentSchema } from './generate/document-schema/index.ts';
 import { downloadScriptText, downloadScriptWindowsText } from './generate/download-script.ts';
 import { editorFiles, valueMeanings } from './generate/editor-schema.ts';
@@ -48,6 +49,8 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
     const name = version.apiVersion.split('/')[1] ?? '';
     const schema = documentSchema(version);
     files.set(`contract/schema/${name}.json`, json(schema));
+    if (name === 'v1alpha1')
+      files.set('packaging/bootstrap-provider/definitions.yaml', customResourceDefinitions(schema));
     files.set(`contract/types/${name}.d.ts`, typescriptTypes(schema));
     files.set(`contract/go/${name}/types.go`, goTypes(schema, name));
     for (const [file, value] of Object.entries(editorFiles(documentSchema(version, undefined, valueMeanings), name))) {

@@ -16,7 +16,7 @@ type Stored = {
 };
 
 /** Paths of lists. */
-const COLLECTION = /\/(?:machines|machinepools|kubeadmconfigs|clusters|configmaps|secrets)$/;
+const COLLECTION = /\/(?:machines|machinepools|kubeadmconfigs|machineadmconfigs|clusters|configmaps|secrets)$/;
 type Anything = Record<string, unknown>;
 
 const Named = z.looseObject({
@@ -114,11 +114,11 @@ export class ManagementCluster implements Api {
     const object = this.objects.get(target);
     if (object === undefined) throw new ApiError(404, `${target}: not found`);
     const before = Object.values(this.conditions(target));
-    const applied = Conditions.parse(body).status.conditions;
+    const { conditions: applied, ...more } = Conditions.parse(body).status;
     const kept = before.filter(({ type }) => !applied.some((one) => one.type === type));
     this.put(target, {
       ...object,
-      status: { ...z.looseObject({}).parse(object.status ?? {}), conditions: [...kept, ...applied] },
+      status: { ...z.looseObject({}).parse(object.status ?? {}), ...more, conditions: [...kept, ...applied] },
     });
     return this.objects.get(target);
   }

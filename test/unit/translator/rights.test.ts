@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { admit } from '@machineadm/translator/admission/handler.ts';
 import { parseReview } from '@machineadm/translator/admission/review.ts';
@@ -11,49 +9,15 @@ import { reconcile } from '@machineadm/translator/reconcile/reconciler.ts';
 import { copyConditions } from '@machineadm/translator/reports/copier.ts';
 import { electLeader } from '@machineadm/translator/service/leader.ts';
 import { newMetrics } from '@machineadm/translator/service/metrics.ts';
-import { parseAllDocuments } from 'yaml';
 import { goldenUserData } from '../../support/capi.ts';
 import { ManagementCluster, PROVIDER, patched, reviewOf } from '../../support/management-cluster.ts';
+import { granted, needed } from '../../support/rights.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-const ROOT = resolve(import.meta.dirname, '../../..');
 const WORKER = goldenUserData('02-worker-registry-mirrors', 'join-worker');
 const PROFILES = parseProfiles("profiles: {default: {report: {server: 'https://management.example:6443'}}}");
 /** Who creates a Role must have what it allows (RBAC, privilege escalation prevention). The machines use it. */
 const GRANTED = 'patch configmaps';
-
-interface Rules {
-  readonly kind: string;
-  readonly rules?: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
-}
-
-/** `VERB RESOURCE` of every right in the manifests. */
-function granted(): ReadonlySet<string> {
-  const text = readFileSync(join(ROOT, 'packaging/translator/base/rbac.yaml'), 'utf8');
-  const objects = parseAllDocuments(text).map((one): Rules => one.toJS());
-  const rules = objects.flatMap(({ kind, rules: own }) => (kind.endsWith('Role') ? (own ?? []) : []));
-  return new Set(
-    rules.flatMap(({ resources, verbs }) => verbs.flatMap((verb) => resources.map((one) => `${verb} ${one}`))),
-  );
-}
-
-const COLLECTION = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)(?:\/namespaces\/[^/]+)?\/([a-z]+)(?:\/([^/]+)(?:\/([a-z]+))?)?$/;
-
-/** The right that a request needs (k8s docs, authorization: request verbs); undefined = everybody may do it. */
-function needed(call: string): string | undefined {
-  const [method = '', path = ''] = call.split(' ');
-  const [, resource = '', name, sub] = COLLECTION.exec(path) ?? [];
-  if (resource === '') return undefined;
-  const verbs = {
-    GET: name === undefined ? 'list' : 'get',
-    POST: 'create',
-    PUT: 'update',
-    PATCH: 'patch',
-    WATCH: 'watch',
-  };
-  const verb = Object.entries(verbs).find(([one]) => one === method)?.[1] ?? method;
-  return `${verb} ${sub === undefined ? resource : `${resource}/${sub}`}`;
-}
 
 test('the translator has the rights that a run needs, and no other', async () => {
   const api = new ManagementCluster();
@@ -124,7 +88,7 @@ test('the translator has the rights that a run needs, and no other', async () =>
   await work;
 
   const used = new Set(api.calls.flatMap((call) => needed(call) ?? []));
-  const rights = granted();
+  const rights = granted('packaging/translator/base/rbac.yaml');
   assert.deepEqual([...used].filter((one) => !rights.has(one)).sort(), [], 'rights that are missing');
   assert.deepEqual(
     [...rights].filter((one) => !used.has(one)),

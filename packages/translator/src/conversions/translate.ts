@@ -108,7 +108,9 @@ export async function wrapConverted(
   try {
     const loaded = await loadDocument(sources, agent);
     if (!loaded.ok) {
-      const problems = loaded.problems.map(({ path, message }) => `${path}: ${message}`);
+      const problems = loaded.problems.map(
+        ({ path, message, hint }) => `${path}: ${message}${hint === undefined ? '' : ` (hint: ${hint})`}`,
+      );
       throw new Kept(
         overlays.length === 0 ? 'ConversionFailed' : 'OptionsInvalid',
         problems.slice(0, MOST_PLACES).join('; '),

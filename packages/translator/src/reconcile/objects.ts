@@ -69,10 +69,10 @@ export function dataSecretOf(config: KubernetesObject): string | undefined {
   return name === '' ? undefined : name;
 }
 
-/** The name of the KubeadmConfig of a Machine. */
-export function configNameOf(machine: KubernetesObject): string | undefined {
+/** The name of the KubeadmConfig, or of the config of another kind, of a Machine. */
+export function configNameOf(machine: KubernetesObject, kind = 'KubeadmConfig'): string | undefined {
   const reference = MachineSpec.safeParse(machine).data?.spec.bootstrap?.configRef;
-  return reference?.kind === 'KubeadmConfig' ? reference.name : undefined;
+  return reference?.kind === kind ? reference.name : undefined;
 }
 
 export function hasInstance(machine: KubernetesObject): boolean {

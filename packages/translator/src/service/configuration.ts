@@ -17,6 +17,7 @@ const HELP = `usage: machineadm-translator [options]
   --caller-name NAME            common name of the certificate, or user of the token; repeat for several
   --provider-user NAME          user whose Secrets are translated; repeat for several
                                 (default: the service account of the kubeadm bootstrap provider, as clusterctl installs it)
+  --bootstrap-provider          be the bootstrap provider of MachineadmConfig too (default: off)
   --bind-address ADDRESS        default: ::
   --webhook-port PORT           default: 9443
   --health-port PORT            /healthz, /readyz and /metrics (default: 8080)
@@ -41,6 +42,7 @@ export interface Configuration {
   readonly callerAuthorities: string | undefined;
   readonly callerNames: readonly string[];
   readonly providerUsers: readonly string[];
+  readonly isBootstrapProvider: boolean;
   readonly bindAddress: string;
   readonly webhookPort: number;
   readonly healthPort: number;
@@ -62,6 +64,7 @@ export type CommandLine =
 const SERVICE = 'machineadm-translator';
 const text = { type: 'string' } as const;
 const list = { type: 'string', multiple: true } as const;
+const FLAG = 'bootstrap-provider';
 const LISTS: ReadonlySet<string> = new Set(['report-namespace', 'caller-name', 'provider-user']);
 /** The account of the kubeadm bootstrap provider, as clusterctl installs it. */
 const PROVIDER = 'system:serviceaccount:capi-kubeadm-bootstrap-system:capi-kubeadm-bootstrap-manager';
@@ -86,6 +89,7 @@ const Values = z.object({
   'caller-ca': z.string().optional(),
   'caller-name': z.array(z.string().min(1)).default([]),
   'provider-user': z.array(z.string().min(1)).default([PROVIDER]),
+  [FLAG]: z.boolean().default(false),
   'bind-address': z.string().default('::'),
   'webhook-port': Port.default(9443),
   'health-port': Port.default(8080),
@@ -109,7 +113,7 @@ export function readCommandLine(
   try {
     const names = Object.keys(Values.shape);
     const options = Object.fromEntries(names.map((name) => [name, LISTS.has(name) ? list : text]));
-    const flags = { version: { type: 'boolean' }, help: { type: 'boolean' } } as const;
+    const flags = { version: { type: 'boolean' }, help: { type: 'boolean' }, [FLAG]: { type: 'boolean' } } as const;
     ({ values } = parseArgs({ args: [...args], options: { ...options, ...flags }, allowPositionals: false }));
   } catch (error) {
     return { kind: 'usage', message: errorMessage(error) };
@@ -150,6 +154,7 @@ function configurationOf(values: z.infer<typeof Values>): Configuration {
     callerAuthorities: values['caller-ca'],
     callerNames: values['caller-name'],
     providerUsers: values['provider-user'],
+    isBootstrapProvider: values[FLAG],
     bindAddress: values['bind-address'],
     webhookPort: values['webhook-port'],
     healthPort: values['health-port'],

@@ -7,7 +7,8 @@ import { admissionListener } from '../admission/server.ts';
 import type { Api } from '../cluster/api.ts';
 import { ServedVersions } from '../cluster/related.ts';
 import type { Conversions } from '../conversions/pool.ts';
-import { type Reconciled, reconcile } from '../reconcile/reconciler.ts';
+import { type ProviderContext, provideBootstrap } from '../provider/controller.ts';
+import { reconcile } from '../reconcile/reconciler.ts';
 import { copyConditions } from '../reports/copier.ts';
 import { expiryOf, readDirectory } from './certificate.ts';
 import type { Configuration } from './configuration.ts';
@@ -92,7 +93,7 @@ export async function startService(
 
   const work = [
     rotate(server, first, load, ended.signal, log, metrics),
-    lead(configuration, { api, versions, profiles, log, metrics }, ended.signal),
+    lead(configuration, { api, versions, profiles, conversions, version, log, metrics }, ended.signal),
   ];
   return {
     webhookPort,
@@ -166,10 +167,10 @@ async function rotate(
   }
 }
 
-/** What one replica does at a time: it checks what is stored, and copies the reports of machines. */
-async function lead(configuration: Configuration, context: Reconciled, signal: AbortSignal): Promise<void> {
+/** What one replica does at a time: it checks what is stored, copies the reports of machines, and provides bootstrap data. */
+async function lead(configuration: Configuration, context: ProviderContext, signal: AbortSignal): Promise<void> {
   const { namespace, lease: name, identity, leaseDurationMs: durationMs } = configuration;
-  const { reportNamespaces, checkIntervalMs } = configuration;
+  const { reportNamespaces, checkIntervalMs, isBootstrapProvider } = configuration;
   const { api, versions, log, metrics } = context;
   const term = async (leading: AbortSignal): Promise<void> => {
     metrics.isLeader.set(1);
@@ -177,6 +178,9 @@ async function lead(configuration: Configuration, context: Reconciled, signal: A
     await Promise.all([
       reconcile(context, { ...following, reportNamespaces, checkIntervalMs }, leading),
       copyConditions(api, versions, { ...following, namespaces: reportNamespaces }, leading, log, metrics),
+      ...(isBootstrapProvider
+        ? [provideBootstrap(context, { ...following, reportNamespaces, checkIntervalMs }, leading)]
+        : []),
     ]);
     metrics.isLeader.set(0);
   };
