@@ -1,10 +1,10 @@
 /** Why a MachineadmConfig has no bootstrap data; published as the reason of its condition Ready (docs/machineadmconfig.md). */
 export const NOT_READY_REASONS = {
   WaitingForClusterInfrastructure: 'The infrastructure of the Cluster is not ready.',
-  WaitingForControlPlaneInitialized: 'The control plane of the Cluster answers to nobody yet.',
+  WaitingForControlPlaneInitialized: 'The control plane of the Cluster does not answer yet.',
   WorkloadClusterUnreachable: 'The kubeconfig of the Cluster is missing or refused, or its API server does not answer.',
   VersionMissing: 'The Machine has no spec.version.',
-  SecretUnavailable: 'A Secret that the MachineadmConfig refers to is missing or may not be used.',
+  SecretUnavailable: 'A Secret that the MachineadmConfig refers to is missing or must not be used.',
   DocumentInvalid: 'The document is invalid, or has a field that Cluster API decides.',
   OptionsInvalid: 'The profile is missing or invalid, or does not fit the document.',
   DataSecretExists: 'A Secret of the same name belongs to something else.',
