@@ -17,6 +17,7 @@ const READ_THE_CLOCK: Readonly<Record<string, string>> = {
   'test/unit/steps/pki.test.ts': 'certificates that are valid now',
   'test/unit/steps/services.test.ts': 'dates the start of a service from now',
   'test/unit/steps/windows/steps.test.ts': 'certificates that are valid now',
+  'test/unit/translator/provider.test.ts': 'dates the ends of tokens from now',
   'test/unit/translator/service.test.ts': 'certificates that are valid now',
 };
 
