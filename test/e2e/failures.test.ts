@@ -11,6 +11,7 @@ import {
   type Provisioned,
   SENTINEL,
 } from '../support/lab.ts';
+import { imageOf } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks, failTwice } from '../support/twice.ts';
 
@@ -105,7 +106,7 @@ describe('a failure reports its cause', {
       const document = merge(initDocument(node.site, seeds), {
         images: {
           archives: [{ path: '/opt/images/pause.tar' }],
-          required: ['k8s.gcr.io/pause:3.2', 'k8s.gcr.io/etcd:3.4.13-0'],
+          required: [imageOf('pause'), imageOf('etcd')],
         },
       });
       await failTwice(node, document, seeds, async (run) => {
@@ -118,7 +119,7 @@ describe('a failure reports its cause', {
 
     test('images that kubeadm needs are missing in the air gap: ImageMissing names all, before kubeadm is run', async () => {
       const document = merge(initDocument(node.site, seeds), {
-        images: { archives: [{ path: '/opt/images/pause.tar' }], required: ['k8s.gcr.io/pause:3.2'] },
+        images: { archives: [{ path: '/opt/images/pause.tar' }], required: [imageOf('pause')] },
       });
       await failTwice(node, document, seeds, async (run) => {
         await assertFailed(node, run, 10, 'kubeadm-images', 'ImageMissing');
@@ -131,7 +132,7 @@ describe('a failure reports its cause', {
 
     test('an image that may be pulled cannot be: the failure of kubeadm names the image', async () => {
       const document = merge(merge(initDocument(node.site, seeds), attempts(1)), {
-        images: { archives: [{ path: '/opt/images/pause.tar' }], required: ['k8s.gcr.io/pause:3.2'] },
+        images: { archives: [{ path: '/opt/images/pause.tar' }], required: [imageOf('pause')] },
         kubernetes: { node: { imagePullPolicy: 'IfNotPresent' } },
       });
       await node.lay(document);

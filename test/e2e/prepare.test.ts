@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
+import { imageOf } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -26,9 +27,9 @@ function baseDocument(): DocumentTree {
   return merge(example, {
     host: { files: [{ path: '/etc/e2e/base.conf', content: 'baked = true\n' }] },
     containerRuntime: {
-      containerd: { cgroupDriver: 'cgroupfs', sandboxImage: 'k8s.gcr.io/pause:3.2', restrictOomScoreAdj: true },
+      containerd: { cgroupDriver: 'cgroupfs', sandboxImage: imageOf('pause'), restrictOomScoreAdj: true },
     },
-    images: { archives, required: ['k8s.gcr.io/pause:3.2'] },
+    images: { archives, required: [imageOf('pause')] },
   });
 }
 
@@ -92,8 +93,7 @@ describe('an image', { skip, timeout: 30 * MINUTE }, () => {
   }, async () => {
     const [controlPlane, worker] = await fleet.bootImage(builder, [site('e2e-bk2', 82), site('e2e-bk3', 83)]);
     assert.ok(controlPlane !== undefined && worker !== undefined);
-    const baked = (document: DocumentTree) =>
-      merge(document, { images: { archives, required: ['k8s.gcr.io/pause:3.2'] } });
+    const baked = (document: DocumentTree) => merge(document, { images: { archives, required: [imageOf('pause')] } });
 
     for (const [node, document] of [
       [controlPlane, initDocument(controlPlane.site, seeds)],

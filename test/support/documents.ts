@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { archiveOf, imageOf, KUBELET_ON_CGROUP_V1, RELEASE } from './lab-release.ts';
 
 /** Secret values that a test sows, to look for them afterwards wherever they must not be. */
 export interface Seeds {
@@ -83,7 +84,7 @@ export function hostDocument({ name }: NodeSite, seeds: Seeds): DocumentTree {
       hooks: { early: { commands: [`echo early >> ${HOOK_TRACE}`] } },
     },
     containerRuntime: {
-      containerd: { cgroupDriver: 'cgroupfs', sandboxImage: 'k8s.gcr.io/pause:3.2', restrictOomScoreAdj: true },
+      containerd: { cgroupDriver: 'cgroupfs', sandboxImage: imageOf('pause'), restrictOomScoreAdj: true },
     },
     reporting: { sinks: [{ type: 'Journal' }, { type: 'Console', device: '/dev/console' }] },
   };
@@ -156,15 +157,19 @@ function kubernetesDocument(site: NodeSite, seeds: Seeds, images: readonly strin
       },
     },
     images: {
-      archives: images.map((name) => ({ path: `/opt/images/${name}.tar` })),
-      required: ['k8s.gcr.io/pause:3.2'],
+      archives: images.map((name) => ({ path: archiveOf(name) })),
+      required: [imageOf('pause')],
     },
     kubernetes: {
-      version: 'v1.20.2',
+      version: RELEASE.version,
       // the kernel of a nested machine has no configuration that kubeadm could read
       bootstrapper: { kubeadm: { ignorePreflightErrors: ['SystemVerification'] } },
-      cluster: { imageRepository: 'k8s.gcr.io' },
-      node: { name: site.name, labels: { 'e2e.machineadm.dev/site': 'lab' } },
+      cluster: { imageRepository: RELEASE.repository },
+      node: {
+        name: site.name,
+        labels: { 'e2e.machineadm.dev/site': 'lab' },
+        kubelet: { config: KUBELET_ON_CGROUP_V1 },
+      },
       timeouts: { overall: '8m' },
       ready: { require: 'NodeRegistered', timeout: '2m' },
     },

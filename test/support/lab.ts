@@ -8,6 +8,7 @@ import { cloneMachine, destroyMachines, type MachineOptions, startMachine } from
 import { acquire } from '../../scripts/lab/lock.ts';
 import type { Init, Machine } from '../../scripts/lab/machine.ts';
 import { type DocumentTree, type NodeSite, toYaml } from './documents.ts';
+import { labOfRelease } from './lab-release.ts';
 import type { Need } from './needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -59,22 +60,31 @@ export class Fleet {
 
   /** A new machine with the agent in it and nothing else done. */
   async start(site: NodeSite & FirstBoot, init: Init = 'systemd'): Promise<Node> {
-    const machine = await startMachine({ ...site, init, temporary: true, progress: (line) => console.error(line) });
-    this.#machines.push(machine);
+    const machine = await this.#boot(site, init);
     if (site.withoutAgent !== true) await machine.copyIn(join(ROOT, 'dist/machineadm'), AGENT);
     return new Node(machine);
   }
 
   /** A new machine as its image is: nothing of ours is in it. */
   async startBare(site: NodeSite & FirstBoot): Promise<Node> {
+    return new Node(await this.#boot(site, 'systemd'));
+  }
+
+  async #boot(site: NodeSite & FirstBoot, init: Init): Promise<Machine> {
+    // Machines of other systems have no Kubernetes.
+    const release = init === 'systemd' && site.root === undefined ? await labOfRelease() : undefined;
+    const lower = [...(site.lower ?? []), ...(release?.lower ?? [])];
+    const artefacts = release === undefined ? {} : { artefacts: release };
     const machine = await startMachine({
       ...site,
-      init: 'systemd',
+      ...artefacts,
+      lower,
+      init,
       temporary: true,
       progress: (line) => console.error(line),
     });
     this.#machines.push(machine);
-    return new Node(machine);
+    return machine;
   }
 
   /** A machine booted from a copy of another's disk. The other one is powered off for the copy, and booted again. */

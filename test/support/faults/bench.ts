@@ -14,6 +14,7 @@ import {
 } from '../documents.ts';
 import { type Member, membersSeenBy } from '../etcd-members.ts';
 import { assertSucceeded, type Fleet, Node, type Provisioned } from '../lab.ts';
+import { archiveOf } from '../lab-release.ts';
 import { Gate } from './gate.ts';
 import { type FaultRole, FIRSTS, type Sabotage } from './sabotage.ts';
 
@@ -133,7 +134,7 @@ export class FaultBench {
 
   async #prepare(site: NodeSite): Promise<Node> {
     const node = await this.#fleet.start(site);
-    const images = { images: { archives: IMAGES.map((name) => ({ path: `/opt/images/${name}.tar` })) } };
+    const images = { images: { archives: IMAGES.map((name) => ({ path: archiveOf(name) })) } };
     await node.lay(merge(merge(hostDocument(site, this.#seeds), SHORT), { kubernetes: undefined, ...images }));
     await assertSucceeded(node, await node.provision());
     await node.machine.shell('rm -rf /var/lib/machineadm /run/machineadm /root/document.yaml; sync');
