@@ -1,6 +1,6 @@
 import { pathGlob } from '@machineadm/document/glob.ts';
 import type { FoundFile } from '@machineadm/hardening/observed.ts';
-import { UnsafePath } from '../../host/files/file-error.ts';
+import { FileError } from '../../host/files/file-error.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
 const DEEPEST = 12;
@@ -53,7 +53,7 @@ async function isReadable(host: QueryHost, directory: string): Promise<boolean> 
     await host.list(directory);
     return true;
   } catch (error) {
-    if (error instanceof UnsafePath) return false;
+    if (error instanceof FileError && error.reason === 'UnsafePath') return false;
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { argumentsOf, editManifest, hostPathOf, readManifest } from '@machineadm/hardening/manifest.ts';
 import { matchesPattern } from '@machineadm/hardening/path-pattern.ts';
-import { UnsafePath } from '../../../../src/host/files/file-error.ts';
+import { FileError, UnsafePath } from '../../../../src/host/files/file-error.ts';
 import { expandPattern } from '../../../../src/kubernetes/hardening/found-files.ts';
 import { withoutFlag } from '../../../../src/kubernetes/hardening/kubelet-flags.ts';
 import { observe } from '../../../../src/kubernetes/hardening/observe.ts';
@@ -408,7 +408,11 @@ test("what is in a directory of another user is not looked at, and is closed by 
     });
     const list: typeof host.list = async (path) => {
       if (path.startsWith('/var/lib/etcd/'))
-        throw new UnsafePath(path, 'belongs to the user 0, in a directory of the user 998');
+        throw new FileError(
+          'read',
+          path,
+          new UnsafePath(path, 'belongs to the user 0, in a directory of the user 998'),
+        );
       return await host.list(path);
     };
     return { ...host, list };
