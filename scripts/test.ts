@@ -4,7 +4,7 @@
  *
  * check: types, lint, format and the architecture rules (test/unit/architecture.test.ts). The other parts are the
  * directories of the same name below test/. thorough: like unit, with many inputs or a kill at every point of a run. slow:
- * tests with third-party programs, which `.ci/run` runs after `npm test`. site: builds the documentation and opens it in a
+ * whole runs that take long, many with third-party programs. `.ci/run` runs both after `npm test`. site: builds the documentation and opens it in a
  * browser. attacks: tries each attack 10,000 times and prints the table of tries and wins; `--generate` writes it to
  * docs/security-tests.md. The integration part runs the same files with 300 tries.
  *
