@@ -111,7 +111,7 @@ describe('a failure reports its cause', {
       });
       await failTwice(node, document, seeds, async (run) => {
         await assertFailed(node, run, 10, 'images', 'ImageMissing');
-        assert.match(JSON.stringify(run.status.failure), /etcd:3\.4\.13-0/);
+        assert.ok(JSON.stringify(run.status.failure).includes(imageOf('etcd')));
         assert.doesNotMatch(JSON.stringify(run.status.failure?.summary), /pause/);
       });
       assert.equal(await node.read('/etc/kubernetes/manifests/etcd.yaml'), undefined);
@@ -124,7 +124,7 @@ describe('a failure reports its cause', {
       await failTwice(node, document, seeds, async (run) => {
         await assertFailed(node, run, 10, 'kubeadm-images', 'ImageMissing');
         const summary = run.status.failure?.summary ?? '';
-        assert.match(summary, /k8s\.gcr\.io\/kube-apiserver:v1\.20\.2,.*k8s\.gcr\.io\/etcd:3\.4\.13-0/);
+        for (const component of ['kube-apiserver', 'etcd']) assert.ok(summary.includes(imageOf(component)), summary);
         assert.doesNotMatch(summary, /pause/);
       });
       assert.equal(await node.read('/etc/kubernetes/manifests/etcd.yaml'), undefined);
@@ -139,7 +139,7 @@ describe('a failure reports its cause', {
       const run = await node.provision();
       // The image is asked for where it is from, and there is no name server in the lab.
       await assertFailed(node, run, 11, 'kubeadm', 'ImagePullDNSFailure');
-      assert.match(JSON.stringify(run.status.failure), /k8s\.gcr\.io\/kube-apiserver:v1\.20\.2/);
+      assert.ok(JSON.stringify(run.status.failure).includes(imageOf('kube-apiserver')));
     });
 
     test('the API port is taken: PortInUse, twice; the port is freed: the same document bootstraps', {
