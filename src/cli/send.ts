@@ -16,6 +16,7 @@ export async function send(): Promise<number> {
     abort.abort();
     endDespiteConnections();
   });
+  await sender.load();
   process.stdout.write('ready\n');
   for await (const line of lines) process.stdout.write(`${JSON.stringify(await sender.send(line, abort.signal))}\n`);
   return exitCode('Success');

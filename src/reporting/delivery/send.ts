@@ -18,6 +18,11 @@ export class Sender {
   #open: { readonly plan: string; readonly sink: RemoteSink; readonly connections: SinkContext } | undefined;
   #order: SendOrder | undefined;
 
+  /** Loads what every sink needs, which takes longer than a delivery. */
+  async load(): Promise<void> {
+    await Promise.all([loadUndici(), loadSigner()]);
+  }
+
   /** Delivers one event, as a line of JSON says. Never as root: the first order is read, and then all rights are left. */
   async send(line: string, signal: AbortSignal): Promise<DeliveryResult> {
     try {
@@ -48,7 +53,8 @@ export class Sender {
     });
     // What is loaded from files is loaded before: they may be readable for root only.
     const sink = await remoteSinkOf(plan.model, files);
-    await Promise.all([loadUndici(), loadSigner(), sink.prepare?.(AbortSignal.timeout(LOADING_MS))]);
+    await this.load();
+    await sink.prepare?.(AbortSignal.timeout(LOADING_MS));
     leaveRoot();
     this.#open = { plan: text, sink, connections };
     return this.#open;

@@ -53,6 +53,7 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
   // Earlier deliveries have failed, too. Each begins with one attempt, so that a recovered receiver is found soon.
   let failures = state.failures;
   let nextInMs: number | undefined;
+  const untilMs = delivery.untilMs + (await preparingMs(delivery, now));
   for (;;) {
     const [next] = await spool.waiting(name);
     if (next === undefined || delivery.signal.aborted) break;
@@ -62,7 +63,7 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
       setAside.push(event);
       continue;
     }
-    const result = await attempt(event, delivery, Math.max(delivery.untilMs - now(), 1));
+    const result = await attempt(event, delivery, Math.max(untilMs - now(), 1));
     if (result.kind === 'delivered') {
       await spool.remove(next);
       counts.delivered += 1;
@@ -77,7 +78,7 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
       failures += 1;
       state = { ...state, failures: state.failures + 1, lastError: shortReason(result.why) };
       const pause = pauseMs(failures, result.afterMs, random);
-      if (now() + pause >= delivery.untilMs) {
+      if (now() + pause >= untilMs) {
         nextInMs = pause;
         break;
       }
@@ -90,6 +91,19 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
   // A run may have dropped some in the meantime to make room.
   state = { ...state, lost: (await spool.state(name)).lost + expired };
   return { ...counts, setAside, pending, state, ...(nextInMs === undefined ? {} : { nextInMs }) };
+}
+
+/** Makes the sink ready if something waits for it, and returns how long that took: it is not time for attempts. */
+async function preparingMs({ name, sink, spool, signal }: SinkDelivery, now: () => number): Promise<number> {
+  if (sink.prepare === undefined || (await spool.waiting(name)).length === 0) return 0;
+  const began = now();
+  // The attempt meets the same failure, and has it as its result.
+  await prepare(sink, signal).catch(() => undefined);
+  return now() - began;
+}
+
+async function prepare(sink: RemoteSink, until: AbortSignal): Promise<void> {
+  await withTimeout(PREPARING_MS, async (signal) => await sink.prepare?.(signal), until);
 }
 
 /** The event, or why it is unusable. */
@@ -111,7 +125,7 @@ export async function attempt(
   leftMs: number,
 ): Promise<DeliveryResult> {
   try {
-    await withTimeout(PREPARING_MS, async (signal) => await sink.prepare?.(signal), signal);
+    await prepare(sink, signal);
     const limit = Math.min(timeoutMs, leftMs);
     return await withTimeout(
       limit,
