@@ -26,7 +26,7 @@ const DELIVERER_LOCK = `${RUN_DIRECTORY}/report.lock`;
  * Additional time for reporting problems of a sink: a run's second deliverer waits for the first, and must not give up
  * just before that one ends.
  */
-const DELIVERER_LOCK_GRACE_MS = 15_000;
+const DELIVERER_LOCK_GRACE_MS = 60_000;
 /** How long to wait for a run's lock before the delivery state is left for that run's own deliverer to record. */
 const RUN_LOCK_PATIENCE_MS = 3_000;
 /**

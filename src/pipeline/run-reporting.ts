@@ -18,8 +18,8 @@ import { isBootstrapped, type JournalState } from './journal.ts';
 
 /** Time limit of the first deliverer: the one at the end waits for it. */
 const DURING_RUN_MS = 10_000;
-/** The longest time that a deliverer may exceed its limit: a resolver that does not answer delays its end. */
-const DELIVERER_GRACE_MS = 60_000;
+/** The longest time that a deliverer may exceed its limit: it starts what sends, and a resolver that does not answer delays its end. */
+const DELIVERER_GRACE_MS = 180_000;
 
 /** Where systemd prints the output of a unit with `journal+console`. */
 const CONSOLE = '/dev/console';

@@ -39,28 +39,46 @@ export async function separateSink(plan: SinkPlan): Promise<RemoteSink> {
     child?.close();
     child = undefined;
   };
+  const asked = async (order: SendOrder, signal: AbortSignal): Promise<DeliveryResult> => {
+    try {
+      if (child === undefined) throw new Error('it was not started');
+      return resultIn(await child.ask(JSON.stringify(order), signal));
+    } catch (error) {
+      close();
+      throw new Error(`the process that sends: ${errorMessage(error)}`);
+    }
+  };
+  const ready = async (signal: AbortSignal): Promise<void> => {
+    if (child !== undefined) return;
+    await inTurn(async () => {
+      signal.throwIfAborted();
+      child = await OwnChild.start(['send'], signal);
+    });
+  };
   return {
     kind: sink.kind,
     target: sink.target,
     capacity: sink.capacity,
-    async prepare(signal) {
-      child ??= await OwnChild.start(['send'], signal);
-    },
+    prepare: ready,
     async deliver(event, { secret, signal }) {
-      const order = await orderOf(plan, event, secret);
-      try {
-        child ??= await OwnChild.start(['send'], signal);
-        return resultIn(await child.ask(JSON.stringify(order), signal));
-      } catch (error) {
-        close();
-        throw new Error(`the process that sends: ${errorMessage(error)}`);
-      }
+      const order = { ...(await orderOf(plan, secret)), event };
+      await ready(signal);
+      return await asked(order, signal);
     },
     close: async () => close(),
   };
 }
 
-async function orderOf(plan: SinkPlan, event: ReportEvent, resolve: DeliveryContext['secret']): Promise<SendOrder> {
+let turn: Promise<unknown> = Promise.resolve();
+
+/** One start after the other: many at once would only slow each other down. */
+async function inTurn(start: () => Promise<void>): Promise<void> {
+  const mine = turn.then(start);
+  turn = mine.catch(() => undefined);
+  await mine;
+}
+
+async function orderOf(plan: SinkPlan, resolve: DeliveryContext['secret']): Promise<Omit<SendOrder, 'event'>> {
   const values = new Map<SecretValue, string>();
   const missing: Record<string, string> = {};
   for (const secret of secretsIn([plan.model, plan.network])) {
@@ -76,7 +94,7 @@ async function orderOf(plan: SinkPlan, event: ReportEvent, resolve: DeliveryCont
     const value = values.get(secret);
     return value === undefined ? secret : { name: secret.name, source: { kind: 'value', secret: value } };
   });
-  return { plan: inlined, event, missing, files: await filesOf(plan) };
+  return { plan: inlined, missing, files: await filesOf(plan) };
 }
 
 /** The kubeconfig of the sink Node and the files that it names. */

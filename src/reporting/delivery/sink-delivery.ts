@@ -38,8 +38,8 @@ export interface SinkOutcome {
 
 /** How much of a receiver's message is reported. */
 const LONGEST_WHY = 300;
-/** On a busy machine, too, a process starts in this time. */
-const PREPARING_MS = 30_000;
+/** On a busy machine, too, the processes of all sinks start in this time, one after the other. */
+const PREPARING_MS = 120_000;
 
 /**
  * Delivers the pending events of one sink, in order, each until the receiver has accepted it: an event never overtakes
