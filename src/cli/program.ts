@@ -43,7 +43,8 @@ const HELP_WIDTH = 80;
 const NARROWEST_COLUMN = 20;
 
 /** Runs the command line and returns the exit code. Never throws. */
-export async function runProgram(argv: readonly string[]): Promise<number> {
+export async function runProgram(given: readonly string[]): Promise<number> {
+  const argv = withCommandFirst(given);
   const outcome: { status: number } = { status: exitCode('Success') };
   const program = createProgram((status) => {
     outcome.status = status;
@@ -104,10 +105,23 @@ export function createProgram(done: (status: number) => void, only?: string): Co
   return program;
 }
 
+/** Options may also precede the command, as with kubectl: `-o json status`. Each command has its own, so they move after it. */
+function withCommandFirst(argv: readonly string[]): readonly string[] {
+  const [node = '', script = '', ...words] = argv;
+  const index = words.findIndex(isCommand);
+  if (index <= 0 || words[0]?.startsWith('-') !== true || /^(?:--|-h|--help|-V|--version)$/.test(words[0])) return argv;
+  const [before, after] = [words.slice(0, index), words.slice(index)];
+  const end = after.includes('--') ? after.indexOf('--') : after.length;
+  return [node, script, ...after.slice(0, end), ...before, ...after.slice(end)];
+}
+
+function isCommand(word: string): boolean {
+  return Object.values(GROUPS).some((commands) => Object.hasOwn(commands, word));
+}
+
 /** The command that a command line calls; undefined where it needs to know the others, as help and completion do. */
 function onlyCommandOf([, , word = '']: readonly string[]): string | undefined {
-  const isKnown = Object.values(GROUPS).some((commands) => Object.hasOwn(commands, word));
-  return isKnown && word !== '__complete' ? word : undefined;
+  return isCommand(word) && word !== '__complete' ? word : undefined;
 }
 
 /** Commander would print the program's help for `--help` after an unknown word, so this check comes first. */

@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { oneLine, oneLineDeep } from '@machineadm/document/printable.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatChecklist, SPIN_MS } from '@machineadm/status/checklist.ts';
@@ -21,6 +22,8 @@ export interface ProgressOptions {
   readonly isShared?: boolean;
   /** The text at the end of the run says everything, so the checklist is removed then. */
   readonly isFollowed?: boolean;
+  /** That text goes to the same pipe, file or journal as the lines of the progress: `sharesDestination`. */
+  readonly isOneText?: boolean;
 }
 
 /** The rows of the checklist when lines for all events are printed as well. */
@@ -32,7 +35,7 @@ const FEW_ROWS = 4;
  * the terminal as it should be.
  */
 export function openProgress(stream: NodeJS.WriteStream, options: ProgressOptions): Progress {
-  const style: Style = { color: usesColor(stream), titleOf: stepTitle };
+  const style: Style = { color: usesColor(stream), titleOf: stepTitle, isOneText: options.isOneText ?? false };
   const print = (text: string) => {
     if (!isQuiet()) stream.write(`${text}\n`);
   };
@@ -104,8 +107,18 @@ function liveProgress(stream: NodeJS.WriteStream, style: Style, { withEvents, is
   };
 }
 
+/** Whether a reader of stdout reads stderr in the same place, as in the journal, with `2>&1` and in the log of a CI job. */
+export function sharesDestination(): boolean {
+  try {
+    const [output, errors] = [fstatSync(1), fstatSync(2)];
+    return output.ino === errors.ino && output.dev === errors.dev && output.rdev === errors.rdev;
+  } catch {
+    return false;
+  }
+}
+
 /** Whether lines can be rewritten, and a person is there to see it. */
-function rewrites(stream: NodeJS.WriteStream): boolean {
+export function rewrites(stream: NodeJS.WriteStream): boolean {
   const { TERM, CI } = process.env;
   return stream.isTTY === true && TERM !== 'dumb' && (CI === undefined || CI === '' || CI === 'false');
 }

@@ -10,8 +10,8 @@ import { durationOf } from './duration.ts';
 import { printEvent, printLine } from './event-stream.ts';
 import type { DocumentOptions } from './options.ts';
 import { printMessage, printNotice, printObject, printPaintedReport } from './output.ts';
-import { openProgress } from './progress.ts';
-import { usesColor } from './terminal.ts';
+import { openProgress, rewrites, sharesDestination } from './progress.ts';
+import { isQuiet, usesColor } from './terminal.ts';
 import { interrupted } from './until-signal.ts';
 
 /** The longest time of a timer in Node: about 24 days. */
@@ -49,7 +49,11 @@ export async function provision(
     printNotice(idle);
     return exitCode('Success');
   }
+  // The lines of the progress stay above the report, in one text.
+  const isOneText =
+    output === 'text' && jsonStream !== true && !isQuiet() && !rewrites(process.stderr) && sharesDestination();
   const progress = openProgress(process.stderr, {
+    isOneText,
     isShared: jsonStream === true && process.stdout.isTTY === true,
     isFollowed: process.stdout.isTTY === true,
   });
@@ -81,7 +85,7 @@ export async function provision(
     progress.close();
     if (jsonStream === true) printLine(status);
     else if (output !== 'text') await printObject(output, status);
-    else printPaintedReport(formatStatus(status, styleFor(process.stdout)));
+    else printPaintedReport(formatStatus(status, { ...styleFor(process.stdout), isOneText }));
     if ((output !== 'text' || jsonStream === true) && status.failure !== undefined) {
       printMessage(formatFailure(status.failure, styleFor(process.stderr)));
     }

@@ -103,7 +103,8 @@ function nothingTried(): MachineadmError {
   return new MachineadmError({
     reason: 'NoRun',
     summary: 'neither machineadm nor kubeadm has run on this machine, so there is no failure',
-    remedy: 'Check the machine before a run with `machineadm doctor`, or diagnose saved logs with `--log FILE`.',
+    remedy:
+      'Check the machine before a run with `machineadm doctor`, or diagnose saved logs with `machineadm diagnose -f FILE`.',
   });
 }
 

@@ -10,7 +10,7 @@ import { runChecks } from '../host/processes/checks.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { NodeProgram, Step, UnmetRequirement } from '../steps/step.ts';
-import type { ChangeSource } from './change-source.ts';
+import type { ChangeSource, FindSource } from './change-source.ts';
 import { findCollisions } from './ownership.ts';
 import type { PreflightScope } from './preflight-scope.ts';
 import { asRefusal } from './refusal.ts';
@@ -138,7 +138,7 @@ export async function findRequirements(steps: readonly Step[], given: PreflightS
     const key = JSON.stringify([missing.reason, missing.what, missing.field]);
     if (missing.reason === 'SecretUnavailable' && known.has(key)) continue;
     known.add(key);
-    const at = source?.(step.id, missing.field ?? missing.change ?? step.id);
+    const at = source === undefined ? undefined : placeOf(missing, step, source);
     const one = { step, ...rest, ...(at === undefined ? {} : { source: at }) };
     if (missing.severity !== undefined && missing.severity !== 'failed') {
       all.told.push({ ...one, missing });
@@ -155,6 +155,15 @@ export async function findRequirements(steps: readonly Step[], given: PreflightS
     else all.awaited.push({ ...one, missing, after: before });
   }
   return all;
+}
+
+/** The place of the field that is wrong: beside the path of an entry, if the requirement says so and the document has it. */
+function placeOf({ field, change, key }: UnmetRequirement, step: Step, source: FindSource): ChangeSource | undefined {
+  const entry = source(step.id, field ?? change ?? step.id);
+  if (key === undefined || entry?.field.endsWith('.path') !== true) return entry;
+  const beside = entry.field.replace(/path$/, key);
+  const exact = source(step.id, beside);
+  return exact?.field === beside ? exact : entry;
 }
 
 /** Conflicts with other documents of this machine. */
@@ -244,6 +253,13 @@ export async function requireAfter(installer: Step, steps: readonly Step[], aske
   if (first !== undefined) throw new StepFailure(first.step.id, missingError(unmet, 'HostStepFailed', installer));
 }
 
+/** The place of a requirement. The only one is the summary itself: its text is not repeated. */
+function placeEvidence({ reason, what }: UnmetRequirement, source: ChangeSource | undefined, isOne: boolean) {
+  if (source === undefined) return isOne ? [] : [{ source: reason, text: what }];
+  const text = isOne ? source.field : `${source.field}: ${what} [${reason}]`;
+  return [{ source: formatPlace(source.position), text }];
+}
+
 /** @param installer the step that could have provided it */
 function missingError(unmet: readonly Unmet[], exit: ExitName, installer?: Step): MachineadmError {
   const [first, second] = unmet.map(({ missing }) => missing);
@@ -259,9 +275,7 @@ function missingError(unmet: readonly Unmet[], exit: ExitName, installer?: Step)
       ...(installer?.runsHooks === true ? ['A hook that ran runs again only after its commands are changed.'] : []),
     ].join(' '),
     evidence: unmet.flatMap(({ missing, source }) => [
-      source === undefined
-        ? { source: missing.reason, text: missing.what }
-        : { source: formatPlace(source.position), text: `${source.field}: ${missing.what} [${missing.reason}]` },
+      ...placeEvidence(missing, source, isOne),
       ...(missing.evidence ?? []),
     ]),
     exit,

@@ -60,6 +60,7 @@ export async function findObstacles(
         path: file.path,
         scope,
         reason: 'FileNotWritten',
+        key: 'contentFrom',
         what: `${file.path}: its source ${content.path} does not exist`,
         remedy: `Create ${content.path} before this run, or let an early hook do it.`,
       });
@@ -108,12 +109,16 @@ export function reasonAt({ path, what }: Obstacle): string {
 }
 
 function ownerObstacle({ path, scope }: Owned, owner: string, field: string): Obstacle {
+  const remedy = owner.startsWith('the group ')
+    ? `Create ${owner} before this run or under host.groups, or name another one under ${field}, as owner: USER:GROUP.`
+    : `Create ${owner} before this run or under host.users, or correct the owner under ${field}.`;
   return {
     path,
     scope,
     reason: 'FileOwnerUnknown',
+    key: 'owner',
     what: `${path}: ${owner} does not exist`,
-    remedy: `Create ${owner} before this run or under host.users, or correct the owner under ${field}.`,
+    remedy,
   };
 }
 

@@ -192,6 +192,8 @@ export interface UnmetRequirement {
   readonly change?: string;
   /** The field of the document, where no change says it: `host.hooks.early.commands[2]`. */
   readonly field?: string;
+  /** The key beside the path of the entry that `change` leads to, if that is what is wrong: `owner`. */
+  readonly key?: 'owner' | 'contentFrom';
   /** What proves it, such as what a tool printed. */
   readonly evidence?: readonly Evidence[];
   /**

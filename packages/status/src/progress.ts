@@ -13,6 +13,8 @@ export interface Style {
   readonly color: boolean;
   /** The title of each step by its id. Default: the id. */
   readonly titleOf?: (step: string) => string;
+  /** The report of the run follows its events in the same place, so what one of them says, the other does not repeat. */
+  readonly isOneText?: boolean;
 }
 
 const PLAIN: Style = { color: false };
@@ -69,13 +71,14 @@ function formatConclusion(status: RunStatus, style: Style): string {
   const head = `${status.command} of ${status.machine.name}`;
   const { outcome, failure } = status;
   if (outcome === 'Succeeded') {
-    const hooks = failure === undefined ? '' : `, but: ${failure.reason}: ${oneLine(failure.summary)}`;
+    const hooks =
+      failure === undefined ? '' : `, but: ${failure.reason}${style.isOneText ? '' : `: ${oneLine(failure.summary)}`}`;
     return `${head} ${paint('succeeded', 'green', style)} in ${took}${hooks}`;
   }
   const verb = { Failed: 'failed', Interrupted: 'was interrupted', RebootRequired: 'needs a reboot' }[
     outcome ?? 'Failed'
   ];
-  const why = failure === undefined ? '' : `: ${failure.reason}: ${oneLine(failure.summary)}`;
+  const why = failure === undefined || style.isOneText ? '' : `: ${failure.reason}: ${oneLine(failure.summary)}`;
   return `${head} ${paint(verb, 'red', style)} after ${took}${why}`;
 }
 
@@ -159,7 +162,7 @@ export function formatStatus(from: RunStatus, style: Style = PLAIN): string {
   if (status.waitingFor !== undefined) lines.push(`  waiting for ${oneLine(status.waitingFor)}`);
   if (status.probableCause !== undefined) lines.push(...formatCause(status.probableCause));
   const width = Math.max(0, ...status.steps.map((step) => titleOf(step.id, style).length));
-  for (const step of status.steps) {
+  for (const step of style.isOneText ? [] : status.steps) {
     const isTimed = step.durationMs !== undefined && step.state !== 'Skipped';
     const took = isTimed ? `  ${formatDuration(step.durationMs)}` : '';
     const changes = step.changes.length === 0 ? '' : `  ${count(step.changes.length, 'change')}`;
@@ -173,7 +176,8 @@ export function formatStatus(from: RunStatus, style: Style = PLAIN): string {
   if (status.failure !== undefined && status.conditions.some(isBootstrapped)) {
     lines.push('  this machine is bootstrapped: what failed came after that, and does not undo it');
   }
-  for (const warning of status.warnings) lines.push(`  ${paint('warning', 'yellow', style)}: ${oneLine(warning)}`);
+  for (const warning of style.isOneText ? [] : status.warnings)
+    lines.push(`  ${paint('warning', 'yellow', style)}: ${oneLine(warning)}`);
   for (const { sink, target, state, pending, message } of status.reports ?? []) {
     const why = message === undefined ? '' : `: ${oneLine(message)}`;
     const waiting = pending === 0 ? '' : `, ${count(pending, 'event')} waiting`;

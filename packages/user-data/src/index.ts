@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import type { Carrier, IgnitionVersion } from './carrier.ts';
 import { CARRIERS, type CarrierName } from './carriers.ts';
@@ -67,7 +68,7 @@ export async function wrapDocument(
     throw new MachineadmError({
       reason: 'UnsupportedOnPlatform',
       summary: `the document cannot go to ${carrier.consumer}: ${why}`,
-      remedy: 'Remove the named fields, or choose another --format.',
+      remedy: remedyOfRefusal(loaded.model),
     });
   }
   const userData = await carrier.wrap({
@@ -89,6 +90,15 @@ export async function wrapDocument(
   const program =
     downloadScript === undefined && carrier.program !== undefined ? programOf(carrier, options) : undefined;
   return { format, userData, program, secrets: [...new Set(secrets)], notes };
+}
+
+/** The formats that can take a document which one of them refuses. */
+function remedyOfRefusal(model: Model): string {
+  const fit = Object.entries<Carrier>(CARRIERS).flatMap(([name, one]) =>
+    one.refuses?.(model) === undefined ? [name] : [],
+  );
+  if (fit.length === 0) return 'Correct the named fields.';
+  return `Use a format that takes this document (--format ${fit.join(', ')}), or correct the named fields.`;
 }
 
 /** Remedies for user data that is too large. */

@@ -80,7 +80,7 @@ export function tooNewFor(model: ContainerdModel, version: Version): readonly Un
     return [
       {
         reason: 'ContainerdTooOld',
-        what: `containerd ${major}.${minor} or newer, which containerRuntime.containerd needs for ${field} (${version.text} is installed)`,
+        what: `containerd ${version.text} is too old: containerRuntime.containerd needs ${major}.${minor} or newer for ${field}`,
         remedy: 'Install a newer containerd, or remove that field from the document.',
       },
     ];

@@ -27,16 +27,16 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
     return [{ reason: 'ProgramNotExecutable', what: `containerd cannot be executed: ${why}`, remedy: INSTALL }];
   }
   if (compareVersions(version, OLDEST_CONTAINERD) < 0) {
-    const what = `containerd ${version.text} (1.6 or newer is needed: it is the first with CRI v1)`;
+    const what = `containerd ${version.text} is too old: 1.6 or newer is needed, the first with CRI v1`;
     return [{ reason: 'ContainerRuntimeUnsupported', what, remedy: INSTALL }];
   }
   const missing: UnmetRequirement[] = [...tooNewFor(model, version)];
   if (!(await host.service('containerd')).exists) {
-    const what = 'a running service manager to start containerd (systemd or OpenRC)';
+    const what = 'no service manager (systemd or OpenRC) is running that could start containerd';
     missing.push(
       desired.serviceManager === 'none'
         ? { reason: 'ContainerRuntimeMissing', what, remedy: BOOT }
-        : { reason: 'ContainerRuntimeMissing', what: 'the service containerd', remedy: INSTALL },
+        : { reason: 'ContainerRuntimeMissing', what: 'containerd has no service', remedy: INSTALL },
     );
   }
   // Checks that an early hook may satisfy are made after it ran.
@@ -74,7 +74,7 @@ async function missingSnapshotters(host: QueryHost, model: ContainerdModel): Pro
     .filter((name) => !known.has(name) && !known.has(`io.containerd.snapshotter.v1.${name}`))
     .map((name) => ({
       reason: 'ContainerdSnapshotterMissing',
-      what: `the snapshotter ${name}`,
+      what: `containerd has no snapshotter ${name}`,
       remedy:
         'This containerd was built without it (`ctr plugins ls` lists its plug-ins). Use another one, or declare it under settings.proxy_plugins.',
     }));

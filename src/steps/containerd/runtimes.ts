@@ -90,7 +90,7 @@ export async function missingCdiSpecs(
   return [
     {
       reason: 'ContainerdCdiSpecMissing',
-      what: `no CDI specification of nvidia.com/… in ${directories.join(' or ')}, from which the runtime nvidia-cdi takes its devices`,
+      what: `the runtime nvidia-cdi has no devices: no CDI specification of nvidia.com/… is in ${directories.join(' or ')}`,
       remedy:
         'Enable nvidia-cdi-refresh.service (NVIDIA Container Toolkit 1.18 and newer), or run nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml at every boot.',
       field: 'containerRuntime.containerd.runtimes.nvidia-cdi',
@@ -121,7 +121,7 @@ async function isThere(host: QueryHost, program: string): Promise<boolean> {
 function noProgram({ name }: RuntimeModel, program: string): UnmetRequirement {
   return {
     reason: 'ContainerdRuntimeMissing',
-    what: `${program}, which the runtime ${name} needs`,
+    what: `${program} is not installed, and the runtime ${name} needs it`,
     remedy: `Install it, correct containerRuntime.containerd.runtimes.${name}, or set optional: true there if it is installed later.`,
   };
 }
@@ -130,7 +130,7 @@ function noProgram({ name }: RuntimeModel, program: string): UnmetRequirement {
 function noBaseSpec({ name }: RuntimeModel, path: string): UnmetRequirement {
   return {
     reason: 'ContainerdBaseSpecMissing',
-    what: `${path}, the base specification of the runtime ${name}`,
+    what: `${path} does not exist, the base specification of the runtime ${name}`,
     remedy: 'Create it, for example with host.files. `ctr oci spec` prints a default one.',
   };
 }

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
 import type { Command } from 'commander';
 import { parseAllDocuments } from 'yaml';
 import { createProgram } from '../../../src/cli/program.ts';
@@ -49,6 +50,29 @@ describe('the command line', () => {
         }
         assert.ok(!stdout.includes(ESCAPE));
         for (const line of stdout.split('\n')) assert.ok(line.length <= 140, line);
+      });
+    }
+  });
+
+  test('the help of the program ends with the exit codes and the documentation', async () => {
+    const { stdout } = await commandLine('--help');
+    for (const { code, meaning } of Object.values(EXIT_CODES)) assert.ok(stdout.includes(` ${code}  ${meaning}\n`));
+    assert.match(stdout, /https:\/\/\S+\n$/);
+  });
+
+  describe('options before the command', () => {
+    for (const [given, usual] of [
+      ['-f DOCUMENT validate', 'validate -f DOCUMENT'],
+      ['--filename DOCUMENT -o json validate', 'validate -f DOCUMENT -o json'],
+      ['-o json config show DOCUMENT', 'config show DOCUMENT -o json'],
+      ['-q validate -- DOCUMENT', 'validate -q -- DOCUMENT'],
+      ['-o json validate', 'validate -o json'],
+      ['-o json', 'validate -o json'],
+    ] as const) {
+      test(given, async () => {
+        const [before, after] = [await run(given), await run(usual)];
+        if (given === '-o json') assert.deepEqual([before.status, after.status], [2, 2]);
+        else assert.deepEqual(before, after);
       });
     }
   });

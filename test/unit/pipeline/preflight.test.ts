@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { FindSource } from '../../../src/pipeline/change-source.ts';
 import {
   findingsOf,
   preflight,
@@ -102,7 +103,7 @@ describe('a finding of preflight', () => {
     const found = { ...CONTAINERD, change: 'a/x', evidence: [{ source: 'modprobe', text: 'not found' }] };
     await assert.rejects(preflight(fakeSteps(missing('a', found)), known), {
       evidence: [
-        { source: 'b.yaml:3:5', text: 'host.sysctl: containerd is not installed [ContainerRuntimeMissing]' },
+        { source: 'b.yaml:3:5', text: 'host.sysctl' },
         { source: 'modprobe', text: 'not found' },
       ],
     });
@@ -111,6 +112,18 @@ describe('a finding of preflight', () => {
       [one?.id, one?.field, one?.position],
       ['document/ContainerRuntimeMissing', 'host.sysctl', SOURCE.position],
     );
+  });
+
+  test('is at the key that is wrong, where the document has it', async () => {
+    const ownerOf = (written: boolean): FindSource => {
+      const at = (field: string) => ({ field, position: SOURCE.position });
+      return (_, id) => (id === 'a/x' || !written ? at('host.files[1].path') : at(id));
+    };
+    const found = { ...CONTAINERD, change: 'a/x', key: 'owner' as const };
+    const fieldOf = async (written: boolean) =>
+      findingsOf(await requirements(fakeSteps(missing('a', found)), { ...asked(), source: ownerOf(written) }))[0]
+        ?.field;
+    assert.deepEqual([await fieldOf(true), await fieldOf(false)], ['host.files[1].owner', 'host.files[1].path']);
   });
 
   test('is reported and refuses nothing if it is a warning, or could not be checked', async () => {
