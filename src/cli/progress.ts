@@ -1,4 +1,3 @@
-import { fstatSync } from 'node:fs';
 import { oneLine, oneLineDeep } from '@machineadm/document/printable.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatChecklist, SPIN_MS } from '@machineadm/status/checklist.ts';
@@ -105,16 +104,6 @@ function liveProgress(stream: NodeJS.WriteStream, style: Style, { withEvents, is
       drawn = [];
     },
   };
-}
-
-/** Whether a reader of stdout reads stderr in the same place, as in the journal, with `2>&1` and in the log of a CI job. */
-export function sharesDestination(): boolean {
-  try {
-    const [output, errors] = [fstatSync(1), fstatSync(2)];
-    return output.ino === errors.ino && output.dev === errors.dev && output.rdev === errors.rdev;
-  } catch {
-    return false;
-  }
 }
 
 /** Whether lines can be rewritten, and a person is there to see it. */

@@ -3,6 +3,7 @@ import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { formatFailure, formatStatus, type Style } from '@machineadm/status/progress.ts';
+import { sharesDestination } from '../host/processes/standard-streams.ts';
 import { endedForReboot } from '../pipeline/reboot-resume.ts';
 import { run } from '../pipeline/run.ts';
 import { buildInfo } from './build-info.ts';
@@ -10,7 +11,7 @@ import { durationOf } from './duration.ts';
 import { printEvent, printLine } from './event-stream.ts';
 import type { DocumentOptions } from './options.ts';
 import { printMessage, printNotice, printObject, printPaintedReport } from './output.ts';
-import { openProgress, rewrites, sharesDestination } from './progress.ts';
+import { openProgress, rewrites } from './progress.ts';
 import { isQuiet, usesColor } from './terminal.ts';
 import { interrupted } from './until-signal.ts';
 

@@ -192,14 +192,11 @@ export interface UnmetRequirement {
   readonly change?: string;
   /** The field of the document, where no change says it: `host.hooks.early.commands[2]`. */
   readonly field?: string;
-  /** The key beside the path of the entry that `change` leads to, if that is what is wrong: `owner`. */
+  /** The key beside the path of the entry that `change` leads to, if that is what is wrong. */
   readonly key?: 'owner' | 'contentFrom';
   /** What proves it, such as what a tool printed. */
   readonly evidence?: readonly Evidence[];
-  /**
-   * True if no hook of the document can help: it refuses the run even if hooks are still to run. Default: it is checked again
-   * after them. With `change`, the rest of the step is still planned.
-   */
+  /** True if no hook can help: it refuses the run at once. Default: it is checked again after the hooks. */
   readonly certain?: true;
   /** The step of this run that will bring it, if that is earlier: it is then checked by the step itself. */
   readonly broughtBy?: StepId;
