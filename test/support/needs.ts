@@ -30,6 +30,8 @@ const CIRCUMSTANCES = {
     globSync(join(LAB_DIRECTORY, 'kubernetes-*/bin/kube-apiserver')).length > 0,
   'published templates of Cluster API': () => isFile(TEMPLATES),
   'MACHINEADM_CAPI_TEMPLATES=DIRECTORY': () => isFile(process.env.MACHINEADM_CAPI_TEMPLATES ?? ''),
+  // Debian has no package of it.
+  'terraform in PATH': () => runs('terraform', 'version'),
   // Without it, the end-to-end tests run their core set, one case of each kind.
   'MACHINEADM_E2E=all': () => process.env.MACHINEADM_E2E === 'all',
   'MACHINEADM_TEST_KUBEADM=PATH': () => process.env.MACHINEADM_TEST_KUBEADM !== undefined,
