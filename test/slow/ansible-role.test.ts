@@ -35,7 +35,7 @@ inThrowAwayMachine(
       host: { files: [{ path: '/etc/from-ansible', content: 'x\n' }] },
       reporting: { sinks: [] },
     };
-    const report = (): { outcome?: string; failure?: { reason: string } } =>
+    const report = (): { outcome?: string; error?: { reason: string } } =>
       JSON.parse(readFileSync(join(work, 'reports/edge-1.json'), 'utf8'));
 
     describe('the role that makes machines nodes', () => {
@@ -65,7 +65,7 @@ inThrowAwayMachine(
         const owned = { path: '/etc/refused', content: 'x\n', owner: 'nobody-here:root' };
         const { status, stdout } = play({ ...valid, host: { files: [owned] } });
         assert.equal(status, 2, stdout);
-        assert.equal(report().failure?.reason, 'FileOwnerUnknown');
+        assert.equal(report().error?.reason, 'FileOwnerUnknown');
         assert.equal(existsSync('/etc/refused'), false);
       });
 
