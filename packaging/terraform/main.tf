@@ -54,8 +54,8 @@ locals {
 
 # An invalid document ends the apply with the place and the remedy of each mistake. What depends on it is not created.
 resource "terraform_data" "validated" {
-  for_each         = local.documents
-  input            = each.value
+  for_each = local.documents
+  # Not the document itself: a plan prints the output of this resource, which Terraform does not know to be sensitive.
   triggers_replace = sha256(each.value)
 
   # A document that turns out to be invalid does not take away the one that it would have replaced.
@@ -76,14 +76,15 @@ resource "terraform_data" "validated" {
 output "user_data" {
   description = "User data for cloud-init, by the name of the machine."
   sensitive   = true
+  depends_on  = [terraform_data.validated]
   value = {
-    for name, validated in terraform_data.validated : name => "#cloud-config\n${yamlencode({
+    for name, document in local.documents : name => "#cloud-config\n${yamlencode({
       write_files = [{
         path        = "/etc/machineadm/bootstrap.yaml"
         owner       = "root:root"
         permissions = "0600"
         encoding    = "gz+b64"
-        content     = base64gzip(validated.output)
+        content     = base64gzip(document)
       }]
       runcmd = ["${var.machineadm_in_image} provision -d /etc/machineadm/bootstrap.yaml"]
     })}"

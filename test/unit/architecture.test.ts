@@ -61,7 +61,12 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 /** Files of a room that another room may import, although it may not import the room. */
 const SINGLE_FILES: Readonly<Record<string, readonly string[]>> = {
   // The files that options name, and the option that accepts insecure ones. It gets no host.
-  cli: ['src/host/files/input-file.ts', 'src/host/files/output-file.ts', 'src/host/files/provenance.ts'],
+  cli: [
+    'src/host/files/input-file.ts',
+    'src/host/files/output-file.ts',
+    'src/host/files/provenance.ts',
+    'src/host/processes/standard-streams.ts',
+  ],
 };
 
 /** Files that are long for a reason. */
