@@ -1,13 +1,13 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
-import { placeOf } from '@machineadm/document/tree.ts';
+import { hasEffects } from '@machineadm/document/secret.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import type { MachineState, RunStatus } from '@machineadm/status/status.ts';
 import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
+import { checkClusterInfo } from '../diagnosis/checks/cluster-info.ts';
 import { checkControlPlane, sharedEndpoint } from '../diagnosis/checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from '../diagnosis/checks/endpoint.ts';
 import { type Finding, runCheckGroups } from '../diagnosis/checks/finding.ts';
@@ -32,6 +32,7 @@ import { findingsOf, refusalFinding, refuseUnlessRoot, requirements } from '../p
 import { readStatus } from '../reporting/status-file.ts';
 import { probeNodeWithin } from '../steps/node-health.ts';
 import { isProvenNode, verdictOnMachine } from './diagnose-machine.ts';
+import { placeholderChecks } from './placeholders.ts';
 
 const LIMIT_MS = 15_000;
 /** RFC 1123. */
@@ -211,9 +212,22 @@ export function machineCheckGroups(
     'control plane': () => checkControlPlane(host),
     endpoint: async () => {
       const shared = endpoint ?? (await sharedEndpoint(host));
-      return shared === undefined ? [] : await checkEndpoint(host, shared, now);
+      if (shared === undefined) return [];
+      const way = await checkEndpoint(host, shared, now);
+      const answers = !way.some(({ severity }) => severity === 'failed');
+      return answers ? [...way, ...(await checkJoin(host, kubernetes))] : way;
     },
   };
+}
+
+/** Whether the cluster will accept the token of the document. On a node it is spent. */
+async function checkJoin(host: QueryHost, kubernetes: KubernetesModel | undefined): Promise<readonly Finding[]> {
+  const discovery = kubernetes?.join?.discovery;
+  if (discovery === undefined || !('token' in discovery)) return [];
+  if ((await host.stat('/etc/kubernetes/kubelet.conf')) !== undefined) return [];
+  const { endpoint, caCertHashes, token: source } = discovery;
+  const token = hasEffects(source.source) ? undefined : await host.secret(source).catch(() => undefined);
+  return await checkClusterInfo({ endpoint, caCertHashes, token }, AbortSignal.timeout(LIMIT_MS));
 }
 
 /** Whether the document says which address the node has: that the machine has it, is a requirement of the document. */
@@ -233,31 +247,6 @@ async function checkNodeAddresses(
   if (found.kind !== 'found' || (used.length > 0 && used.join() !== found.addresses.join())) return [];
   const text = `kubernetes.node.addresses selects ${found.addresses.join(', ')} of ${found.where}`;
   return [{ id: 'document/node-addresses', title: 'document', severity: 'passed', text }];
-}
-
-/** The placeholder of `machineadm example`, which users must replace. */
-function placeholderChecks({ model, tree }: OpenedDocument): readonly Finding[] {
-  const { cluster, join } = model.kubernetes ?? {};
-  const fields = [
-    ['kubernetes.cluster.controlPlaneEndpoint', cluster?.controlPlaneEndpoint],
-    ['kubernetes.join.discovery.token.endpoint', join?.discovery.endpoint],
-  ] as const;
-  return fields.flatMap(([field, endpoint]): readonly Finding[] => {
-    if (endpoint?.replace(/^https?:\/\//, '') !== EXAMPLE_ENDPOINT) return [];
-    const text = `${field} is ${EXAMPLE_ENDPOINT}, the placeholder of machineadm example`;
-    const remedy = `Set ${field} to the address of your API server, unless it is this one.`;
-    return [
-      {
-        id: `document/placeholder/${field}`,
-        title: 'document',
-        severity: 'warning',
-        text,
-        remedy,
-        field,
-        position: placeOf(tree, field.split('.')),
-      },
-    ];
-  });
 }
 
 async function documentChecks(host: QueryHost, facts: Facts, document: OpenedDocument): Promise<readonly Finding[]> {

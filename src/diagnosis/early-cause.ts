@@ -6,6 +6,9 @@ import { failureOf, type Verdict } from '@machineadm/failures/verdict.ts';
 import { socketOfMachine } from '../host/linux/runtime-sockets.ts';
 import type { QueryHost, ServiceState } from '../host/seam/host.ts';
 import { unitTrouble } from '../host/services/unit-trouble.ts';
+import { checkClusterInfo, type JoinCredentials } from './checks/cluster-info.ts';
+import { checkEndpoint, parseEndpoint } from './checks/endpoint.ts';
+import type { Finding } from './checks/finding.ts';
 import { type CollectContext, collectLogs } from './collect.ts';
 import { verdictOn } from './index.ts';
 import { STATIC_PODS } from './static-pod-lines.ts';
@@ -18,6 +21,12 @@ export interface EarlyCause {
    * configuration.
    */
   readonly isPermanent: boolean;
+}
+
+/** The processes to look at, and the cluster that a machine joins. */
+export interface WatchContext extends CollectContext {
+  /** undefined: it does not join by a token. */
+  readonly join?: JoinCredentials | undefined;
 }
 
 const LOOK_EVERY_MS = 2_000;
@@ -50,11 +59,12 @@ const WAITING = new MachineadmError({ reason: 'BootstrapperFailed', summary: '',
  * Looks every two seconds, while a bootstrapper runs, at the processes that it waits for, and judges their logs as soon as
  * one of them has exited, or the kubelet has run for some time without result. Calls `onCause` when the probable cause
  * changes; with undefined when there is none any longer. Until the kubelet has its configuration, its exits mean nothing:
- * kubeadm's unit restarts it until then. Ends with `signal`; never throws.
+ * kubeadm's unit restarts it until then. A machine that joins asks the cluster until then: kubeadm repeats in silence what it is
+ * refused (k/k cmd/kubeadm/app/discovery/token). Ends with `signal`; never throws.
  */
 export async function watchForCause(
   host: QueryHost,
-  context: CollectContext,
+  context: WatchContext,
   signal: AbortSignal,
   onCause: (cause: EarlyCause | undefined) => void,
 ): Promise<void> {
@@ -63,7 +73,7 @@ export async function watchForCause(
   while (!signal.aborted) {
     await pause(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
-    const cause = await look(host, context, ends).catch(() => known);
+    const cause = await look(host, context, ends, signal).catch(() => known);
     if (signal.aborted) return;
     const isSame = cause?.failure.reason === known?.failure.reason && cause?.isPermanent === known?.isPermanent;
     known = cause;
@@ -71,13 +81,37 @@ export async function watchForCause(
   }
 }
 
-async function look(host: QueryHost, context: CollectContext, ends: ProcessEnds): Promise<EarlyCause | undefined> {
-  await ends.observe(host, context);
+async function look(
+  host: QueryHost,
+  context: WatchContext,
+  ends: ProcessEnds,
+  signal: AbortSignal,
+): Promise<EarlyCause | undefined> {
+  const isConfigured = await ends.observe(host, context);
+  if (!isConfigured) return context.join === undefined ? undefined : await lookAtCluster(host, context.join, signal);
   if (!ends.areWorthReading(performance.now())) return undefined;
   const found = verdictOn(WAITING, await collectLogs(host, context), context.endpoint);
   if (found.reason === WAITING.reason || found.confidence < LEAST_CONFIDENCE || found.causes.length === 0)
     return undefined;
   return { failure: failureOf(found), isPermanent: isPermanent(found, ends) };
+}
+
+/** The cluster may come, and its operator may create the token: none of this is permanent. */
+async function lookAtCluster(
+  host: QueryHost,
+  join: JoinCredentials,
+  signal: AbortSignal,
+): Promise<EarlyCause | undefined> {
+  const endpoint = parseEndpoint(join.endpoint);
+  if (endpoint === undefined) return undefined;
+  const isFailed = ({ severity }: Finding): boolean => severity === 'failed';
+  const onTheWay = (await checkEndpoint(host, endpoint, Date.now)).find(isFailed);
+  const found = onTheWay ?? (await checkClusterInfo(join, signal)).find(isFailed);
+  if (found?.reason === undefined) return undefined;
+  const { reason, text, remedy = '' } = found;
+  const summary = `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}.`;
+  const evidence = [{ source: join.endpoint, text }];
+  return { failure: { reason, summary, remedy, evidence, retryable: true }, isPermanent: false };
 }
 
 function isPermanent({ reason, retryable, evidence }: Verdict, ends: ProcessEnds): boolean {
@@ -93,12 +127,13 @@ class ProcessEnds {
   #components: ReadonlyMap<string, number> = new Map();
   #readMs: number | undefined;
 
-  async observe(host: QueryHost, { criSocket, since, role }: CollectContext): Promise<void> {
+  /** Returns whether the kubelet has its configuration. */
+  async observe(host: QueryHost, { criSocket, since, role }: CollectContext): Promise<boolean> {
     const [config, state] = await Promise.all([host.stat(KUBELET_CONFIG), host.service('kubelet')]);
-    if (config === undefined) return;
+    if (config === undefined) return false;
     this.#readMs ??= performance.now();
     this.#countKubelet(state);
-    if (role === 'Worker') return;
+    if (role === 'Worker') return true;
     const sinceMs = 'realTimeMs' in since ? since.realTimeMs : 0;
     const exited = await host
       .cri(criSocket ?? (await socketOfMachine(host, 'linux')))
@@ -109,6 +144,7 @@ class ProcessEnds {
     );
     // The kubelet keeps only the last container of a pod; its attempt number tells how many there were.
     this.#components = new Map(failed.map(({ name, attempt }) => [name, attempt + 1]));
+    return true;
   }
 
   #countKubelet(state: ServiceState): void {

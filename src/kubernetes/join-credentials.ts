@@ -1,11 +1,14 @@
-import { createHash, X509Certificate } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { KubernetesModel, TokenDiscovery } from '@machineadm/document/model.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
 import { type ApiCredential, getObject } from '../host/cluster/api-server.ts';
-import { requestOnce } from '../host/http/request-once.ts';
+import {
+  authorityOf,
+  publicKeyHash,
+  publicKeyHashes,
+  readClusterInfo,
+  signatureFor,
+} from '../host/cluster/cluster-info.ts';
 import type { ReportedIdentity } from '../host/seam/facts.ts';
 import { getNode } from './node-client.ts';
 
@@ -15,8 +18,6 @@ export interface JoinCredentials {
   readonly fetchesCertificates: boolean;
 }
 
-const TIMEOUT_MS = 10_000;
-const CLUSTER_INFO = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
 /** Uploaded certificates expire after two hours (k/k cmd/kubeadm/app/phases/copycerts, its token's TTL). */
 const CERTIFICATES = '/api/v1/namespaces/kube-system/secrets/kubeadm-certs';
 
@@ -34,9 +35,7 @@ export async function requireLivingCredentials(
   const { endpoint } = discovery;
   const info = await clusterInfo(endpoint, signal);
   if (info === undefined) return;
-  const [id = ''] = token.reveal().split('.');
-  // The controller signs cluster-info for every valid token (k/k pkg/controller/bootstrap/bootstrapsigner.go).
-  if (text(member(info, `jws-kubeconfig-${id}`)) === undefined) throw tokenExpired(endpoint);
+  if (signatureFor(token, info) === 'none') throw tokenExpired(endpoint);
   const credential = fetchesCertificates ? await credentialFor(discovery, info, token) : undefined;
   if (credential === undefined) return;
   const answer = await getObject(credential, CERTIFICATES, signal);
@@ -79,8 +78,7 @@ export async function requireFreeNodeName(
  * @throws MachineadmError `StaleCertificates`
  */
 export function requirePinnedAuthority({ caCertHashes }: TokenDiscovery, path: string, pem: string): void {
-  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  const hashes = certificates.map(hashOf);
+  const hashes = publicKeyHashes(pem);
   if (caCertHashes.length === 0 || hashes.length === 0 || hashes.some((hash) => caCertHashes.includes(hash))) return;
   throw new MachineadmError({
     reason: 'StaleCertificates',
@@ -95,18 +93,9 @@ export function requirePinnedAuthority({ caCertHashes }: TokenDiscovery, path: s
   });
 }
 
-/** Public, and not trusted yet: kubeadm reads it in the same way before it checks the signature and the hashes. */
 async function clusterInfo(endpoint: string, signal: AbortSignal): Promise<unknown> {
-  const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  try {
-    const url = new URL(CLUSTER_INFO, `https://${endpoint}`);
-    const { status, body } = await requestOnce(url, { rejectUnauthorized: false, signal: within });
-    const info: unknown = status === 200 ? JSON.parse(body) : undefined;
-    return member(info, 'data');
-  } catch {
-    signal.throwIfAborted();
-    return undefined;
-  }
+  const answer = await readClusterInfo(endpoint, signal);
+  return answer.kind === 'found' ? answer.data : undefined;
 }
 
 /** The token is sent only to the cluster that the document pins. */
@@ -115,32 +104,15 @@ async function credentialFor(
   info: unknown,
   token: Secret,
 ): Promise<ApiCredential | undefined> {
-  const certificateAuthority = await authorityIn(text(member(info, 'kubeconfig')));
-  if (certificateAuthority === undefined || !caCertHashes.includes(hashOf(certificateAuthority))) return undefined;
+  const certificateAuthority = await authorityOf(info);
+  if (certificateAuthority === undefined || !caCertHashes.includes(publicKeyHash(certificateAuthority)))
+    return undefined;
   return { server: new URL(`https://${endpoint}`), serverName: undefined, certificateAuthority, token };
 }
 
 /** The part of a document that these checks need; undefined with other credentials. */
 export function tokenDiscoveryOf({ join }: KubernetesModel): TokenDiscovery | undefined {
   return join !== undefined && 'token' in join.discovery ? join.discovery : undefined;
-}
-
-async function authorityIn(kubeconfig: string | undefined): Promise<string | undefined> {
-  if (kubeconfig === undefined) return undefined;
-  const clusters = member(await foreignYaml(kubeconfig), 'clusters');
-  const first: unknown = Array.isArray(clusters) ? clusters[0] : undefined;
-  const encoded = text(member(member(first, 'cluster'), 'certificate-authority-data'));
-  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8');
-}
-
-/** `sha256:<hex>` of the public key, as kubeadm pins it (k/k cmd/kubeadm/app/util/pubkeypin). */
-function hashOf(pem: string): string {
-  try {
-    const key = new X509Certificate(pem).publicKey.export({ type: 'spki', format: 'der' });
-    return `sha256:${createHash('sha256').update(key).digest('hex')}`;
-  } catch {
-    return '';
-  }
 }
 
 function tokenExpired(endpoint: string): MachineadmError {

@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Model } from '@machineadm/document/model.ts';
+import type { JoinCredentials } from '../diagnosis/checks/cluster-info.ts';
 import { watchForCause } from '../diagnosis/early-cause.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Reporter } from '../reporting/reporter.ts';
@@ -19,7 +20,8 @@ export async function watchBootstrap(
   end: (error: MachineadmError) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  await watchForCause(host, diagnosisContext(model, Date.now()), signal, (cause) => {
+  const join = await joinCredentials(host, model);
+  await watchForCause(host, { ...diagnosisContext(model, Date.now()), join }, signal, (cause) => {
     if (cause === undefined) return reporter.waitingFor(step, undefined);
     const { reason, summary, remedy, evidence } = cause.failure;
     const what = `the bootstrapper, probably in vain (${reason}): ${summary}`;
@@ -36,4 +38,12 @@ export async function watchBootstrap(
       }),
     );
   });
+}
+
+async function joinCredentials(host: QueryHost, { kubernetes }: Model): Promise<JoinCredentials | undefined> {
+  const discovery = kubernetes?.join?.discovery;
+  // Another bootstrapper than kubeadm has its own way to join.
+  if (discovery === undefined || !('token' in discovery) || kubernetes?.exec !== undefined) return undefined;
+  const { endpoint, caCertHashes } = discovery;
+  return { endpoint, caCertHashes, token: await host.secret(discovery.token).catch(() => undefined) };
 }
