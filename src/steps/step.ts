@@ -248,7 +248,7 @@ export interface StepRecord {
 
 /** The part of the record that a preflight may use: hooks that are still to run, and created paths. */
 export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes' | 'ran'> &
-  Partial<Pick<StepRecord, 'owned' | 'bootstrap'>>;
+  Partial<Pick<StepRecord, 'owned' | 'bootstrap' | 'foreignLeftovers'>>;
 
 export const EMPTY_RECORD: StepRecord = {
   interrupted: new Set(),

@@ -8,7 +8,7 @@ import { member } from '@machineadm/document/untyped.ts';
  * plane than its own: only the first one of a cluster is compared with it.
  */
 export function kubeletSkew(kubernetes: KubernetesModel, kubelet: Version, kubeadm: Version): KubeletSkew | undefined {
-  if (isIgnored(kubernetes, 'KubeletVersion')) return undefined;
+  if (isPreflightIgnored(kubernetes, 'KubeletVersion')) return undefined;
   const isFirst = kubernetes.role === 'InitControlPlane';
   return kubeletRefusal(kubelet, kubeadm, isFirst ? parseVersion(kubernetes.version) : undefined);
 }
@@ -22,7 +22,7 @@ export function kubeletSkew(kubernetes: KubernetesModel, kubelet: Version, kubea
  */
 export function allowsCgroupV1(kubernetes: KubernetesModel, patched: readonly unknown[] | 'unknown'): boolean {
   const { role, node, kubeadm } = kubernetes;
-  if (!isIgnored(kubernetes, 'SystemVerification')) return false;
+  if (!isPreflightIgnored(kubernetes, 'SystemVerification')) return false;
   if (role !== 'InitControlPlane' || patched === 'unknown') return true;
   const own = kubeadm.patches.flatMap(({ target, patch }) => (target === 'kubeletconfiguration' ? [patch] : []));
   return [...own, ...patched].reduce<unknown>(failsCgroupV1, node.kubelet.config.failCgroupV1) === false;
@@ -37,6 +37,6 @@ function failsCgroupV1(before: unknown, patch: unknown): unknown {
 }
 
 /** kubeadm compares the names of its checks in lower case (k/k cmd/kubeadm/app/preflight/checks.go, setHasItemOrAll). */
-function isIgnored({ kubeadm }: KubernetesModel, check: string): boolean {
+export function isPreflightIgnored({ kubeadm }: KubernetesModel, check: string): boolean {
   return kubeadm.ignorePreflightErrors.some((name) => ['all', check.toLowerCase()].includes(name.toLowerCase()));
 }

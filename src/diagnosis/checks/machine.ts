@@ -1,17 +1,16 @@
 import { availableParallelism } from 'node:os';
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { cgroupRefusal, hasCgroupV2 } from '../../host/linux/cgroups.ts';
+import { type FileSystemSpace, spaceOf } from '../../host/linux/file-system-space.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
 
 /** k/k cmd/kubeadm/app/constants: ControlPlaneNumCPU, ControlPlaneMem. */
 const CONTROL_PLANE_CPUS = 2;
 const CONTROL_PLANE_MIB = 1700;
-const MIB = 1024 * 1024;
 
 /** A directory in which the kubelet, containerd or etcd store growing data. */
 interface Growing {
@@ -47,7 +46,7 @@ const GROWING: readonly Growing[] = [
  * @param use only what grows on such a machine counts
  */
 export async function checkDisks(host: QueryHost, use: MachineUse = 'controlPlane'): Promise<readonly Finding[]> {
-  const found = new Map<string, { readonly space: Space; readonly limits: Growing }>();
+  const found = new Map<string, { readonly space: FileSystemSpace; readonly limits: Growing }>();
   for (const growing of GROWING.filter((one) => one.of.includes(use))) {
     const space = await spaceOf(host, growing.path);
     if (space === undefined) continue;
@@ -64,34 +63,9 @@ export async function checkDisks(host: QueryHost, use: MachineUse = 'controlPlan
   return [...found.values()].map(({ space, limits }) => evaluateSpace(limits, space));
 }
 
-interface Space {
-  readonly target: string;
-  readonly sizeMiB: number;
-  readonly freeMiB: number;
-  readonly readOnly: boolean;
-}
-
-async function spaceOf(host: QueryHost, path: string): Promise<Space | undefined> {
-  for (let at = path; ; at = at.slice(0, at.lastIndexOf('/')) || '/') {
-    const args = ['-n', '-r', '-b', '-o', 'TARGET,SIZE,AVAIL,OPTIONS', '--target', at];
-    const { status, stdout } = await host.query({ program: 'findmnt', args, timeoutMs: 5000 });
-    // The last line is the file system that is mounted on top.
-    const [target, size, free, options] = lastLine(stdout).split(' ');
-    if (status === 0 && target !== undefined && Number(size) > 0) {
-      return {
-        target,
-        sizeMiB: Math.floor(Number(size) / MIB),
-        freeMiB: Math.floor(Number(free) / MIB),
-        readOnly: options?.split(',').includes('ro') ?? false,
-      };
-    }
-    if (at === '/') return undefined;
-  }
-}
-
 function evaluateSpace(
   { path, leastMiB, evictionPercent }: Growing,
-  { target, sizeMiB, freeMiB, readOnly }: Space,
+  { target, sizeMiB, freeMiB, readOnly }: FileSystemSpace,
 ): Finding {
   const base = { id: `disk${path}`, title: 'machine' } as const;
   const percent = Math.floor((freeMiB / Math.max(1, sizeMiB)) * 100);

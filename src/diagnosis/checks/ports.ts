@@ -1,8 +1,6 @@
+import { listeners } from '../../host/linux/listeners.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
-
-/** State LISTEN in /proc/net/tcp (kernel include/net/tcp_states.h). */
-const LISTEN = '0A';
 
 const WORKER_PORTS: readonly (readonly [number, string])[] = [[10_250, 'kubelet']];
 const CONTROL_PLANE_PORTS: readonly (readonly [number, string])[] = [
@@ -50,14 +48,7 @@ export async function checkPorts(
   }));
 }
 
-/** Local ports in state LISTEN, from the kernel's tables (kernel Documentation/networking/proc_net_tcp.rst). */
+/** Local ports on which something listens. */
 export async function listeningPorts(host: QueryHost): Promise<ReadonlySet<number>> {
-  const ports = new Set<number>();
-  for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    for (const line of ((await host.readText(path)) ?? '').split('\n').slice(1)) {
-      const [, local, , state] = line.trim().split(/\s+/);
-      if (state === LISTEN) ports.add(Number.parseInt(local?.split(':').at(-1) ?? '', 16));
-    }
-  }
-  return ports;
+  return new Set((await listeners(host)).map(({ port }) => port));
 }

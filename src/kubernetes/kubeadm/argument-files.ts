@@ -1,4 +1,5 @@
 import type { Argument, HostPathVolume, KubernetesModel } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -44,6 +45,7 @@ const MADE =
   /^\/etc\/kubernetes\/(?:manifests\/?$|[\w-]+\.conf$|pki\/(?:(?:etcd\/)?(?:ca|server|peer|healthcheck-client|apiserver|apiserver-(?:etcd|kubelet)-client|front-proxy-(?:ca|client))\.(?:crt|key)|sa\.(?:pub|key))$)|^\/(?:etc\/ssl\/certs|etc\/pki|etc\/ca-certificates|usr\/(?:local\/)?share\/ca-certificates)\//;
 
 export interface MissingArgumentFile {
+  readonly reason: Extract<Reason, 'ComponentFileMissing' | 'ResolvConfMissing'>;
   readonly field: string;
   readonly what: string;
   readonly remedy: string;
@@ -84,7 +86,13 @@ export async function missingArgumentFiles(
     if ((await host.stat(value)) !== undefined) continue;
     const field = `kubernetes.node.kubelet.config.${path.join('.')}`;
     const remedy = `Write it with host.files or a hook, or correct ${field}.`;
-    missing.push({ field, what: `${field}: ${value} does not exist, and the document does not write it`, remedy });
+    const reason = path[0] === 'resolvConf' ? 'ResolvConfMissing' : 'ComponentFileMissing';
+    missing.push({
+      reason,
+      field,
+      what: `${field}: ${value} does not exist, and the document does not write it`,
+      remedy,
+    });
   }
   for (const [component, args, volumes] of components) {
     for (const { name, value } of args) {
@@ -93,10 +101,17 @@ export async function missingArgumentFiles(
       const path = volumes === undefined ? value : pathOnMachine(value, volumes);
       if (path === undefined) {
         const remedy = `Mount it: add it to ${component}.volumes.`;
-        missing.push({ field, what: `${field}: ${name} names ${value}, which no volume of the component has`, remedy });
+        const reason = 'ComponentFileMissing';
+        missing.push({
+          reason,
+          field,
+          what: `${field}: ${name} names ${value}, which no volume of the component has`,
+          remedy,
+        });
       } else if (!isProvided(path) && (await host.stat(path)) === undefined) {
         const remedy = `Write it with host.files or a hook, or correct ${name} in ${field}.`;
         missing.push({
+          reason: name === 'resolv-conf' ? 'ResolvConfMissing' : 'ComponentFileMissing',
           field,
           what: `${field}: ${name} names ${path}, which does not exist and which the document does not write`,
           remedy,

@@ -52,7 +52,7 @@ export const TIMED_FAULTS: readonly TimedFault[] = [
     role: 'init',
     what: "A value of the kubelet's configuration file has the wrong type",
     during: `${until(`test -s ${KUBELET_CONFIG}`)}; echo 'maxPods: many' >> ${KUBELET_CONFIG}; systemctl restart kubelet`,
-    evidence: kubeletSays('cannot unmarshal string'),
+    evidence: kubeletSays('failed to load Kubelet config file.*[mM]axPods'),
     seen: "a line in the kubelet's journal",
     reason: 'KubeletConfigInvalid',
     isPermanent: true,

@@ -40,8 +40,10 @@ const WORKER = node({
 
 /** A machine whose kubelet is enabled and whose kubeadm does this. */
 function machine(program: MemoryProgram = () => ({ stdout: DONE }), more: MemoryMachine = {}) {
+  const there: MemoryProgram = () => ({});
+  const needed = { crictl: there, conntrack: there, ip: there, iptables: there, nsenter: there };
   return memoryHost({
-    programs: { kubeadm: program },
+    programs: { kubeadm: program, ...needed },
     services: { kubelet: { enabled: true } },
     ...more,
     files: { [INIT]: 'kind: InitConfiguration\n', ...more.files },
