@@ -8,6 +8,7 @@ import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
 import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
+import { planAndApplyPage } from '../test/support/apply-failures/index.ts';
 import { contractWithClauses } from './generate/clauses.ts';
 import { completionScripts } from './generate/completion-scripts.ts';
 import { conformanceTestsMarkdown } from './generate/conformance-tests.ts';
@@ -72,6 +73,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   files.set('docs/conformance-tests.md', conformanceTestsMarkdown());
   files.set('docs/convert-codes.md', convertCodesMarkdown());
   files.set('docs/hardening-controls.md', hardeningControlsMarkdown());
+  files.set('docs/plan-and-apply.md', planAndApplyPage());
   files.set(
     'packaging/man/machineadm.1',
     manPage(

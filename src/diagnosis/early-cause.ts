@@ -30,6 +30,8 @@ export interface WatchContext extends CollectContext {
 }
 
 const LOOK_EVERY_MS = 2_000;
+/** Long enough for a second SYN (RFC 6298: after one second). */
+const CONNECTION_MS = 2_500;
 /** How long a kubelet that runs may take before its journal is read for what it was refused; the next times are as far apart. */
 const PATIENCE_MS = 6_000;
 /** A process that exits twice in the same way will do so a third time. */
@@ -105,7 +107,7 @@ async function lookAtCluster(
   const endpoint = parseEndpoint(join.endpoint);
   if (endpoint === undefined) return undefined;
   const isFailed = ({ severity }: Finding): boolean => severity === 'failed';
-  const onTheWay = (await checkEndpoint(host, endpoint, Date.now)).find(isFailed);
+  const onTheWay = (await checkEndpoint(host, endpoint, Date.now, CONNECTION_MS)).find(isFailed);
   const found = onTheWay ?? (await checkClusterInfo(join, signal)).find(isFailed);
   if (found?.reason === undefined) return undefined;
   const { reason, text, remedy = '' } = found;

@@ -72,8 +72,13 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
     const found: UnmetRequirement[] = [];
     const awaited = new Set<string>();
     for (const module of modules) if (!(await isInKernel(host, module))) awaited.add(module);
-    for (const { key, optional } of settings) {
+    const readOnly = await readOnlyMounts(host);
+    for (const { key, value, optional } of settings) {
       const now = optional === true ? undefined : await readKey(host, key);
+      if (typeof now === 'string' && now !== normaliseSysctl(value) && isBelow(`/proc/sys/${key}`, readOnly)) {
+        const { reason, message: what, remedy } = refused('SysctlReadOnly', key);
+        found.push({ reason, what, remedy, change: `sysctl/${key}`, scope: 'node' });
+      }
       if (typeof now !== 'object' || now.problem !== 'absent') continue;
       const module = moduleOf(key);
       if (module !== undefined && modules.has(module)) continue;
@@ -267,6 +272,23 @@ function writeError(key: string, value: string, error: unknown): unknown {
     return isKey ? refused('SysctlUnknown', key, error) : invalidValue(key, value, error);
   }
   return error;
+}
+
+/** Where file systems are mounted below /proc/sys, with the options of each: in most containers it is read-only. */
+async function readOnlyMounts(host: QueryHost): Promise<ReadonlyMap<string, boolean>> {
+  const mounts = new Map<string, boolean>();
+  for (const line of ((await host.readText('/proc/self/mounts')) ?? '').split('\n')) {
+    const [, point = '', , options = ''] = line.split(' ');
+    // The last one is on top.
+    if (point.startsWith('/proc')) mounts.set(point, options.split(',').includes('ro'));
+  }
+  return mounts;
+}
+
+function isBelow(path: string, readOnly: ReadonlyMap<string, boolean>): boolean {
+  const points = [...readOnly.keys()].filter((point) => path === point || path.startsWith(`${point}/`));
+  const closest = points.toSorted((a, b) => b.length - a.length)[0];
+  return closest !== undefined && readOnly.get(closest) === true;
 }
 
 function refused(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { attempts, type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
 import { exists, processes, signalWhen } from '../support/interrupt.ts';
-import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -54,7 +54,8 @@ describe('data from before the first attempt of a real kubeadm', { skip, timeout
     const holder = await node.machine.shell(
       `setsid perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(LocalPort => 10259, Listen => 1) or die; sleep 600' >/dev/null 2>&1 & echo $!`,
     );
-    await assertFailed(node, await node.provision(), 11, 'kubeadm', 'PortInUse');
+    const refused = await node.provision();
+    assert.deepEqual([refused.exitCode, refused.status.failure?.reason], [4, 'PortInUse'], told(refused));
     assert.equal(await fingerprints(node), undisturbed);
     await node.machine.shell(`kill ${holder.trim()}`);
 

@@ -39,14 +39,16 @@ const GREATEST_SKEW_S = 300;
  * The way to the API server, step by step: name, connection, TLS, its answer, its clock. Nothing is sent but a request for
  * `/version`, without credentials. Each step is bounded.
  * @param now milliseconds since the epoch
+ * @param connectionMs how long the name and the connection may take
  */
 export async function checkEndpoint(
   host: QueryHost,
   endpoint: Endpoint,
   now: () => number,
+  connectionMs = STEP_MS,
 ): Promise<readonly Finding[]> {
   const shown = hostAndPort(endpoint);
-  const addresses = await resolveName(endpoint.name, STEP_MS);
+  const addresses = await resolveName(endpoint.name, connectionMs);
   if (typeof addresses === 'string') {
     return [failed('endpoint/name', nameTrouble(shown, addresses))];
   }
@@ -59,7 +61,7 @@ export async function checkEndpoint(
         ? `the API endpoint is an address`
         : `${endpoint.name} is ${addresses.join(', ')}`,
   };
-  const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port, STEP_MS);
+  const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port, connectionMs);
   if (refusal !== undefined) return [named, failed('endpoint/connection', connectionTrouble(shown, refusal))];
   return [named, ...(await probeTls(host, endpoint, shown, now))];
 }

@@ -40,22 +40,30 @@ export interface CertificateOnDisk {
  * for the kubelet's own file, which holds both; only its certificate is looked at.
  *
  * @param now milliseconds since the epoch
+ * @param authorities PEM by the name of the file: they will be written there, and are not judged
  */
 export async function certificatesOnDisk(
   host: Pick<QueryHost, 'readText'>,
   now: number,
   directory = DEFAULT_CERTIFICATES_DIRECTORY,
+  authorities: ReadonlyMap<string, string> = new Map(),
 ): Promise<readonly CertificateOnDisk[]> {
   const found = new Map<string, X509Certificate>();
   const results: CertificateOnDisk[] = [];
   for (const [name] of CERTIFICATES) {
+    const pem = authorities.get(name);
+    if (pem !== undefined) {
+      const parsed = parseCertificate(pem);
+      if (parsed !== 'unreadable') found.set(name, parsed);
+      continue;
+    }
     const read = await readCertificate(host, `${directory}/${name}`);
     if (read === 'unreadable') results.push(unreadable(`${directory}/${name}`));
     else if (read !== undefined) found.set(name, read);
   }
   for (const [name, issuer] of CERTIFICATES) {
     const certificate = found.get(name);
-    if (certificate === undefined) continue;
+    if (certificate === undefined || authorities.has(name)) continue;
     const signer = issuer === undefined ? undefined : found.get(issuer);
     results.push(evaluateCertificate(`${directory}/${name}`, certificate, signer, now));
   }
@@ -87,7 +95,10 @@ async function readCertificate(
   path: string,
 ): Promise<X509Certificate | 'unreadable' | undefined> {
   const text = await host.readText(path);
-  if (text === undefined) return undefined;
+  return text === undefined ? undefined : parseCertificate(text);
+}
+
+function parseCertificate(text: string): X509Certificate | 'unreadable' {
   const pem = pemBlocks(text).find(({ label }) => label === 'CERTIFICATE')?.text;
   if (pem === undefined) return 'unreadable';
   try {

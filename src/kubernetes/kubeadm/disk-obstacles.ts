@@ -6,6 +6,7 @@ import {
   SCHEDULER_KUBECONFIG,
   SUPER_ADMIN_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { publicKeyHash } from '../../host/cluster/cluster-info.ts';
 import { readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import { certificatesOnDisk, serviceAccountKeyOnDisk } from '../../host/cluster/node-certificates.ts';
 import { spaceOf } from '../../host/linux/file-system-space.ts';
@@ -67,31 +68,46 @@ export async function credentialObstacles(
   const { role, cluster } = kubernetes;
   if (role === 'Worker') return [];
   const { certificatesDirectory } = cluster;
-  if (role === 'JoinControlPlane') return await pinnedAuthority(host, kubernetes, `${certificatesDirectory}/ca.crt`);
+  if (role === 'JoinControlPlane') {
+    const path = `${certificatesDirectory}/ca.crt`;
+    return isProvided(path) ? [] : await pinnedAuthority(host, kubernetes, path);
+  }
   const serviceAccount = await serviceAccountKeyOnDisk(host, certificatesDirectory);
-  const all = await certificatesOnDisk(host, now, certificatesDirectory);
+  const authorities = new Map(
+    Object.entries({
+      'ca.crt': kubernetes.pki.ca,
+      'etcd/ca.crt': kubernetes.pki.etcd,
+      'front-proxy-ca.crt': kubernetes.pki.frontProxy,
+    }).flatMap(([name, pair]) => (pair === undefined ? [] : [[name, pair.certificate] as const])),
+  );
+  const all = await certificatesOnDisk(host, now, certificatesDirectory, authorities);
   const found: NodeObstacle[] = [];
   for (const { path, text, problem } of serviceAccount === undefined ? all : [...all, serviceAccount]) {
     if (problem?.severity !== 'failed' || isProvided(path) || !path.startsWith(certificatesDirectory)) continue;
     found.push({ reason: problem.reason, what: text, remedy: problem.remedy, field: FIELD });
   }
-  return [...found, ...(await foreignKubeconfigs(host, `${certificatesDirectory}/ca.crt`, isProvided))];
+  return [
+    ...found,
+    ...(await foreignKubeconfigs(host, `${certificatesDirectory}/ca.crt`, authorities.get('ca.crt'), isProvided)),
+  ];
 }
 
 /** kubeadm keeps a kubeconfig that exists, and refuses one of another authority (k/k cmd/kubeadm/app/phases/kubeconfig). */
 async function foreignKubeconfigs(
   host: QueryHost,
   authorityPath: string,
+  provided: string | undefined,
   isProvided: (path: string) => boolean,
 ): Promise<readonly NodeObstacle[]> {
-  // The document writes another one.
-  if (isProvided(authorityPath)) return [];
-  const authority = (await host.readText(authorityPath))?.trim();
+  // A file of the document or a hook writes another one.
+  if (provided === undefined && isProvided(authorityPath)) return [];
+  const authority = provided ?? (await host.readText(authorityPath));
+  const hash = authority === undefined ? undefined : publicKeyHash(authority);
   const found: NodeObstacle[] = [];
   for (const path of [ADMIN_KUBECONFIG, SUPER_ADMIN_KUBECONFIG, CONTROLLER_MANAGER_KUBECONFIG, SCHEDULER_KUBECONFIG]) {
     if (isProvided(path)) continue;
     const kubeconfig = await readKubeconfig(host, path).catch(() => undefined);
-    if (kubeconfig === undefined || kubeconfig.certificateAuthority.trim() === authority) continue;
+    if (kubeconfig === undefined || publicKeyHash(kubeconfig.certificateAuthority) === hash) continue;
     const whose = authority === undefined ? `and ${authorityPath} does not exist` : `not that of ${authorityPath}`;
     found.push({
       reason: 'StaleKubeconfig',

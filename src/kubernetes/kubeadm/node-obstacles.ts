@@ -38,6 +38,7 @@ export async function nodeObstacles(
     ...(await localhostObstacles(host, kubernetes, model)),
     ...(await kernelObstacles(host, kubernetes, model)),
     ...(await cgroupObstacles(host, kubernetes)),
+    ...(await controllerObstacles(host)),
   ];
 }
 
@@ -209,4 +210,24 @@ async function cgroupObstacles(host: QueryHost, { node }: KubernetesModel): Prom
     });
   }
   return found;
+}
+
+/** k/k pkg/kubelet/cm/container_manager_linux.go, validateSystemRequirements: with cgroup v1 each must be mounted. */
+const REQUIRED_V1 = ['cpu', 'cpuacct', 'cpuset', 'memory'];
+
+async function controllerObstacles(host: QueryHost): Promise<readonly NodeObstacle[]> {
+  const mounted = ((await host.readText('/proc/self/mounts')) ?? '').split('\n').flatMap((line) => {
+    const [, , type, options = ''] = line.split(' ');
+    return type === 'cgroup' ? options.split(',') : [];
+  });
+  const missing = mounted.length === 0 ? [] : REQUIRED_V1.filter((name) => !mounted.includes(name));
+  if (missing.length === 0) return [];
+  return [
+    {
+      reason: 'ContainerManagerFailed',
+      what: `the kubelet would not start: of cgroup v1, ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not mounted`,
+      remedy: 'Mount it below /sys/fs/cgroup, or boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1).',
+      field: 'kubernetes',
+    },
+  ];
 }

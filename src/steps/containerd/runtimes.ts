@@ -1,5 +1,6 @@
 import { dirname } from 'node:path/posix';
 import type { ContainerdModel, RuntimeModel, TomlTable } from '@machineadm/document/model.ts';
+import { programTrouble } from '../../host/processes/executable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { UnmetRequirement } from '../step.ts';
 import { RUNC_SHIM } from './plugin-ids.ts';
@@ -64,7 +65,10 @@ export async function missingRuntimes(
     }
     if (runtime.optional) continue;
     for (const program of programsOf(runtime)) {
-      if (!laid.has(program) && !(await isThere(host, program))) missing.push(noProgram(runtime, program));
+      if (laid.has(program)) continue;
+      const why = await programTrouble(host, program);
+      if (why !== undefined) missing.push(notExecutable(runtime, program, why));
+      else if (!(await isThere(host, program))) missing.push(noProgram(runtime, program));
     }
   }
   return missing;
@@ -116,6 +120,14 @@ async function isThere(host: QueryHost, program: string): Promise<boolean> {
   // containerd looks for shims beside itself, too (core/runtime/v2/manager.go, resolveRuntimePath).
   const containerd = await host.which('containerd');
   return containerd !== undefined && (await host.stat(`${dirname(containerd)}/${program}`)) !== undefined;
+}
+
+function notExecutable({ name }: RuntimeModel, program: string, why: string): UnmetRequirement {
+  return {
+    reason: 'ProgramNotExecutable',
+    what: `${program}, which the runtime ${name} needs, cannot be executed: ${why}`,
+    remedy: 'Install it again, for the architecture of this machine.',
+  };
 }
 
 function noProgram({ name }: RuntimeModel, program: string): UnmetRequirement {

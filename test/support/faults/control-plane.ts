@@ -136,7 +136,7 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
     role: 'control plane',
     what: 'The certificates on the disk are of another cluster, as in a restored image',
     before: FOREIGN_PKI,
-    expected: { reason: 'StaleCertificates', step: 'kubeadm', exitCode: 11, proof: /ca\.crt/ },
+    expected: { reason: 'StaleCertificates', exitCode: 4, proof: /ca\.crt/ },
   },
   {
     id: 'control-plane-etcd-disk-small',
@@ -144,14 +144,14 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
     what: 'The disk of etcd is of 16 MiB',
     before: tmpfs('/var/lib/etcd', 'size=16m'),
     spoils: true,
-    expected: { reason: 'DiskFull', step: 'kubeadm', exitCode: 11, proof: /no space left on device|\/var\/lib\/etcd/ },
+    expected: { reason: 'DiskFull', exitCode: 4, proof: /no space left on device|\/var\/lib\/etcd/ },
   },
   {
     id: 'control-plane-etcd-data',
     role: 'control plane',
     what: 'The directory of etcd holds data of an earlier cluster',
     before: 'mkdir -p /var/lib/etcd/member/snap; echo data > /var/lib/etcd/member/snap/db',
-    expected: { reason: 'EtcdDataDirNotEmpty', step: 'kubeadm', exitCode: 11, proof: /\/var\/lib\/etcd/ },
+    expected: { reason: 'EtcdDataDirNotEmpty', exitCode: 4, proof: /\/var\/lib\/etcd/ },
   },
   {
     id: 'control-plane-clock-behind',
@@ -170,7 +170,7 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
       role: 'control plane',
       what: `Another program listens on port ${port}`,
       before: `systemd-run --quiet socat TCP-LISTEN:${port},fork,reuseaddr /dev/null; ${until(`ss -ltn | grep -q :${port}`)}`,
-      expected: { reason: 'PortInUse', step: 'kubeadm', exitCode: 11, proof: new RegExp(port) },
+      expected: { reason: 'PortInUse', exitCode: 4, proof: new RegExp(port) },
     }),
   ),
   {

@@ -15,7 +15,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     before: `${certificate({ name: 'ca', subject: '/CN=kubernetes', to: '20260101000000Z', extensions: CA_EXTENSIONS })}\nmkdir -p ${PKI} && cp ca.crt ca.key ${PKI}`,
     document: CA_OF_THE_DISK,
     fixture: '68-init-ca-expired',
-    expected: { reason: 'CertificateExpired', step: 'kubeadm', exitCode: 11, proof: /expired/ },
+    expected: { reason: 'CertificateExpired', exitCode: 4, proof: /expired/ },
   },
   {
     id: 'init-ca-early',
@@ -24,7 +24,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     before: `${certificate({ name: 'ca', subject: '/CN=kubernetes', from: '20400101000000Z', extensions: CA_EXTENSIONS })}\nmkdir -p ${PKI} && cp ca.crt ca.key ${PKI}`,
     document: CA_OF_THE_DISK,
     fixture: 'b31-init-ca-notyet',
-    expected: { reason: 'ClockSkew', step: 'kubeadm', exitCode: 11, proof: /not (yet )?valid/ },
+    expected: { reason: 'ClockSkew', exitCode: 4, proof: /not (yet )?valid/ },
   },
   {
     id: 'init-ca-garbage',
@@ -32,7 +32,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     what: 'The CA on the disk is no certificate',
     before: `mkdir -p ${PKI}; echo nothing > ${PKI}/ca.crt; echo nothing > ${PKI}/ca.key`,
     document: CA_OF_THE_DISK,
-    expected: { reason: 'CertificateUnreadable', step: 'kubeadm', exitCode: 11, proof: /ca\.crt|valid/ },
+    expected: { reason: 'CertificateUnreadable', exitCode: 4, proof: /ca\.crt|valid/ },
   },
   {
     id: 'init-serving-certificate-foreign',
@@ -40,7 +40,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     what: "The API server's certificate on the disk is of another CA",
     before: `${certificate({ name: 'apiserver', subject: '/CN=kube-apiserver', extensions: serverExtensions(LOCAL) })}\nmkdir -p ${PKI} && cp apiserver.crt apiserver.key ${PKI}`,
     fixture: '38-init-stale-certs',
-    expected: { reason: 'StaleCertificates', step: 'kubeadm', exitCode: 11, proof: /apiserver/ },
+    expected: { reason: 'StaleCertificates', exitCode: 4, proof: /apiserver/ },
   },
   {
     id: 'init-serving-certificate-names',
@@ -67,14 +67,14 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
       `mkdir -p ${PKI}/etcd && cp ca.crt ca.key server.crt server.key ${PKI}/etcd`,
     ].join('\n'),
     fixture: 'b29-init-etcd-cert-ca',
-    expected: { reason: 'StaleCertificates', step: 'kubeadm', exitCode: 11, proof: /etcd/ },
+    expected: { reason: 'StaleCertificates', exitCode: 4, proof: /etcd/ },
   },
   {
     id: 'init-service-account-key-garbage',
     role: 'init',
     what: 'The key for service accounts on the disk is damaged',
     before: `mkdir -p ${PKI}; echo nothing > ${PKI}/sa.key; echo nothing > ${PKI}/sa.pub`,
-    expected: { reason: 'CertificateUnreadable', step: 'kubeadm', exitCode: 11, proof: /sa/ },
+    expected: { reason: 'CertificateUnreadable', exitCode: 4, proof: /sa/ },
   },
   {
     id: 'init-kubeconfig-foreign',
@@ -89,7 +89,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
       'kubectl --kubeconfig /etc/kubernetes/admin.conf config use-context a',
     ].join('\n'),
     fixture: '74-init-stale-kubeconfig',
-    expected: { reason: 'StaleKubeconfig', step: 'kubeadm', exitCode: 11, proof: /admin\.conf/ },
+    expected: { reason: 'StaleKubeconfig', exitCode: 4, proof: /admin\.conf/ },
   },
   {
     id: 'init-etcd-data',
@@ -97,7 +97,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     what: 'The directory of etcd holds data of an earlier cluster',
     before: 'mkdir -p /var/lib/etcd/member/snap; echo data > /var/lib/etcd/member/snap/db',
     fixture: '34-init-etcd-dir',
-    expected: { reason: 'EtcdDataDirNotEmpty', step: 'kubeadm', exitCode: 11, proof: /\/var\/lib\/etcd/ },
+    expected: { reason: 'EtcdDataDirNotEmpty', exitCode: 4, proof: /\/var\/lib\/etcd/ },
   },
   {
     id: 'init-manifest-left',
@@ -105,7 +105,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     what: 'The manifest of an earlier API server is there',
     before: 'mkdir -p /etc/kubernetes/manifests; echo "{}" > /etc/kubernetes/manifests/kube-apiserver.yaml',
     fixture: 'a03-init-manifest-exists',
-    expected: { reason: 'StaticPodManifestExists', step: 'kubeadm', exitCode: 11, proof: /kube-apiserver\.yaml/ },
+    expected: { reason: 'StaticPodManifestExists', exitCode: 4, proof: /kube-apiserver\.yaml/ },
   },
   {
     id: 'init-etcd-killed',

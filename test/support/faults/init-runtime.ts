@@ -13,21 +13,21 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     before: 'rm /usr/sbin/runc',
     fixture: 'b09-init-runc-missing',
     core: true,
-    expected: { reason: 'OCIRuntimeMissing', step: 'kubeadm', exitCode: 11, proof: /exec: \\?"runc/ },
+    expected: { reason: 'ContainerdRuntimeMissing', exitCode: 4, proof: /runc/ },
   },
   {
     id: 'init-runc-not-executable',
     role: 'init',
     what: 'runc is not executable',
     before: 'chmod 644 /usr/sbin/runc',
-    expected: { reason: 'OCIRuntimeMissing', step: 'kubeadm', exitCode: 11, proof: /runc/ },
+    expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /runc/ },
   },
   {
     id: 'init-runc-other-architecture',
     role: 'init',
     what: 'runc is a program for another architecture',
     before: otherArchitecture('/usr/sbin/runc'),
-    expected: { reason: 'ProgramNotExecutable', step: 'kubeadm', exitCode: 11, proof: /exec format error/ },
+    expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /is a program for arm64/ },
   },
   {
     id: 'init-runc-fails',
@@ -48,7 +48,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: "containerd's shim is a program for another architecture",
     before: otherArchitecture(SHIM),
-    expected: { reason: 'ProgramNotExecutable', step: 'kubeadm', exitCode: 11, proof: /exec format error/ },
+    expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /is a program for arm64/ },
   },
   {
     id: 'init-pause-unavailable',
@@ -136,7 +136,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: 'The cgroup controller cpuset is not mounted',
     before: 'umount /sys/fs/cgroup/cpuset',
-    expected: { reason: 'ContainerManagerFailed', step: 'kubeadm', exitCode: 11, proof: /cpuset/ },
+    expected: { reason: 'ContainerManagerFailed', exitCode: 4, proof: /cpuset/ },
   },
   {
     id: 'init-pods-out-of-memory',
@@ -164,7 +164,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
         },
       },
     },
-    expected: { reason: 'ContainerManagerFailed', step: 'kubeadm', exitCode: 11, proof: /no-such-slice/ },
+    expected: { reason: 'ContainerManagerFailed', exitCode: 4, proof: /no-such-slice/ },
   },
   {
     id: 'init-pods-few-processes',

@@ -8,7 +8,7 @@ export const INIT_SERVICES: readonly Sabotage[] = [
     role: 'init',
     what: 'The kubelet has no unit',
     before: 'systemctl stop kubelet; rm -r /etc/systemd/system/kubelet.service*; systemctl daemon-reload',
-    expected: { reason: 'KubeletServiceMissing', step: 'kubeadm', exitCode: 11, proof: /kubelet/ },
+    expected: { reason: 'KubeletServiceMissing', exitCode: 4, proof: /kubelet/ },
   },
   {
     id: 'init-kubelet-masked',
@@ -25,7 +25,7 @@ export const INIT_SERVICES: readonly Sabotage[] = [
     what: "The kubelet's unit lacks the drop-in of kubeadm, so that it runs without its configuration",
     before: 'rm -r /etc/systemd/system/kubelet.service.d; systemctl daemon-reload; systemctl restart kubelet',
     core: true,
-    expected: { reason: 'KubeletDropInMissing', step: 'kubeadm', exitCode: 11, proof: /drop-in/ },
+    expected: { reason: 'KubeletDropInMissing', exitCode: 4, proof: /drop-in/ },
   },
   {
     id: 'init-kubelet-ends-at-once',
@@ -190,7 +190,7 @@ export const INIT_SERVICES: readonly Sabotage[] = [
     role: 'init',
     what: 'crictl is not installed',
     before: 'rm /usr/bin/crictl',
-    expected: { reason: 'MissingExecutable', step: 'kubeadm', exitCode: 11, proof: /crictl/ },
+    expected: { reason: 'MissingExecutable', exitCode: 4, proof: /crictl/ },
   },
   {
     id: 'init-apiserver-restarts-once',

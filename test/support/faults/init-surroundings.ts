@@ -11,7 +11,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     fixture: '66-init-etcd-disk-full',
     core: true,
     document: { kubernetes: { timeouts: { controlPlane: '40s' } } },
-    expected: { reason: 'DiskFull', step: 'kubeadm', exitCode: 11, proof: /no space left on device|\/var\/lib\/etcd/ },
+    expected: { reason: 'DiskFull', exitCode: 4, proof: /no space left on device|\/var\/lib\/etcd/ },
   },
   {
     id: 'init-etcd-disk-fills',
@@ -28,7 +28,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: 'The disk of etcd is read-only',
     before: tmpfs('/var/lib/etcd', 'ro'),
     document: { kubernetes: { timeouts: { controlPlane: '40s' } } },
-    expected: { reason: 'ReadOnlyFilesystem', step: 'kubeadm', exitCode: 11, proof: /read-only|\/var\/lib\/etcd/ },
+    expected: { reason: 'ReadOnlyFilesystem', exitCode: 4, proof: /read-only|\/var\/lib\/etcd/ },
   },
   {
     id: 'init-etc-full',
@@ -36,7 +36,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: '/etc/kubernetes is full',
     before: `${tmpfs('/etc/kubernetes', 'size=8k')}; head -c 8192 /dev/zero > /etc/kubernetes/ballast || true`,
     fixture: 'a25-init-etc-full',
-    expected: { reason: 'DiskFull', step: 'pki', exitCode: 10, proof: /\/etc\/kubernetes/ },
+    expected: { reason: 'DiskFull', exitCode: 4, proof: /\/etc\/kubernetes/ },
   },
   {
     id: 'init-pod-logs-full',
@@ -58,7 +58,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: '/var/lib/kubelet is read-only',
     before: 'mount -o remount,bind,ro /var/lib/kubelet',
     fixture: 'a24-init-kubelet-ro',
-    expected: { reason: 'ReadOnlyFilesystem', step: 'kubeadm', exitCode: 11, proof: /read-only file system/ },
+    expected: { reason: 'ReadOnlyFilesystem', exitCode: 4, proof: /is read-only/ },
   },
   {
     id: 'init-filter-api-server',
@@ -119,7 +119,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: "The resolver file of the kubelet's configuration does not exist",
     document: { kubernetes: { node: { kubelet: { config: { resolvConf: '/run/systemd/resolve/resolv.conf' } } } } },
     fixture: 'b13-init-resolv-conf',
-    expected: { reason: 'ResolvConfMissing', step: 'kubeadm', exitCode: 11, proof: /resolv\.conf/ },
+    expected: { reason: 'ResolvConfMissing', exitCode: 4, proof: /resolv\.conf/ },
   },
   {
     id: 'init-swap-remains',
@@ -135,7 +135,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: 'Kernel settings are read-only, and one differs',
     before: 'mount -o remount,bind,ro /proc/sys',
     document: { host: { sysctl: { 'kernel.panic': 11 } } },
-    expected: { reason: 'SysctlReadOnly', step: 'sysctl', exitCode: 10, proof: /EROFS/ },
+    expected: { reason: 'SysctlReadOnly', exitCode: 4, proof: /kernel.panic/ },
   },
   {
     id: 'init-port-taken',
@@ -143,7 +143,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: "Another program listens on the scheduler's port",
     before: 'systemd-run --quiet socat TCP-LISTEN:10259,fork,reuseaddr /dev/null',
     fixture: 'a26-init-port-10259',
-    expected: { reason: 'PortInUse', step: 'kubeadm', exitCode: 11, proof: /10259/ },
+    expected: { reason: 'PortInUse', exitCode: 4, proof: /10259/ },
   },
   {
     id: 'init-port-taken-late',
@@ -152,7 +152,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     before: 'systemd-run --quiet socat TCP-LISTEN:2381,fork,reuseaddr /dev/null',
     fixture: '72-init-port-2381',
     document: { kubernetes: { timeouts: { controlPlane: '45s' } } },
-    expected: { reason: 'PortInUse', step: 'kubeadm', exitCode: 11, proof: /2381/ },
+    expected: { reason: 'PortInUse', exitCode: 4, proof: /2381/ },
   },
   {
     id: 'init-address-foreign',
@@ -165,7 +165,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
       },
     },
     fixture: '64-init-advertise-foreign',
-    expected: { reason: 'AdvertiseAddressNotLocal', step: 'kubeadm', exitCode: 11, proof: /10\.99\.0\.250/ },
+    expected: { reason: 'AdvertiseAddressNotLocal', exitCode: 4, proof: /10\.99\.0\.250/ },
   },
   {
     id: 'init-address-taken-away',

@@ -41,10 +41,10 @@ export interface TimedResult {
 const KUBELET_CONFIG = '/var/lib/kubelet/config.yaml';
 /** Lines of the kubelet since it has its configuration: until then it ends in any case. */
 const kubeletSays = (pattern: string): string =>
-  `test -s ${KUBELET_CONFIG} && journalctl -q -u kubelet --since "@$(stat -c %Y ${KUBELET_CONFIG})" | grep -Eq "${pattern}"`;
+  `test -s ${KUBELET_CONFIG} && journalctl -qa -u kubelet --since "@$(stat -c %Y ${KUBELET_CONFIG})" | grep -Eq "${pattern}"`;
 /** Times out long after the limit, so that no timeout of kubeadm names the cause first. */
 const PATIENT: DocumentTree = { kubernetes: { timeouts: { controlPlane: '3m', discovery: '45s' } } };
-const KUBEADM_JOINS = 'pgrep -x kubeadm';
+const KUBEADM_JOINS = "pgrep -f '^([^ ]*/)?kubeadm join'";
 
 export const TIMED_FAULTS: readonly TimedFault[] = [
   {
@@ -166,7 +166,8 @@ export async function timesOf(node: Node, { id, reason }: TimedFault): Promise<T
     "journalctl -q -o short-unix --no-pager | grep -m1 'probably in vain' | cut -d' ' -f1 || true",
   );
   const evidence = await at('evidence');
-  const since = (seconds: number): number => Math.round((seconds - evidence) * 10) / 10;
+  // The check of the cluster may end before kubeadm has started.
+  const since = (seconds: number): number => Math.max(0, Math.round((seconds - evidence) * 10) / 10);
   return {
     id,
     reason,
@@ -182,7 +183,9 @@ export function recordedTimes(): readonly TimedResult[] {
 
 /** Replaces what was recorded of these faults, and the table of the page. */
 export function recordTimes(fresh: readonly TimedResult[]): void {
-  const all = new Map([...recordedTimes(), ...fresh].map((result) => [result.id, result]));
+  // What was not measured is no result.
+  const measured = fresh.filter(({ status, sink, end }) => [status, sink, end].every(Number.isFinite));
+  const all = new Map([...recordedTimes(), ...measured].map((result) => [result.id, result]));
   const results = TIMED_FAULTS.flatMap(({ id }) => all.get(id) ?? []);
   writeFileSync(RESULTS, `${JSON.stringify(results, null, 2)}\n`);
   const page = readFileSync(PAGE, 'utf8');
