@@ -5,6 +5,8 @@ import type { Authority } from './api-server.ts';
 export interface ClusterState {
   /** Whether cluster-info is signed for the token abcdef. */
   readonly signed: boolean;
+  /** The signature of cluster-info for that token; default: one that no secret makes. */
+  readonly signature?: (kubeconfig: string) => string;
   /** Whether the uploaded certificates are there. */
   readonly certificates: boolean;
   /** PEM that cluster-info names in the place of the authority. */
@@ -22,7 +24,7 @@ export async function startJoinableCluster(authority: Authority, state: ClusterS
     if (request.url?.endsWith('/cluster-info')) {
       const encoded = Buffer.from(state.ca ?? authority.certificate).toString('base64');
       const kubeconfig = `clusters: [{name: "", cluster: {server: x, certificate-authority-data: ${encoded}}}]`;
-      const data = { kubeconfig, ...(state.signed ? { 'jws-kubeconfig-abcdef': 'x..y' } : {}) };
+      const data = { kubeconfig, ...(state.signed ? { 'jws-kubeconfig-abcdef': state.signature?.(kubeconfig) ?? 'x..y' } : {}) };
       return void response.writeHead(200).end(JSON.stringify({ data }));
     }
     const node = /\/nodes\/(.+)$/.exec(request.url ?? '')?.[1];

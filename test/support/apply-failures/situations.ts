@@ -99,7 +99,6 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
     {
       what: 'a service that is not installed',
       document: 'host: {services: [{name: agent, state: Started}]}',
-      step: 'services',
     },
   ],
   ServiceMasked: [
@@ -107,7 +106,6 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
       what: 'a service that is masked',
       document: 'host: {services: [{name: agent, state: Started}]}',
       machine: { services: { agent: { masked: true } } },
-      step: 'services',
     },
   ],
   AccountConflict: [
@@ -235,7 +233,7 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
     },
     {
       what: 'a controller of cgroup v1 that is not mounted',
-      document: kubelet('{failCgroupV1: false}').replace('}}}', '}}, bootstrapper: {kubeadm: {ignorePreflightErrors: [SystemVerification]}}}'),
+      document: `${INIT}, node: {kubelet: {config: {failCgroupV1: false}}}, bootstrapper: {kubeadm: {ignorePreflightErrors: [SystemVerification]}}}`,
       machine: node({
         files: { '/proc/self/mounts': ['cpu', 'cpuacct', 'memory'].map((name) => `c /sys/fs/cgroup/${name} cgroup rw,${name} 0 0`).join('\n') },
       }),

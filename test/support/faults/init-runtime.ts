@@ -13,6 +13,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     before: 'rm /usr/sbin/runc',
     fixture: 'b09-init-runc-missing',
     core: true,
+    unrecorded: true,
     expected: { reason: 'ContainerdRuntimeMissing', exitCode: 4, proof: /runc/ },
   },
   {
@@ -20,6 +21,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: 'runc is not executable',
     before: 'chmod 644 /usr/sbin/runc',
+    unrecorded: true,
     expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /runc/ },
   },
   {
@@ -27,6 +29,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: 'runc is a program for another architecture',
     before: otherArchitecture('/usr/sbin/runc'),
+    unrecorded: true,
     expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /is a program for arm64/ },
   },
   {
@@ -48,6 +51,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: "containerd's shim is a program for another architecture",
     before: otherArchitecture(SHIM),
+    unrecorded: true,
     expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /is a program for arm64/ },
   },
   {
@@ -136,6 +140,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: 'The cgroup controller cpuset is not mounted',
     before: 'umount /sys/fs/cgroup/cpuset',
+    unrecorded: true,
     expected: { reason: 'ContainerManagerFailed', exitCode: 4, proof: /cpuset/ },
   },
   {
@@ -164,6 +169,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
         },
       },
     },
+    unrecorded: true,
     expected: { reason: 'ContainerManagerFailed', exitCode: 4, proof: /no-such-slice/ },
   },
   {

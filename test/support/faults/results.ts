@@ -92,7 +92,7 @@ export function namingOf({ expected, area }: Sabotage, result: FaultResult | und
 export function tableOf(sabotages: readonly Sabotage[], results: ReadonlyMap<string, FaultResult>): string {
   const namings = sabotages.map((sabotage) => namingOf(sabotage, results.get(sabotage.id)));
   const count = (naming: Naming): number => namings.filter((other) => other === naming).length;
-  const faults = sabotages.filter(({ expected }) => expected !== 'success').length;
+  const faults = sabotages.filter(({ expected, unrecorded }) => expected !== 'success' && unrecorded !== true).length;
   const newer = resultsOn136();
   const rows = sabotages.flatMap((sabotage) => {
     const result = results.get(sabotage.id);
@@ -111,6 +111,7 @@ export function tableOf(sabotages: readonly Sabotage[], results: ReadonlyMap<str
     '| Fault | Machine | What is broken | When | Reason on 1.20 | Exit code | Reason on 1.36 | Evidence |',
     '|---|---|---|---|---|---:|---|---|',
     ...rows,
+    ...unrecordedNote(sabotages),
     '',
     'Faults that were tried on 1.36 only:',
     '',
@@ -120,6 +121,14 @@ export function tableOf(sabotages: readonly Sabotage[], results: ReadonlyMap<str
     ...(notes.length === 0 ? [] : ['', 'Where the reason is the area of the cause:', '', ...notes]),
     END,
   ].join('\n');
+}
+
+/** Faults without a row, because machineadm does something else since they ran. */
+function unrecordedNote(sabotages: readonly Sabotage[]): readonly string[] {
+  const ids = sabotages.filter(({ unrecorded }) => unrecorded === true).map(({ id }) => `\`${id}\``);
+  if (ids.length === 0) return [];
+  const what = 'Since their last run on a lab machine these are refused before the run, as plan and doctor name them. They get their row when they run again';
+  return ['', `${what}: ${ids.join(', ')}.`];
 }
 
 /** The reason, and the true cause where another one was named. */

@@ -51,6 +51,8 @@ export interface Sabotage {
   readonly area?: string;
   /** A fixture of `test/fixtures/transcripts` that has the same cause already. */
   readonly fixture?: string;
+  /** It is refused before the run since its last run on a lab machine: it has no result until it runs again. */
+  readonly unrecorded?: true;
   /** Part of the core set, which `npm run test:e2e` drives. */
   readonly core?: true;
 }

@@ -27,7 +27,7 @@ describe('every reason with which the changes of a run can fail', () => {
       if (!('shown' in row)) continue;
       const text = readFileSync(join(ROOT, 'test', row.shown), 'utf8');
       assert.match(text, new RegExp(`\\b${reason}\\b`), `${row.shown}: ${reason}`);
-      assert.match(text, /preflight|requirements|refused/i, row.shown);
+      assert.match(text, /preflight|requirements|refused|obstacle/i, row.shown);
     }
   });
 

@@ -72,7 +72,8 @@ describe('what containerd needs, before any change', () => {
       'ContainerdRuntimeMissing /opt/kata/shim is not installed',
     ]);
     const there = { crun: () => ({}), 'containerd-shim-kata-qemu-v2': () => ({}) };
-    const files = { '/usr/bin/nvidia-container-runtime': '', '/opt/kata/shim': '' };
+    const script = { content: '#!/bin/sh\n', mode: 0o755 };
+    const files = { '/usr/bin/nvidia-container-runtime': script, '/opt/kata/shim': script };
     assert.deepEqual(await missing({ runtimes }, { programs: there, files }), []);
   });
 
