@@ -24,7 +24,10 @@ export async function startJoinableCluster(authority: Authority, state: ClusterS
     if (request.url?.endsWith('/cluster-info')) {
       const encoded = Buffer.from(state.ca ?? authority.certificate).toString('base64');
       const kubeconfig = `clusters: [{name: "", cluster: {server: x, certificate-authority-data: ${encoded}}}]`;
-      const data = { kubeconfig, ...(state.signed ? { 'jws-kubeconfig-abcdef': state.signature?.(kubeconfig) ?? 'x..y' } : {}) };
+      const data = {
+        kubeconfig,
+        ...(state.signed ? { 'jws-kubeconfig-abcdef': state.signature?.(kubeconfig) ?? 'x..y' } : {}),
+      };
       return void response.writeHead(200).end(JSON.stringify({ data }));
     }
     const node = /\/nodes\/(.+)$/.exec(request.url ?? '')?.[1];

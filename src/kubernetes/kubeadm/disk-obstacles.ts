@@ -84,7 +84,9 @@ export async function credentialObstacles(
   const found: NodeObstacle[] = [];
   for (const { path, text, problem } of serviceAccount === undefined ? all : [...all, serviceAccount]) {
     if (problem?.severity !== 'failed' || isProvided(path) || !path.startsWith(certificatesDirectory)) continue;
-    found.push({ reason: problem.reason, what: text, remedy: problem.remedy, field: FIELD });
+    // kubeadm reads only those that its phases need.
+    const severity = problem.reason === 'CertificateUnreadable' ? { severity: 'warning' as const } : {};
+    found.push({ reason: problem.reason, what: text, remedy: problem.remedy, field: FIELD, ...severity });
   }
   return [
     ...found,

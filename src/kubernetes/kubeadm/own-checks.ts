@@ -164,11 +164,11 @@ const WITHOUT_BRIDGE = 30;
 async function kernelSettings(host: QueryHost, asked: OwnChecks): Promise<readonly NamedObstacle[]> {
   const { kubernetes, model, kubeadm } = asked;
   if (kubeadm === undefined || !usesIPv4(kubernetes, kubeadm)) return [];
-  const { sysctl, kernelModules, services } = model.host;
+  const { sysctl, kernelModules } = model.host;
   const isSet = (key: string) => sysctl.some((setting) => setting.key.replaceAll('.', '/') === key);
   const now = async (key: string) => (await host.readText(`/proc/sys/${key}`))?.trim();
-  // A service such as docker sets both when it starts.
-  const after = services.length === 0 ? {} : { broughtBy: 'services' as const };
+  // A warning, because a service (docker, a packet filter) or a container runtime may set both before kubeadm looks.
+  const after = { severity: 'warning' as const };
   const found: NamedObstacle[] = [];
   if (!isSet(IP_FORWARD) && (await now(IP_FORWARD)) === '0') {
     found.push({

@@ -1,4 +1,4 @@
-import { type ExitName } from '@machineadm/document/exit-codes.ts';
+import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { SITUATIONS } from './situations.ts';
 
@@ -19,12 +19,15 @@ export type Known =
 const CLUSTER_ANSWERS =
   'plan asks no other machine. doctor -f asks the endpoint: its name, the connection, TLS, its clock and cluster-info.';
 const WHY = {
-  cluster: 'The cluster decides it when this machine asks with its credentials, and may decide otherwise a minute later.',
+  cluster:
+    'The cluster decides it when this machine asks with its credentials, and may decide otherwise a minute later.',
   registry: 'A registry answers to a pull. Images may also come from an archive or a mirror until then.',
   runs: 'It shows only when the program runs with what the run writes.',
   between: 'It happens during the run: a kill, a deadline, or a change by another program or person.',
-  written: 'machineadm writes the configuration of kubeadm. validate and render refuse what its version does not accept.',
-  flags: 'validate knows the flags and fields of each version. What a hook, a drop-in or the cluster adds shows when the program starts.',
+  written:
+    'machineadm writes the configuration of kubeadm. validate and render refuse what its version does not accept.',
+  flags:
+    'validate knows the flags and fields of each version. What a hook, a drop-in or the cluster adds shows when the program starts.',
   content: 'The content comes in the run: a download, an archive or the output of a hook.',
   kernel: 'Only the kernel can tell whether it accepts the change, by making it.',
   tool: 'The tool of the operating system decides it when it makes the change.',
@@ -57,49 +60,110 @@ const ROWS: Readonly<Record<string, Known>> = {
   ...because(WHY.kernel, 'SysctlInvalidValue', 'SysctlNotEffective', 'HostnameNotEffective', 'MountFailed'),
   ...because(
     WHY.tool,
-    ...['PartitioningFailed', 'GrowthFailed', 'FilesystemNotMade', 'AccountNotChanged', 'CertificateAuthorityNotTrusted'],
-    ...['NetworkNotApplied', 'NetworkLost', 'ResumptionNotArranged', 'DirectoryLoginsNotConfigured', 'KeytabNotWritten'],
+    ...[
+      'PartitioningFailed',
+      'GrowthFailed',
+      'FilesystemNotMade',
+      'AccountNotChanged',
+      'CertificateAuthorityNotTrusted',
+    ],
+    ...[
+      'NetworkNotApplied',
+      'NetworkLost',
+      'ResumptionNotArranged',
+      'DirectoryLoginsNotConfigured',
+      'KeytabNotWritten',
+    ],
   ),
-  ...because(WHY.content, 'ArchiveUnreadable', 'ArchiveRefused', 'DownloadFailed', 'ImageArchiveUnreadable', 'ImageMissing'),
-  ...because(WHY.runs, 'ServiceFailed', 'HookFailed', 'HookTimedOut', 'RequiredUnitNotStarted', 'EnvironmentFileMissing'),
+  ...because(
+    WHY.content,
+    'ArchiveUnreadable',
+    'ArchiveRefused',
+    'DownloadFailed',
+    'ImageArchiveUnreadable',
+    'ImageMissing',
+  ),
+  ...because(
+    WHY.runs,
+    'ServiceFailed',
+    'HookFailed',
+    'HookTimedOut',
+    'RequiredUnitNotStarted',
+    'EnvironmentFileMissing',
+  ),
   ...because(WHY.runs, 'HooksUnreadable', 'PackageManagerLocked', 'CloudInitScriptFailed', 'ClockNotSynchronized'),
   ...because(WHY.between, 'CommandKilled', 'StepNotEffective', 'StepUndone', 'RebootNotEffective', 'UnsafePath'),
   ...because(WHY.defect, 'HostStepFailed', 'HTTPRequestFailed'),
   ...because(WHY.reset, 'ResetFailed'),
   DeviceAmbiguous: { why: 'The devices of a machine may still appear: a run waits for them, and then compares all.' },
   PasswordHashInvalid: { why: 'validate refuses a hash in the document. A secret has its value only in the run.' },
-  PKIInvalid: { why: 'The preflight of the step reads the keys, unless their secrets have side effects: then their values come in the run.' },
+  PKIInvalid: {
+    why: 'The preflight of the step reads the keys, unless their secrets have side effects: then their values come in the run.',
+  },
   ...because(
     WHY.domain,
     ...['DomainNotFound', 'DomainNameServiceFailed', 'DomainControllerUnreachable', 'DomainControllerClockSkew'],
     ...['DomainCredentialsRejected', 'DomainAccountDisabled', 'DomainPasswordExpired', 'DomainPermissionDenied'],
     ...['OneTimePasswordRejected', 'ComputerAccountMissing', 'ComputerAccountExists', 'OrganizationalUnitMissing'],
     ...['OrganizationalUnitInvalid', 'ServicePrincipalConflict', 'DomainTLSUntrusted', 'DomainJoinBlobInvalid'],
-    ...['MemberOfOtherDomain', 'DomainJoinBroken', 'DomainJoinTimedOut', 'DomainAddressNotRegistered', 'DomainJoinFailed'],
+    ...[
+      'MemberOfOtherDomain',
+      'DomainJoinBroken',
+      'DomainJoinTimedOut',
+      'DomainAddressNotRegistered',
+      'DomainJoinFailed',
+    ],
   ),
 
   // The container runtime.
   ...because(
     WHY.runs,
-    ...['ContainerdConfigSyntax', 'ContainerdConfigUnknownKey', 'ContainerdConfigNotEffective', 'ContainerdConfigWrongType'],
+    ...[
+      'ContainerdConfigSyntax',
+      'ContainerdConfigUnknownKey',
+      'ContainerdConfigNotEffective',
+      'ContainerdConfigWrongType',
+    ],
     ...['ContainerdRegistryConflict', 'ContainerdRuntimeUndefined', 'ContainerdUnhealthy', 'ContainerRuntimeNotReady'],
     ...['ContainerRuntimeNotRunning', 'ContainerdConfigInvalid', 'ContainerdCRIPluginFailed', 'CgroupDriverMismatch'],
-    ...['OCIRuntimeMissing', 'OCIRuntimeCreateFailed', 'ContainerCommandNotFound', 'CRISocketWrong', 'CRIv1Unimplemented'],
+    ...[
+      'OCIRuntimeMissing',
+      'OCIRuntimeCreateFailed',
+      'ContainerCommandNotFound',
+      'CRISocketWrong',
+      'CRIv1Unimplemented',
+    ],
     ...['ContainerRuntimeTooOld', 'KMSSocketMissing', 'EncryptionKeyNeeded', 'EncryptionConfigInvalid'],
   ),
   ...because(
     WHY.registry,
     ...['SandboxImageUnavailable', 'SandboxImageMismatch', 'ImagePullDNSFailure', 'ImageRegistryUnreachable'],
-    ...['ImageRegistryTLSUntrusted', 'ImagePullRateLimited', 'ImagePullUnauthorized', 'ImageNotFound', 'ImagePullFailed'],
+    ...[
+      'ImageRegistryTLSUntrusted',
+      'ImagePullRateLimited',
+      'ImagePullUnauthorized',
+      'ImageNotFound',
+      'ImagePullFailed',
+    ],
     ...['ImageRegistryPlainHTTP', 'ImagePlatformMismatch', 'ProxyConnectFailed', 'StaticPodImagePullFailed'],
   ),
 
   // kubeadm.
   ...because(
     WHY.written,
-    ...['KubeadmConfigInvalid', 'KubeadmAPIVersionRemoved', 'KubeadmAPIVersionDeprecated', 'KubeadmAPIVersionExperimental'],
+    ...[
+      'KubeadmConfigInvalid',
+      'KubeadmAPIVersionRemoved',
+      'KubeadmAPIVersionDeprecated',
+      'KubeadmAPIVersionExperimental',
+    ],
     ...['KubeadmAPIVersionUnknown', 'ClusterConfigurationVersionUnsupported', 'KubeadmConfigUnknownField'],
-    ...['KubeadmConfigTypeMismatch', 'KubeadmConfigSyntaxInvalid', 'KubeadmConfigKindMissing', 'KubeadmConfigDuplicateKind'],
+    ...[
+      'KubeadmConfigTypeMismatch',
+      'KubeadmConfigSyntaxInvalid',
+      'KubeadmConfigKindMissing',
+      'KubeadmConfigDuplicateKind',
+    ],
     ...['KubeadmConfigFileMissing', 'KubeadmFlagConflict', 'CACertHashRequired', 'DiscoveryFileInvalid'],
     ...['UnknownKubeadmPhase', 'UnknownKubeadmFeatureGate', 'VersionLookupOffline', 'ControlPlaneVersionTooOld'],
     ...['KubeadmPatchFailed', 'AdvertiseAddressInvalid', 'BootstrapTokenMalformed', 'CACertHashMalformed'],
@@ -109,17 +173,40 @@ const ROWS: Readonly<Record<string, Known>> = {
   ...because(
     WHY.between,
     ...['BootstrapperKilled', 'ContainerRuntimeKilled', 'KubeletStopped', 'KubeletKilled', 'KubeletServiceNotEnabled'],
-    ...['KubeletAlreadyRunning', 'NodeAlreadyJoined', 'ManifestsDirNotEmpty', 'BootstrapKubeconfigMissing', 'OutOfMemory'],
+    ...[
+      'KubeletAlreadyRunning',
+      'NodeAlreadyJoined',
+      'ManifestsDirNotEmpty',
+      'BootstrapKubeconfigMissing',
+      'OutOfMemory',
+    ],
     ...['KubeletServingCertificateMissing', 'CertificateKeySecretExpired', 'SharedCertificatesMissing'],
   ),
   ...because(
     WHY.runs,
-    ...['RequiredCgroupsMissing', 'KernelConfigUnsupported', 'KubeletStartLimitHit', 'KubeletCrashLoop', 'ExecutionDenied'],
+    ...[
+      'RequiredCgroupsMissing',
+      'KernelConfigUnsupported',
+      'KubeletStartLimitHit',
+      'KubeletCrashLoop',
+      'ExecutionDenied',
+    ],
     ...['ProcessLimitReached', 'OpenFilesLimitReached', 'SELinuxDenied', 'StaticPodCrashLoop', 'HostPathTypeMismatch'],
-    ...['StaticPodInsufficientResources', 'StaticPodManifestInvalid', 'ControlPlaneComponentNotHealthy', 'NodeDiskPressure'],
+    ...[
+      'StaticPodInsufficientResources',
+      'StaticPodManifestInvalid',
+      'ControlPlaneComponentNotHealthy',
+      'NodeDiskPressure',
+    ],
     ...['NodeMemoryPressure', 'HardeningNotEffective', 'HardenedComponentFailed', 'APIServerNotReconfigured'],
     ...['AdminBootstrapFailed', 'SuccessTestFailed', 'KubeletNotHealthy', 'NodeNotReady', 'NodeIdentityMismatch'],
-    ...['NodeNotRegistered', 'TLSBootstrapTimeout', 'NodeRegistrationTimeout', 'FirewalldActive', 'HostnameUnresolvable'],
+    ...[
+      'NodeNotRegistered',
+      'TLSBootstrapTimeout',
+      'NodeRegistrationTimeout',
+      'FirewalldActive',
+      'HostnameUnresolvable',
+    ],
     ...['NoDefaultRoute', 'SwapEnabled', 'AuditPolicyFileMissing', 'AuditPolicyInvalid'],
   ),
   ...because(
@@ -131,7 +218,12 @@ const ROWS: Readonly<Record<string, Known>> = {
 
   // The cluster.
   ...byDoctor(
-    ...['APIEndpointDNSFailure', 'APIEndpointConnectionRefused', 'APIEndpointTimeout', 'APIEndpointLoadBalancerUnhealthy'],
+    ...[
+      'APIEndpointDNSFailure',
+      'APIEndpointConnectionRefused',
+      'APIEndpointTimeout',
+      'APIEndpointLoadBalancerUnhealthy',
+    ],
     ...['APIEndpointNotTLS', 'APIServerCertUntrusted', 'APIServerCertSANMismatch', 'ClusterInfoForbidden'],
     ...['ClusterInfoNotFound', 'BootstrapTokenNotFound', 'BootstrapTokenSecretMismatch', 'CACertHashMismatch'],
     ...['EtcdNoLeader'],
@@ -149,11 +241,22 @@ const ROWS: Readonly<Record<string, Known>> = {
     ...['ExternalEtcdVersionUnsupported', 'ExternalEtcdUnreachable', 'ExternalEtcdCertMissing', 'EtcdClusterUnhealthy'],
     ...['EtcdEndpointsUnknown', 'EtcdPeerUnreachable', 'EtcdPeerTLSRejected', 'EtcdLearnerNotInSync'],
     ...['EtcdMemberNotStarted', 'EtcdLearnerAlreadyPromoted', 'EtcdMemberAlreadyExists', 'EtcdConcurrentJoin'],
-    ...['EtcdNotEnoughStartedMembers', 'EtcdClusterNotAvailable', 'EtcdDatabaseSpaceExceeded', 'EtcdMemberListMismatch'],
+    ...[
+      'EtcdNotEnoughStartedMembers',
+      'EtcdClusterNotAvailable',
+      'EtcdDatabaseSpaceExceeded',
+      'EtcdMemberListMismatch',
+    ],
     ...['EtcdMemberRemoved', 'EtcdClusterIDMismatch', 'EtcdSlowDisk'],
   ),
   // Tested with certificates of an authority made for the test.
-  ...shown('unit/kubernetes/kubeadm/disk-obstacles.test.ts', 'CertificateExpired', 'ClockSkew', 'StaleCertificates', 'StaleKubeconfig'),
+  ...shown(
+    'unit/kubernetes/kubeadm/disk-obstacles.test.ts',
+    'CertificateExpired',
+    'ClockSkew',
+    'StaleCertificates',
+    'StaleKubeconfig',
+  ),
 };
 
 /** By reason: every one with which the changes of a run can fail. */
@@ -176,7 +279,9 @@ export function planAndApplyPage(): string {
   const meaning = new Map<string, string>(Object.entries(REASONS).map(([name, one]) => [name, one.meaning]));
   const known = Object.entries(APPLY_FAILURES).sort(([a], [b]) => (a < b ? -1 : 1));
   const of = (isIt: (row: Known) => boolean) => known.filter(([, row]) => isIt(row));
-  const tried = Object.entries(SITUATIONS).flatMap(([reason, all]) => all.map(({ what }) => `| \`${reason}\` | ${what} |`));
+  const tried = Object.entries(SITUATIONS).flatMap(([reason, all]) =>
+    all.map(({ what }) => `| \`${reason}\` | ${what} |`),
+  );
   const doctor = of((row) => 'doctor' in row).map(([reason]) => `| \`${reason}\` | ${meaning.get(reason)} |`);
   const elsewhere = of((row) => 'shown' in row).map(([reason]) => `| \`${reason}\` | ${meaning.get(reason)} |`);
   const unknowable = [...new Set(known.flatMap(([, row]) => ('why' in row ? [row.why] : [])))].map((why) => {
@@ -195,7 +300,7 @@ export function planAndApplyPage(): string {
     '',
     '## Named by plan and doctor',
     '',
-    'For each row a test makes such a machine: `plan` ends with 4, `doctor -f` with 20, both print the reason, and nothing is changed. For host steps it also makes the changes all the same, and they fail with this reason.',
+    'For each row a test makes such a machine: `plan` ends with 4, `doctor -f` with 20, both print the reason, and nothing is changed. Three rows are warnings, because a service may correct them before kubeadm looks: forwarding, br_netfilter and a damaged certificate. For host steps it also makes the changes all the same, and they fail with this reason.',
     '',
     '| Reason | On this machine |',
     '|---|---|',

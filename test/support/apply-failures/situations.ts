@@ -11,6 +11,8 @@ export interface Situation {
   readonly facts?: Partial<Facts>;
   /** The host step whose changes fail with the same reason if they are made all the same; absent: kubeadm or the kubelet fails. */
   readonly step?: string;
+  /** True for a warning: something that is not of the document may still correct it. */
+  readonly isWarning?: true;
 }
 
 const there = () => ({});
@@ -126,7 +128,8 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
   SecretUnavailable: [
     {
       what: 'a secret file that does not exist',
-      document: 'secrets: {a: {file: /etc/secret-a}}\nhost: {files: [{path: /etc/x, contentFrom: {secret: a}, mode: "0600"}]}',
+      document:
+        'secrets: {a: {file: /etc/secret-a}}\nhost: {files: [{path: /etc/x, contentFrom: {secret: a}, mode: "0600"}]}',
     },
   ],
   PortInUse: [
@@ -177,6 +180,7 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
   CertificateUnreadable: [
     {
       what: 'a CA on the disk that is no certificate',
+      isWarning: true,
       document: `${INIT}}`,
       machine: node({ files: { '/etc/kubernetes/pki/ca.crt': 'nothing' } }),
     },
@@ -185,13 +189,17 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
     {
       what: 'crictl is not installed, and kubeadm 1.29 needs it',
       document: `${OLD_INIT}}`,
-      machine: { ...NODE, programs: { getent: PROGRAMS.getent, conntrack: there, ip: there, iptables: there, nsenter: there } },
+      machine: {
+        ...NODE,
+        programs: { getent: PROGRAMS.getent, conntrack: there, ip: there, iptables: there, nsenter: there },
+      },
       facts: OLD,
     },
   ],
   IPForwardDisabled: [
     {
       what: 'forwarding is off, and the document does not set it',
+      isWarning: true,
       document: `${INIT}}`,
       machine: node({ files: { '/proc/sys/net/ipv4/ip_forward': '0\n' } }),
     },
@@ -199,6 +207,7 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
   BrNetfilterNotLoaded: [
     {
       what: 'br_netfilter is not loaded, and kubeadm 1.29 needs it',
+      isWarning: true,
       document: `${OLD_INIT}}`,
       machine: node({ files: { '/proc/sys/net/ipv4/ip_forward': '1\n' } }),
       facts: OLD,
@@ -228,14 +237,20 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
   ContainerManagerFailed: [
     {
       what: 'a reserved control group that does not exist',
-      document: kubelet('{enforceNodeAllocatable: [pods, system-reserved], systemReservedCgroup: /none, systemReserved: {memory: 100Mi}}'),
+      document: kubelet(
+        '{enforceNodeAllocatable: [pods, system-reserved], systemReservedCgroup: /none, systemReserved: {memory: 100Mi}}',
+      ),
       machine: node({ files: { '/sys/fs/cgroup/cgroup.controllers': 'cpu\n' } }),
     },
     {
       what: 'a controller of cgroup v1 that is not mounted',
       document: `${INIT}, node: {kubelet: {config: {failCgroupV1: false}}}, bootstrapper: {kubeadm: {ignorePreflightErrors: [SystemVerification]}}}`,
       machine: node({
-        files: { '/proc/self/mounts': ['cpu', 'cpuacct', 'memory'].map((name) => `c /sys/fs/cgroup/${name} cgroup rw,${name} 0 0`).join('\n') },
+        files: {
+          '/proc/self/mounts': ['cpu', 'cpuacct', 'memory']
+            .map((name) => `c /sys/fs/cgroup/${name} cgroup rw,${name} 0 0`)
+            .join('\n'),
+        },
       }),
     },
   ],

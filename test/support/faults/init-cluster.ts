@@ -34,8 +34,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     what: 'The CA on the disk is no certificate',
     before: `mkdir -p ${PKI}; echo nothing > ${PKI}/ca.crt; echo nothing > ${PKI}/ca.key`,
     document: CA_OF_THE_DISK,
-    unrecorded: true,
-    expected: { reason: 'CertificateUnreadable', exitCode: 4, proof: /ca\.crt|valid/ },
+    expected: { reason: 'CertificateUnreadable', step: 'kubeadm', exitCode: 11, proof: /ca\.crt|valid/ },
   },
   {
     id: 'init-serving-certificate-foreign',
@@ -79,8 +78,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     role: 'init',
     what: 'The key for service accounts on the disk is damaged',
     before: `mkdir -p ${PKI}; echo nothing > ${PKI}/sa.key; echo nothing > ${PKI}/sa.pub`,
-    unrecorded: true,
-    expected: { reason: 'CertificateUnreadable', exitCode: 4, proof: /sa/ },
+    expected: { reason: 'CertificateUnreadable', step: 'kubeadm', exitCode: 11, proof: /sa/ },
   },
   {
     id: 'init-kubeconfig-foreign',

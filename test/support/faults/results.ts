@@ -127,7 +127,8 @@ export function tableOf(sabotages: readonly Sabotage[], results: ReadonlyMap<str
 function unrecordedNote(sabotages: readonly Sabotage[]): readonly string[] {
   const ids = sabotages.filter(({ unrecorded }) => unrecorded === true).map(({ id }) => `\`${id}\``);
   if (ids.length === 0) return [];
-  const what = 'Since their last run on a lab machine these are refused before the run, as plan and doctor name them. They get their row when they run again';
+  const what =
+    'Since their last run on a lab machine these are refused before the run, as plan and doctor name them. They get their row when they run again';
   return ['', `${what}: ${ids.join(', ')}.`];
 }
 

@@ -79,7 +79,10 @@ describe('the faults that were injected on lab machines', () => {
   test('are named by their true cause in at least 95 of 100 cases, and never by a wrong one', () => {
     assert.deepEqual(idsOf('wrong'), []);
     assert.deepEqual(idsOf('false success'), []);
-    assert.ok(idsOf('named').length >= 0.95 * (faults.length - idsOf('not driven').length), `${idsOf('named').length} of ${faults.length}`);
+    assert.ok(
+      idsOf('named').length >= 0.95 * (faults.length - idsOf('not driven').length),
+      `${idsOf('named').length} of ${faults.length}`,
+    );
   });
 
   test('ended in the step and with the exit code that are expected, with evidence', () => {

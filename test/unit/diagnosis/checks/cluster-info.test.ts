@@ -57,7 +57,12 @@ describe('while kubeadm repeats in silence what the cluster refuses', () => {
     const stop = new AbortController();
     let cause: EarlyCause | undefined;
     const join = { endpoint, caCertHashes: [HASH], token: new Secret(`abcdef.${SECRET}`) };
-    const context = { since: { realTimeMs: Date.now() }, role: 'Worker', criSocket: 'unix:///run/x.sock', join } as const;
+    const context = {
+      since: { realTimeMs: Date.now() },
+      role: 'Worker',
+      criSocket: 'unix:///run/x.sock',
+      join,
+    } as const;
     await watchForCause(memoryHost(), context, stop.signal, (seen) => {
       cause = seen;
       stop.abort();
@@ -69,7 +74,10 @@ describe('while kubeadm repeats in silence what the cluster refuses', () => {
     await using server = await startJoinableCluster(authority, { signed: false, certificates: false });
     const token = await causeOf(server.endpoint);
     assert.deepEqual([token?.failure.reason, token?.isPermanent], ['BootstrapTokenNotFound', false]);
-    assert.match(token?.failure.summary ?? '', /^The cluster at 127\.0\.0\.1:\d+ does not know the bootstrap token with the id abcdef\.$/);
+    assert.match(
+      token?.failure.summary ?? '',
+      /^The cluster at 127\.0\.0\.1:\d+ does not know the bootstrap token with the id abcdef\.$/,
+    );
     assert.equal((await causeOf('127.0.0.1:1'))?.failure.reason, 'APIEndpointConnectionRefused');
   });
 });

@@ -130,11 +130,6 @@ describe('what kubeadm would refuse', () => {
     );
     assert.deepEqual(await found(join('Worker', 'api.example:6443'), { files: off }, { kubeadm: 'v1.30.1' }), []);
     assert.deepEqual(await found(join('Worker'), { files: off }, { kubeadm: 'v1.30.1' }), both.slice(0, 1));
-    const docker = 'host: {services: [{name: docker, state: Started}]}\n';
-    assert.deepEqual(
-      await found(`${docker}${INIT}`, { files: off }),
-      both.map((one) => `${one} (services)`),
-    );
   });
 
   test('or too small a machine for a control plane', async () => {
