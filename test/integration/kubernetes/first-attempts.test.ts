@@ -98,7 +98,11 @@ function lay(role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker', overall =
       version: 'v1.31.4',
       role,
       bootstrapper: {
-        kubeadm: { ignorePreflightErrors: ['DirAvailable--var-lib-etcd'], retry: { attempts, backoff: '1s' } },
+        kubeadm: {
+          // A worker keeps the CA that is there.
+          ignorePreflightErrors: ['DirAvailable--var-lib-etcd', 'FileAvailable--etc-kubernetes-pki-ca.crt'],
+          retry: { attempts, backoff: '1s' },
+        },
       },
       ...(role === 'InitControlPlane' ? {} : { join: { discovery: { token } } }),
       ...(role === 'JoinControlPlane' ? { controlPlane: { certificateKey: { secret: 'certificateKey' } } } : {}),
