@@ -1,12 +1,11 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SysctlSetting } from '@machineadm/document/model.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
 import { errnoOf } from '../host/files/file-error.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from './file-difference.ts';
 import { putDropIn, readImageDropIns } from './image-drop-ins.ts';
 import { canonicalModule, isInKernel } from './loaded-modules.ts';
+import { isReadOnly, readOnlyMounts } from './read-only-mounts.ts';
 import { type Change, notChecked, type Step, type UnmetRequirement } from './step.ts';
 import {
   describeOverride,
@@ -15,15 +14,8 @@ import {
   parseSysctlFile,
   type SysctlOverride,
 } from './sysctl-boot.ts';
+import { moduleOf, notEffective, refused, writeError } from './sysctl-errors.ts';
 import { textDiff } from './text-diff.ts';
-
-/** The module that provides each group of keys; without it the keys do not exist. */
-const MODULE_OF_KEY: readonly (readonly [prefix: string, module: string])[] = [
-  ['net/bridge/', 'br_netfilter'],
-  ['net/netfilter/nf_conntrack', 'nf_conntrack'],
-  ['net/nf_conntrack_max', 'nf_conntrack'],
-  ['net/ipv4/vs/', 'ip_vs'],
-];
 
 export interface SysctlDesired {
   /** The drop-in of the document. */
@@ -75,7 +67,7 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
     const readOnly = await readOnlyMounts(host);
     for (const { key, value, optional } of settings) {
       const now = optional === true ? undefined : await readKey(host, key);
-      if (typeof now === 'string' && now !== normaliseSysctl(value) && isBelow(`/proc/sys/${key}`, readOnly)) {
+      if (typeof now === 'string' && now !== normaliseSysctl(value) && isReadOnly(`/proc/sys/${key}`, readOnly)) {
         const { reason, message: what, remedy } = refused('SysctlReadOnly', key);
         found.push({ reason, what, remedy, change: `sysctl/${key}`, scope: 'node' });
       }
@@ -229,10 +221,6 @@ function wantedValues(desired: SysctlDesired): ReadonlyMap<string, string> {
   return new Map(desired.settings.map(({ key, value }) => [key, normaliseSysctl(value)]));
 }
 
-function moduleOf(key: string): string | undefined {
-  return MODULE_OF_KEY.find(([prefix]) => key.startsWith(prefix))?.[1];
-}
-
 function pathOf(key: string): string {
   if (key.split('/').some((part) => part === '' || part === '.' || part === '..')) throw refused('SysctlUnknown', key);
   return `/proc/sys/${key}`;
@@ -261,82 +249,4 @@ async function writeKey(host: Host, { key, value }: SysctlSetting): Promise<void
     if (now === normaliseSysctl(value)) return;
     if (attempt === 2) throw notEffective(key, value, typeof now === 'string' ? now : undefined);
   }
-}
-
-function writeError(key: string, value: string, error: unknown): unknown {
-  const code = errnoOf(error);
-  if (code === 'ENOENT') return refused('SysctlUnknown', key, error);
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return refused('SysctlReadOnly', key, error);
-  if (code === 'EINVAL' || code === 'ERANGE' || code === 'ENOTDIR' || code === 'EISDIR') {
-    const isKey = code === 'ENOTDIR' || code === 'EISDIR';
-    return isKey ? refused('SysctlUnknown', key, error) : invalidValue(key, value, error);
-  }
-  return error;
-}
-
-/** Where file systems are mounted below /proc/sys, with the options of each: in most containers it is read-only. */
-async function readOnlyMounts(host: QueryHost): Promise<ReadonlyMap<string, boolean>> {
-  const mounts = new Map<string, boolean>();
-  for (const line of ((await host.readText('/proc/self/mounts')) ?? '').split('\n')) {
-    const [, point = '', , options = ''] = line.split(' ');
-    // The last one is on top.
-    if (point.startsWith('/proc')) mounts.set(point, options.split(',').includes('ro'));
-  }
-  return mounts;
-}
-
-function isBelow(path: string, readOnly: ReadonlyMap<string, boolean>): boolean {
-  const points = [...readOnly.keys()].filter((point) => path === point || path.startsWith(`${point}/`));
-  const closest = points.toSorted((a, b) => b.length - a.length)[0];
-  return closest !== undefined && readOnly.get(closest) === true;
-}
-
-function refused(
-  reason: Extract<Reason, 'SysctlUnknown' | 'SysctlReadOnly'>,
-  key: string,
-  cause?: unknown,
-): MachineadmError {
-  const module = moduleOf(key);
-  const code = errnoOf(cause);
-  const evidence = code === undefined ? [] : [{ source: `/proc/sys/${key}`, text: code }];
-  if (reason === 'SysctlReadOnly') {
-    return new MachineadmError({
-      reason,
-      summary: `The kernel setting ${key} cannot be written on this machine.`,
-      remedy:
-        'Set it on the host if this is a container (/proc/sys is read-only, or the key belongs to the first network ' +
-        `namespace), or remove ${key} from host.sysctl.`,
-      evidence,
-      cause,
-    });
-  }
-  return new MachineadmError({
-    reason,
-    summary: `This kernel has no setting named ${key}.`,
-    remedy:
-      module === undefined
-        ? `Correct the key, or name the module that brings it under host.kernelModules.`
-        : `Add ${module} to host.kernelModules: the key exists only while that module is loaded.`,
-    evidence,
-    cause,
-  });
-}
-
-function invalidValue(key: string, value: string, cause: unknown): MachineadmError {
-  return new MachineadmError({
-    reason: 'SysctlInvalidValue',
-    summary: `The kernel refused the value "${value}" for ${key}.`,
-    remedy: `Correct host.sysctl: ${key} takes another range or form of value.`,
-    evidence: [{ source: `/proc/sys/${key}`, text: errnoOf(cause) ?? '' }],
-    cause,
-  });
-}
-
-function notEffective(key: string, want: string, got: string | undefined): MachineadmError {
-  return new MachineadmError({
-    reason: 'SysctlNotEffective',
-    summary: `${key} was set to "${want}" but reads "${got ?? 'nothing: it cannot be read'}".`,
-    remedy: 'Find what else manages this key (tuned, a CNI plugin, another agent) or the value that the kernel allows.',
-    evidence: got === undefined ? [] : [{ source: `/proc/sys/${key}`, text: got }],
-  });
 }

@@ -8,7 +8,9 @@ const root = resolve(import.meta.dirname, '../..');
 /** Unit tests that read the clock of the machine, and why it is not measured how fast the machine is. */
 const READ_THE_CLOCK: Readonly<Record<string, string>> = {
   'test/unit/diagnosis/checks/checks.test.ts': 'hands the clock over, to compare it with the date of a real server',
+  'test/unit/diagnosis/checks/cluster-info.test.ts': 'the clock is compared with that of a real server',
   'test/unit/kubernetes/control-plane-health.test.ts': 'dates the ends of containers from now',
+  'test/unit/kubernetes/kubeadm/disk-obstacles.test.ts': 'certificates that are valid now',
   'test/unit/reporting/remote/webhook.test.ts': 'a real receiver has another time of day',
   'test/unit/reporting/timeline.test.ts': 'judges the clock since boot: it was earlier when this process began',
   'test/unit/steps/active-directory/step.test.ts': 'a controller has another time of day',
