@@ -29,6 +29,7 @@ export class Sender {
       const order = JSON.parse(line) as SendOrder;
       this.#order = order;
       const { sink, connections } = await this.#opened(order);
+      if (order.event === undefined) return { kind: 'delivered' };
       const result = await sink.deliver(order.event, { ...connections.context, signal });
       return 'why' in result ? { ...result, why: redact(result.why) } : result;
     } catch (error) {

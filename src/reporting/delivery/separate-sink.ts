@@ -15,7 +15,8 @@ import { type SinkPlan, withSecrets } from '../spool/serialized-plan.ts';
 export interface SendOrder {
   /** A `SinkPlan` whose local secrets are values: `source.secret` is text. */
   readonly plan: unknown;
-  readonly event: ReportEvent;
+  /** Absent: only make ready for the events that follow. */
+  readonly event?: ReportEvent;
   /** Why a secret cannot be had, by its name. */
   readonly missing: Readonly<Record<string, string>>;
   /** The content of the files that the sink reads. */
@@ -53,6 +54,8 @@ export async function separateSink(plan: SinkPlan): Promise<RemoteSink> {
     await inTurn(async () => {
       signal.throwIfAborted();
       child = await OwnChild.start(['send'], signal);
+      // It loads the sink and leaves root. What it has no values of yet shows as references.
+      await asked({ plan: { ...plan, local: [] }, missing: {}, files: {} }, signal);
     });
   };
   return {

@@ -118,7 +118,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     test('whose failure is reported through the other sinks, once', async () => {
       await using receiver = await startWebhookReceiver();
-      await provisionWith([hook('http://127.0.0.1:9/hook'), hook(receiver.url, { name: 'good' })], { deadline: SHORT });
+      await provisionWith([hook('http://127.0.0.1:9/hook'), hook(receiver.url, { name: 'good' })], { deadline: '5s' });
       assert.equal((await reported('good')).state, 'Delivered');
       const told = () => receiver.taken.filter(({ type }) => type === 'dev.machineadm.bootstrap.warning');
       assert.equal(told().length, 1);
