@@ -43,17 +43,19 @@ export function machineInMemory(machine: MemoryMachine = {}, different: Partial<
 
 /** Runs a command of machineadm in this process, as `commandLine` does, on a machine in memory. One at a time. */
 export async function commandOn(machine: MachineInMemory, ...args: readonly string[]): Promise<Told> {
-  const { geteuid, execPath, argv } = process;
+  const { geteuid, getuid, execPath, argv } = process;
   useMachine(machine);
   // As installed: a checkout below /tmp would get warnings.
   Object.assign(process, { execPath: '/usr/local/bin/machineadm', argv: ['machineadm', '/usr/local/bin/machineadm'] });
   // Some commands ask for the user before they look at the machine.
   process.geteuid = () => (machine.facts.isRoot ? 0 : 1000);
+  // The program that a process of root would start to send reports does not exist: this process sends them.
+  process.getuid = () => 1000;
   try {
     return await toldBy(program.runProgram, args);
   } finally {
     useMachine(undefined);
-    Object.assign(process, { geteuid, execPath, argv });
+    Object.assign(process, { geteuid, getuid, execPath, argv });
   }
 }
 

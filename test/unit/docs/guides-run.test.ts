@@ -46,8 +46,8 @@ const machineOfGuides = () =>
     files: {
       '/etc/ssl/mirror-ca.pem': AUTHORITY,
       '/etc/machineadm/mirror-password': { content: 'password-of-the-mirror\n', mode: 0o600 },
-      '/usr/bin/nvidia-container-runtime': { content: '', mode: 0o755 },
-      '/usr/bin/nvidia-container-runtime.cdi': { content: '', mode: 0o755 },
+      '/usr/bin/nvidia-container-runtime': { content: '#!/bin/sh\n', mode: 0o755 },
+      '/usr/bin/nvidia-container-runtime.cdi': { content: '#!/bin/sh\n', mode: 0o755 },
     },
     kernelFiles: {
       '/proc/sys/net/bridge/bridge-nf-call-iptables': '0',
