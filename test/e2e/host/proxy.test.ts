@@ -20,6 +20,8 @@ describe('proxy and trust on a real systemd', { skip: needs(...LAB), timeout: 8 
     async () => {
       fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-px', ip: '10.99.0.72' });
+      // Without a configuration it ends and is started again: plan and run might see it in different states.
+      await node.machine.shell('systemctl stop kubelet');
       document = merge(hostDocument(node.site, newSeeds()), {
         host: {
           proxy: { http: URL, https: URL, no: ['mirror.example'] },
