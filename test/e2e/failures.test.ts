@@ -148,7 +148,8 @@ describe('a failure reports its cause', {
       await node.machine.shell('systemd-run --unit=e2e-squatter socat TCP-LISTEN:6443,fork,reuseaddr /dev/null');
       const document = initDocument(node.site, seeds);
       await failTwice(node, document, seeds, async (run) => {
-        assert.deepEqual([run.exitCode, run.status.failure?.reason], [4, 'PortInUse'], run.stderr);
+        // Found by kubeadm: an attempt before has begun on this machine, and what it left is not judged beforehand.
+        await assertFailed(node, run, 11, 'kubeadm', 'PortInUse');
         assert.match(JSON.stringify(run.status.failure?.evidence), /6443/);
       });
       await node.machine.shell('systemctl stop e2e-squatter');
