@@ -194,7 +194,13 @@ inThrowAwayMachine(import.meta.filename, () => {
           kubernetes: {
             version: 'v1.31.4',
             role: 'JoinControlPlane',
-            bootstrapper: { kubeadm: { retry: { attempts: 1, backoff: '1s' } } },
+            bootstrapper: {
+              kubeadm: {
+                retry: { attempts: 1, backoff: '1s' },
+                // The members of this test share a network.
+                ignorePreflightErrors: ['Port-2379', 'Port-2380'],
+              },
+            },
             join: { discovery: { token } },
             // as that of a machine which is in the cluster
             node: { name: 'node-2' },
