@@ -102,6 +102,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   wrap: 'prints user data',
   'report watch': 'runs until it is stopped',
   'sentinel restore': 'for units',
+  send: 'the process that sends reports, which answers with lines of its own',
   'hooks run': 'for units',
   completion: 'prints a script',
   __complete: 'for the scripts of completion',

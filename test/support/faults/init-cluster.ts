@@ -15,7 +15,6 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     before: `${certificate({ name: 'ca', subject: '/CN=kubernetes', to: '20260101000000Z', extensions: CA_EXTENSIONS })}\nmkdir -p ${PKI} && cp ca.crt ca.key ${PKI}`,
     document: CA_OF_THE_DISK,
     fixture: '68-init-ca-expired',
-    unrecorded: true,
     expected: { reason: 'CertificateExpired', exitCode: 4, proof: /expired/ },
   },
   {
@@ -25,7 +24,6 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     before: `${certificate({ name: 'ca', subject: '/CN=kubernetes', from: '20400101000000Z', extensions: CA_EXTENSIONS })}\nmkdir -p ${PKI} && cp ca.crt ca.key ${PKI}`,
     document: CA_OF_THE_DISK,
     fixture: 'b31-init-ca-notyet',
-    unrecorded: true,
     expected: { reason: 'ClockSkew', exitCode: 4, proof: /not (yet )?valid/ },
   },
   {
@@ -42,7 +40,6 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     what: "The API server's certificate on the disk is of another CA",
     before: `${certificate({ name: 'apiserver', subject: '/CN=kube-apiserver', extensions: serverExtensions(LOCAL) })}\nmkdir -p ${PKI} && cp apiserver.crt apiserver.key ${PKI}`,
     fixture: '38-init-stale-certs',
-    unrecorded: true,
     expected: { reason: 'StaleCertificates', exitCode: 4, proof: /apiserver/ },
   },
   {
@@ -70,7 +67,6 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
       `mkdir -p ${PKI}/etcd && cp ca.crt ca.key server.crt server.key ${PKI}/etcd`,
     ].join('\n'),
     fixture: 'b29-init-etcd-cert-ca',
-    unrecorded: true,
     expected: { reason: 'StaleCertificates', exitCode: 4, proof: /etcd/ },
   },
   {
@@ -93,7 +89,6 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
       'kubectl --kubeconfig /etc/kubernetes/admin.conf config use-context a',
     ].join('\n'),
     fixture: '74-init-stale-kubeconfig',
-    unrecorded: true,
     expected: { reason: 'StaleKubeconfig', exitCode: 4, proof: /admin\.conf/ },
   },
   {
@@ -102,7 +97,6 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     what: 'The directory of etcd holds data of an earlier cluster',
     before: 'mkdir -p /var/lib/etcd/member/snap; echo data > /var/lib/etcd/member/snap/db',
     fixture: '34-init-etcd-dir',
-    unrecorded: true,
     expected: { reason: 'EtcdDataDirNotEmpty', exitCode: 4, proof: /\/var\/lib\/etcd/ },
   },
   {
@@ -111,7 +105,6 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     what: 'The manifest of an earlier API server is there',
     before: 'mkdir -p /etc/kubernetes/manifests; echo "{}" > /etc/kubernetes/manifests/kube-apiserver.yaml',
     fixture: 'a03-init-manifest-exists',
-    unrecorded: true,
     expected: { reason: 'StaticPodManifestExists', exitCode: 4, proof: /kube-apiserver\.yaml/ },
   },
   {

@@ -14,7 +14,6 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     before: 'rm /usr/sbin/runc',
     fixture: 'b09-init-runc-missing',
     core: true,
-    unrecorded: true,
     expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /runc is a link to nothing/ },
   },
   {
@@ -22,15 +21,13 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: 'runc is not executable',
     before: 'chmod 644 /usr/sbin/runc',
-    unrecorded: true,
-    expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /runc/ },
+    expected: { reason: 'OCIRuntimeMissing', step: 'kubeadm', exitCode: 11, proof: /runc/ },
   },
   {
     id: 'init-runc-other-architecture',
     role: 'init',
     what: 'runc is a program for another architecture',
     before: otherArchitecture('/usr/sbin/runc'),
-    unrecorded: true,
     expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /is a program for arm64/ },
   },
   {
@@ -52,7 +49,6 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: "containerd's shim is a program for another architecture",
     before: otherArchitecture(SHIM),
-    unrecorded: true,
     expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /is a program for arm64/ },
   },
   {
@@ -141,7 +137,6 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: 'The cgroup controller cpuset is not mounted',
     before: 'umount /sys/fs/cgroup/cpuset',
-    unrecorded: true,
     expected: { reason: 'ContainerManagerFailed', exitCode: 4, proof: /cpuset/ },
   },
   {
@@ -170,7 +165,6 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
         },
       },
     },
-    unrecorded: true,
     expected: { reason: 'ContainerManagerFailed', exitCode: 4, proof: /no-such-slice/ },
   },
   {

@@ -8,7 +8,6 @@ export const INIT_SERVICES: readonly Sabotage[] = [
     role: 'init',
     what: 'The kubelet has no unit',
     before: 'systemctl stop kubelet; rm -r /etc/systemd/system/kubelet.service*; systemctl daemon-reload',
-    unrecorded: true,
     expected: { reason: 'KubeletServiceMissing', exitCode: 4, proof: /kubelet/ },
   },
   {
@@ -26,7 +25,6 @@ export const INIT_SERVICES: readonly Sabotage[] = [
     what: "The kubelet's unit lacks the drop-in of kubeadm, so that it runs without its configuration",
     before: 'rm -r /etc/systemd/system/kubelet.service.d; systemctl daemon-reload; systemctl restart kubelet',
     core: true,
-    unrecorded: true,
     expected: { reason: 'KubeletDropInMissing', exitCode: 4, proof: /drop-in/ },
   },
   {
@@ -192,7 +190,6 @@ export const INIT_SERVICES: readonly Sabotage[] = [
     role: 'init',
     what: 'crictl is not installed',
     before: 'rm /usr/bin/crictl',
-    unrecorded: true,
     expected: { reason: 'MissingExecutable', exitCode: 4, proof: /crictl/ },
   },
   {

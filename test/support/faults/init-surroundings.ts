@@ -11,7 +11,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     fixture: '66-init-etcd-disk-full',
     core: true,
     document: { kubernetes: { timeouts: { controlPlane: '40s' } } },
-    unrecorded: true,
     expected: { reason: 'DiskFull', exitCode: 4, proof: /no space left on device|\/var\/lib\/etcd/ },
   },
   {
@@ -29,7 +28,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: 'The disk of etcd is read-only',
     before: tmpfs('/var/lib/etcd', 'ro'),
     document: { kubernetes: { timeouts: { controlPlane: '40s' } } },
-    unrecorded: true,
     expected: { reason: 'ReadOnlyFilesystem', exitCode: 4, proof: /read-only|\/var\/lib\/etcd/ },
   },
   {
@@ -38,7 +36,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: '/etc/kubernetes is full',
     before: `${tmpfs('/etc/kubernetes', 'size=8k')}; head -c 8192 /dev/zero > /etc/kubernetes/ballast || true`,
     fixture: 'a25-init-etc-full',
-    unrecorded: true,
     expected: { reason: 'DiskFull', exitCode: 4, proof: /\/etc\/kubernetes/ },
   },
   {
@@ -61,7 +58,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: '/var/lib/kubelet is read-only',
     before: 'mount -o remount,bind,ro /var/lib/kubelet',
     fixture: 'a24-init-kubelet-ro',
-    unrecorded: true,
     expected: { reason: 'ReadOnlyFilesystem', exitCode: 4, proof: /is read-only/ },
   },
   {
@@ -123,7 +119,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: "The resolver file of the kubelet's configuration does not exist",
     document: { kubernetes: { node: { kubelet: { config: { resolvConf: '/run/systemd/resolve/resolv.conf' } } } } },
     fixture: 'b13-init-resolv-conf',
-    unrecorded: true,
     expected: { reason: 'ResolvConfMissing', exitCode: 4, proof: /resolv\.conf/ },
   },
   {
@@ -140,7 +135,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: 'Kernel settings are read-only, and one differs',
     before: 'mount -o remount,bind,ro /proc/sys',
     document: { host: { sysctl: { 'kernel.panic': 11 } } },
-    unrecorded: true,
     expected: { reason: 'SysctlReadOnly', exitCode: 4, proof: /kernel.panic/ },
   },
   {
@@ -149,7 +143,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: "Another program listens on the scheduler's port",
     before: 'systemd-run --quiet socat TCP-LISTEN:10259,fork,reuseaddr /dev/null',
     fixture: 'a26-init-port-10259',
-    unrecorded: true,
     expected: { reason: 'PortInUse', exitCode: 4, proof: /10259/ },
   },
   {
@@ -159,7 +152,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     before: 'systemd-run --quiet socat TCP-LISTEN:2381,fork,reuseaddr /dev/null',
     fixture: '72-init-port-2381',
     document: { kubernetes: { timeouts: { controlPlane: '45s' } } },
-    unrecorded: true,
     expected: { reason: 'PortInUse', exitCode: 4, proof: /2381/ },
   },
   {
@@ -173,7 +165,6 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
       },
     },
     fixture: '64-init-advertise-foreign',
-    unrecorded: true,
     expected: { reason: 'AdvertiseAddressNotLocal', exitCode: 4, proof: /10\.99\.0\.250/ },
   },
   {
