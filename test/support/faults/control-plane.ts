@@ -136,7 +136,6 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
     role: 'control plane',
     what: 'The certificates on the disk are of another cluster, as in a restored image',
     before: FOREIGN_PKI,
-    unrecorded: true,
     expected: { reason: 'StaleCertificates', exitCode: 4, proof: /ca\.crt/ },
   },
   {
@@ -145,7 +144,6 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
     what: 'The disk of etcd is of 16 MiB',
     before: tmpfs('/var/lib/etcd', 'size=16m'),
     spoils: true,
-    unrecorded: true,
     expected: { reason: 'DiskFull', exitCode: 4, proof: /no space left on device|\/var\/lib\/etcd/ },
   },
   {
@@ -153,7 +151,6 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
     role: 'control plane',
     what: 'The directory of etcd holds data of an earlier cluster',
     before: 'mkdir -p /var/lib/etcd/member/snap; echo data > /var/lib/etcd/member/snap/db',
-    unrecorded: true,
     expected: { reason: 'EtcdDataDirNotEmpty', exitCode: 4, proof: /\/var\/lib\/etcd/ },
   },
   {
@@ -173,7 +170,6 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
       role: 'control plane',
       what: `Another program listens on port ${port}`,
       before: `systemd-run --quiet socat TCP-LISTEN:${port},fork,reuseaddr /dev/null; ${until(`ss -ltn | grep -q :${port}`)}`,
-      unrecorded: true,
       expected: { reason: 'PortInUse', exitCode: 4, proof: new RegExp(port) },
     }),
   ),

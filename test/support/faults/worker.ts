@@ -261,7 +261,6 @@ export const WORKER: readonly Sabotage[] = [
     what: 'The CA of another cluster is on the disk, as in a restored image',
     before: `${certificate({ name: 'ca', subject: '/CN=kubernetes', extensions: CA_EXTENSIONS })}\nmkdir -p ${PKI} && cp ca.crt ${PKI}`,
     fixture: 'c08-join-ca-exists',
-    unrecorded: true,
     expected: { reason: 'CACertificateExists', exitCode: 4, proof: /ca\.crt/ },
   },
   {
