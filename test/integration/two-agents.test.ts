@@ -14,6 +14,7 @@ import { waitUntil } from '../support/wait-until.ts';
 class Machine implements Disposable {
   readonly root: CaseRoot;
   readonly #enter: readonly string[];
+  readonly #agents: Agent[] = [];
 
   constructor(name: string, enter: readonly string[]) {
     this.root = new CaseRoot(name);
@@ -28,6 +29,9 @@ class Machine implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    // Agents of a test that failed would wait in their hooks for ever.
+    this.go();
+    for (const agent of this.#agents) agent.kill('SIGKILL');
     this.root[Symbol.dispose]();
   }
 
@@ -36,6 +40,7 @@ class Machine implements Disposable {
       wrapper: [...this.#enter, 'chroot', this.root.path],
     });
     started.stdin.end();
+    this.#agents.push(started);
     return started;
   }
 
