@@ -85,6 +85,8 @@ describe('names and quotations in what is printed', () => {
       // Writes nothing, and waits until all is written.
       'src/cli/lingering.ts',
       'src/cli/output.ts',
+      // Answers, as JSON, the process that started it, which checks and cleans what it says.
+      'src/cli/send.ts',
     ]);
   });
 
