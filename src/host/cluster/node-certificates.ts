@@ -134,7 +134,7 @@ function evaluateCertificate(
         reason: 'CertificateExpired',
         severity: 'failed',
         remedy:
-          'Remove it, so that kubeadm creates a new one, or renew it with `kubeadm certs renew`. If it is a CA, rotate the cluster CA.',
+          'Renew it with `kubeadm certs renew`, or move it out of the directory, so that kubeadm creates a new one. If it is a CA, rotate the cluster CA.',
       },
     };
   }
@@ -145,7 +145,7 @@ function evaluateCertificate(
       problem: {
         reason: 'StaleCertificates',
         severity: 'failed',
-        remedy: 'Remove it and its key, so that kubeadm creates new ones. Keep the CA.',
+        remedy: 'Move it and its key out of the directory, so that kubeadm creates new ones. Keep the CA.',
       },
     };
   }
@@ -166,7 +166,7 @@ function unreadable(path: string, what = 'certificate'): CertificateOnDisk {
     problem: {
       reason: 'CertificateUnreadable',
       severity: 'failed',
-      remedy: `Replace it with the PEM of the ${what}, or remove it so that kubeadm creates one.`,
+      remedy: `Replace it with the PEM of the ${what}, or move it out of the directory, so that kubeadm creates one.`,
     },
   };
 }

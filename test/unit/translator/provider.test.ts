@@ -292,6 +292,17 @@ describe('a MachineadmConfig that is not ready says why, and creates nothing', (
   });
 });
 
+test('an object that is not as its definition says stops no other one', async () => {
+  const api = new ManagementCluster();
+  addReadyCluster(api);
+  const damaged = addConfig(api, 'a-1', { format: 'none' });
+  const other = addConfig(api, 'w-1');
+  await using _ = providing(api);
+  await until(api, other.configPath, 'DataSecretCreated');
+  assert.equal(ready(api, damaged.configPath), undefined);
+  assert.equal(api.get(damaged.secretPath), undefined);
+});
+
 test('a profile of the operator says how machineadm comes to the machine', async () => {
   const api = new ManagementCluster();
   addReadyCluster(api);

@@ -82,8 +82,15 @@ class Provider {
 
   #followConfigs(signal: AbortSignal): Promise<void> {
     const { api, log } = this.#context;
-    const put = (item: unknown): void => {
-      const config = configOf(item);
+    // One object that is not as its definition says, which another version may have stored, does not stop all others.
+    const each = (item: unknown, use: (config: Config) => void): void => {
+      try {
+        use(configOf(item));
+      } catch (error) {
+        log('warn', 'cannot be read', { kind: KIND, error: errorText(error) });
+      }
+    };
+    const put = (config: Config): void => {
       const key = keyOf(config.metadata);
       this.#unseen.delete(key);
       // Of its own writes it learns nothing.
@@ -99,11 +106,14 @@ class Provider {
           this.#unseen = new Set(this.#configs.keys());
           return `${CONFIGS}/machineadmconfigs`;
         },
-        page: (items) => items.forEach(put),
+        page: (items) => {
+          for (const item of items) each(item, put);
+        },
         listed: () => {
           for (const key of this.#unseen) this.#forget(key);
         },
-        changed: (type, item) => (type === 'DELETED' ? this.#forget(keyOf(configOf(item).metadata)) : put(item)),
+        changed: (type, item) =>
+          each(item, (config) => (type === 'DELETED' ? this.#forget(keyOf(config.metadata)) : put(config))),
         failed: (error) => log('warn', 'cannot be followed', { kind: KIND, error: errorText(error) }),
       },
       this.#options,

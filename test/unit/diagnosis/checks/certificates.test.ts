@@ -71,7 +71,7 @@ describe('the certificates of a node', () => {
         severity: 'failed',
         reason: 'StaleCertificates',
         text: `certificate ${path} is not signed by the CA beside it`,
-        remedy: 'Remove it and its key, so that kubeadm creates new ones. Keep the CA.',
+        remedy: 'Move it and its key out of the directory, so that kubeadm creates new ones. Keep the CA.',
       });
     });
 
@@ -112,7 +112,8 @@ describe('the certificates of a node', () => {
         severity: 'failed',
         reason: 'CertificateUnreadable',
         text: `${PKI}/${name} holds no certificate that can be read`,
-        remedy: 'Replace it with the PEM of the certificate, or remove it so that kubeadm creates one.',
+        remedy:
+          'Replace it with the PEM of the certificate, or move it out of the directory, so that kubeadm creates one.',
       })),
     );
   });
