@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { ConvertCommandOptions } from './convert.ts';
 import { addInputs, formerly, several } from './options.ts';
-import { addCarrierOptions, formats } from './wrap-options.ts';
 
 /** Adds `convert` and its options. */
 export function addConvert(program: Command, done: (status: number) => void): void {
@@ -41,15 +40,9 @@ export function addConvert(program: Command, done: (status: number) => void): vo
     .option('--force', 'with --output-dir: overwrite files that exist')
     .addOption(formerly('--to <directory>', 'outputDir'))
     .addOption(
-      new Option('--wrap <format>', 'write user data instead of documents, as `machineadm wrap` does').choices(
-        formats(),
-      ),
-    )
-    .option('--secret <name>', 'with --wrap: write a bootstrap data Secret of this name with the user data')
-    .addOption(
       new Option('--report <format>', 'the format of the report on stderr').choices(['text', 'json']).default('text'),
     );
-  addInputs(addCarrierOptions(command), {
+  addInputs(command, {
     property: 'filename',
     noun: 'input',
     description: 'objects in YAML or JSON, or user data: a file, a directory, or - for stdin; repeat for several',
@@ -61,7 +54,7 @@ export function addConvert(program: Command, done: (status: number) => void): vo
         '  machineadm convert --from-node --structure --output-dir documents\n' +
         '  machineadm convert -f control-plane.yaml -f cluster.yaml --output-dir documents\n' +
         '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 > bootstrap.yaml\n' +
-        '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 --wrap cloud-init --secret NEW | kubectl create -f -',
+        '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 | machineadm wrap -f - --format cloud-init --secret NEW | kubectl create -f -',
     )
     .action(async (_, options: ConvertCommandOptions) =>
       done(await (await import('./convert.ts')).convertCommand(options)),

@@ -12,14 +12,12 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
-import type { CarrierName } from '@machineadm/user-data/carriers.ts';
 import { writeOutputFiles } from '../host/files/output-file.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { printNotice, printText } from './output.ts';
 import { isQuiet } from './terminal.ts';
-import type { CarrierOptions } from './wrap.ts';
 
-export interface ConvertCommandOptions extends CarrierOptions {
+export interface ConvertCommandOptions {
   readonly filename?: readonly string[];
   /** The root directory of a node; true: of this machine. */
   readonly fromNode?: string | true;
@@ -36,8 +34,6 @@ export interface ConvertCommandOptions extends CarrierOptions {
   readonly strict?: true;
   readonly outputDir?: string;
   readonly force?: true;
-  /** Writes user data of this format instead of documents. */
-  readonly wrap?: CarrierName;
   readonly report: 'text' | 'json';
 }
 
@@ -60,7 +56,6 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
     });
   }
   const accepted = acceptedCodes(options.accept ?? []);
-  if (options.wrap === undefined) refuseCarrierOptions(options);
   if (options.filename === undefined && options.fromNode === undefined) {
     throw new MachineadmError({
       reason: 'UsageInvalid',
@@ -95,15 +90,8 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
     printNotice(redact(conclusion(open)));
     return exitCode('DocumentInvalid');
   }
-  if (options.wrap !== undefined) await writeUserData(documents, options.wrap, options);
-  else if (options.outputDir === undefined) printText(documents.map(({ yaml }) => yaml).join('---\n'));
-  else
-    writeTexts(
-      documents,
-      documents.map(({ yaml }) => yaml),
-      'yaml',
-      { directory: options.outputDir, force: options.force === true },
-    );
+  if (options.outputDir === undefined) printText(documents.map(({ yaml }) => yaml).join('---\n'));
+  else writeDocuments(documents, options.outputDir, options.force === true);
   return exitCode('Success');
 }
 
@@ -111,30 +99,6 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
 async function nodeFiles(root: string | true): Promise<NodeFiles> {
   const { readNodeFiles } = await import('../commands/node-files.ts');
   return readNodeFiles(root === true ? '/' : root);
-}
-
-const CARRIER_OPTIONS = {
-  provider: '--provider',
-  binary: '--binary',
-  fetch: '--fetch',
-  releaseManifest: '--release-manifest',
-  release: '--release',
-  key: '--key',
-  ca: '--ca',
-  authorization: '--authorization',
-  ignitionVersion: '--ignition-version',
-  secret: '--secret',
-} as const satisfies Readonly<Record<keyof CarrierOptions, string>>;
-
-function refuseCarrierOptions(options: ConvertCommandOptions): void {
-  const names = new Map<string, string>(Object.entries(CARRIER_OPTIONS));
-  const [stray] = Object.keys(options).flatMap((name) => names.get(name) ?? []);
-  if (stray === undefined) return;
-  throw new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `${stray} works only with --wrap`,
-    remedy: 'Add --wrap FORMAT to write user data, or remove the option.',
-  });
 }
 
 function acceptedCodes(given: readonly string[]): ReadonlySet<string> {
@@ -194,42 +158,16 @@ function conclusion(open: readonly Decision[]): string {
   ].join('\n');
 }
 
-/** Writes the user data of each document, or its Secret. One result goes to standard output; several go to files. */
-async function writeUserData(
-  documents: readonly ConvertedDocument[],
-  format: CarrierName,
-  options: ConvertCommandOptions,
-): Promise<void> {
-  if (documents.length > 1 && (options.outputDir === undefined || options.secret !== undefined)) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: `--wrap: there are ${documents.length} documents, and user data can contain only one`,
-      remedy: 'Pick one with --role, or write each into a file with --output-dir and without --secret.',
-    });
-  }
-  const { carry } = await import('./wrap.ts');
-  const texts: string[] = [];
-  for (const { yaml } of documents) texts.push(await carry(yaml, format, options));
-  const { outputDir: directory, force = false } = options;
-  if (directory === undefined) printText(texts.join(''));
-  else writeTexts(documents, texts, options.secret === undefined ? format : 'secret.json', { directory, force });
-}
-
 /**
- * Writes each text to `[NAMESPACE/]NAME[.ROLE].EXTENSION`, readable by root only: most contain secrets, and all describe
+ * Writes each document to `[NAMESPACE/]NAME[.ROLE].yaml`, readable by root only: most contain secrets, and all describe
  * how a machine is set up.
  */
-function writeTexts(
-  documents: readonly ConvertedDocument[],
-  texts: readonly string[],
-  extension: string,
-  { directory, force }: { readonly directory: string; readonly force: boolean },
-): void {
-  const files = documents.map(({ namespace, stem, role }, index) => {
-    const name = `${stem}${role === undefined ? '' : SUFFIXES[role]}.${extension}`;
-    return { names: namespace === undefined ? [name] : [namespace, name], content: texts[index] ?? '' };
+function writeDocuments(documents: readonly ConvertedDocument[], directory: string, replace: boolean): void {
+  const files = documents.map(({ namespace, stem, role, yaml }) => {
+    const name = `${stem}${role === undefined ? '' : SUFFIXES[role]}.yaml`;
+    return { names: namespace === undefined ? [name] : [namespace, name], content: yaml };
   });
-  for (const path of writeOutputFiles(directory, files, { replace: force, option: '--output-dir' })) {
+  for (const path of writeOutputFiles(directory, files, { replace, option: '--output-dir' })) {
     printNotice(`wrote ${path}`);
   }
 }

@@ -5,14 +5,16 @@ import { type Command, Option } from 'commander';
 import { addDocuments, formerly, several } from './options.ts';
 import type { WrapCommandOptions } from './wrap.ts';
 
-/** The values of `--format` and of `convert --wrap`. */
-export function formats(): readonly string[] {
-  return Object.keys(CARRIERS);
-}
-
-/** Adds the options that `wrap` and `convert --wrap` share. */
-export function addCarrierOptions(command: Command): Command {
-  return command
+/** Adds `wrap` and its options. */
+export function addWrap(program: Command, done: (status: number) => void): void {
+  const command = program
+    .command('wrap')
+    .description('put a document into user data for the first boot of a machine; needs neither root nor a network')
+    .addOption(
+      new Option('--format <format>', 'the format of the user data')
+        .choices(Object.keys(CARRIERS))
+        .makeOptionMandatory(),
+    )
     .addOption(
       new Option(
         '--provider <provider>',
@@ -50,15 +52,7 @@ export function addCarrierOptions(command: Command): Command {
         IGNITION_VERSIONS,
       ),
     );
-}
-
-/** Adds `wrap` and its options. */
-export function addWrap(program: Command, done: (status: number) => void): void {
-  const command = program
-    .command('wrap')
-    .description('put a document into user data for the first boot of a machine; needs neither root nor a network')
-    .addOption(new Option('--format <format>', 'the format of the user data').choices(formats()).makeOptionMandatory());
-  addDocuments(addCarrierOptions(command), 'required')
+  addDocuments(command, 'required')
     .option('--secret <name>', 'write a bootstrap data Secret of this name with the user data, for Cluster API')
     .option('--output-file <file>', 'write the result to this file, mode 0600, instead of to stdout')
     .addOption(formerly('--to <file>', 'outputFile'))

@@ -25,17 +25,14 @@ import { buildInfo } from './build-info.ts';
 import { type DownloadOptions, downloadScriptOf } from './download.ts';
 import { printNotice, printText } from './output.ts';
 
-export interface CarrierOptions extends DownloadOptions {
+export interface WrapCommandOptions extends DownloadOptions {
+  readonly document: readonly string[];
+  readonly format: CarrierName;
   readonly provider?: ProfileName;
   readonly binary?: string;
   readonly ignitionVersion?: IgnitionVersion;
   /** The name of the Secret to write. undefined: the user data is written as it is. */
   readonly secret?: string;
-}
-
-export interface WrapCommandOptions extends CarrierOptions {
-  readonly document: readonly string[];
-  readonly format: CarrierName;
   readonly outputFile?: string;
 }
 
@@ -47,16 +44,10 @@ export async function wrapCommand(options: WrapCommandOptions): Promise<number> 
   const read = [];
   for (const source of options.document) read.push(...(await readInputText(source)));
   const loaded = await loadValid(read);
-  const written = await carried(await textOf(read, loaded), loaded, options.format, options);
+  const written = await carried(await textOf(read, loaded), loaded, options);
   if (options.outputFile === undefined) printText(written);
   else writeOutputFile(options.outputFile, written, '--output-file');
   return exitCode('Success');
-}
-
-/** Wraps a document that was made here. Throws what `carried` throws. */
-export async function carry(document: string, format: CarrierName, options: CarrierOptions): Promise<string> {
-  const loaded = await loadValid([{ name: 'document', bytes: new TextEncoder().encode(document) }]);
-  return await carried(document, loaded, format, options);
 }
 
 async function loadValid(sources: readonly DocumentSource[]): Promise<LoadedDocument> {
@@ -77,13 +68,8 @@ async function textOf(sources: readonly DocumentSource[], loaded: LoadedDocument
  * Wraps one document, or writes the Secret that holds it, and prints notes about it to standard error. Throws what
  * `wrapDocument` throws, and `UsageInvalid` for a Secret of a format that Cluster API does not know.
  */
-async function carried(
-  text: string,
-  loaded: LoadedDocument,
-  format: CarrierName,
-  options: CarrierOptions,
-): Promise<string> {
-  const { provider: profile, binary, ignitionVersion, secret } = options;
+async function carried(text: string, loaded: LoadedDocument, options: WrapCommandOptions): Promise<string> {
+  const { format, provider: profile, binary, ignitionVersion, secret } = options;
   const { secretFormat, fetches } = CARRIERS[format];
   if (secret !== undefined && secretFormat === undefined) {
     throw new MachineadmError({

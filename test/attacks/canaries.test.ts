@@ -292,7 +292,6 @@ inThrowAwayMachine(import.meta.filename, () => {
               .join('\n'),
           );
           const command = lay(input);
-          const wrapped = ['--wrap', 'cloud-init', '--role', what === 'worker' ? 'Worker' : 'JoinControlPlane'];
           const ways: readonly (readonly [number, readonly string[]])[] = [
             [0, ['--accept', 'all', '--inline-secrets', '--to', CONVERTED]],
             [0, ['--accept', 'all', '--report', 'json']],
@@ -300,7 +299,6 @@ inThrowAwayMachine(import.meta.filename, () => {
             ...(IS_WHOLE_ATTACK
               ? ([
                   [0, ['--accept', 'all', '--inline-secrets', '--structure']],
-                  [0, ['--accept', 'all', '--inline-secrets', ...wrapped]],
                   [3, ['--strict', '--inline-secrets', '--report', 'json']],
                 ] as const)
               : []),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -215,50 +215,25 @@ describe('machineadm wrap', () => {
     });
   });
 
-  describe('as `convert --wrap`', () => {
-    const secretFile = (): string => {
-      const [example] = EXAMPLES;
-      const secret = {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: 'prod-a-0', namespace: 'clusters', labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' } },
-        data: { format: btoa('cloud-config'), value: btoa(goldenUserData(example.name, 'init')) },
-      };
-      return lay('secret.yaml', stringify(secret));
+  test('replaces a data Secret with one whose user data contains the document that convert prints', async () => {
+    const [example] = EXAMPLES;
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'prod-a-0', namespace: 'clusters', labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' } },
+      data: { format: btoa('cloud-config'), value: btoa(goldenUserData(example.name, 'init')) },
     };
-
-    test('replaces a data Secret with one whose user data contains the converted document', async () => {
-      const plain = await commandLine('convert', '-f', secretFile());
-      const args = ['--wrap', 'cloud-init', '--profile', 'capv', '--secret', 'prod-a-0-machineadm'];
-      const { status, stdout, stderr } = await commandLine('convert', '-f', secretFile(), ...args);
-      assert.equal(status, 0, stderr);
-      const secret = JSON.parse(stdout);
-      assert.deepEqual(
-        [secret.kind, secret.metadata.name, secret.metadata.namespace],
-        ['Secret', 'prod-a-0-machineadm', 'clusters'],
-      );
-      assert.deepEqual(secret.metadata.labels, { 'cluster.x-k8s.io/cluster-name': 'prod-a' });
-      const [file] = parse(atob(secret.data.value)).write_files;
-      assert.equal(gunzipSync(Buffer.from(file.content, 'base64')).toString(), plain.stdout);
-      assert.ok(!/PRIVATE KEY|REPLACE-WITH/.test(stderr), 'no secret in what is told');
-      assert.match(stderr, /warning: this user data contains secrets in clear text: /);
-    });
-
-    test('writes one file for each document', async () => {
-      const to = join(directory, 'carriers');
-      mkdirSync(to);
-      const { status, stderr } = await commandLine('convert', '-f', secretFile(), '--wrap', 'ignition', '--to', to);
-      assert.equal(status, 0, stderr);
-      const [, path = ''] = /^wrote (.*)$/m.exec(stderr) ?? [];
-      assert.equal(path, join(to, 'clusters', 'prod-a-0.init.ignition'));
-      assert.equal(JSON.parse(readFileSync(path, 'utf8')).ignition.version, '3.3.0');
-      assert.equal(statSync(path).mode & 0o777, 0o600);
-    });
-
-    test('refuses options of a carrier where none is made', async () => {
-      const { status, stderr } = await commandLine('convert', '-f', secretFile(), '--profile', 'capa');
-      assert.equal(status, 2);
-      assert.match(stderr, /--provider works only with --wrap/);
-    });
+    const converted = await commandLine('convert', '-f', lay('secret.yaml', stringify(secret)));
+    assert.equal(converted.status, 0, converted.stderr);
+    const args = ['--format', 'cloud-init', '--profile', 'capv', '--secret', 'prod-a-0-machineadm'];
+    const { status, stdout, stderr } = await wrap('-f', lay('converted.yaml', converted.stdout), ...args);
+    assert.equal(status, 0, stderr);
+    const { kind, metadata, data } = JSON.parse(stdout);
+    assert.deepEqual([kind, metadata.name, metadata.namespace], ['Secret', 'prod-a-0-machineadm', 'clusters']);
+    assert.deepEqual(metadata.labels, { 'cluster.x-k8s.io/cluster-name': 'prod-a' });
+    const [file] = parse(atob(data.value)).write_files;
+    assert.equal(gunzipSync(Buffer.from(file.content, 'base64')).toString(), converted.stdout);
+    assert.ok(!/PRIVATE KEY|REPLACE-WITH/.test(stderr), 'no secret in the messages');
+    assert.match(stderr, /warning: this user data contains secrets in clear text: /);
   });
 });
