@@ -39,15 +39,20 @@ export function printLeftovers(before: readonly string[]): void {
 /** The maximum number of lines of a failure in the summary. The whole text is in the output of the test. */
 const REASON_LINES = 12;
 
-/** Prints the failures again at the end, because the output can have thousands of lines. */
-export function printFailures(all: readonly Ran[]): void {
-  for (const { name, failed, failures } of all.filter((one) => one.failed > 0)) {
-    console.log(`\n${failed} failed in ${name}`);
-    for (const failure of failures) {
-      const because = (failure.because ?? '').split('\n').slice(0, REASON_LINES);
-      console.log([`  ${failure.name}`, ...because.map((line) => `    ${line.slice(0, 500)}`)].join('\n'));
-    }
-  }
+/** The failures, to print again at the end, because the output can have thousands of lines. */
+export function failureTexts(all: readonly Ran[]): readonly string[] {
+  return all
+    .filter((one) => one.failed > 0)
+    .map(({ name, failed, failures }) => {
+      const each = failures.flatMap((failure) => [
+        `  ${failure.name}`,
+        ...(failure.because ?? '')
+          .split('\n')
+          .slice(0, REASON_LINES)
+          .map((line) => `    ${line.slice(0, 500)}`),
+      ]);
+      return [`${failed} failed in ${name}`, ...each].join('\n');
+    });
 }
 
 /** Prints why tests were skipped, with their counts, and what installs the missing programs. */

@@ -8,7 +8,7 @@
  * browser. attacks: tries each attack 10,000 times and prints the table of tries and wins; `--generate` writes it to
  * docs/security-tests.md. The integration part runs the same files with 300 tries.
  *
- * The last line has the totals. Before it are the failures, and the N files or groups with the most processor time, including
+ * The last line has the totals; --summary appends them to a file as a line of JSON, and the failures as text. Before it are the failures, and the N files or groups with the most processor time, including
  * child processes without daemons, and why tests were skipped: each declares its needs (test/support/needs.ts).
  */
 import { spawn } from 'node:child_process';
@@ -29,10 +29,10 @@ import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } fro
 import { readOptions } from './options.ts';
 import { prepareAgent } from './prepare-agent.ts';
 import {
+  failureTexts,
   IN_MEMORY,
   LEFTOVER_PATTERNS,
   Outcome,
-  printFailures,
   printLeftovers,
   printSkipped,
   printSlowest,
@@ -303,10 +303,11 @@ async function main(): Promise<number> {
 
   const sum = (key: 'passed' | 'failed' | 'skipped'): number => all.reduce((total, counts) => total + counts[key], 0);
   const total = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
-  if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(total)}\n`);
+  const failures = failureTexts(all);
+  if (values.summary !== undefined) appendFileSync(values.summary, [JSON.stringify(total), ...failures, ''].join('\n'));
   printLeftovers(existing);
   printSlowest(all, Number(values.slowest));
-  printFailures(all);
+  for (const text of failures) console.log(`\n${text}`);
   printSkipped(all);
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;

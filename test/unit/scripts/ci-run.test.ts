@@ -26,7 +26,11 @@ describe('.ci/run', () => {
   after(() => rmSync(directory, { recursive: true }));
 
   /** Runs it with an npm that does what the parts say. */
-  function run(parts: Partial<typeof PASSES>): { readonly status: number | null; readonly last: string | undefined } {
+  function run(parts: Partial<typeof PASSES>): {
+    readonly status: number | null;
+    readonly stdout: string;
+    readonly last: string | undefined;
+  } {
     const cases = Object.entries({ ...PASSES, ...parts }).map(
       ([name, does]) =>
         `"${name.startsWith('run ') ? name : `${name} `}"${name === 'test' || name === 'ci' ? '*' : ''}) ${does} ;;`,
@@ -39,7 +43,7 @@ describe('.ci/run', () => {
     writeFileSync(join(directory, 'npm'), `${script.join('\n')}\n`, { mode: 0o755 });
     const environment = { ...process.env, PATH: `${directory}:${process.env.PATH}` };
     const { status, stdout } = spawnSync(ci, [], { encoding: 'utf8', env: environment, cwd: '/' });
-    return { status, last: stdout.trimEnd().split('\n').at(-1) };
+    return { status, stdout, last: stdout.trimEnd().split('\n').at(-1) };
   }
 
   for (const [what, parts, status, last] of [
@@ -67,5 +71,16 @@ describe('.ci/run', () => {
     ['fails when nothing could be installed', { ci: 'exit 1' }, 1, '0 passed, 6 failed'],
     ['fails when a part says so, whatever it counted', { test: `${count(40, 0)}; exit 1` }, 1, '50 passed, 1 failed'],
   ] as const)
-    test(what, () => assert.deepEqual(run(parts), { status, last }));
+    test(what, () => {
+      const ran = run(parts);
+      assert.deepEqual({ status: ran.status, last: ran.last }, { status, last });
+    });
+
+  test('repeats the failures of all parts at its end, with the time of each part', () => {
+    const failure = '1 failed in test/unit/x.test.ts\n  a sum > "failed": 7, of both\n    1 !== 2';
+    const { stdout, last } = run({ test: `${count(39, 1)}; echo '${failure}' >> "$counts"; echo noise; exit 1` });
+    assert.match(stdout, /\nnpm test --: \d+ s\nnpm run test:slow: \d+ s\n/);
+    assert.ok(stdout.trimEnd().endsWith(`${failure}\n${last}`), stdout);
+    assert.equal(last, '49 passed, 1 failed');
+  });
 });
