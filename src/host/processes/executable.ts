@@ -1,7 +1,11 @@
+import { posix } from 'node:path';
 import { formatMode } from '@machineadm/document/units.ts';
-import type { QueryHost } from '../seam/host.ts';
+import type { FileStat, QueryHost } from '../seam/host.ts';
 
-type Files = Pick<QueryHost, 'stat' | 'readRange' | 'which'>;
+type Files = Pick<QueryHost, 'stat' | 'readLink' | 'realPath' | 'readRange' | 'which'>;
+
+/** The kernel follows at most 40 links (path_resolution(7)). */
+const MOST_LINKS = 40;
 
 /** Where the programs of a node are installed. `which` does not find a file there that root may not execute. */
 const PLACES = ['/usr/local/bin', '/usr/bin', '/opt/bin', '/usr/local/sbin', '/usr/sbin'];
@@ -43,9 +47,9 @@ export async function executableTrouble(
   path: string,
   architecture: string = process.arch,
 ): Promise<string | undefined> {
-  const stat = await host.stat(path);
-  if (stat === undefined) return `${path} does not exist`;
-  if (stat.type === 'file' && (stat.mode & 0o111) === 0)
+  if ((await host.stat(path)) === undefined) return `${path} does not exist`;
+  const stat = await statBehindLinks(host, path);
+  if (stat?.type === 'file' && (stat.mode & 0o111) === 0)
     return `${path} is not executable (mode ${formatMode(stat.mode)})`;
   const header = await host.readRange(path, 0, HEADER_BYTES);
   if (header === undefined) return `${path} is a link to nothing`;
@@ -56,6 +60,16 @@ export async function executableTrouble(
   if (!bytes.subarray(0, 4).equals(ELF)) return `${path} is neither a program nor a script with a #! line`;
   const why = await troubleOfElf(host, path, bytes, architecture);
   return why === undefined ? undefined : `${path} ${why}`;
+}
+
+async function statBehindLinks(host: Files, path: string): Promise<FileStat | undefined> {
+  let real = await host.realPath(path);
+  for (let links = 0; links < MOST_LINKS; links += 1) {
+    const target = await host.readLink(real);
+    if (target === undefined) return await host.stat(real);
+    real = await host.realPath(posix.resolve(posix.dirname(real), target));
+  }
+  return undefined;
 }
 
 async function troubleOfElf(

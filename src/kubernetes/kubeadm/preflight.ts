@@ -29,7 +29,7 @@ export interface KubeadmObstacle {
  * @param isProvided whether an earlier step of the document writes something at a path
  */
 export async function kubeadmObstacles(
-  host: Pick<QueryHost, 'stat' | 'readRange' | 'which' | 'list' | 'readText'>,
+  host: Pick<QueryHost, 'stat' | 'readLink' | 'realPath' | 'readRange' | 'which' | 'list' | 'readText'>,
   kubernetes: LocatedKubernetes,
   cgroupDriver: 'systemd' | 'cgroupfs' | undefined,
   programs: Pick<Facts, 'kubeadm' | 'kubelet' | 'containerd'>,
@@ -104,7 +104,7 @@ function runtimeObstacle(
 
 /** An installed program that did not print its version: why the kernel cannot run it. */
 async function notExecutable(
-  host: Pick<QueryHost, 'stat' | 'readRange' | 'which'>,
+  host: Pick<QueryHost, 'stat' | 'readLink' | 'realPath' | 'readRange' | 'which'>,
   program: 'kubeadm' | 'kubelet',
   minor: string,
 ): Promise<KubeadmObstacle | undefined> {

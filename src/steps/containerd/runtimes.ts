@@ -9,6 +9,8 @@ import { defined, isTable, stringAt, table, tableAt } from './toml-tree.ts';
 /** containerd's own (pkg/cri/config, DefaultRuntimeConfig), and those of the CDI library. */
 const CDI_DIRECTORIES = ['/etc/cdi', '/var/run/cdi'];
 
+const SHIM = 'containerd-shim-';
+
 /**
  * The runtimes of the document, by name, in a form that 1.x and 2.x share. runtime_type is always written: 1.x replaces
  * its default entry by ours, and an entry without a type fails only when the first pod starts.
@@ -111,14 +113,14 @@ function programsOf({ type, path, binary }: RuntimeModel): readonly string[] {
 
 /** containerd pkg/shim/util.go, BinaryName: io.containerd.runc.v2 is containerd-shim-runc-v2. */
 function shimOf(type: string): string {
-  return `containerd-shim-${type.split('.').slice(-2).join('-')}`;
+  return `${SHIM}${type.split('.').slice(-2).join('-')}`;
 }
 
 async function isThere(host: QueryHost, program: string): Promise<boolean> {
   if (program.startsWith('/')) return (await host.stat(program)) !== undefined;
   if ((await host.which(program)) !== undefined) return true;
   // containerd looks for shims beside itself, too (core/runtime/v2/manager.go, resolveRuntimePath).
-  const containerd = await host.which('containerd');
+  const containerd = program.startsWith(SHIM) ? await host.which('containerd') : undefined;
   return containerd !== undefined && (await host.stat(`${dirname(containerd)}/${program}`)) !== undefined;
 }
 

@@ -13,6 +13,7 @@ import { readSuperblock, type Superblock } from './signatures.ts';
 const KEEPERS = [
   { service: 'kubelet.service', directory: '/var/lib/kubelet' },
   { service: 'containerd.service', directory: '/var/lib/containerd' },
+  { service: 'crio.service', directory: '/var/lib/containers' },
 ] as const;
 
 export interface MountState {

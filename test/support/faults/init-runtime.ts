@@ -21,7 +21,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     role: 'init',
     what: 'runc is not executable',
     before: 'chmod 644 /usr/sbin/runc',
-    expected: { reason: 'OCIRuntimeMissing', step: 'kubeadm', exitCode: 11, proof: /runc/ },
+    expected: { reason: 'ProgramNotExecutable', exitCode: 4, proof: /is not executable/ },
   },
   {
     id: 'init-runc-other-architecture',

@@ -44,6 +44,13 @@ describe('a program that the kernel cannot run is reported', () => {
     assert.equal(await programTrouble(host, 'kubelet'), '/usr/bin/kubelet is not executable (mode 0644)');
   });
 
+  test('without the execute permission behind a link, whose own mode says nothing', async () => {
+    const runc = { content: NODE, mode: 0o644 };
+    const link = { type: 'symlink', content: '../sbin/runc', mode: 0o777 } as const;
+    const host = memoryHost({ files: { '/usr/bin/runc': link, '/usr/sbin/runc': runc } });
+    assert.equal(await programTrouble(host, 'runc'), '/usr/bin/runc is not executable (mode 0644)');
+  });
+
   test('without its loader', async () => {
     const host = memoryHost({ files: { '/usr/bin/kubelet': { content: NODE, mode: 0o755 } } });
     assert.equal(

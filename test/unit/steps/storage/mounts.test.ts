@@ -88,12 +88,13 @@ describe('mounts', () => {
 
   for (const [path, stopped] of [
     ['/var/lib/kubelet', ['kubelet.service']],
-    ['/var/lib', ['kubelet.service', 'containerd.service']],
+    ['/var/lib', ['kubelet.service', 'containerd.service', 'crio.service']],
     ['/var/lib/containerd/io.containerd.content.v1.content', ['containerd.service']],
+    ['/var/lib/containers/storage', ['crio.service']],
     ['/var/lib/containerd-disk', []],
   ] as const) {
     test(`a mount on ${path} stops ${stopped.join(' and ') || 'nothing'}`, async () => {
-      const host = machineWith({ services: services(true) });
+      const host = machineWith({ services: { ...services(true), crio: { active: true } } });
       await runStep(mounts, host, wants(mount(path)));
       const stops = host.log.flatMap((line) => /^service stop (.*)/.exec(line)?.[1] ?? []);
       assert.deepEqual(stops, stopped);
