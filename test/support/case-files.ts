@@ -4,7 +4,7 @@ import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import { parse } from 'yaml';
 import * as z from 'zod';
 
-/** The folders of data that `test/integration/cases.test.ts` runs; test/cases/README.md tells how one is written. */
+/** The folders of data that `test/slow/cases.test.ts` runs; test/cases/README.md tells how one is written. */
 export const CASES = join(import.meta.dirname, '../cases');
 
 const mode = z.string().regex(/^0[0-7]{3,4}$/, 'four octal digits in quotes');
