@@ -7,15 +7,14 @@ import type { AuditOptions } from './options.ts';
 /** `machineadm audit --profile P`: each control of a benchmark with what proves it. 20 while one fails. */
 export async function auditHardeningCommand({ document, profile, output }: AuditOptions): Promise<number> {
   const report = await auditHardening(document ?? [], profile ?? [], buildInfo().version);
-  const { pass, fail, exception, notApplicable } = report.summary;
   const profiles = report.profiles.join(', ');
   return await printCheckReport(output, {
     kind: 'HardeningAudit',
     name: `machineadm audit of ${profiles}`,
     findings: report.controls.map(findingOf),
     data: report,
-    summary: `${profiles}: ${pass} pass, ${fail} fail, ${exception} excepted, ${notApplicable} not applicable`,
-    exit: fail > 0 ? 'DifferencesFound' : 'Success',
+    verdict: profiles,
+    exit: report.summary.fail > 0 ? 'DifferencesFound' : 'Success',
   });
 }
 

@@ -26,7 +26,7 @@ export async function auditResidueCommand(
       ),
     ],
     data: report,
-    summary: residues.length === 0 ? `none of ${count} was found` : `${found} secrets of the document`,
+    verdict: residues.length === 0 ? `none of ${count} was found` : `${found} secrets of the document`,
     exit: residues.some(({ state }) => state !== 'Scrubbed') ? 'DifferencesFound' : 'Success',
   });
 }

@@ -2,7 +2,7 @@ import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { type ConformanceReport, type ConformanceScope, conformance } from '../commands/conformance.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
-import type { EvaluatedClause, Verdict } from '../diagnosis/conformance/index.ts';
+import type { Verdict } from '../diagnosis/conformance/index.ts';
 import { type CheckFormat, type CheckReport, printCheckReport } from './findings.ts';
 
 export interface ConformanceOptions extends ConformanceScope {
@@ -33,18 +33,16 @@ export function checkReportOf(report: ConformanceReport, exit: ExitName, reason?
     name: `machineadm contract ${contract}, profile ${profile}, ${os.id} ${os.version}`.trim(),
     findings: findingsOf(report),
     data: reason === undefined ? report : { ...report, reason },
-    summary: summaryOf(report),
+    verdict: verdictOf(report),
+    ...(reason === undefined ? {} : { reason }),
     exit,
   };
 }
 
-function summaryOf({ contract, profile, verdict, os, clauses }: ConformanceReport): string {
-  const count = (wanted: EvaluatedClause['state']): number => clauses.filter(({ state }) => state === wanted).length;
-  const sum = `${count('kept')} kept, ${count('broken')} broken, ${count('notProven')} not proven, ${count('notApplicable')} not applicable`;
+function verdictOf({ contract, profile, verdict, os, clauses }: ConformanceReport): string {
   const decisive = clauses.filter(({ state, level }) => state === verdict && level === 'MUST').map(({ id }) => id);
-  const { reason, text } = ENDS[verdict];
-  const named = reason === undefined ? `: ${sum}` : `: ${decisive.join(', ')}; ${sum} [${reason}]`;
-  return `${`${os.id} ${os.version}`.trim()} ${text} contract ${contract} (profile ${profile})${named}`;
+  const named = verdict === 'kept' ? '' : `: ${decisive.join(', ')}`;
+  return `${`${os.id} ${os.version}`.trim()} ${ENDS[verdict].text} contract ${contract} (profile ${profile})${named}`;
 }
 
 /** A broken SHOULD is a warning: it does not change the exit code. */

@@ -30,18 +30,14 @@ export async function doctor(options: DoctorOptions): Promise<number> {
 
 /** The report in the form that all checks share. */
 export function doctorReport(report: Awaited<ReturnType<typeof examine>>): CheckReport {
-  const { findings, failed, warnings } = report;
-  const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`;
+  const { findings, failed } = report;
   return {
     kind: 'DoctorReport',
     name: 'machineadm doctor',
     findings,
     data: { ...report, checks: findings.map(checkOf) },
     groups: GROUPS,
-    summary:
-      failed === 0 && warnings === 0
-        ? 'nothing prevents a run'
-        : `${count(failed, 'failure')}, ${count(warnings, 'warning')}; nothing was changed`,
+    verdict: failed === 0 ? 'nothing prevents a run' : 'problems were found',
     exit: failed > 0 ? 'DifferencesFound' : 'Success',
   };
 }

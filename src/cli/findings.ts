@@ -1,6 +1,7 @@
 import { formatPlace } from '@machineadm/document/diagnostics.ts';
 import { type ExitName, exitCode } from '@machineadm/document/exit-codes.ts';
 import { printable } from '@machineadm/document/printable.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { type OutputFormat, printData, printReport, printText } from './output.ts';
@@ -17,8 +18,10 @@ export interface CheckReport {
   readonly findings: readonly Finding[];
   /** The fields that the kind has in JSON beside its findings. */
   readonly data: object;
-  /** The last line of the report for people. */
-  readonly summary: string;
+  /** What follows from the findings. It begins the last line of the report for people; the counts of the findings end it. */
+  readonly verdict: string;
+  /** The reason of a verdict that is not good. */
+  readonly reason?: Reason;
   /** The titles of the findings in their order, printed as a tree. Absent: each finding is a line of its own. */
   readonly groups?: readonly string[];
   readonly exit: ExitName;
@@ -33,22 +36,34 @@ export async function printCheckReport(output: CheckFormat, report: CheckReport)
   return exitCode(report.exit);
 }
 
-const MARKS: Readonly<Record<Finding['severity'], string>> = {
-  passed: 'ok  ',
-  skipped: '-   ',
-  undecided: '?   ',
-  warning: 'warn',
-  failed: 'FAIL',
+interface Term {
+  /** Before each finding in a report for people. */
+  readonly mark: string;
+  /** The word in the counts at the end of a report for people. */
+  readonly word: string;
+  /** JUnit knows failures, errors and skipped cases. A warning must not fail a pipeline, so it is a skipped case with a text. */
+  readonly junit?: 'failure' | 'error' | 'skipped';
+}
+
+/** The vocabulary of every command that checks something, in the order of the counts. */
+const TERMS: Readonly<Record<Finding['severity'], Term>> = {
+  failed: { mark: 'FAIL', word: 'failed', junit: 'failure' },
+  warning: { mark: 'warn', word: 'warning', junit: 'skipped' },
+  undecided: { mark: '?   ', word: 'undecided', junit: 'error' },
+  passed: { mark: 'ok  ', word: 'ok' },
+  skipped: { mark: '-   ', word: 'skipped', junit: 'skipped' },
 };
+
 /** Problems are printed last, where people look first. */
 const ORDER: readonly Finding['severity'][] = ['passed', 'skipped', 'undecided'];
 
-/** The report for people: each finding with its place and remedy, problems last, then the summary. */
+/** The report for people: each finding with its place and remedy, problems last, then the verdict with the counts. */
 export function formatFindings({
   findings,
-  summary,
+  verdict,
+  reason,
   groups,
-}: Pick<CheckReport, 'findings' | 'summary' | 'groups'>): string {
+}: Pick<CheckReport, 'findings' | 'verdict' | 'reason' | 'groups'>): string {
   const rank = ({ severity }: Finding): number => (ORDER.indexOf(severity) + ORDER.length + 1) % (ORDER.length + 1);
   const lines =
     groups === undefined
@@ -57,7 +72,16 @@ export function formatFindings({
           const inside = findings.filter(({ title }) => title === group);
           return inside.length === 0 ? [] : [group, ...inside.flatMap(branch)];
         });
-  return [...lines, summary].join('\n');
+  const last = [verdict, countsOf(findings)].filter((part) => part !== '').join(': ');
+  return [...lines, reason === undefined ? last : `${last} [${reason}]`].join('\n');
+}
+
+function countsOf(findings: readonly Finding[]): string {
+  const counts = Object.entries(TERMS).flatMap(([severity, { word }]) => {
+    const count = findings.filter((one) => one.severity === severity).length;
+    return count === 0 ? [] : [`${count} ${word === 'warning' && count > 1 ? 'warnings' : word}`];
+  });
+  return counts.join(', ');
 }
 
 function branch(finding: Finding, index: number, all: readonly Finding[]): readonly string[] {
@@ -71,33 +95,22 @@ function linesOf({ severity, text, reason, remedy, field, position }: Finding, h
   const named = reason === undefined || !isWrong ? '' : ` [${reason}]`;
   const below = isWrong ? [position === undefined ? '' : `${formatPlace(position)}  ${field}`, remedy ?? ''] : [];
   return [
-    `${MARKS[severity]} ${head === undefined ? '' : `${head}: `}${first}${named}`,
+    `${TERMS[severity].mark} ${head === undefined ? '' : `${head}: `}${first}${named}`,
     ...[...more, ...below].flatMap((line) => (line === '' ? [] : [`     ${line}`])),
   ];
 }
-
-/**
- * JUnit knows failures, errors and skipped cases. A warning must not fail a pipeline, so it is a skipped case with a
- * text.
- */
-const ELEMENTS = {
-  passed: undefined,
-  warning: 'skipped',
-  failed: 'failure',
-  undecided: 'error',
-  skipped: 'skipped',
-} as const;
 
 /** The findings as JUnit XML, for CI systems. */
 export function formatJunit(name: string, findings: readonly Finding[]): string {
   const cases = findings.map(({ id, title, severity, text, remedy }) => {
     const head = `    <testcase classname="${escaped(name)}" name="${escaped(`${id} ${title}`.trim())}"`;
-    const element = ELEMENTS[severity];
+    const element = TERMS[severity].junit;
     if (element === undefined) return `${head}/>`;
     const advice = element === 'failure' ? escaped(remedy ?? '') : '';
     return `${head}><${element} message="${escaped(text)}">${advice}</${element}></testcase>`;
   });
-  const count = (element: string): number => findings.filter(({ severity }) => ELEMENTS[severity] === element).length;
+  const count = (element: string): number =>
+    findings.filter(({ severity }) => TERMS[severity].junit === element).length;
   const counts = `tests="${cases.length}" failures="${count('failure')}" errors="${count('error')}" skipped="${count('skipped')}"`;
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',

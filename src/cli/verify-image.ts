@@ -22,7 +22,8 @@ export async function verifyImageCommand({ document, output }: DocumentOptions):
       // The fields also appear under the names they had first.
       findings: findings.map((finding) => ({ ...finding, what: finding.id, why: finding.text })),
     },
-    summary: ready ? 'the image is ready' : `the image is not ready: ${findings.length} to correct [${REASON}]`,
+    verdict: ready ? 'the image is ready' : 'the image is not ready',
+    ...(ready ? {} : { reason: REASON }),
     exit: ready ? 'Success' : 'DifferencesFound',
   });
 }
