@@ -20,14 +20,13 @@ const ENDS: Readonly<Record<Verdict, { readonly exit: ExitName; readonly reason?
  * with 22 where one could not be checked.
  */
 export async function conformanceCommand({ output, ...scope }: ConformanceOptions): Promise<number> {
-  const report = await conformance(scope);
-  const { exit, reason } = ENDS[report.verdict];
-  return await printCheckReport(output, checkReportOf(report, exit, reason));
+  return await printCheckReport(output, checkReportOf(await conformance(scope)));
 }
 
 /** The report in the form that all checks share. */
-export function checkReportOf(report: ConformanceReport, exit: ExitName, reason?: Reason): CheckReport {
-  const { contract, profile, os } = report;
+export function checkReportOf(report: ConformanceReport): CheckReport {
+  const { contract, profile, os, verdict } = report;
+  const { exit, reason } = ENDS[verdict];
   return {
     kind: 'ConformanceReport',
     name: `machineadm contract ${contract}, profile ${profile}, ${os.id} ${os.version}`.trim(),

@@ -30,6 +30,7 @@ export const MACHINE_COMMANDS: CommandTable = {
       .addOption(outputOption('html'))
       .option('--wait', 'wait for the end of the run, and exit with its exit code; a terminal shows the progress')
       .option('--follow', 'the same, and print each event as a line on stderr')
+      .option('--timeline', 'add to the text how long each part took; json and html always have it')
       .addOption(jsonStreamOption())
       .addOption(timeoutOption('the wait').default('30m'))
       .addHelpText(

@@ -23,6 +23,7 @@ export interface StatusOptions {
   readonly wait?: true;
   readonly follow?: true;
   readonly jsonStream?: true;
+  readonly timeline?: true;
   readonly timeout: string;
 }
 
@@ -43,10 +44,9 @@ export async function status(options: StatusOptions): Promise<number> {
   } else {
     const shown = found.kind === 'BootstrapStatus' ? await withThisMachine(found) : found;
     if (options.output !== 'text') await printObject(options.output, shown);
+    else if (shown.kind === 'BootstrapSummary') printPaintedReport(formatSummary(shown, style()));
     else
-      printPaintedReport(
-        shown.kind === 'BootstrapSummary' ? formatSummary(shown, style()) : formatStatus(shown, style()),
-      );
+      printPaintedReport(`${options.timeline === true ? `${chartOf(shown)}\n\n` : ''}${formatStatus(shown, style())}`);
   }
   if (found.kind === 'BootstrapSummary') printNotice(`This is the public summary. ${remedyForDetails()}`);
   if (!waits) return exitCode('Success');
@@ -105,11 +105,13 @@ export async function timeline({ output }: { readonly output: OutputFormat }): P
   const found = await readStatus();
   if (found === undefined) throw noRun();
   if (output !== 'text') await printData(output, 'Timeline', { runId: found.runId, timeline: found.timeline });
-  else {
-    const columns = wrapWidthOf(process.stdout) ?? WIDE;
-    printText(formatTimeline({ timeline: withRunningStep(found, Date.now()) }, { ...style(), columns }));
-  }
+  else printText(chartOf(found));
   return exitCode('Success');
+}
+
+function chartOf(status: RunStatus): string {
+  const columns = wrapWidthOf(process.stdout) ?? WIDE;
+  return formatTimeline({ timeline: withRunningStep(status, Date.now()) }, { ...style(), columns });
 }
 
 /** The timeline including the step that runs now; the status has a step only after it ended. */

@@ -73,6 +73,7 @@ describe('the output of machineadm on a machine in memory', () => {
       'status --follow',
       'status --json-stream',
       'timeline',
+      'status --timeline',
       'provision --boot -f DIR/node.yaml',
       'provision --resume -f DIR/node.yaml',
       'provision --resume --boot -f DIR/node.yaml',
