@@ -64,7 +64,7 @@ export const RUN_COMMANDS: CommandTable = {
   prepare(program, done) {
     const prepare = program
       .command('prepare')
-      .description('make only the changes that belong into an image (a bake)')
+      .description('make only the changes that belong in an image (a bake)')
       .addOption(insecureDocumentOption())
       .addOption(outputOption())
       .option('--dry-run', 'show what would be changed, as machineadm plan --prepare does; changes nothing')

@@ -219,7 +219,7 @@ function formatState({ command, phase, outcome, exitCode }: RunStatus | RunSumma
 
 /** What units do at later boots. */
 const APPLY = {
-  Once: 'once: units leave it at that until the document changes',
+  Once: 'once: units do nothing until the document changes',
   EveryBoot: 'again at every boot',
 } as const;
 
