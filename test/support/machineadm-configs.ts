@@ -93,7 +93,7 @@ export function providing(api: ManagementCluster, profiles: Profiles = { profile
   const end = new AbortController();
   const workload = new WorkloadCluster();
   const said: string[] = [];
-  const workloads = new Workloads(api, () => ({ api: workload, caCertHashes: [CA_HASH] }));
+  const workloads = new Workloads(api, async () => ({ api: workload, caCertHashes: [CA_HASH] }));
   const done = provideBootstrap(
     {
       api,

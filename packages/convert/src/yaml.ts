@@ -1,8 +1,8 @@
 import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
-import { QUIET } from '@machineadm/document/foreign-yaml.ts';
+import { examined, QUIET_AND_LINEAR } from '@machineadm/document/foreign-yaml.ts';
 import { exactly } from '@machineadm/document/verbatim.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
-import type { Document, ParsedNode, parseDocument } from 'yaml';
+import type { Document, LineCounter, ParsedNode, parseDocument } from 'yaml';
 import type { Placed, Report } from './report.ts';
 
 /** Up to this length the library's error handling (one error object per mistake) is fast enough. */
@@ -11,7 +11,7 @@ const HARMLESS_LENGTH = 64 * 1024;
 /** Who reads the text today: both read YAML 1.1, and only PyYAML reads `1:30` as a number of base 60. */
 type Reader = 'Go' | 'PyYAML';
 
-/** Dates stay text. The library's check for duplicate keys takes quadratic time. */
+/** Dates stay text. Places of errors are printed: longer texts with errors do not come so far. */
 function options(reader: Reader) {
   const customTags: ParseOptions['customTags'] = (tags) =>
     tags.filter(
@@ -19,7 +19,7 @@ function options(reader: Reader) {
         typeof tag === 'string' ||
         (tag.tag !== 'tag:yaml.org,2002:timestamp' && (reader === 'PyYAML' || tag.format !== 'TIME')),
     );
-  return { version: '1.1', ...QUIET, uniqueKeys: false, customTags } as const;
+  return { version: '1.1', ...QUIET_AND_LINEAR, prettyErrors: true, customTags } as const;
 }
 
 type ParseOptions = NonNullable<Parameters<typeof parseDocument>[1]>;
@@ -46,27 +46,7 @@ export async function yamlValue(
     report.add('InputInvalid', at, `not YAML: ${mistake.code} in line ${mistake.linePos?.[0].line ?? '?'}`);
     return undefined;
   }
-  for (const offset of await repeatedKeys(document)) {
-    report.add('KeyRepeated', at, `in line ${lineCounter.linePos(offset).line}: remove one of the two`);
-  }
-  return await plain(document, at, report);
-}
-
-/** The places of duplicate keys. */
-async function repeatedKeys(document: Document): Promise<readonly number[]> {
-  const { isScalar, visit } = await import('yaml');
-  const offsets: number[] = [];
-  visit(document, {
-    Map(_key, map) {
-      const seen = new Set<unknown>();
-      for (const { key } of map.items) {
-        if (!isScalar(key)) continue;
-        if (seen.has(key.value)) offsets.push(key.range?.[0] ?? 0);
-        seen.add(key.value);
-      }
-    },
-  });
-  return offsets;
+  return await plain(document, at, report, lineCounter);
 }
 
 /** A document of comments only, or of nothing: kubectl skips it. */
@@ -116,8 +96,26 @@ function refuseHostile(text: string, at: Placed | string, report: Report, lines?
   return problem;
 }
 
-/** The value of a parsed document. A number that JavaScript would change is kept verbatim. */
-export async function plain(document: Document, at: Placed | string, report: Report): Promise<unknown> {
+/**
+ * The value of a parsed document. A number that JavaScript would change is kept verbatim.
+ *
+ * @param lines reports duplicate keys by their lines; without it nothing does
+ */
+export async function plain(
+  document: Document,
+  at: Placed | string,
+  report: Report,
+  lines?: LineCounter,
+): Promise<unknown> {
+  const { costly, repeatedKeys } = await examined(document);
+  if (lines !== undefined) {
+    for (const offset of repeatedKeys)
+      report.add('KeyRepeated', at, `in line ${lines.linePos(offset).line}: remove one of the two`);
+  }
+  if (costly !== undefined) {
+    report.add('InputInvalid', at, `YAML with ${costly}`);
+    return undefined;
+  }
   const { visit } = await import('yaml');
   visit(document, {
     Scalar(_key, scalar) {

@@ -110,3 +110,13 @@ sops: {version: 3.9.0}
     );
   });
 });
+
+test('a key of many levels, which the library would print for each level, is refused', async () => {
+  const { documents, decisions } = await converted(`${PLAIN}${'? '.repeat(400)}x\n`);
+  assert.deepEqual(documents, []);
+  const [decision] = decisions;
+  assert.deepEqual(
+    [decision?.code, /YAML with a key that is not a text/.test(decision?.message ?? '')],
+    ['InputInvalid', true],
+  );
+});

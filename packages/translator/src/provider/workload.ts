@@ -1,6 +1,6 @@
 import { createHash, randomInt, X509Certificate } from 'node:crypto';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { pemBlocks } from '@machineadm/document/pem.ts';
-import { parse } from 'yaml';
 import * as z from 'zod';
 import { isStatus } from '../cluster/api.ts';
 import { NotReady } from './not-ready.ts';
@@ -35,14 +35,10 @@ const UserEntry = z.union([
  * The workload cluster of a kubeconfig that Cluster API stored, as YAML. Throws `NotReady`: whoever may write Secrets in the
  * namespace wrote it, so only an address, an authority and a credential are taken from it.
  */
-export function workloadOf(text: string): Workload {
+export async function workloadOf(text: string): Promise<Workload> {
   const refused = (why: string) => new NotReady('WorkloadClusterUnreachable', `the kubeconfig of the Cluster ${why}`);
-  let value: unknown;
-  try {
-    value = parse(text);
-  } catch {
-    throw refused('is not YAML');
-  }
+  const value = await foreignYaml(text);
+  if (value === undefined) throw refused('is not YAML');
   const { success, data } = Kubeconfig.safeParse(value);
   if (!success) throw refused('has no current context');
   const context = data.contexts.find(({ name }) => name === data['current-context'])?.context;

@@ -15,13 +15,13 @@ const KEPT_MS = 10_000;
 /** The workload clusters of the management cluster, by the kubeconfigs that Cluster API stores beside the Clusters. */
 export class Workloads {
   readonly #api: Api;
-  readonly #connect: (kubeconfig: string) => Workload;
+  readonly #connect: (kubeconfig: string) => Promise<Workload>;
   readonly #known = new Map<
     string,
     { readonly workload: Workload; readonly version: string; readonly until: number }
   >();
 
-  constructor(api: Api, connect: (kubeconfig: string) => Workload = workloadOf) {
+  constructor(api: Api, connect: (kubeconfig: string) => Promise<Workload> = workloadOf) {
     this.#api = api;
     this.#connect = connect;
   }
@@ -45,7 +45,8 @@ export class Workloads {
     const { uid = '', resourceVersion = '' } = secret.metadata;
     const version = `${uid} ${resourceVersion}`;
     const until = performance.now() + KEPT_MS;
-    const workload = known?.version === version ? known.workload : this.#connect(decoded(secret.data.value) ?? '');
+    const workload =
+      known?.version === version ? known.workload : await this.#connect(decoded(secret.data.value) ?? '');
     this.#known.set(key, { workload, version, until });
     return workload;
   }
