@@ -21,7 +21,9 @@ export const eventSchema = z
     sequence: z.int().min(1).describe('of the run; not every sink receives every event'),
     time: instant.describe('RFC 3339, UTC, by the clock of the machine, which may be wrong before it was set'),
     sinceBootMs: milliseconds.describe('by a clock that does not jump'),
-    command: z.enum(['provision', 'prepare', 'watch']).describe('watch: machineadm report watch, which is no run'),
+    command: z
+      .enum(['provision', 'prepare', 'upgrade', 'watch'])
+      .describe('watch: machineadm report watch, which is no run'),
     ...identity,
     document: z
       .looseObject({ sha256: z.string().describe('SHA-256 of the merged document') })

@@ -137,7 +137,7 @@ export const statusSchema = z
   .looseObject({
     apiVersion: z.literal('machineadm.dev/status/v1').describe('the version of this format'),
     kind: z.literal('BootstrapStatus').describe('the kind of this object'),
-    command: z.enum(['provision', 'prepare']).describe('the command of the run'),
+    command: z.enum(['provision', 'prepare', 'upgrade']).describe('the command of the run'),
     runId: z.string().describe('the id of the run'),
     ...identity,
     document: z

@@ -4,6 +4,7 @@ import { diagnosticRecord, formatWarning } from '@machineadm/document/index.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { ALL_STEPS, stepsFor } from '../pipeline/pipeline.ts';
 import { makePlan } from '../pipeline/plan.ts';
+import type { UpgradeOptions } from '../steps/upgrade-order.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
 import { printData, printNotice, printText } from './output.ts';
@@ -15,6 +16,8 @@ export interface PlanCommandOptions extends DocumentOptions {
   readonly diff?: true;
   readonly ids?: true;
   readonly exitCode?: true;
+  /** Of `machineadm upgrade --dry-run`. */
+  readonly upgrade?: UpgradeOptions;
 }
 
 /**
@@ -28,7 +31,7 @@ export async function plan(options: PlanCommandOptions): Promise<number> {
     forThisMachine: scope === 'all',
     distrust: 'collect',
   });
-  const { changes, ...planned } = await makePlan(document, scope);
+  const { changes, ...planned } = await makePlan(document, scope, options.upgrade);
   const { warnings, replaced } = document;
   if (options.output !== 'text') {
     const withDiff = options.diff === true;

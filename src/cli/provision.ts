@@ -5,7 +5,9 @@ import { formatDuration } from '@machineadm/document/units.ts';
 import { formatFailure, formatStatus, type Style } from '@machineadm/status/progress.ts';
 import { sharesDestination } from '../host/processes/standard-streams.ts';
 import { endedForReboot } from '../pipeline/reboot-resume.ts';
+import type { ResumableCommand } from '../pipeline/resume.ts';
 import { run } from '../pipeline/run.ts';
+import type { UpgradeOptions } from '../steps/upgrade-order.ts';
 import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
 import { printEvent, printLine } from './event-stream.ts';
@@ -26,13 +28,15 @@ export interface ProvisionOptions {
   readonly boot?: true;
   readonly sink?: readonly string[];
   readonly exitCodes?: ExitConvention;
+  /** Of `machineadm upgrade`. */
+  readonly upgrade?: UpgradeOptions;
 }
 
 /**
- * `machineadm provision` and `prepare`: one run. Its progress goes to standard error, its result to standard output.
+ * `machineadm provision`, `prepare` and `upgrade`: one run. Its progress goes to standard error, its result to standard output.
  */
 export async function provision(
-  command: 'provision' | 'prepare',
+  command: 'provision' | 'prepare' | 'upgrade',
   {
     document,
     output,
@@ -42,10 +46,11 @@ export async function provision(
     jsonStream,
     timeout,
     exitCodes = 'machineadm',
+    upgrade,
   }: DocumentOptions & ProvisionOptions,
 ): Promise<number> {
   const timeoutMs = timeout === undefined ? undefined : durationOf('--timeout', timeout);
-  const idle = await nothingToDo(document, { resume, boot });
+  const idle = await nothingToDo(document, { resume, boot, command: command === 'upgrade' ? 'upgrade' : 'provision' });
   if (idle !== undefined) {
     printNotice(idle);
     return exitCode('Success');
@@ -76,6 +81,7 @@ export async function provision(
       command,
       sources: document,
       ...(sink === undefined ? {} : { sinks: sink }),
+      ...(upgrade === undefined ? {} : { upgrade }),
       invoker: exitCodes,
       agentVersion: buildInfo().version,
       signal: stop.signal,
@@ -107,7 +113,11 @@ export async function provision(
  */
 async function nothingToDo(
   document: readonly string[],
-  { resume, boot }: { readonly resume: true | undefined; readonly boot: true | undefined },
+  {
+    resume,
+    boot,
+    command,
+  }: { readonly resume: true | undefined; readonly boot: true | undefined; readonly command: ResumableCommand },
 ): Promise<string | undefined> {
   if (resume === undefined && boot === undefined) return undefined;
   if (resume === true && boot === true) throw bothGiven();
@@ -116,7 +126,7 @@ async function nothingToDo(
     const found = await findBootWork(document);
     return found.run ? undefined : `nothing to do: ${found.why}`;
   }
-  const found = await findResumeWork(document);
+  const found = await findResumeWork(document, command);
   return found.resume ? undefined : `nothing to resume: ${found.why}`;
 }
 

@@ -14,6 +14,7 @@ import {
 import type { PlanCommandOptions } from './plan.ts';
 import type { ProvisionOptions } from './provision.ts';
 import type { ResetOptions } from './reset.ts';
+import type { UpgradeFlags } from './upgrade.ts';
 
 /** Adds the commands that change this machine, and `plan`, which shows what they would change. */
 export const RUN_COMMANDS: CommandTable = {
@@ -83,6 +84,43 @@ export const RUN_COMMANDS: CommandTable = {
         else if (dryRun === true) done(await (await import('./plan.ts')).plan({ ...options, prepare: true }));
         else done(await (await import('./provision.ts')).provision('prepare', options));
       });
+  },
+
+  upgrade(program, done) {
+    const upgrade = program
+      .command('upgrade')
+      .description('upgrade Kubernetes on this node, to the version of its document')
+      .addOption(insecureDocumentOption())
+      .addOption(outputOption())
+      .addOption(sinkOption())
+      .option('--dry-run', 'show what would be changed, with everything that is in the way; changes nothing')
+      .option('--drained', 'the node is drained already, or its pods may stay: evict nothing')
+      .option('--kubeconfig <file>', 'on a worker: with which its pods are evicted')
+      .option('--delete-emptydir-data', 'evict pods that lose the content of an emptyDir volume, too')
+      .option('--overwrite-manifests', 'let kubeadm undo edits of static pods')
+      .option(
+        '--ignore-preflight-errors <names>',
+        "checks of kubeadm upgrade to skip, as in kubeadm; in addition to the document's",
+        (names: string) => names.split(',').filter((name) => name !== ''),
+      )
+      .option('--resume', 'only resume an upgrade that a reboot, a kill or a signal interrupted; otherwise do nothing');
+    addWatching(upgrade);
+    addDocuments(upgrade, 'required')
+      .addHelpText(
+        'after',
+        '\nExamples:\n  machineadm upgrade -f /etc/machineadm/bootstrap.yaml --dry-run\n  machineadm upgrade -f /etc/machineadm/bootstrap.yaml --drained    on a worker',
+      )
+      .action(
+        async (_, { dryRun, ...given }: DocumentOptions & ProvisionOptions & UpgradeFlags & { dryRun?: true }) => {
+          const { upgradeOptions } = await import('./upgrade.ts');
+          const options = { ...given, upgrade: upgradeOptions(given) };
+          done(
+            dryRun === true
+              ? await (await import('./plan.ts')).plan(options)
+              : await (await import('./provision.ts')).provision('upgrade', options),
+          );
+        },
+      );
   },
 
   reset(program, done) {

@@ -1,12 +1,12 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import { Secret } from '@machineadm/document/secret.ts';
 import { type ApiServerManifest, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { askHealthEndpoint } from '../host/http/request-once.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { askReadyz } from './api-server/serving.ts';
 import { listMembers } from './etcd-members.ts';
+import { argumentOf, localEtcd, ownMember } from './local-etcd.ts';
 
 /** kubeadm's static pods, in the order of their dependencies. */
 export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
@@ -108,9 +108,9 @@ async function healthz(
   { command }: ApiServerManifest,
   signal: AbortSignal | undefined,
 ): Promise<ComponentTrouble | undefined> {
-  const port = argument(command, 'secure-port') ?? `${DEFAULT_PORTS[component]}`;
+  const port = argumentOf(command, 'secure-port') ?? `${DEFAULT_PORTS[component]}`;
   if (port === '0') return undefined;
-  const url = `https://${local(argument(command, 'bind-address') ?? '0.0.0.0')}:${port}/healthz`;
+  const url = `https://${local(argumentOf(command, 'bind-address') ?? '0.0.0.0')}:${port}/healthz`;
   const answer = await askHealthEndpoint(url, signal);
   if ('why' in answer) return unhealthy(component, answer.why);
   return [200, 401, 403].includes(answer.status) ? undefined : unhealthy(component, `${url} answered ${answer.status}`);
@@ -121,7 +121,7 @@ async function etcdHealth(
   { command }: ApiServerManifest,
   signal: AbortSignal | undefined,
 ): Promise<ComponentTrouble | undefined> {
-  const [metrics] = (argument(command, 'listen-metrics-urls') ?? '').split(',');
+  const [metrics] = (argumentOf(command, 'listen-metrics-urls') ?? '').split(',');
   const base = URL.parse(metrics ?? '');
   // Without it only the membership can be queried, with a client certificate.
   if (base === null) return undefined;
@@ -138,27 +138,13 @@ async function membership(
   { command }: ApiServerManifest,
   signal: AbortSignal | undefined,
 ): Promise<ComponentTrouble | undefined> {
-  const authority = argument(command, 'trusted-ca-file') ?? '/etc/kubernetes/pki/etcd/ca.crt';
-  const directory = authority.slice(0, authority.lastIndexOf('/'));
-  const [certificateAuthority, certificate, key] = await Promise.all(
-    [authority, `${directory}/healthcheck-client.crt`, `${directory}/healthcheck-client.key`].map((path) =>
-      host.readText(path),
-    ),
-  );
-  const ownPeerUrl = argument(command, 'initial-advertise-peer-urls');
-  const endpoints = (argument(command, 'listen-client-urls') ?? '')
-    .split(',')
-    .filter((url) => url.startsWith('https:'));
-  // Custom certificates, or an etcd that kubeadm does not manage: only its health is checked.
-  if (certificateAuthority === undefined || certificate === undefined || key === undefined) return undefined;
-  if (ownPeerUrl === undefined || endpoints.length === 0) return undefined;
-  const peers = { endpoints, ownPeerUrl, certificateAuthority, certificate, key: new Secret(key) };
-  const members = await listMembers(peers, signal);
+  const etcd = await localEtcd(host, { command });
+  if (etcd === undefined) return undefined;
+  const members = await listMembers(etcd, signal);
   if (members === undefined)
-    return unhealthy('etcd', `${endpoints.join(', ')} did not list the members of its cluster`);
-  const own =
-    members.find(({ peerUrls }) => peerUrls.includes(ownPeerUrl)) ??
-    members.find(({ name }) => name === argument(command, 'name'));
+    return unhealthy('etcd', `${etcd.endpoints.join(', ')} did not list the members of its cluster`);
+  const own = ownMember(members, etcd);
+  const { ownPeerUrl } = etcd;
   const trouble = (reason: ComponentTrouble['reason'], why: string): ComponentTrouble => ({
     component: 'etcd',
     reason,
@@ -177,14 +163,10 @@ function unhealthy(component: Component, why: string): ComponentTrouble {
 
 /** kubeadm annotates the pod with the endpoint since 1.18; a manifest from elsewhere may lack it. */
 function apiServerEndpoint({ command }: ApiServerManifest): string {
-  const bound = argument(command, 'bind-address');
-  const address = bound === undefined || isAny(bound) ? (argument(command, 'advertise-address') ?? '127.0.0.1') : bound;
-  return `${bracketed(address)}:${argument(command, 'secure-port') ?? '6443'}`;
-}
-
-/** `--name=value`; the last occurrence counts. */
-function argument(command: readonly string[], name: string): string | undefined {
-  return command.findLast((one) => one.startsWith(`--${name}=`))?.slice(name.length + 3);
+  const bound = argumentOf(command, 'bind-address');
+  const address =
+    bound === undefined || isAny(bound) ? (argumentOf(command, 'advertise-address') ?? '127.0.0.1') : bound;
+  return `${bracketed(address)}:${argumentOf(command, 'secure-port') ?? '6443'}`;
 }
 
 /** The address to query where a component listens on all addresses. */

@@ -98,7 +98,7 @@ export async function removeOwnMember(
   for (const one of own) if (await runsElsewhere(peers, one, isOwn, signal)) return 'elsewhere';
   const end = performance.now() + patienceMs;
   for (;;) {
-    for (const { id } of own) await ask(peers, '/v3/cluster/member/remove', { ID: id }, signal);
+    for (const { id } of own) await askEtcd(peers, '/v3/cluster/member/remove', { ID: id }, signal);
     // By their ids: a member that starts meanwhile no longer looks like one that never did.
     const left = await listMembers(peers, signal);
     if (left?.every(({ id }) => own.every((one) => one.id !== id)) === true) return 'removed';
@@ -126,13 +126,13 @@ async function runsElsewhere(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const endpoints = clientUrls.filter((url) => !isOwn(URL.parse(url)?.hostname ?? ''));
-  const answer = await ask({ ...peers, endpoints }, '/v3/maintenance/status', {}, signal);
+  const answer = await askEtcd({ ...peers, endpoints }, '/v3/maintenance/status', {}, signal);
   return text(member(member(answer, 'header'), 'member_id')) === id;
 }
 
 /** The members according to the first endpoint that answers; undefined when none does. */
 export async function listMembers(peers: EtcdPeers, signal?: AbortSignal): Promise<readonly EtcdMember[] | undefined> {
-  const answer = await ask(peers, '/v3/cluster/member/list', {}, signal);
+  const answer = await askEtcd(peers, '/v3/cluster/member/list', {}, signal);
   const members = member(answer, 'members');
   if (!Array.isArray(members)) return undefined;
   return members.map((one) => {
@@ -198,7 +198,12 @@ function url(address: string, port: number): string {
  * Queries each endpoint in turn through etcd's JSON gateway (enabled by default since 3.3); undefined when none answers
  * with 200.
  */
-async function ask(peers: EtcdPeers, path: string, body: object, signal: AbortSignal | undefined): Promise<unknown> {
+export async function askEtcd(
+  peers: EtcdPeers,
+  path: string,
+  body: object,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
   for (const endpoint of peers.endpoints) {
     signal?.throwIfAborted();
     try {

@@ -15,6 +15,10 @@ export interface NodeView {
   readonly ready: { readonly status: string; readonly reason: string; readonly message: string } | undefined;
   /** True once kubeadm's phase mark-control-plane labelled it. */
   readonly controlPlane: boolean;
+  /** `v1.35.4`: of the kubelet that reported last. */
+  readonly kubeletVersion: string;
+  /** True where no new pods are scheduled to it. */
+  readonly unschedulable: boolean;
 }
 
 /** GETs a Node by its name. Never throws but for `signal`. */
@@ -28,7 +32,8 @@ export async function getNode(
   return answer.kind === 'found' ? { kind: 'found', object: viewNode(answer.object) } : answer;
 }
 
-function viewNode(object: unknown): NodeView {
+/** The parts of a Node as the API server has it. */
+export function viewNode(object: unknown): NodeView {
   const info = member(member(object, 'status'), 'nodeInfo');
   const conditions = member(member(object, 'status'), 'conditions');
   const ready: unknown = Array.isArray(conditions)
@@ -54,5 +59,7 @@ function viewNode(object: unknown): NodeView {
     controlPlane:
       member(labels, 'node-role.kubernetes.io/control-plane') !== undefined ||
       member(labels, 'node-role.kubernetes.io/master') !== undefined,
+    kubeletVersion: text(member(info, 'kubeletVersion')) ?? '',
+    unschedulable: member(member(object, 'spec'), 'unschedulable') === true,
   };
 }

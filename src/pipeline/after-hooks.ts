@@ -53,7 +53,9 @@ export function withHooks(
 
     async recheck(installer) {
       if (installer.runsHooks !== true) {
-        if (programsToCome(installer, asked()).length === 0) return;
+        // In an upgrade programs are there already, of the previous version.
+        const upgrades = run.journal.record(installer.id).upgrade !== undefined;
+        if (!upgrades && programsToCome(installer, asked()).length === 0) return;
         run.facts = afterHooks(run.facts, await gather());
       }
       await requireAfter(installer, steps, asked());

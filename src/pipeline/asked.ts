@@ -29,7 +29,8 @@ export function documentIdOf(
   { command, sources }: Pick<Started, 'command' | 'sources'>,
   { model }: Pick<LoadedDocument, 'model'>,
 ): DocumentId {
-  return { command, name: model.metadata.name, sources: sources.map(absoluteSource) };
+  const asked = command === 'prepare' ? 'prepare' : 'provision';
+  return { command: asked, name: model.metadata.name, sources: sources.map(absoluteSource) };
 }
 
 /** What a document asks for, in the form that the journal records. */

@@ -6,7 +6,7 @@ import { recordedOnThisMachine } from './journal-record.ts';
 import { absoluteSource } from './load.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { sourcesKey } from './resource-memory.ts';
-import { findResumable, type Resumable } from './resume.ts';
+import { findResumable, type Resumable, type ResumableCommand } from './resume.ts';
 import { peekJournal } from './run-journal.ts';
 
 /** Whether a unit that starts machineadm at every boot has work to do; if not, why. */
@@ -28,9 +28,12 @@ export async function findBootWork(sources: readonly string[]): Promise<BootWork
  * The same for a unit that resumes interrupted runs (`--resume`). There something else, such as cloud-init, starts the
  * first run, and only this unit can apply a document with `apply: Always` again.
  */
-export async function findResumeWork(sources: readonly string[]): Promise<Resumable> {
-  const found = await findResumable();
-  if (found.resume) return found;
+export async function findResumeWork(
+  sources: readonly string[],
+  command: ResumableCommand = 'provision',
+): Promise<Resumable> {
+  const found = await findResumable(command);
+  if (found.resume || command === 'upgrade') return found;
   const { applied, document } = await appliedBefore(sources);
   return applied !== undefined && document?.apply === 'EveryBoot' ? { resume: true } : found;
 }

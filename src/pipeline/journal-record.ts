@@ -1,10 +1,12 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import { withoutChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import type { PriorState } from '../steps/prior-state/state.ts';
 import type { FollowUp, Inventory, OwnedPlace } from '../steps/step.ts';
+import { isUpgradeRecord, type Upgrade } from '../steps/upgrade-order.ts';
 import type { Asked } from '../steps/wants.ts';
 
 /**
@@ -26,11 +28,19 @@ export type JournalRecord =
       readonly sources?: readonly string[];
       /** `metadata.name`; absent in journals of earlier versions, where the sources tell documents apart. */
       readonly name?: string;
+      /** `kubernetes.version`; absent without it, and in journals of earlier versions. */
+      readonly kubernetes?: string;
       readonly bootId: string;
       readonly at: string;
     }
   /** What the document of this run asks for, where that is not on record yet; written before any change. */
   | ({ readonly is: 'document' } & Asked)
+  /**
+   * An upgrade of Kubernetes in place. `Begun` before its first change, by each run of it; `Back`: the node is as before;
+   * `Done`: it has the version of the document of this run.
+   */
+  | ({ readonly is: 'upgrade'; readonly now: 'Begun'; readonly at: string } & Upgrade)
+  | { readonly is: 'upgrade'; readonly now: 'Back' | 'Done'; readonly at: string }
   /** A document was reset: nothing on this machine belongs to it any more. */
   | { readonly is: 'forgotten'; readonly document: string }
   /** Follow-ups that a change requires; written before the change. */
@@ -118,7 +128,14 @@ export function recordedOnThisMachine(
 /** The fields that `afterRecord` requires of each kind of record. */
 const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   instance: object({ identity: object({ machineId: optional(string) }) }),
-  run: object({ run: string, command: string, sources: optional(listOf(string)), name: optional(string) }),
+  run: object({
+    run: string,
+    command: string,
+    sources: optional(listOf(string)),
+    name: optional(string),
+    kubernetes: optional(string),
+  }),
+  upgrade: (record) => isUpgradeEnd(record) || isUpgradeRecord(record),
   document: object({
     agent: string,
     wishes: listOf(object({ step: string, key: string, value: optional(string), field: string, place: string })),
@@ -142,6 +159,13 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   concluded: object({ outcome: string }),
   reset: object({ run: string, document: optional(string) }),
 };
+
+const isEnd = object({ now: string });
+
+/** A record of an upgrade that ended needs no versions. */
+function isUpgradeEnd(record: unknown): boolean {
+  return isEnd(record) && ['Back', 'Done'].includes(String(member(record, 'now')));
+}
 
 /** Parses one line of a journal. Throws `JournalUnreadable` for a line that machineadm did not write. */
 export function parseRecord(path: string, line: string, index: number): JournalRecord {

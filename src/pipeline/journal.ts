@@ -1,10 +1,12 @@
-import { member } from '@machineadm/document/untyped.ts';
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Memory } from '../steps/prior-state/memory.ts';
 import type { FollowUp, Inventory } from '../steps/step.ts';
 import { type DocumentState, ownerOf, withAsked, withDocument, withoutDocument } from './documents.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
+import { afterUpgradeRecord, type NodeVersion } from './journal-upgrade.ts';
 import { acting, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
+import { afterChange, NO_MEMORY, type StepMemory } from './step-memory.ts';
 
 /** The steps with `bootstraps`; a document uses at most one of them. A test checks this list. */
 export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
@@ -12,7 +14,7 @@ export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper
 const PROOF_STEP = 'sentinel';
 
 /** The state that the lines of a journal add up to. */
-export interface JournalState extends ResourceMemory {
+export interface JournalState extends ResourceMemory, NodeVersion {
   readonly identity: InstanceIdentity;
   /** The number of runs. */
   readonly attempts: number;
@@ -46,8 +48,6 @@ export interface JournalState extends ResourceMemory {
   readonly hooks: ReadonlyMap<string, ReadonlyMap<string, StepMemory>>;
   /** What existed before a bootstrapper first started; undefined without a record. */
   readonly inventory: Inventory | undefined;
-  /** The `LoadedDocument.lastingDigest` that this instance was bootstrapped from; undefined before. */
-  readonly bootstrappedFrom: string | undefined;
   /** Applied documents by their sources (`sourcesKey`): the last successful run of each. */
   readonly applied: ReadonlyMap<string, AppliedDocument>;
   /** A `provision` of this instance once proved what its document requires. Later failures do not change that. */
@@ -58,18 +58,8 @@ type Command = Extract<JournalRecord, { is: 'run' }>['command'];
 
 type OpenRun = Pick<
   Extract<JournalRecord, { is: 'run' }>,
-  'run' | 'command' | 'lasting' | 'written' | 'sources' | 'name'
+  'run' | 'command' | 'lasting' | 'written' | 'sources' | 'name' | 'kubernetes'
 >;
-
-export interface StepMemory {
-  readonly started: ReadonlySet<string>;
-  readonly done: ReadonlySet<string>;
-  readonly notes: ReadonlyMap<string, unknown>;
-  /** The contents of hooks that ran to their end (`contentOf`). */
-  readonly ran: ReadonlySet<string>;
-}
-
-export const NO_MEMORY: StepMemory = { started: new Set(), done: new Set(), notes: new Map(), ran: new Set() };
 
 export function instanceIdentity(facts: Facts, uid: string | undefined): InstanceIdentity {
   return { uid, cloudInstanceId: facts.cloudInstanceId, machineId: facts.machineId };
@@ -105,7 +95,9 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     documents: new Map(),
     hooks: new Map(),
     inventory,
+    upgrade: undefined,
     bootstrappedFrom: undefined,
+    bootstrappedVersion: undefined,
     applied: new Map(),
     proven: false,
   };
@@ -165,11 +157,11 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'step':
       return acting(state, ownerOf(state.open), record.step, record.changes);
     case 'run': {
-      const { run, command, lasting, written, sources, name, bootId } = record;
+      const { run, command, lasting, written, sources, name, kubernetes, bootId } = record;
       const commands = new Set([...state.commands, command]);
       // The run ended leftover commands of earlier runs before it began.
       const unfinishedRuns = new Set([run]);
-      const named = name === undefined ? {} : { name };
+      const named = omitUndefined({ name, kubernetes });
       const origin = written === undefined || sources === undefined ? named : { ...named, written, sources };
       const begun = { open: { run, command, lasting, ...origin }, unfinishedRuns, ended: undefined, commands };
       const applied = new Map(state.applied);
@@ -177,6 +169,8 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       const seen = withDocument(inBoot(state, bootId), record, record.at);
       return { ...seen, attempts: state.attempts + 1, ...begun, applied, doneInRun: new Set() };
     }
+    case 'upgrade':
+      return afterUpgradeRecord(state, record);
     case 'document': {
       const { is: _is, ...asked } = record;
       return withAsked(state, ownerOf(state.open), asked);
@@ -275,7 +269,8 @@ function afterStepRecord(
   if (undone.length > 0) return withoutRecords(done, document, undone);
   if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return done;
   // An earlier proof, of a host without Kubernetes, does not cover this.
-  return { ...done, bootstrappedFrom: state.open?.lasting, proven: false };
+  const { lasting: bootstrappedFrom, kubernetes: bootstrappedVersion } = state.open ?? {};
+  return { ...done, bootstrappedFrom, bootstrappedVersion, proven: false };
 }
 
 /**
@@ -289,31 +284,6 @@ export function withoutRecords(state: JournalState, document: string, undone: re
   const hooks = new Map(state.hooks).set(document, without(state.hooks.get(document)));
   const left = { ...state, steps: without(state.steps), hooks };
   if (!BOOTSTRAP_STEPS.some((step) => undone.includes(step))) return left;
-  return { ...left, foreign: false, bootstrappedFrom: undefined, proven: false };
-}
-
-function afterChange(
-  memory: StepMemory,
-  record: Extract<JournalRecord, { is: 'started' | 'note' | 'done' }>,
-): StepMemory {
-  const { change } = record;
-  switch (record.is) {
-    case 'started':
-      return { ...memory, started: new Set([...memory.started, change]) };
-    case 'note':
-      return { ...memory, notes: new Map(memory.notes).set(change, record.note) };
-    case 'done':
-      return {
-        ...memory,
-        started: new Set([...memory.started].filter((started) => started !== change)),
-        done: new Set([...memory.done, change]),
-        ran: new Set([...memory.ran, contentOf(memory.notes.get(change)) ?? []].flat()),
-      };
-  }
-}
-
-/** What a hook's note says that it ran, as a text to compare; undefined: an earlier version did not record it. */
-export function contentOf(note: unknown): string | undefined {
-  const commands = member(note, 'commands');
-  return Array.isArray(commands) ? commands.join() : undefined;
+  const node = { upgrade: undefined, bootstrappedFrom: undefined, bootstrappedVersion: undefined };
+  return { ...left, ...node, foreign: false, proven: false };
 }

@@ -49,6 +49,11 @@ import { sysctl } from '../steps/sysctl.ts';
 import { clock } from '../steps/time/clock.ts';
 import { time } from '../steps/time/index.ts';
 import { timezone } from '../steps/timezone.ts';
+import { upgradeDrain } from '../steps/upgrade/drain.ts';
+import { upgradeKubeadm } from '../steps/upgrade/kubeadm.ts';
+import { upgradeKubelet } from '../steps/upgrade/kubelet.ts';
+import { upgradeProof } from '../steps/upgrade/proof.ts';
+import { upgradeState } from '../steps/upgrade/state.ts';
 import { users } from '../steps/users.ts';
 import { windowsCertificateAuthorities } from '../steps/windows/certificate-authorities.ts';
 import { windowsClock } from '../steps/windows/clock.ts';
@@ -70,6 +75,7 @@ export interface Pipeline {
 /** The boot sequence. The order of this list is the only thing that decides the order of steps. */
 export const PIPELINE: Pipeline = {
   host: [
+    upgradeState, // before anything of an upgrade
     earlyHooks,
     bootHooks,
     hostname,
@@ -116,11 +122,15 @@ export const PIPELINE: Pipeline = {
     kubeadmImages, // after the hooks, which may provide images too
     kubeadm,
     execBootstrapper, // instead of kubeadm
+    upgradeKubeadm, // of a node that was bootstrapped before
+    upgradeDrain,
+    upgradeKubelet,
     apiServer, // also changes the configuration of a running one
     hardening, // of files that kubeadm wrote; before readiness, which proves that the node works with it
     readiness,
     nodeLabels, // after the node is there
     execReadiness,
+    upgradeProof, // after readiness, which proves the rest
   ],
   conclusion: [sentinel], // only after readiness was proved
   afterBootstrap: [afterBootstrapHooks],

@@ -2,7 +2,6 @@ import { omitUndefined } from '@machineadm/document/defined.ts';
 import type { Place } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
@@ -14,6 +13,7 @@ import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, ChangeAction, FollowUp, Step } from '../steps/step.ts';
+import type { UpgradeOptions } from '../steps/upgrade-order.ts';
 import { documentIdOf, findConflicts, journalFor } from './asked.ts';
 import { type FindSource, sourcesOf } from './change-source.ts';
 import { type DocumentId, ownerOf } from './documents.ts';
@@ -36,6 +36,7 @@ import { readPrepared, usableNotes } from './prepared.ts';
 import { journalForInstance, peekJournal } from './run-journal.ts';
 import { followUpId, pendingFollowUps, planStep } from './runner.ts';
 import { stepRecord } from './step-record.ts';
+import { documentChanged, refuseIfChanged, upgradeAsked, withUpgrade } from './upgrade.ts';
 
 /** One thing that a run would do. */
 export interface PlannedChange {
@@ -91,14 +92,24 @@ export interface PlanWithProblems extends Plan {
 
 /**
  * The changes that a run of `document` would make to this machine, from a read-only host. Unmet requirements are part
- * of the plan. Throws the run's other refusals: not root, another platform, a changed document, a step whose inspection
- * fails.
+ * of the plan, and so is the update of a node whose document only has another version of Kubernetes. Throws the run's other
+ * refusals: not root, another platform, a changed document, a step whose inspection fails.
+ *
+ * @param upgrade of `machineadm upgrade`: its options; absent: `provision` is planned, which refuses an update
  */
-export async function makePlan(document: OpenedDocument, scope: 'base' | 'all'): Promise<PlanWithProblems> {
+export async function makePlan(
+  document: OpenedDocument,
+  scope: 'base' | 'all',
+  upgrade?: UpgradeOptions,
+): Promise<PlanWithProblems> {
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const { steps, journal, id, asked } = await knownOf(document, scope, host, facts);
+  const known = await knownOf(document, scope, host, facts, {
+    options: upgrade ?? PLANNED_UPGRADE,
+    isAsked: upgrade !== undefined,
+  });
+  const { steps, journal, id, asked } = known;
   const { source = () => undefined } = asked;
   const required = await requirements(steps, asked);
   const { unmet, awaited } = required;
@@ -107,23 +118,33 @@ export async function makePlan(document: OpenedDocument, scope: 'base' | 'all'):
   const plan = { ...planned, remarks: [...planned.remarks, ...told] };
   const { refusals } = document;
   const findings = [...refusals.map(refusalFinding), ...findingsOf(required)];
-  const error = refusals[0] ?? (unmet.length === 0 ? undefined : refusalFor(unmet));
+  const changed = upgrade === undefined ? known.changed : undefined;
+  const error = refusals[0] ?? changed ?? (unmet.length === 0 ? undefined : refusalFor(unmet));
   if (error === undefined) return redactDeep({ ...plan, problems: [], findings });
   const { reason, message: summary, remedy, exit } = error;
   const refusal = { reason, summary, remedy, exitCode: exitCode(exit) };
-  return redactDeep({ ...plan, problems: [...refusals.map(ofDocument), ...unmet.map(problemOf)], findings, refusal });
+  const ofWhole = [...refusals, ...(changed === undefined ? [] : [changed])];
+  return redactDeep({ ...plan, problems: [...ofWhole.map(ofDocument), ...unmet.map(problemOf)], findings, refusal });
 }
+
+/** How `plan` shows an update: as `machineadm upgrade` without options does it. */
+const PLANNED_UPGRADE: UpgradeOptions = { drain: { by: 'machineadm' } };
 
 /**
  * The document and what the journal of this machine knows, as `plan` and `doctor` ask the steps about them: the same as a
  * run does. Throws `DocumentChanged`, and what `imagePart` throws.
+ *
+ * @param update how an update of the node is done, and whether the command is one; absent: it is refused
  */
 export async function knownOf(
   document: OpenedDocument,
   scope: 'base' | 'all',
   host: QueryHost,
   facts: Facts,
+  update?: { readonly options: UpgradeOptions; readonly isAsked: boolean },
 ): Promise<{
+  /** Why `provision` refuses the document, which is an update of this node. */
+  readonly changed?: MachineadmError;
   readonly steps: readonly Step[];
   readonly journal: JournalState;
   readonly id: DocumentId;
@@ -134,16 +155,22 @@ export async function knownOf(
   const identity = instanceIdentity(facts, model.metadata.uid);
   const seen = inBoot(journalForInstance(found, identity), facts.bootId);
   const known = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
-  refuseIfChanged(known, document);
+  const mayUpgrade = known.bootstrappedFrom !== undefined && document.lastingDigest !== undefined;
+  const isAsked = update !== undefined && (update.isAsked || (mayUpgrade && model.kubernetes?.exec === undefined));
+  const versions = isAsked ? await upgradeAsked(host, known, document) : undefined;
+  if (versions === undefined) await refuseIfChanged(host, known, document);
+  const changed = versions === undefined ? undefined : await documentChanged(host, known, document);
+  const begun = update === undefined ? known : withUpgrade(known, versions, update.options);
   const { sources, agentVersion } = document;
   const id = documentIdOf({ command: scope === 'base' ? 'prepare' : 'provision', sources }, document);
   const own = { ...document, model };
   // A plan stands for a run of its own.
-  const journal = { ...(await journalFor(host, known, id, own, agentVersion)), doneInRun: new Set<string>() };
+  const journal = { ...(await journalFor(host, begun, id, own, agentVersion)), doneInRun: new Set<string>() };
   const record = (step: string) => stepRecord(journal, step, id);
   const conflicts = () => findConflicts(host, own, agentVersion, journal, id);
   const source = sourcesOf(own);
   return {
+    ...(changed === undefined ? {} : { changed }),
     steps: stepsFor(scope, model.host.platform),
     journal,
     id,
@@ -279,17 +306,4 @@ function followUpSummary(followUp: FollowUp): string {
   if (followUp === 'update-ca-certificates') return "refresh the system's store of trusted certificates";
   if (followUp === 'daemon-reload') return 'reload the units of the service manager';
   return `${followUp.replace(':', ' ')}, for the changes above`;
-}
-
-/** A machine that was bootstrapped from another `kubernetes` section is refused, not ignored. */
-export function refuseIfChanged(journal: JournalState, document: LoadedDocument): void {
-  const { bootstrappedFrom } = journal;
-  if (bootstrappedFrom === undefined || document.lastingDigest === undefined) return;
-  if (bootstrappedFrom === document.lastingDigest) return;
-  throw new MachineadmError({
-    reason: 'DocumentChanged',
-    summary: 'this machine was already bootstrapped from another "kubernetes" section',
-    remedy:
-      'Replace the machine, or use the "kubernetes" section that it was bootstrapped with. Other sections, the arguments and files of its API server, and labels that are set after the join may change.',
-  });
 }

@@ -6,6 +6,7 @@ import {
   PRIOR_STATE_DIRECTORY,
   RUN_DIRECTORY,
   STATE_DIRECTORY,
+  UPGRADE_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
 import type { Host, NewFile } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
@@ -21,6 +22,7 @@ const UNRECORDED = [
   ARCHIVES_DIRECTORY,
   PRIOR_STATE_DIRECTORY,
   NETWORK_TRIAL,
+  UPGRADE_DIRECTORY,
 ].map((path) => `${path}/`);
 
 /** Records how resources were before a step first changes them, for `machineadm reset`. */

@@ -6,12 +6,15 @@ import { selfCommand } from '../host/processes/identity.ts';
 import { type Resumption, requestReboot, resumptionOf } from '../host/processes/reboot.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { type UpgradeOptions, upgradeArguments } from '../steps/upgrade-order.ts';
 import type { Conclusion } from './conclusion.ts';
 
 /** The parts of a request that decide how an interrupted run resumes. */
 export interface Started {
   /** `prepare` makes only the changes that belong in an image. */
-  readonly command: 'provision' | 'prepare';
+  readonly command: 'provision' | 'prepare' | 'upgrade';
+  /** Of an upgrade: its options. */
+  readonly upgrade?: UpgradeOptions;
   readonly sources: readonly string[];
   /** Sinks of the command line, in addition to the document's; see `withSinks`. */
   readonly sinks?: readonly string[];
@@ -27,7 +30,7 @@ export interface RebootResume {
 
 /** A document on standard input is lost with its process: the run could not be resumed. */
 export function canResume({ command, sources }: Started): boolean {
-  return command === 'provision' && !sources.includes('-');
+  return command !== 'prepare' && !sources.includes('-');
 }
 
 /**
@@ -58,11 +61,15 @@ export async function arrangeResume(
 }
 
 /** @param self absolute path of the program and the arguments that start machineadm */
-export function resumingCommand({ sources, sinks = [] }: Started, self: readonly string[]): readonly string[] {
+export function resumingCommand(
+  { command, sources, sinks = [], upgrade }: Started,
+  self: readonly string[],
+): readonly string[] {
   return [
     ...self,
-    'provision',
+    command,
     '--resume',
+    ...(upgrade === undefined ? [] : upgradeArguments(upgrade)),
     ...(areInsecureSourcesAccepted() ? ['--insecure-document'] : []),
     ...sources.flatMap((source) => ['-d', resolve(source)]),
     ...sinks.flatMap((sink) => ['--sink', sink]),

@@ -7,6 +7,9 @@ import { recordedOnThisMachine } from './journal-record.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
 
+/** A command whose interrupted run a later run of the same command resumes. */
+export type ResumableCommand = 'provision' | 'upgrade';
+
 /** Whether there is a run to resume; if not, why. */
 export type Resumable = { readonly resume: true } | { readonly resume: false; readonly why: string };
 
@@ -15,11 +18,11 @@ export type Resumable = { readonly resume: true } | { readonly resume: false; re
  * by its caller: cloud-init marks runcmd as done before it runs it (cloudinit/helpers.py, FileSemaphores), so a machine
  * that reboots in the middle would never be completed. Read-only.
  */
-export async function findResumable(): Promise<Resumable> {
+export async function findResumable(command: ResumableCommand = 'provision'): Promise<Resumable> {
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  return evaluateResumable(await peekJournal(host), await readStatus(), facts);
+  return evaluateResumable(await peekJournal(host), await readStatus(), facts, command);
 }
 
 /**
@@ -30,11 +33,15 @@ export function evaluateResumable(
   journal: JournalState | undefined,
   status: Pick<RunStatus, 'command' | 'outcome' | 'host'> | undefined,
   facts: Parameters<typeof recordedOnThisMachine>[1],
+  command: ResumableCommand = 'provision',
 ): Resumable {
   if (journal !== undefined) {
     if (!recordedOnThisMachine(journal.identity, facts)) {
       return { resume: false, why: 'the journal on this disk belongs to another machine' };
     }
+    const isUpgrade = journal.upgrade !== undefined;
+    if (isUpgrade !== (command === 'upgrade'))
+      return { resume: false, why: isUpgrade ? 'machineadm upgrade resumes it' : 'no upgrade was begun' };
     if (journal.open !== undefined) return outcomeOf(journal.open.command, 'Interrupted');
     if (journal.ended !== undefined) return outcomeOf(journal.ended.command, journal.ended.outcome);
   }
@@ -46,7 +53,7 @@ export function evaluateResumable(
 }
 
 function outcomeOf(command: RunStatus['command'], outcome: string | undefined): Resumable {
-  if (command !== 'provision') return { resume: false, why: MACHINE_SENTENCES.prepared };
+  if (command === 'prepare') return { resume: false, why: MACHINE_SENTENCES.prepared };
   if (outcome === 'Interrupted' || outcome === 'RebootRequired') return { resume: true };
   return { resume: false, why: `the last run was not interrupted: ${outcome ?? 'it continues'}` };
 }

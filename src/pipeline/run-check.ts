@@ -10,12 +10,12 @@ import { imagePart } from './image.ts';
 import { instanceIdentity, type JournalState, type PreparedNote, withNotes } from './journal.ts';
 import { openDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
-import { refuseIfChanged } from './plan.ts';
 import { preflight } from './preflight.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import type { Started } from './reboot-resume.ts';
 import { journalForInstance } from './run-journal.ts';
 import { stepRecord } from './step-record.ts';
+import { refuseIfChanged, type UpgradeVersions, upgradeAsked, withUpgrade } from './upgrade.ts';
 
 export interface RunRequest extends Started {
   readonly agentVersion: string;
@@ -45,6 +45,8 @@ export type CheckedRun =
       readonly network: NetworkSettings;
       /** The notes of this machine's image. */
       readonly notes: readonly PreparedNote[];
+      /** Of an upgrade: what it is from and to; undefined: the node has the version of the document. */
+      readonly upgrade: UpgradeVersions | undefined;
       /** Of the preflight: they refuse nothing. */
       readonly warnings: readonly string[];
     }
@@ -73,11 +75,14 @@ export async function checkRun(
     const notes = usableNotes(await readPrepared(host), before, identity);
     known = withNotes(journalForInstance(before, identity), notes);
     if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
-    refuseIfChanged(known, document);
+    const { upgrade: options } = request;
+    const upgrade = options === undefined ? undefined : await upgradeAsked(host, known, document);
+    if (upgrade === undefined) await refuseIfChanged(host, known, document);
     const scope = scopeOf(request);
     const id = documentIdOf(request, document);
     const [loaded, agent] = [document, request.agentVersion];
-    const seen = await journalFor(host, known, id, loaded, agent);
+    const begun = options === undefined ? known : withUpgrade(known, upgrade, options);
+    const seen = await journalFor(host, begun, id, loaded, agent);
     const found = await abortable(
       preflight(stepsFor(scope, document.model.host.platform), {
         host,
@@ -94,7 +99,7 @@ export async function checkRun(
     const warnings = found.told.flatMap(({ missing: { severity, what, remedy } }) =>
       severity === 'warning' ? [`${what}. ${remedy}`] : [],
     );
-    return { ok: true, document, known, network, notes, warnings };
+    return { ok: true, document, known, network, notes, upgrade, warnings };
   } catch (error) {
     return { ok: false, document, known, network, error };
   }
@@ -103,7 +108,7 @@ export async function checkRun(
 /** An image is the same for all machines: this machine's variables must not be resolved. */
 async function openRequested({ command, sources, agentVersion, sinks }: RunRequest): Promise<LoadedDocument> {
   return await openDocument(sources, agentVersion, {
-    forThisMachine: command === 'provision',
+    forThisMachine: command !== 'prepare',
     distrust: 'refuse',
     ...(sinks === undefined ? {} : { sinks }),
   });

@@ -15,6 +15,7 @@ import { type RunRequest, scopeOf } from './run-check.ts';
 import type { RunJournal } from './run-journal.ts';
 import { RunTrace } from './run-trace.ts';
 import { type RunOptions, runSteps, type StepObserver } from './runner.ts';
+import { afterFailedUpgrade, finishUpgrade } from './upgrade-end.ts';
 
 /** The longest timer of Node: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -33,7 +34,9 @@ export async function perform(run: OpenRun, document: LoadedDocument, journal: R
   const { request, host, reporter } = run;
   const { kubernetes, host: model } = document.model;
   const startedMs = Date.now();
-  const limitMs = kubernetes?.timeouts.overallMs ?? LONGEST_TIMER_MS;
+  // An upgrade waits for pods to leave: its steps have limits, and --timeout.
+  const limitMs =
+    request.command === 'upgrade' ? LONGEST_TIMER_MS : (kubernetes?.timeouts.overallMs ?? LONGEST_TIMER_MS);
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(overallDeadline(limitMs)), Math.min(limitMs, LONGEST_TIMER_MS));
   const made = new Map<string, readonly string[]>();
@@ -50,6 +53,7 @@ export async function perform(run: OpenRun, document: LoadedDocument, journal: R
     await runSteps(options.withPostponed(pipeline.kubernetes), options);
     await requireLasting([...pipeline.host, ...pipeline.kubernetes], options);
     await runSteps(pipeline.conclusion, options);
+    if (request.command === 'upgrade') await finishUpgrade(host, journal);
   };
   try {
     const failed = await performAttempts(bootstrap, {
@@ -60,7 +64,8 @@ export async function perform(run: OpenRun, document: LoadedDocument, journal: R
       conclude: (error, attemptStartedMs) => conclude(host, error, document, attemptStartedMs),
       reporter,
     });
-    if (failed !== undefined) return failed;
+    if (failed !== undefined)
+      return request.command === 'upgrade' ? await afterFailedUpgrade(run, document, journal, failed) : failed;
     if (request.command === 'prepare') {
       const image = { document, facts: run.facts, agentVersion: request.agentVersion };
       await writePrepared(host, preparedBy(image, made, journal.state(), await readPrepared(host)));

@@ -15,9 +15,10 @@ import type { OpenRun } from './run-perform.ts';
 /** Opens the journal and records the start of this run. A problem refuses the run: nothing was changed yet. */
 export async function beginJournal(
   { request, runId, facts, host }: Pick<OpenRun, 'request' | 'runId' | 'facts' | 'host'>,
-  { document, known, notes }: Extract<CheckedRun, { ok: true }>,
+  { document, known, notes, upgrade }: Extract<CheckedRun, { ok: true }>,
 ): Promise<RunJournal> {
   const { agentVersion } = request;
+  const { kubernetes } = document.model;
   try {
     const journal = await openJournal(host, known.identity, JOURNAL_PATH, notes);
     journal.append({
@@ -28,10 +29,14 @@ export async function beginJournal(
       lasting: document.lastingDigest,
       written: document.writtenDigest,
       ...documentIdOf(request, document),
+      ...(kubernetes === undefined ? {} : { kubernetes: kubernetes.version }),
       bootId: facts.bootId,
       at: new Date().toISOString(),
     });
     await recordAsked(host, journal, document, agentVersion);
+    const at = new Date().toISOString();
+    if (upgrade !== undefined && request.upgrade !== undefined)
+      journal.append({ is: 'upgrade', now: 'Begun', ...upgrade, ...request.upgrade, at });
     return journal;
   } catch (error) {
     throw asRefusal(error);

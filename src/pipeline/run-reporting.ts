@@ -37,7 +37,7 @@ export function attachReporting(
   reporter.identify({
     machine: machineOf(model.metadata),
     documentSha256: digest,
-    ...(reporter.status.command === 'provision' ? { apply: model.apply } : {}),
+    ...(reporter.status.command === 'prepare' ? {} : { apply: model.apply }),
     attempt: known.attempts + 1,
     bootstrapped: isBootstrapped(known, document),
     bootstrappedSince: since,
@@ -52,7 +52,7 @@ export function attachReporting(
   const console = output === 'journal and console' && isSilent ? [withoutTrouble(consoleSink(CONSOLE))] : [];
   reporter.useSinks([...opened, ...console], deadlineMs);
   // Nothing waits for an image, and a spool in it would be on every machine.
-  if (reporter.status.command === 'provision' && sinks.some(isRemote))
+  if (reporter.status.command !== 'prepare' && sinks.some(isRemote))
     reporter.useOutbox(outboxOf(model.reporting, document, host, reporter));
   for (const warning of document.warnings) reporter.warn(formatDiagnostic(warning));
 }

@@ -40,7 +40,7 @@ const LOCK_PATIENCE_MS = 500;
  * `JournalUnreadable`, and any refusal on a machine that is already bootstrapped.
  */
 export async function run(request: RunRequest): Promise<RunStatus> {
-  if (request.command === 'prepare') requireLinux('machineadm prepare');
+  if (request.command !== 'provision') requireLinux(`machineadm ${request.command}`);
   const runId = randomUUID();
   const facts = await gatherFacts(openQueryHost());
   refuseUnlessRoot(facts);
@@ -161,7 +161,7 @@ async function concludeRun(
 ): Promise<void> {
   const warn = (message: string): void => reporter.warn(message);
   const { outcome, exit, failure, afterHooks } = conclusion;
-  if (outcome === 'Succeeded' && request.command === 'provision') {
+  if (outcome === 'Succeeded' && request.command !== 'prepare') {
     // No use is left for these, and they may hold secrets.
     await wipeKubeadmConfig(host, warn);
     // A hook that failed after the bootstrap runs again, in the shell of its script.

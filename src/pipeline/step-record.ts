@@ -1,7 +1,8 @@
 import { EMPTY_RECORD, type StepRecord } from '../steps/step.ts';
 import { type DocumentId, ownerOf, wantedByOthers } from './documents.ts';
-import { BOOTSTRAP_STEPS, isOfHooks, type JournalState, NO_MEMORY, type StepMemory } from './journal.ts';
+import { BOOTSTRAP_STEPS, isOfHooks, type JournalState } from './journal.ts';
 import { memoryOf, ofDocument } from './resource-memory.ts';
+import { NO_MEMORY, type StepMemory } from './step-memory.ts';
 
 /**
  * The journal's records of one step.
@@ -34,6 +35,7 @@ export function stepRecord(state: JournalState | undefined, step: string, id?: D
       state === undefined ? EMPTY_RECORD.memory() : memoryOf(state, document, wantedByOthers(state, document)),
     owed: state?.owed ?? new Set(),
     reboot: rebootOf(state, step),
+    upgrade: state?.upgrade,
   };
 }
 

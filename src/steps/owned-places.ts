@@ -1,6 +1,7 @@
 import type { Host, QueryHost } from '../host/seam/host.ts';
+import { stampOf } from './file-stamp.ts';
 import { blockIn, type Comment, withoutBlock } from './marked-block.ts';
-import { type Execution, type OwnedPlace, stampOf } from './step.ts';
+import type { Execution, OwnedPlace } from './step.ts';
 import { mountsBelow } from './tree-below.ts';
 
 /**

@@ -5,12 +5,13 @@ import type { Reason } from '@machineadm/document/reasons.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../host/seam/facts.ts';
-import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 import type { NodeHandover } from '../kubernetes/node-labels.ts';
 import type { FollowUp } from './follow-up.ts';
 import type { Memory } from './prior-state/memory.ts';
+import type { Upgrade } from './upgrade-order.ts';
 
 export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 export type { FollowUp } from './follow-up.ts';
@@ -244,11 +245,13 @@ export interface StepRecord {
    * `owed`: a change that needs a reboot was started, and no reboot came since. `done`: one came, and the step was not in order since.
    */
   readonly reboot: 'none' | 'owed' | 'done';
+  /** The upgrade of Kubernetes that this run performs; undefined: it performs none. */
+  readonly upgrade: Upgrade | undefined;
 }
 
 /** The part of the record that a preflight may use: hooks that are still to run, and created paths. */
 export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes' | 'ran'> &
-  Partial<Pick<StepRecord, 'owned' | 'bootstrap' | 'foreignLeftovers'>>;
+  Partial<Pick<StepRecord, 'owned' | 'bootstrap' | 'foreignLeftovers' | 'upgrade'>>;
 
 export const EMPTY_RECORD: StepRecord = {
   interrupted: new Set(),
@@ -275,6 +278,7 @@ export const EMPTY_RECORD: StepRecord = {
   }),
   owed: new Set(),
   reboot: 'none',
+  upgrade: undefined,
 };
 
 /** The follow-ups from the document, as a part of a change. */
@@ -295,11 +299,6 @@ export interface OwnedPlace {
   readonly target?: string;
   /** What must follow its removal. */
   readonly owes?: readonly FollowUp[];
-}
-
-/** A value that changes with the content of a file, but not with a reboot: its size, inode and modification time. */
-export function stampOf({ fingerprint, size }: FileStat): string | undefined {
-  return fingerprint === undefined ? undefined : `${size}:${fingerprint.slice(fingerprint.indexOf(':') + 1)}`;
 }
 
 /** The functions of the run that a change may use. */

@@ -89,7 +89,13 @@ export async function startApiServer(
       const answer = authorized ? objects(path, call) : { status: 401 };
       if (answer === 'silence') return;
       const status =
-        answer === undefined ? 404 : 'status' in answer && typeof answer.status === 'number' ? answer.status : 200;
+        answer === undefined
+          ? 404
+          : 'status' in answer && typeof answer.status === 'number'
+            ? answer.status
+            : request.method === 'POST'
+              ? 201
+              : 200;
       const reasons: Readonly<Record<number, string>> = {
         401: 'Unauthorized',
         403: 'Forbidden',
@@ -97,7 +103,7 @@ export async function startApiServer(
         409: 'Conflict',
       };
       const body =
-        status === 200
+        status === 200 || status === 201
           ? answer
           : { kind: 'Status', code: status, reason: reasons[status], message: `status ${status}` };
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -181,6 +187,9 @@ users:
 /** What a test says of a Node; the rest is as the kubelet of the machine in `facts()` reports it. */
 export interface NodeWish {
   readonly name?: string;
+  /** `v1.35.4` */
+  readonly kubeletVersion?: string;
+  readonly unschedulable?: boolean;
   readonly uid?: string;
   readonly machineID?: string;
   readonly bootID?: string;
@@ -199,9 +208,17 @@ export function nodeObject(wish: NodeWish = {}): object {
     kind: 'Node',
     apiVersion: 'v1',
     metadata: { name: wish.name ?? 'node-1', uid: wish.uid ?? 'uid-of-node-1', labels: wish.labels ?? {} },
-    spec: wish.providerID === undefined ? {} : { providerID: wish.providerID },
+    spec: {
+      ...(wish.providerID === undefined ? {} : { providerID: wish.providerID }),
+      ...(wish.unschedulable === undefined ? {} : { unschedulable: wish.unschedulable }),
+    },
     status: {
-      nodeInfo: { machineID, bootID, ...(wish.systemUUID === undefined ? {} : { systemUUID: wish.systemUUID }) },
+      nodeInfo: {
+        machineID,
+        bootID,
+        ...(wish.systemUUID === undefined ? {} : { systemUUID: wish.systemUUID }),
+        ...(wish.kubeletVersion === undefined ? {} : { kubeletVersion: wish.kubeletVersion }),
+      },
       conditions: [
         { type: 'MemoryPressure', status: 'False' },
         ...(wish.ready === undefined

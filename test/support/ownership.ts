@@ -10,6 +10,8 @@ const ALSO_OWNED: Readonly<Record<string, readonly string[]>> = {
   // The control plane that runs: files of the API server, and the manifest that kubeadm wrote.
   'api-server': ['control-plane-files', 'kubeadm'],
   'kubeadm-reset': ['kubeadm', 'pki'],
+  // Manifests that a killed kubeadm had moved away.
+  'upgrade-kubeadm': ['kubeadm'],
 };
 
 /** What a step takes away that an earlier document asked for, and this one does not. */

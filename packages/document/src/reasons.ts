@@ -65,7 +65,42 @@ export const REASONS = {
   DocumentChanged: reason(
     'Refused',
     'The kubernetes section changed after this machine was bootstrapped.',
-    'Provision with the previous kubernetes section. To give the node up, look at machineadm reset --dry-run, then run machineadm reset.',
+    'If only kubernetes.version changed, run machineadm upgrade. Otherwise provision with the previous kubernetes section. To give the node up, look at machineadm reset --dry-run, then run machineadm reset.',
+  ),
+  UpgradeUnfinished: reason(
+    'Refused',
+    'An upgrade of this node was begun and did not end.',
+    'Run machineadm upgrade with the document of that upgrade: it continues.',
+  ),
+  UpgradeVersionSkew: reason(
+    'Refused',
+    'The upgrade would break the version skew policy of Kubernetes, or its order: control planes first, one minor version at a time.',
+    'Upgrade to the next minor version first, and the control planes before the workers.',
+  ),
+  UpgradeProgramMissing: reason(
+    'Refused',
+    'kubeadm or the kubelet of the new version is not installed.',
+    "Let the document's files, archives or hooks install it, or install it with the package manager.",
+  ),
+  UpgradeLocked: reason(
+    'Refused',
+    'Another control plane of this cluster is being upgraded.',
+    'Wait until it has ended. If that machine no longer exists, delete the Lease that the message names.',
+  ),
+  EtcdQuorumAtRisk: reason(
+    'Refused',
+    'etcd would lose its quorum, or is not healthy, while the member of this machine restarts.',
+    'Restore the other members first: kubectl -n kube-system get pods -l component=etcd.',
+  ),
+  ControlPlaneEdited: reason(
+    'Refused',
+    'A static pod was edited by hand: kubeadm upgrade would undo that.',
+    'Record the edit in the ConfigMap kubeadm-config or as a patch of kubeadm, or let the upgrade undo it with --overwrite-manifests.',
+  ),
+  DrainNotPossible: reason(
+    'Refused',
+    'Pods of this node cannot be evicted, or this machine has no right to evict them.',
+    'Drain the node from elsewhere (kubectl drain), and run machineadm upgrade with --drained.',
   ),
   JournalUnreadable: reason(
     'Refused',
@@ -621,6 +656,21 @@ export const REASONS = {
   SELinuxDenied: bootstrapper('SELinux denied access that Kubernetes needs.'),
 
   // Hardening.
+  EtcdSnapshotFailed: reason(
+    'HostStepFailed',
+    'The snapshot of etcd before an upgrade could not be taken, or is damaged.',
+    'Check that etcd answers and that the disk has space, then run machineadm upgrade again.',
+  ),
+  KubeadmUpgradeFailed: reason(
+    'BootstrapperFailed',
+    'kubeadm upgrade failed.',
+    'Read the lines of kubeadm in the evidence, correct the cause, then run machineadm upgrade again.',
+  ),
+  UpgradeNotProven: reason(
+    'NotReady',
+    'After the upgrade something of the node is not as asked: a version, the Node, or the member of etcd.',
+    'Read the evidence, correct the cause, then run machineadm upgrade again: it continues.',
+  ),
   HardeningNotEffective: reason(
     'BootstrapperFailed',
     'A setting of a hardening profile was applied, but changed again.',

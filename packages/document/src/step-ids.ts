@@ -55,6 +55,11 @@ export const STEP_TITLES = {
   sysctl: 'kernel settings',
   time: 'time service',
   timezone: 'time zone',
+  'upgrade-drain': 'drain of this node',
+  'upgrade-kubeadm': 'upgrade by kubeadm',
+  'upgrade-kubelet': 'upgrade of the kubelet',
+  'upgrade-proof': 'proof of the upgrade',
+  'upgrade-state': 'state before the upgrade',
   users: 'users',
 } as const;
 

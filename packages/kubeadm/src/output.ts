@@ -124,13 +124,34 @@ export function evaluateRun(
   const failure = finalError(lines);
   const phase = failure === undefined ? note.lastPhase : failure.phase;
   const where = phase === undefined ? '' : ` in its phase ${phase}`;
-  const checks = lines.filter(({ text }) => /^\s*\[ERROR [^\]]+\]: /.test(text)).map(({ text }) => text.trim());
-  const proof = [...checks, ...(failure === undefined ? [] : [failure.line])];
   return {
     succeeded: false,
     summary: `kubeadm ${command} failed${where} (exit status ${status}).`,
-    evidence: (proof.length > 0 ? proof : lines.slice(-5).map(({ text }) => text)).map(evidence),
+    evidence: proofOf(lines),
   };
+}
+
+/** The same of `kubeadm upgrade`, which prints nothing that all releases print at the end: the caller checks what it did. */
+export function evaluateUpgrade(command: string, status: number, lines: readonly OutputLine[]): Verdict {
+  if (status === 0) return { succeeded: true };
+  const failure = finalError(lines);
+  const where = failure?.phase === undefined ? '' : ` in its phase ${failure.phase}`;
+  return {
+    succeeded: false,
+    summary: `kubeadm ${command} failed${where} (exit status ${status}).`,
+    evidence: proofOf(lines),
+  };
+}
+
+/** The checks that failed and the final error; without them the last lines. */
+function proofOf(lines: readonly OutputLine[]): readonly Evidence[] {
+  const failure = finalError(lines);
+  const checks = lines.filter(({ text }) => /^\s*\[ERROR [^\]]+\]: /.test(text)).map(({ text }) => text.trim());
+  const proof = [...checks, ...(failure === undefined ? [] : [failure.line])];
+  return (proof.length > 0 ? proof : lines.slice(-5).map(({ text }) => text)).map((text) => ({
+    source: 'kubeadm',
+    text,
+  }));
 }
 
 /**

@@ -16,7 +16,7 @@ export function concludingCondition(
   status: Pick<RunStatus, 'command' | 'conditions'>,
   { outcome, failure }: { readonly outcome: Outcome; readonly failure?: Failure | undefined },
 ): NewCondition {
-  if (outcome === 'Succeeded' && status.command === 'provision') return bootstrapCondition(outcome, undefined);
+  if (outcome === 'Succeeded' && status.command !== 'prepare') return bootstrapCondition(outcome, undefined);
   const before = status.conditions.find(({ type }) => type === BOOTSTRAP_CONDITION);
   if (before?.status === 'True') {
     // Without a message it was this run that proved it.

@@ -250,7 +250,7 @@ function attemptFailed(status: RunStatus, { attempt, failure, durationMs }: Atte
 function concluded(status: RunStatus, conclusion: Conclusion, at: Moment): RunStatus {
   const { outcome, exitCode, failure, afterHooks } = conclusion;
   const conditions = [concludingCondition(status, conclusion)];
-  const isApplied = outcome === 'Succeeded' && status.command === 'provision';
+  const isApplied = outcome === 'Succeeded' && status.command !== 'prepare';
   if (afterHooks !== undefined) conditions.push(afterHooksCondition(afterHooks, failure));
   const ended: RunStatus = {
     ...withoutWaiting(status),

@@ -9,7 +9,7 @@ export type { Failure } from '@machineadm/document/errors.ts';
 export interface RunStatus {
   readonly apiVersion: 'machineadm.dev/status/v1';
   readonly kind: 'BootstrapStatus';
-  readonly command: 'provision' | 'prepare';
+  readonly command: 'provision' | 'prepare' | 'upgrade';
   readonly runId: string;
   readonly agent: { readonly version: string };
   readonly machine: {
@@ -97,7 +97,7 @@ export interface ThisMachine {
 export interface MachineDocument {
   /** `metadata.name`; where an earlier version did not record it, its sources. */
   readonly name: string;
-  readonly command: RunStatus['command'];
+  readonly command: 'provision' | 'prepare';
   readonly sources: readonly string[];
   /** How its last run ended; `Interrupted` also of one that was killed. */
   readonly outcome: Outcome | 'Running';

@@ -34,8 +34,12 @@ export type Answer<Found> =
 export interface ApiRequest {
   /** With its query. */
   readonly path: string;
-  /** Default: a GET. */
+  /** Default: a GET. At most one of these. */
   readonly patch?: { readonly contentType: string; readonly body: string };
+  /** An object to create, as JSON. */
+  readonly post?: object;
+  /** The options of a deletion, as JSON. */
+  readonly remove?: object;
   /** Default 10 s. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
@@ -54,22 +58,23 @@ export async function getObject(
 }
 
 /**
- * Reads or patches one object on an API server. The server's certificate is always verified against the credential's
+ * Reads, creates, patches or deletes one object on an API server. The server's certificate is always verified against the credential's
  * authority. Throws only for `signal`.
  */
 export async function askApiServer(credential: ApiCredential, request: ApiRequest): Promise<Answer<unknown>> {
-  const { path, patch, signal, timeoutMs = REQUEST_TIMEOUT_MS } = request;
+  const { path, signal, timeoutMs = REQUEST_TIMEOUT_MS } = request;
+  const sent = bodyOf(request);
   signal?.throwIfAborted();
   const deadline = AbortSignal.timeout(timeoutMs);
   const { server, serverName, certificateAuthority, certificate, key, token } = credential;
   try {
     // A server behind a proxy of clusters has a path of its own: https://rancher.example.com/k8s/clusters/c-1
     const answer = await requestOnce(new URL(`${server.pathname.replace(/\/$/, '')}${path}`, server), {
-      ...(patch === undefined ? {} : { method: 'PATCH', body: patch.body }),
+      ...(sent === undefined ? {} : { method: sent.method, body: sent.body }),
       headers: {
         accept: 'application/json',
         'user-agent': 'machineadm',
-        ...(patch === undefined ? {} : { 'content-type': patch.contentType }),
+        ...(sent === undefined ? {} : { 'content-type': sent.contentType }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` }),
       },
       ca: certificateAuthority,
@@ -90,6 +95,13 @@ export async function askApiServer(credential: ApiCredential, request: ApiReques
   }
 }
 
+function bodyOf({ patch, post, remove }: ApiRequest) {
+  const contentType = 'application/json';
+  if (patch !== undefined) return { method: 'PATCH', ...patch } as const;
+  if (post !== undefined) return { method: 'POST', contentType, body: JSON.stringify(post) } as const;
+  return remove === undefined ? undefined : ({ method: 'DELETE', contentType, body: JSON.stringify(remove) } as const);
+}
+
 function interpret({ status, headers, body }: SingleAnswer): Answer<unknown> {
   let object: unknown;
   try {
@@ -106,7 +118,7 @@ function interpret({ status, headers, body }: SingleAnswer): Answer<unknown> {
   return { kind: 'refused', status, why, ...retryAfter(headers.get('retry-after')) };
 }
 
-/** 201 for an object that a write created, 202 for one whose deletion was accepted. */
+/** 201 for what was created, 202 for what will be deleted. */
 function isSuccess(status: number): boolean {
   return status === 200 || status === 201 || status === 202;
 }

@@ -43,7 +43,45 @@ const LARGEST_ANSWER = 4 * 1024 * 1024;
  * signal.
  */
 export async function requestOnce(target: URL, request: SingleRequest): Promise<SingleAnswer> {
-  const { method = 'GET', headers = {}, body = null, largest = LARGEST_ANSWER, partial = false, signal } = request;
+  const { largest = LARGEST_ANSWER, partial = false } = request;
+  return await withAnswer(target, request, async ({ status, headers, body }) => {
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    try {
+      for await (const piece of body) {
+        size += piece.length;
+        if (size > largest) throw new Error('the answer is too large');
+        pieces.push(piece);
+      }
+    } catch (error) {
+      if (!partial) throw error;
+    }
+    return { status, headers, body: Buffer.concat(pieces).toString('utf8') };
+  });
+}
+
+/**
+ * The same for an answer that is too large for memory: `use` gets its body piece by piece.
+ *
+ * @throws Error where the status is not 200
+ */
+export async function streamOnce<Result>(
+  target: URL,
+  request: Omit<SingleRequest, 'largest' | 'partial'>,
+  use: (body: AsyncIterable<Uint8Array>) => Promise<Result>,
+): Promise<Result> {
+  return await withAnswer(target, request, async ({ status, body }) => {
+    if (status !== 200) throw new Error(`${target.host} answered ${status}`);
+    return await use(body);
+  });
+}
+
+async function withAnswer<Result>(
+  target: URL,
+  request: SingleRequest,
+  use: (answer: Awaited<ReturnType<typeof send>>) => Promise<Result>,
+): Promise<Result> {
+  const { method = 'GET', headers = {}, body = null, signal } = request;
   const { ca, cert, key, servername, rejectUnauthorized = true } = request;
   const verifies = target.protocol === 'https:' && rejectUnauthorized;
   const { Agent, buildConnector } = await loadUndici();
@@ -63,19 +101,7 @@ export async function requestOnce(target: URL, request: SingleRequest): Promise<
     },
   });
   try {
-    const answer = await send(agent, target, { method, headers, body, signal, reset: true });
-    const pieces: Uint8Array[] = [];
-    let size = 0;
-    try {
-      for await (const piece of answer.body) {
-        size += piece.length;
-        if (size > largest) throw new Error('the answer is too large');
-        pieces.push(piece);
-      }
-    } catch (error) {
-      if (!partial) throw error;
-    }
-    return { status: answer.status, headers: answer.headers, body: Buffer.concat(pieces).toString('utf8') };
+    return await use(await send(agent, target, { method, headers, body, signal, reset: true }));
   } catch (error) {
     // undici's code of a lost connection is less specific than the kernel's.
     if (errnoOf(error) !== 'UND_ERR_SOCKET') throw error;

@@ -4,8 +4,9 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { newJournalState } from '../../../src/pipeline/journal.ts';
-import { planSteps, refuseIfChanged } from '../../../src/pipeline/plan.ts';
+import { planSteps } from '../../../src/pipeline/plan.ts';
 import { runSteps } from '../../../src/pipeline/runner.ts';
+import { refuseIfChanged } from '../../../src/pipeline/upgrade.ts';
 import { loaded } from '../../support/document.ts';
 import { type FakeStep, fakeSteps, memoryJournal, runBench } from './fake-steps.ts';
 import { begun, done, ended, identity, started } from './records.ts';
@@ -165,6 +166,7 @@ describe('a plan', () => {
 });
 
 describe('another document on a machine that was bootstrapped', () => {
+  const { host } = runBench();
   const before = { ...newJournalState(identity(), false), bootstrappedFrom: 'from-this' };
   const withDigest = async (lastingDigest: string | undefined): Promise<LoadedDocument> => ({
     ...(await loaded('')),
@@ -173,15 +175,15 @@ describe('another document on a machine that was bootstrapped', () => {
 
   test('is DocumentChanged if its kubernetes section differs', async () => {
     const document = await withDigest('from-that');
-    assert.throws(() => refuseIfChanged(before, document), { reason: 'DocumentChanged', exit: 'Refused' });
+    await assert.rejects(refuseIfChanged(host, before, document), { reason: 'DocumentChanged', exit: 'Refused' });
   });
 
   test('is accepted if that section is the same, or absent', async () => {
-    refuseIfChanged(before, await withDigest('from-this'));
-    refuseIfChanged(before, await withDigest(undefined));
+    await refuseIfChanged(host, before, await withDigest('from-this'));
+    await refuseIfChanged(host, before, await withDigest(undefined));
   });
 
   test('is accepted on a machine that was not bootstrapped', async () => {
-    refuseIfChanged(newJournalState(identity(), false), await withDigest('from-that'));
+    await refuseIfChanged(host, newJournalState(identity(), false), await withDigest('from-that'));
   });
 });

@@ -164,6 +164,7 @@ describe('users', () => {
       memory: EMPTY_RECORD.memory,
       owed: new Set(),
       reboot: 'none' as const,
+      upgrade: undefined,
     });
     assert.deepEqual(
       users.plan(desired, actual).map(({ id, knownAfter }) => [id, knownAfter]),

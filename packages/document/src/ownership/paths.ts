@@ -146,6 +146,8 @@ export const DEFAULT_SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 export const HOOKS_DIRECTORY = `${STATE_DIRECTORY}/hooks`;
 /** Archives while they are unpacked. */
 export const ARCHIVES_DIRECTORY = `${STATE_DIRECTORY}/archives`;
+/** What an upgrade of Kubernetes keeps: the previous files and programs, and the snapshot of etcd. */
+export const UPGRADE_DIRECTORY = `${STATE_DIRECTORY}/upgrade`;
 /** Copies of what was there before the first change, for a reset. */
 export const PRIOR_STATE_DIRECTORY = `${STATE_DIRECTORY}/prior-state`;
 

@@ -33,8 +33,10 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
   /**
    * What a machine was bootstrapped from, as plain data: the part of the document that may not change afterwards.
    * undefined for a document without a bootstrapper.
+   *
+   * @param kubernetes the version of Kubernetes in the place of the document's
    */
-  lasting(sections: Sections): unknown;
+  lasting(sections: Sections, kubernetes?: string): unknown;
   /** Called only with a document that has no findings. */
   toModel(sections: Sections): Promise<Model>;
 }

@@ -526,6 +526,7 @@ describe('the reboot of a join', () => {
       owned: new Map(),
       memory: EMPTY_RECORD.memory,
       reboot: 'none',
+      upgrade: undefined,
     });
     assert.deepEqual(
       step.plan(desired, actual).map(({ id, summary }) => [id, summary]),

@@ -60,7 +60,8 @@ export const v1alpha1: DocumentVersion<Sections> = {
       : checkHardening(parsed.hardening, parsed.kubernetes?.bootstrapper?.exec !== undefined)),
   ],
   lint,
-  lasting: ({ kubernetes: section }) => (section === undefined ? undefined : lastingKubernetes(section)),
+  lasting: ({ kubernetes: section }, version = section?.version) =>
+    section === undefined || version === undefined ? undefined : lastingKubernetes({ ...section, version }),
   toModel,
 };
 

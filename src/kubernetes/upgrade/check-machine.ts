@@ -1,0 +1,199 @@
+import { X509Certificate } from 'node:crypto';
+import { evidenceFrom } from '@machineadm/document/errors.ts';
+import { ADMIN_KUBECONFIG, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { textLines } from '@machineadm/document/printable.ts';
+import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { member } from '@machineadm/document/untyped.ts';
+import { readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import { localEtcd } from '../local-etcd.ts';
+import { etcdOutlook } from './etcd-quorum.ts';
+import { manifestPath } from './kept-state.ts';
+import { skipped, type UpgradeObstacle, type UpgradeOrder } from './obstacle.ts';
+
+const MIB = 2 ** 20;
+/** The previous programs, new manifests, logs. */
+const SPACE_FOR_REST = 256 * MIB;
+const DIFF_TIMEOUT_MS = 60_000;
+
+/** Certificates with which the node and kubeadm work, and authorities that sign their successors. */
+export async function certificateObstacles(
+  host: QueryHost,
+  certificatesDirectory: string,
+  now: number,
+): Promise<readonly UpgradeObstacle[]> {
+  const found: UpgradeObstacle[] = [];
+  for (const name of [
+    'ca',
+    'front-proxy-ca',
+    'etcd/ca',
+    'apiserver',
+    'apiserver-kubelet-client',
+    'etcd/server',
+    'etcd/peer',
+  ]) {
+    const path = `${certificatesDirectory}/${name}.crt`;
+    found.push(...expired(path, await host.readText(path), now));
+  }
+  for (const path of [KUBELET_KUBECONFIG, ADMIN_KUBECONFIG]) {
+    try {
+      found.push(...expired(path, (await readKubeconfig(host, path))?.certificate, now));
+    } catch (error) {
+      if (!(error instanceof KubeconfigUnusable)) throw error;
+    }
+  }
+  return found;
+}
+
+function expired(path: string, pem: string | undefined, now: number): readonly UpgradeObstacle[] {
+  if (pem === undefined) return [];
+  let until: Date;
+  try {
+    until = new X509Certificate(pem).validToDate;
+  } catch {
+    return [];
+  }
+  if (until.getTime() > now) return [];
+  return [
+    {
+      reason: 'CertificateExpired',
+      what: `the certificate in ${path} expired on ${until.toISOString()}`,
+      remedy:
+        'Renew it before the upgrade: kubeadm certs renew all, and restart the static pods. An authority must be rotated by hand.',
+    },
+  ];
+}
+
+/** Whether etcd keeps its quorum while the member of this machine restarts, and whether its data fits on the disk twice. */
+export async function etcdObstacles(host: QueryHost): Promise<readonly UpgradeObstacle[]> {
+  const manifest = await readManifest((await host.readText(manifestPath('etcd'))) ?? '');
+  const etcd = manifest === undefined ? undefined : await localEtcd(host, manifest);
+  if (etcd === undefined) {
+    return [
+      atRisk(
+        'the etcd of this machine cannot be asked: it has no manifest, or other certificates than those of kubeadm',
+        'Restore its manifest and healthcheck-client.crt.',
+      ),
+    ];
+  }
+  const outlook = await etcdOutlook(etcd);
+  if (outlook === undefined)
+    return [atRisk(`${etcd.endpoints.join(', ')} did not list the members of etcd`, 'Make sure that etcd runs.')];
+  const { risk, members, size } = outlook;
+  if (risk !== undefined)
+    return [atRisk(`etcd: ${risk}`, 'Restore the other members first, then run machineadm upgrade again.')];
+  const pause: readonly UpgradeObstacle[] =
+    members > 2
+      ? []
+      : [
+          {
+            reason: 'EtcdQuorumAtRisk',
+            what: `etcd has ${members === 1 ? 'one member' : 'two members'}: the API pauses while the member of this machine restarts`,
+            remedy: 'With three control planes it does not.',
+            severity: 'warning',
+          },
+        ];
+  return [...pause, ...(await spaceObstacles(host, size))];
+}
+
+/** The snapshot, and the copy that kubeadm makes of etcd's data below /etc/kubernetes/tmp. */
+async function spaceObstacles(host: QueryHost, database: number): Promise<readonly UpgradeObstacle[]> {
+  return [
+    ...(await spaceAt(host, UPGRADE_DIRECTORY, database + SPACE_FOR_REST)),
+    ...(await spaceAt(host, '/etc/kubernetes', 2 * database + SPACE_FOR_REST)),
+  ];
+}
+
+/** Of the file system of a path, or of the nearest directory above that exists. */
+export async function spaceAt(host: QueryHost, path: string, needed: number): Promise<readonly UpgradeObstacle[]> {
+  let at = path;
+  while (at !== '/' && (await host.stat(at)) === undefined) at = at.slice(0, at.lastIndexOf('/')) || '/';
+  const args = ['--json', '--bytes', '--first-only', '--output', 'AVAIL', '--target', at];
+  const { status, stdout } = await host.query({ program: 'findmnt', args });
+  const free = status === 0 ? availIn(stdout) : undefined;
+  if (free === undefined) return [skipped(`the space on the file system of ${path}`, 'findmnt does not tell it')];
+  if (free >= needed) return [];
+  return [
+    {
+      reason: 'DiskFull',
+      what: `the file system of ${path} has ${mebibytes(free)} free, and the upgrade needs ${mebibytes(needed)}`,
+      remedy: 'Free space there. kubeadm leaves copies of earlier upgrades below /etc/kubernetes/tmp.',
+    },
+  ];
+}
+
+function availIn(stdout: string): number | undefined {
+  try {
+    const filesystems = member(JSON.parse(stdout), 'filesystems');
+    const avail: unknown = Array.isArray(filesystems) ? member(filesystems[0], 'avail') : undefined;
+    const bytes = Number(avail);
+    return avail === undefined || avail === null || Number.isNaN(bytes) ? undefined : bytes;
+  } catch {
+    return undefined;
+  }
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / MIB)} MiB`;
+}
+
+/**
+ * Whether somebody edited a static pod: the difference between what the installed kubeadm would write for the version that
+ * runs, from the cluster's configuration, and what is on the disk. `kubeadm upgrade` replaces them.
+ *
+ * @param kubeadm the installed one; only one of the running minor writes what its predecessor wrote
+ * @param isPatched whether the document has patches: `kubeadm upgrade diff` does not apply them
+ */
+export async function driftObstacles(
+  host: QueryHost,
+  { from }: Pick<UpgradeOrder, 'from'>,
+  kubeadm: Version | undefined,
+  isPatched: boolean,
+): Promise<readonly UpgradeObstacle[]> {
+  const running = parseVersion(from);
+  const what = 'whether static pods were edited by hand';
+  if (isPatched) return [skipped(what, 'kubeadm upgrade diff does not know the patches of the document')];
+  if (kubeadm === undefined || kubeadm.minor !== running?.minor || kubeadm.major !== running.major) {
+    return [skipped(what, `kubeadm ${kubeadm?.text ?? 'is not installed'}, and Kubernetes ${from} runs`)];
+  }
+  const { status, stdout, stderr } = await host.query({
+    program: 'kubeadm',
+    args: ['upgrade', 'diff', from],
+    timeoutMs: DIFF_TIMEOUT_MS,
+  });
+  if (status !== 0) return [skipped(what, textLines(stderr, stdout)[0] ?? `kubeadm upgrade diff ended with ${status}`)];
+  const diff = editsIn(stdout);
+  if (diff.length === 0) return [];
+  return [
+    {
+      reason: 'ControlPlaneEdited',
+      what: `static pods differ from the cluster's configuration (kubeadm-config), and kubeadm upgrade would undo that: ${filesIn(diff).join(', ')}`,
+      remedy:
+        'Record the edit in the ConfigMap kubeadm-config, or as kubernetes.bootstrapper.kubeadm.patches; or let the upgrade undo it with --overwrite-manifests.',
+      evidence: evidenceFrom('kubeadm upgrade diff', diff.slice(0, 60)),
+    },
+  ];
+}
+
+/** The lines of a unified diff that change something, with their files; machineadm's own annotation is no edit. */
+export function editsIn(output: string): readonly string[] {
+  const lines = output.split('\n');
+  const edits: string[] = [];
+  for (const [index, line] of lines.entries()) {
+    const isHeader = line.startsWith('--- ') && lines[index + 1]?.startsWith('+++ ') === true;
+    if (isHeader) edits.push(line);
+    else if (/^[-+](?![-+]{2} )/.test(line) && !line.includes('machineadm.dev/configured-at')) edits.push(line);
+  }
+  // Files without a changed line.
+  return edits.filter((line, index) => !line.startsWith('--- ') || edits[index + 1]?.startsWith('--- ') === false);
+}
+
+function filesIn(diff: readonly string[]): readonly string[] {
+  return diff.flatMap((line) => (line.startsWith('--- ') ? [line.slice(4)] : []));
+}
+
+function atRisk(what: string, remedy: string): UpgradeObstacle {
+  return { reason: 'EtcdQuorumAtRisk', what, remedy };
+}

@@ -1,0 +1,125 @@
+import { oldestKubelet } from '@machineadm/document/kubernetes-releases/version-skew.ts';
+import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
+import type { ApiCredential } from '../../host/cluster/api-server.ts';
+import { allNodes, apiServers, serverVersion } from './cluster.ts';
+import type { UpgradeObstacle, UpgradeOrder } from './obstacle.ts';
+import { versionOfImage } from './running-version.ts';
+
+/**
+ * Whether Kubernetes supports this step (https://kubernetes.io/releases/version-skew-policy/): forward, one minor at a
+ * time. Pure.
+ */
+export function stepObstacle({ from, to }: Pick<UpgradeOrder, 'from' | 'to'>): UpgradeObstacle | undefined {
+  const [old, wanted] = [parseVersion(from), parseVersion(to)];
+  if (old === undefined || wanted === undefined)
+    return skew(`the versions ${from} and ${to} cannot be compared`, 'Correct kubernetes.version.');
+  if (compareVersions(wanted, old) < 0) {
+    return skew(
+      `Kubernetes ${from} runs here, and ${to} is older`,
+      'Kubernetes cannot be downgraded in place: correct kubernetes.version, or replace the machine.',
+    );
+  }
+  if (wanted.major !== old.major || wanted.minor > old.minor + 1) {
+    return skew(
+      `from ${from} to ${to} are more than one minor version`,
+      `Upgrade to ${old.major}.${old.minor + 1} first: Kubernetes supports one minor version at a time.`,
+    );
+  }
+  return undefined;
+}
+
+/**
+ * Whether the cluster is ready for this node: a control plane before the workers, no kubelet newer than an API server, and
+ * none that is too old for the new one. Throws `ClusterUnanswered`.
+ */
+export async function clusterObstacles(
+  credential: ApiCredential,
+  configuration: unknown,
+  order: UpgradeOrder,
+): Promise<readonly UpgradeObstacle[]> {
+  const { to, nodeName, isControlPlane } = order;
+  const wanted = parseVersion(to);
+  if (wanted === undefined) return [];
+  const cluster = text(member(configuration, 'kubernetesVersion')) ?? '';
+  const servers = await apiServers(credential);
+  const serving = await serverVersion(credential);
+  return isControlPlane
+    ? [...ofControlPlane(wanted, cluster), ...(await oldKubelets(credential, wanted, nodeName))]
+    : ofWorker(wanted, [
+        ['the cluster (ConfigMap kubeadm-config)', cluster],
+        ['the API server that answers', serving],
+        ...imagesOf(servers),
+      ]);
+}
+
+function ofControlPlane(wanted: Version, cluster: string): readonly UpgradeObstacle[] {
+  const now = parseVersion(cluster);
+  if (now === undefined)
+    return [skew(`the cluster has the version "${cluster}" (ConfigMap kubeadm-config)`, 'Correct the ConfigMap.')];
+  if (wanted.major === now.major && wanted.minor > now.minor + 1) {
+    return [
+      skew(
+        `the cluster has Kubernetes ${cluster}, and ${wanted.text} is more than one minor version newer`,
+        `Upgrade all control planes to ${now.major}.${now.minor + 1} first.`,
+      ),
+    ];
+  }
+  // Another control plane was upgraded further: `kubeadm upgrade node` would bring this one to the cluster's version.
+  if (compareVersions(now, wanted) > 0) {
+    return [
+      skew(
+        `the cluster has Kubernetes ${cluster} already, which is newer than ${wanted.text}`,
+        `Write kubernetes.version: ${cluster}.`,
+      ),
+    ];
+  }
+  return [];
+}
+
+/** By the minor: patch releases of a minor work together. */
+function ofWorker(wanted: Version, servers: readonly (readonly [string, string])[]): readonly UpgradeObstacle[] {
+  const older = servers.filter(([, version]) => {
+    const now = parseVersion(version);
+    return now === undefined || now.major < wanted.major || (now.major === wanted.major && now.minor < wanted.minor);
+  });
+  if (older.length === 0) return [];
+  const named = older.map(([name, version]) => `${name} has ${version || 'an unknown version'}`).join('; ');
+  return [
+    skew(
+      `a kubelet must not be newer than the API server, and the kubelet here would be ${wanted.text}: ${named}`,
+      'Upgrade all control planes first.',
+    ),
+  ];
+}
+
+function imagesOf(servers: ReadonlyMap<string, string> | undefined): readonly (readonly [string, string])[] {
+  return [...(servers ?? [])].map(
+    ([node, image]) => [`the API server of ${node}`, versionOfImage(image) ?? ''] as const,
+  );
+}
+
+async function oldKubelets(
+  credential: ApiCredential,
+  wanted: Version,
+  self: string,
+): Promise<readonly UpgradeObstacle[]> {
+  const nodes = (await allNodes(credential)) ?? [];
+  const oldest = oldestKubelet(wanted);
+  const old = nodes.filter(({ name, kubeletVersion }) => {
+    const version = parseVersion(kubeletVersion);
+    return name !== self && version !== undefined && version.major === wanted.major && version.minor < oldest;
+  });
+  if (old.length === 0) return [];
+  const named = old.map(({ name, kubeletVersion }) => `${name} (${kubeletVersion})`).join(', ');
+  return [
+    skew(
+      `${named}: an API server ${wanted.text} works with kubelets 1.${oldest} or newer`,
+      'Upgrade the kubelets of these nodes first.',
+    ),
+  ];
+}
+
+function skew(what: string, remedy: string): UpgradeObstacle {
+  return { reason: 'UpgradeVersionSkew', what, remedy };
+}

@@ -1,0 +1,108 @@
+import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
+import { evaluateUpgrade, type OutputLine } from '@machineadm/kubeadm/output.ts';
+import { patches } from '@machineadm/kubeadm/patches.ts';
+import { Problems } from '@machineadm/kubeadm/problems.ts';
+import { kubeadmTarget } from '@machineadm/kubeadm/version.ts';
+import { describeKill, killOf } from '../../host/processes/killed.ts';
+import type { Host } from '../../host/seam/host.ts';
+
+/** `apply` upgrades the cluster's configuration and add-ons, too: the first control plane does. */
+export type UpgradeCommand = 'apply' | 'node';
+
+/** Patches that the document contains; kubeadm reads them from a directory. */
+const PATCHES = `${RUN_DIRECTORY}/upgrade-patches`;
+const MOST_LINES = 5_000;
+
+/** The arguments of kubeadm, with the patches of the document. */
+export async function upgradeCommandLine(
+  host: Host,
+  command: UpgradeCommand,
+  {
+    kubernetes,
+    kubeadm,
+    to,
+    ignored,
+  }: {
+    readonly kubernetes: KubernetesModel;
+    readonly kubeadm: Version;
+    readonly to: string;
+    readonly ignored: readonly string[];
+  },
+): Promise<readonly string[]> {
+  const ignorePreflightErrors = [...new Set([...kubernetes.kubeadm.ignorePreflightErrors, ...ignored])];
+  const target = kubeadmTarget(kubeadm);
+  const directory = await patchesOf(host, kubernetes, kubeadm);
+  const flag = target.configVersion === 'v1beta2' ? '--experimental-patches' : '--patches';
+  return [
+    'upgrade',
+    ...(command === 'apply' ? ['apply', to, '--yes'] : ['node']),
+    ...(ignorePreflightErrors.length === 0 ? [] : [`--ignore-preflight-errors=${ignorePreflightErrors.join(',')}`]),
+    ...(directory === undefined ? [] : [`${flag}=${directory}`]),
+  ];
+}
+
+/** The document's directory, or its patches as files; undefined: it has none, and kubeadm would undo edits by earlier ones. */
+async function patchesOf(host: Host, kubernetes: KubernetesModel, kubeadm: Version): Promise<string | undefined> {
+  const { patchesDirectory } = kubernetes.kubeadm;
+  if (patchesDirectory !== undefined) return patchesDirectory;
+  const init = kubernetes.role === 'InitControlPlane' ? 'init' : 'join';
+  const { files } = patches(kubernetes, init, kubeadmTarget(kubeadm), new Problems());
+  for (const name of (await host.list(PATCHES)) ?? []) await host.removeFile(`${PATCHES}/${name}`);
+  for (const { path, content } of files) {
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    await host.writeFile({ path: `${PATCHES}/${name}`, content, mode: 0o600, directoryMode: 0o700 });
+  }
+  return files.length === 0 ? undefined : PATCHES;
+}
+
+/**
+ * Runs `kubeadm upgrade`, which may be run again after any end: it puts manifests back that it could not replace
+ * (k/k cmd/kubeadm/app/phases/upgrade/staticpods.go, rollbackOldManifests), and does again what is done already.
+ *
+ * @throws MachineadmError `KubeadmUpgradeFailed` with its whole output as transcript
+ */
+export async function runUpgrade(
+  host: Host,
+  args: readonly string[],
+  { signal, line }: { readonly signal: AbortSignal; readonly line: (text: string) => void },
+): Promise<void> {
+  const lines: OutputLine[] = [];
+  const shown = args.slice(0, args[1] === 'apply' ? 3 : 2).join(' ');
+  const transcript = () => lines.slice(-MOST_LINES).map(({ text }) => ({ source: 'kubeadm', text }));
+  const failed = (summary: string, evidence: MachineadmError['evidence']) =>
+    new MachineadmError({
+      reason: 'KubeadmUpgradeFailed',
+      summary,
+      remedy: 'Read the lines of kubeadm in the evidence, correct the cause, and run machineadm upgrade again.',
+      evidence,
+      transcript: transcript(),
+      retryable: true,
+    });
+  try {
+    const { status } = await host.run({
+      program: 'kubeadm',
+      args,
+      signal,
+      supervised: true,
+      onLine: (stream, text) => {
+        lines.push({ stream, text });
+        line(text);
+      },
+    });
+    const verdict = evaluateUpgrade(shown, status, lines);
+    if (!verdict.succeeded) throw failed(verdict.summary, verdict.evidence);
+  } catch (error) {
+    const kill = killOf(error);
+    if (kill !== undefined) {
+      const last = evidenceFrom(
+        'kubeadm',
+        lines.slice(-5).map(({ text }) => text),
+      );
+      throw failed(`kubeadm ${shown} ${describeKill(kill)}.`, last);
+    }
+    throw error;
+  }
+}

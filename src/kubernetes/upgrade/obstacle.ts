@@ -1,0 +1,25 @@
+import type { Evidence } from '@machineadm/document/errors.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
+
+/** Why a node cannot be upgraded now; a `warning` refuses nothing, `skipped` could not be checked. */
+export interface UpgradeObstacle {
+  readonly reason: Reason;
+  readonly what: string;
+  readonly remedy: string;
+  readonly severity?: 'warning' | 'skipped';
+  readonly evidence?: readonly Evidence[];
+}
+
+/** What the checks of an upgrade know of it. */
+export interface UpgradeOrder {
+  readonly from: string;
+  readonly to: string;
+  readonly nodeName: string;
+  readonly isControlPlane: boolean;
+  /** Of kubeadm's static etcd on this machine. */
+  readonly hasLocalEtcd: boolean;
+}
+
+export function skipped(what: string, why: string): UpgradeObstacle {
+  return { reason: 'PreflightFailed', what: `${what}: not checked: ${why}`, remedy: '', severity: 'skipped' };
+}

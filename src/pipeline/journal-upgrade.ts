@@ -1,0 +1,41 @@
+import { optionsOf, type Upgrade } from '../steps/upgrade-order.ts';
+import type { JournalRecord } from './journal-record.ts';
+import type { StepMemory } from './step-memory.ts';
+
+/** What a journal knows of the version of the node. */
+export interface NodeVersion {
+  /** An upgrade that was begun and did not end. */
+  readonly upgrade: Upgrade | undefined;
+  /** The `LoadedDocument.lastingDigest` that this instance was bootstrapped from, or upgraded to; undefined before. */
+  readonly bootstrappedFrom: string | undefined;
+  /** `kubernetes.version` of that document; undefined where an earlier version of machineadm did not record it. */
+  readonly bootstrappedVersion: string | undefined;
+}
+
+/** Of a journal, what an upgrade changes. */
+type Upgradable = NodeVersion & {
+  readonly steps: ReadonlyMap<string, StepMemory>;
+  readonly open: { readonly lasting: string | undefined; readonly kubernetes?: string } | undefined;
+};
+
+/** The state after a record of an upgrade. What the steps of an earlier upgrade noted does not count for the next. */
+export function afterUpgradeRecord<State extends Upgradable>(
+  state: State,
+  record: Extract<JournalRecord, { is: 'upgrade' }>,
+): State {
+  const steps = new Map([...state.steps].filter(([step]) => !step.startsWith('upgrade-')));
+  switch (record.now) {
+    case 'Begun': {
+      const { from, to } = record;
+      const isSame = state.upgrade?.to === to;
+      const upgrade: Upgrade = { from: isSame ? state.upgrade.from : from, to, ...optionsOf(record) };
+      return isSame ? { ...state, upgrade } : { ...state, upgrade, steps };
+    }
+    case 'Back':
+      return { ...state, upgrade: undefined, steps };
+    case 'Done': {
+      const { lasting = state.bootstrappedFrom, kubernetes = state.upgrade?.to } = state.open ?? {};
+      return { ...state, upgrade: undefined, steps, bootstrappedFrom: lasting, bootstrappedVersion: kubernetes };
+    }
+  }
+}

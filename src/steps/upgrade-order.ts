@@ -1,0 +1,69 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
+import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
+
+/** How the pods leave a node whose kubelet is upgraded. */
+export type DrainOrder =
+  /** The caller has drained the node, or decided that its pods may stay. */
+  | { readonly by: 'caller' }
+  | {
+      readonly by: 'machineadm';
+      /** A kubeconfig whose user may evict pods; absent: admin.conf, which only control planes have. */
+      readonly kubeconfig?: string;
+      /** Whether pods that lose the content of an emptyDir volume are evicted, too. */
+      readonly deletesEmptyDir?: true;
+    };
+
+/** What the caller of an upgrade decides. */
+export interface UpgradeOptions {
+  readonly drain: DrainOrder;
+  /** Whether kubeadm may undo edits of static pods. */
+  readonly overwritesManifests?: true;
+  /** Checks of `kubeadm upgrade` whose errors become warnings, in addition to those of the document. */
+  readonly ignorePreflightErrors?: readonly string[];
+}
+
+/** An upgrade of this node that was begun and did not end. */
+export interface Upgrade extends UpgradeOptions {
+  /** The versions of Kubernetes: `v1.35.4`. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The options with which the same upgrade is started again. */
+export function upgradeArguments({
+  drain,
+  overwritesManifests,
+  ignorePreflightErrors = [],
+}: UpgradeOptions): readonly string[] {
+  const own = drain.by === 'caller' ? ['--drained'] : [];
+  const machineadm =
+    drain.by === 'caller'
+      ? []
+      : [
+          ...(drain.kubeconfig === undefined ? [] : ['--kubeconfig', drain.kubeconfig]),
+          ...(drain.deletesEmptyDir === true ? ['--delete-emptydir-data'] : []),
+        ];
+  return [
+    ...own,
+    ...machineadm,
+    ...(overwritesManifests === true ? ['--overwrite-manifests'] : []),
+    ...(ignorePreflightErrors.length === 0 ? [] : ['--ignore-preflight-errors', ignorePreflightErrors.join(',')]),
+  ];
+}
+
+/** The options of an upgrade, without its versions. */
+export function optionsOf({ drain, overwritesManifests, ignorePreflightErrors }: UpgradeOptions): UpgradeOptions {
+  return { drain, ...omitUndefined({ overwritesManifests, ignorePreflightErrors }) };
+}
+
+const isUpgrade: Check = object({
+  from: string,
+  to: string,
+  drain: object({ by: string, kubeconfig: optional(string) }),
+  ignorePreflightErrors: optional(listOf(string)),
+});
+
+/** Whether a value of the journal is an upgrade. */
+export function isUpgradeRecord(value: unknown): boolean {
+  return isUpgrade(value);
+}

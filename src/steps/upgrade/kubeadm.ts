@@ -1,0 +1,301 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { acceptsPatches } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { textLines } from '@machineadm/document/printable.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { COMPONENTS, probeControlPlane } from '../../kubernetes/control-plane-health.ts';
+import {
+  certificateObstacles,
+  driftObstacles,
+  etcdObstacles,
+  spaceAt,
+} from '../../kubernetes/upgrade/check-machine.ts';
+import { settingObstacles } from '../../kubernetes/upgrade/check-settings.ts';
+import { clusterObstacles, stepObstacle } from '../../kubernetes/upgrade/check-versions.ts';
+import { ClusterUnanswered, clusterConfiguration, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
+import { readState } from '../../kubernetes/upgrade/kept-state.ts';
+import { runUpgrade, type UpgradeCommand, upgradeCommandLine } from '../../kubernetes/upgrade/kubeadm-upgrade.ts';
+import { leaseHolder, takeLease, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
+import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
+import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
+import { restoreMissing } from '../../kubernetes/upgrade/way-back.ts';
+import { imagesMissing } from '../images/failures.ts';
+import { missingOf } from '../images/presence.ts';
+import type { Execution, Step, UnmetRequirement } from '../step.ts';
+import {
+  hasVersion,
+  nodeNameOf,
+  orderOf,
+  plain,
+  type UpgradeDesired,
+  upgradeDesired,
+  wrongProgram,
+} from './desired.ts';
+import type { Upgrade } from '../upgrade-order.ts';
+
+const RUN = 'upgrade-kubeadm/run';
+const MINUTE_MS = 60_000;
+/** kubeadm waits 5 minutes for each static pod (timeouts.upgradeManifests), and pulls images before. */
+const CONTROL_PLANE_MS = 60 * MINUTE_MS;
+const WORKER_MS = 10 * MINUTE_MS;
+const DEFAULT_CONTROL_PLANE_MS = 4 * MINUTE_MS;
+const PAUSE_MS = 1_000;
+/** Of the file system of images. */
+const SPACE_FOR_LOGS = 64 * 2 ** 20;
+
+interface KubeadmActual {
+  readonly upgrade: Upgrade | undefined;
+  readonly isDone: boolean;
+  /** An earlier run was killed, or failed, while kubeadm ran. */
+  readonly isUnfinished: boolean;
+  readonly command: UpgradeCommand | undefined;
+}
+
+interface KubeadmPayload {
+  readonly desired: UpgradeDesired;
+  readonly upgrade: Upgrade;
+  readonly isUnfinished: boolean;
+  readonly command: UpgradeCommand | undefined;
+}
+
+/** Runs `kubeadm upgrade apply` on the first control plane of a cluster, and `kubeadm upgrade node` on all other machines. */
+export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload> = {
+  id: 'upgrade-kubeadm',
+
+  desired: upgradeDesired,
+
+  idle: (_desired, { upgrade }) => upgrade === undefined,
+
+  deadlineMs: ({ isControlPlane }) => (isControlPlane ? CONTROL_PLANE_MS : WORKER_MS),
+
+  async preflight(host, desired, record) {
+    const upgrade = record?.upgrade;
+    if (record === undefined || upgrade === undefined || record.done.has(RUN)) return [];
+    const program = wrongProgram('kubeadm', desired, upgrade);
+    const programs = program === undefined ? [] : [program];
+    // What it began must come to an end: while it is half done, the cluster may be unable to answer.
+    if (record.interrupted.has(RUN)) return programs;
+    const found = await obstaclesOf(host, desired, upgrade);
+    return [
+      ...programs,
+      ...found.map((one): UnmetRequirement => ({ ...one, change: RUN, scope: 'node', certain: true })),
+    ];
+  },
+
+  async inspect(host, desired, { upgrade, done, interrupted, notes }) {
+    const isDone = done.has(RUN);
+    const noted = text(member(notes.get(RUN), 'command'));
+    const isKnown = noted === 'apply' || noted === 'node';
+    const command = isKnown ? noted : isDone ? undefined : await commandFor(host, desired, upgrade);
+    return { upgrade, isDone, isUnfinished: interrupted.has(RUN), command };
+  },
+
+  plan(desired, { upgrade, isDone, isUnfinished, command }) {
+    if (upgrade === undefined || isDone) return [];
+    const { from, to, drain } = upgrade;
+    const how = `kubeadm upgrade ${command ?? (desired.isControlPlane ? 'apply or node' : 'node')}`;
+    const drained = drain.by === 'caller' ? 'no, the caller did (--drained)' : 'yes';
+    const resumes = isUnfinished ? ', continuing where an earlier run ended' : '';
+    return [
+      {
+        id: RUN,
+        summary: `kubernetes ${plain(from)} -> ${plain(to)}: ${how}${resumes}, restart of the kubelet; pods of this node are drained: ${drained}`,
+        action: 'change',
+        scope: 'node',
+        repeatable: false,
+        ineffective: 'KubeadmUpgradeFailed',
+        payload: { desired, upgrade, isUnfinished, command },
+      },
+    ];
+  },
+
+  async apply(host, { payload }, execution) {
+    const { desired, upgrade, isUnfinished } = payload;
+    await requireProgram(host, desired, upgrade);
+    if (isUnfinished) await continueAfterKill(host, desired, execution);
+    if (desired.isControlPlane) await takeTurn(host, desired, execution.signal);
+    const command = payload.command ?? (await commandFor(host, desired, upgrade));
+    if (command === undefined) throw unanswered('the version of the cluster is not known');
+    if (desired.isAirGapped && desired.isControlPlane) await requireImages(host, desired, upgrade);
+    execution.remember({ command });
+    const { kubernetes, programs } = desired;
+    const kubeadm = (await versionNow(host)) ?? programs.kubeadm;
+    if (kubeadm === undefined) throw unanswered('kubeadm is not installed');
+    const args = await upgradeCommandLine(host, command, {
+      kubernetes,
+      kubeadm,
+      to: upgrade.to,
+      ignored: upgrade.ignorePreflightErrors ?? [],
+    });
+    execution.waitingFor(`kubeadm ${args.slice(0, 3).join(' ')}`);
+    await runUpgrade(host, args, {
+      signal: execution.signal,
+      line: (line) => execution.output('kubeadm', line),
+    });
+    execution.waitingFor(undefined);
+    await requireReplaced(host, desired, upgrade);
+  },
+};
+
+/** Everything that can be known before: nothing of the cluster or of this machine was changed yet. */
+async function obstaclesOf(
+  host: QueryHost,
+  desired: UpgradeDesired,
+  upgrade: Upgrade,
+): Promise<readonly UpgradeObstacle[]> {
+  const step = stepObstacle(upgrade);
+  if (step !== undefined) return [step];
+  const { isControlPlane, hasLocalEtcd, kubernetes, programs } = desired;
+  try {
+    const credential = await ownCredential(host, isControlPlane);
+    const configuration = await clusterConfiguration(credential);
+    const nodeName = await nodeNameOf(host, desired);
+    const minor = parseVersion(upgrade.to)?.minor ?? 0;
+    const order = orderOf(upgrade, nodeName, desired);
+    const isPatched =
+      kubernetes.kubeadm.patchesDirectory !== undefined ||
+      kubernetes.kubeadm.patches.some(
+        ({ target }) => target !== 'kubeletconfiguration' && acceptsPatches(target, kubernetes.role),
+      );
+    const edited = isControlPlane && upgrade.overwritesManifests !== true;
+    const holder = isControlPlane ? await leaseHolder(credential) : undefined;
+    const locked = holder === undefined || holder === nodeName ? undefined : upgradeLocked(holder);
+    return [
+      ...(locked === undefined ? [] : [{ reason: locked.reason, what: locked.message, remedy: locked.remedy }]),
+      ...(await clusterObstacles(credential, configuration, order)),
+      ...(await settingObstacles(host, minor, configuration)),
+      ...(await certificateObstacles(host, kubernetes.cluster.certificatesDirectory, Date.now())),
+      ...(hasLocalEtcd ? await etcdObstacles(host) : await spaceAt(host, '/etc/kubernetes', SPACE_FOR_LOGS)),
+      ...(edited ? await driftObstacles(host, upgrade, programs.kubeadm, isPatched) : []),
+    ];
+  } catch (error) {
+    if (!(error instanceof ClusterUnanswered)) throw error;
+    return [
+      {
+        reason: 'PreflightFailed',
+        what: `the cluster cannot be asked: ${error.message}`,
+        remedy: 'Make sure that the API server answers, then run machineadm upgrade again.',
+      },
+    ];
+  }
+}
+
+/** The first control plane brings the cluster to the version; undefined where the cluster does not answer. */
+async function commandFor(
+  host: QueryHost,
+  { isControlPlane }: UpgradeDesired,
+  upgrade: Upgrade | undefined,
+): Promise<UpgradeCommand | undefined> {
+  if (!isControlPlane) return 'node';
+  try {
+    const configuration = await clusterConfiguration(await ownCredential(host, true));
+    const version = text(member(configuration, 'kubernetesVersion'));
+    return version === upgrade?.to ? 'node' : 'apply';
+  } catch (error) {
+    if (error instanceof ClusterUnanswered) return undefined;
+    throw error;
+  }
+}
+
+async function versionNow(host: QueryHost) {
+  const { status, stdout } = await host.query({ program: 'kubeadm', args: ['version', '-o', 'short'] });
+  return status === 0 ? parseVersion(stdout) : undefined;
+}
+
+/** Files, archives or hooks of this run should have brought it. */
+async function requireProgram(host: QueryHost, desired: UpgradeDesired, upgrade: Upgrade): Promise<void> {
+  const kubeadm = await versionNow(host);
+  if (hasVersion('kubeadm', kubeadm, parseVersion(upgrade.to))) return;
+  const wrong = wrongProgram('kubeadm', { ...desired, programs: { ...desired.programs, kubeadm } }, upgrade);
+  throw new MachineadmError({
+    reason: 'UpgradeProgramMissing',
+    exit: 'HostStepFailed',
+    summary: `${wrong?.what ?? 'kubeadm has another version'}.`,
+    remedy: wrong?.remedy ?? '',
+  });
+}
+
+/** The manifest that a killed kubeadm was just replacing is missing, and with it the pod. */
+async function continueAfterKill(host: Host, desired: UpgradeDesired, execution: Execution): Promise<void> {
+  const restored = await restoreMissing(host, await readState(host));
+  for (const path of restored)
+    execution.warn(`${path} was missing after the run before this one: it is as before the upgrade again`);
+  if (!desired.isControlPlane) return;
+  const timeoutMs = desired.kubernetes.timeouts.controlPlaneMs ?? DEFAULT_CONTROL_PLANE_MS;
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const trouble = await probeControlPlane(host, COMPONENTS.slice(0, desired.hasLocalEtcd ? 2 : 0), execution.signal);
+    // An API server that has just started refuses an administrator until it has read its rights: 403.
+    const why = trouble?.why ?? (await whyUnanswered(host));
+    if (why === undefined) return execution.waitingFor(undefined);
+    execution.waitingFor(`the control plane to work before kubeadm continues: ${why}`);
+    if (performance.now() > end) throw unanswered(why);
+    await pause(PAUSE_MS, undefined, { signal: execution.signal });
+  }
+}
+
+/** Why the API server does not answer the administrator; undefined: it does. */
+async function whyUnanswered(host: QueryHost): Promise<string | undefined> {
+  try {
+    await clusterConfiguration(await ownCredential(host, true));
+    return undefined;
+  } catch (error) {
+    if (error instanceof ClusterUnanswered) return error.message;
+    throw error;
+  }
+}
+
+async function takeTurn(host: Host, desired: UpgradeDesired, signal: AbortSignal): Promise<void> {
+  try {
+    await takeLease(await ownCredential(host, true), await nodeNameOf(host, desired), signal);
+  } catch (error) {
+    if (error instanceof ClusterUnanswered) throw unanswered(error.message);
+    throw error;
+  }
+}
+
+/** kubeadm's own list, of the version that is installed by now: without a registry it would try each image five times. */
+async function requireImages(host: Host, { socket }: UpgradeDesired, { to }: Upgrade): Promise<void> {
+  const configuration = await clusterConfiguration(await ownCredential(host, true));
+  const repository = text(member(configuration, 'imageRepository'));
+  const args = [
+    ...['config', 'images', 'list', '--kubernetes-version', to],
+    ...(repository === undefined ? [] : ['--image-repository', repository]),
+  ];
+  const { status, stdout } = await host.query({ program: 'kubeadm', args });
+  const wanted = status === 0 ? textLines(stdout).map((line) => line.trim()) : [];
+  const present = await host.cri(socket).images();
+  const missing = missingOf(wanted, present);
+  if (missing.length === 0) return;
+  throw imagesMissing(
+    `images of Kubernetes ${plain(to)} are missing, and there is no registry to pull them from`,
+    missing,
+    [],
+    'Add an archive that holds them to images.archives ("machineadm images list" prints all that the document needs).',
+  );
+}
+
+/** A wrapper with kubeadm's name may exit 0 without having done anything. */
+async function requireReplaced(host: QueryHost, { isControlPlane }: UpgradeDesired, { to }: Upgrade): Promise<void> {
+  const versions = isControlPlane ? [...(await controlPlaneVersions(host))] : [];
+  const wrong = versions.filter(([, version]) => version !== to);
+  if (wrong.length === 0) return;
+  throw new MachineadmError({
+    reason: 'KubeadmUpgradeFailed',
+    summary: `kubeadm upgrade exited with status 0, but ${wrong.map(([name, version]) => `${name} is ${version ?? 'missing'}`).join(', ')} instead of ${to}.`,
+    remedy: 'Check which program kubeadm is (type -a kubeadm), then run machineadm upgrade again.',
+    evidence: wrong.map(([name, version]) => ({ source: name, text: version ?? 'no manifest' })),
+  });
+}
+
+function unanswered(why: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'KubeadmUpgradeFailed',
+    summary: `kubeadm upgrade was not started: ${why}.`,
+    remedy: 'Make sure that the API server answers, then run machineadm upgrade again.',
+    evidence: [{ source: 'API server', text: why }],
+    retryable: true,
+  });
+}

@@ -1,0 +1,119 @@
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { Host } from '../../host/seam/host.ts';
+import { getNode } from '../../kubernetes/node-client.ts';
+import { ownCredential } from '../../kubernetes/upgrade/cluster.ts';
+import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
+import type { Change, Step } from '../step.ts';
+import { hasCordoned, release } from './cordon.ts';
+import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
+import { type IdentityBefore, identityBefore, identityNow } from './identity.ts';
+import type { Upgrade } from '../upgrade-order.ts';
+
+const CHECK = 'upgrade-proof/check';
+const RELEASE = 'upgrade-proof/release';
+
+interface ProofActual {
+  readonly upgrade: Upgrade | undefined;
+  readonly isProven: boolean;
+  readonly isReleased: boolean;
+  readonly before: IdentityBefore;
+  readonly cordoned: boolean;
+}
+
+interface ProofPayload {
+  readonly kind: 'check' | 'release';
+  readonly desired: UpgradeDesired;
+  readonly upgrade: Upgrade;
+  readonly before: IdentityBefore;
+  readonly cordoned: boolean;
+}
+
+/**
+ * After readiness, which proves that the node works: that it is still the same Node, has the versions that were asked for,
+ * and is the same member of etcd. Then pods may come back, and other control planes may be upgraded.
+ */
+export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
+  id: 'upgrade-proof',
+
+  desired: upgradeDesired,
+
+  idle: (_desired, { upgrade }) => upgrade === undefined,
+
+  async inspect(_host, _desired, record) {
+    const { upgrade, done } = record;
+    return {
+      upgrade,
+      isProven: done.has(CHECK),
+      isReleased: done.has(RELEASE),
+      before: identityBefore(record),
+      cordoned: hasCordoned(record),
+    };
+  },
+
+  plan(desired, { upgrade, isProven, isReleased, before, cordoned }) {
+    if (upgrade === undefined) return [];
+    const change = (id: string, kind: ProofPayload['kind'], summary: string): Change<ProofPayload> => ({
+      id,
+      summary,
+      action: 'run',
+      scope: 'node',
+      repeatable: false,
+      payload: { kind, desired, upgrade, before, cordoned },
+    });
+    const member = desired.hasLocalEtcd ? ' and the same member of etcd' : '';
+    return [
+      ...(isProven
+        ? []
+        : [change(CHECK, 'check', `prove that it is the same Node${member}, with Kubernetes ${plain(upgrade.to)}`)]),
+      ...(isReleased ? [] : [change(RELEASE, 'release', releaseSummary(desired, upgrade))]),
+    ];
+  },
+
+  async apply(host, { payload }, execution) {
+    if (payload.kind === 'check') await prove(host, payload, execution.signal);
+    else await release(host, payload, execution);
+  },
+};
+
+function releaseSummary({ isControlPlane }: UpgradeDesired, { drain }: Upgrade): string {
+  const pods =
+    drain.by === 'machineadm' ? 'allow pods on this node again' : 'leave it to the caller to uncordon this node';
+  return isControlPlane ? `${pods}, and the upgrade of the next control plane` : pods;
+}
+
+async function prove(host: Host, { desired, upgrade, before }: ProofPayload, signal: AbortSignal): Promise<void> {
+  const wrong: Evidence[] = [];
+  const { to } = upgrade;
+  const wanted = parseVersion(to);
+  const name = await nodeNameOf(host, desired);
+  const node = await getNode(await ownCredential(host, false), name, signal);
+  if (node.kind !== 'found')
+    wrong.push({ source: `Node ${name}`, text: node.kind === 'absent' ? 'does not exist' : node.why });
+  else {
+    const { uid, kubeletVersion } = node.object;
+    if (before.nodeUid !== undefined && uid !== before.nodeUid)
+      wrong.push({
+        source: `Node ${name}`,
+        text: `has the UID ${uid}, and before the upgrade it had ${before.nodeUid}`,
+      });
+    if (!hasVersion('kubelet', parseVersion(kubeletVersion), wanted))
+      wrong.push({ source: `Node ${name}`, text: `its kubelet is ${kubeletVersion}, not ${to}` });
+  }
+  for (const [component, version] of desired.isControlPlane ? await controlPlaneVersions(host) : []) {
+    if (version !== to) wrong.push({ source: component, text: `is ${version ?? 'missing'}, not ${to}` });
+  }
+  const { etcdMemberId } = await identityNow(host, desired, signal);
+  if (before.etcdMemberId !== undefined && etcdMemberId !== before.etcdMemberId)
+    wrong.push({
+      source: 'etcd',
+      text: `this machine is the member ${etcdMemberId ?? '(none)'}, and before the upgrade it was ${before.etcdMemberId}`,
+    });
+  if (wrong.length === 0) return;
+  throw new MachineadmError({
+    reason: 'UpgradeNotProven',
+    summary: `The upgrade is not proven: ${wrong.map(({ source, text }) => `${source} ${text}`).join('; ')}.`,
+    remedy: 'Correct the cause, then run machineadm upgrade again: it continues with the proof.',
+    evidence: wrong,
+  });
+}

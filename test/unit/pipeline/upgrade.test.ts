@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
+import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
+import { parseRecord } from '../../../src/pipeline/journal-record.ts';
+import { resumingCommand } from '../../../src/pipeline/reboot-resume.ts';
+import { evaluateResumable } from '../../../src/pipeline/resume.ts';
+import { refuseIfChanged, upgradeAsked } from '../../../src/pipeline/upgrade.ts';
+import type { UpgradeOptions } from '../../../src/steps/upgrade-order.ts';
+import { loaded } from '../../support/document.ts';
+import { facts } from '../../support/facts.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+import { manifestFiles } from '../../support/upgrade-cluster.ts';
+import { begun, done, ended, identity, started } from './records.ts';
+
+const DRAINS: UpgradeOptions = { drain: { by: 'machineadm' } };
+const BEGUN: JournalRecord = { is: 'upgrade', now: 'Begun', from: 'v1.35.2', to: 'v1.36.0', ...DRAINS, at: 'now' };
+
+function document(version: string, more = '') {
+  return loaded(`kubernetes: {version: ${version}, role: InitControlPlane${more}}\n`);
+}
+
+/** What the journal of a node with 1.35.2 knows. */
+async function node(records: readonly JournalRecord[] = []) {
+  const { lastingDigest: bootstrappedFrom } = await document('v1.35.2');
+  const state = { ...newJournalState(identity(), false), bootstrappedFrom, bootstrappedVersion: 'v1.35.2' };
+  return records.reduce(afterRecord, state);
+}
+
+const host = memoryHost({ files: manifestFiles('v1.35.2') });
+
+describe('an upgrade', () => {
+  test('is asked by another version, and by nothing else', async () => {
+    assert.deepEqual(await upgradeAsked(host, await node(), await document('v1.36.0')), {
+      from: 'v1.35.2',
+      to: 'v1.36.0',
+    });
+    assert.equal(await upgradeAsked(host, await node(), await document('v1.35.2')), undefined);
+  });
+
+  test('of a journal of an earlier machineadm finds the version in the static pods', async () => {
+    const known = { ...(await node()), bootstrappedVersion: undefined };
+    assert.deepEqual(await upgradeAsked(host, known, await document('v1.36.0')), { from: 'v1.35.2', to: 'v1.36.0' });
+  });
+
+  test('does not change anything else of the section', async () => {
+    const other = await document('v1.36.0', ', cluster: {podSubnets: [10.1.0.0/16]}');
+    await assert.rejects(upgradeAsked(host, await node(), other), { reason: 'DocumentChanged', exit: 'Refused' });
+  });
+
+  test('needs a node that machineadm made', async () => {
+    const known = newJournalState(identity(), false);
+    await assert.rejects(upgradeAsked(host, known, await document('v1.36.0')), { reason: 'NotANode', exit: 'Refused' });
+    await assert.rejects(upgradeAsked(host, await node(), await loaded('')), { reason: 'NotANode', exit: 'Refused' });
+  });
+
+  test('that was begun must end before another', async () => {
+    const known = await node([BEGUN]);
+    assert.deepEqual(await upgradeAsked(host, known, await document('v1.36.0')), { from: 'v1.35.2', to: 'v1.36.0' });
+    for (const version of ['v1.36.1', 'v1.35.2']) {
+      await assert.rejects(upgradeAsked(host, known, await document(version)), {
+        reason: 'UpgradeUnfinished',
+        exit: 'Refused',
+      });
+    }
+  });
+});
+
+describe('provision', () => {
+  test('refuses another version and names the command', async () => {
+    const refused = refuseIfChanged(host, await node(), await document('v1.36.0'));
+    await assert.rejects(refused, {
+      reason: 'DocumentChanged',
+      exit: 'Refused',
+      remedy: /v1\.36\.0, and v1\.35\.2 runs here: machineadm upgrade/,
+    });
+  });
+
+  test('does not name it for an older version, which no command installs', async () => {
+    const refused = refuseIfChanged(host, await node(), await document('v1.34.1'));
+    await assert.rejects(refused, { reason: 'DocumentChanged', remedy: /cannot be downgraded in place/ });
+  });
+
+  test('does not name it where more differs', async () => {
+    const other = await document('v1.36.0', ', cluster: {podSubnets: [10.1.0.0/16]}');
+    await assert.rejects(refuseIfChanged(host, await node(), other), (error: { remedy?: string; reason?: string }) => {
+      assert.equal(error.reason, 'DocumentChanged');
+      assert.doesNotMatch(error.remedy ?? '', /machineadm upgrade/);
+      return true;
+    });
+  });
+
+  test('refuses every document while an upgrade is unfinished', async () => {
+    for (const version of ['v1.35.2', 'v1.36.0']) {
+      const refused = refuseIfChanged(host, await node([BEGUN]), await document(version));
+      await assert.rejects(refused, { reason: 'UpgradeUnfinished', exit: 'Refused' });
+    }
+  });
+});
+
+describe('the journal of an upgrade', () => {
+  const kept = [started('upgrade-state', 'upgrade-state/files'), done('upgrade-state', 'upgrade-state/files')];
+
+  test('that went back is as if it had not begun', async () => {
+    const state = await node([BEGUN, ...kept, { is: 'upgrade', now: 'Back', at: 'now' }]);
+    assert.equal(state.upgrade, undefined);
+    assert.equal(state.bootstrappedVersion, 'v1.35.2');
+    assert.equal(state.steps.has('upgrade-state'), false);
+  });
+
+  test('that is done has the document of its run', async () => {
+    const { lastingDigest: lasting = '' } = await document('v1.36.0');
+    const run: JournalRecord = { ...begun('r2', { lasting }), kubernetes: 'v1.36.0' } as JournalRecord;
+    const state = await node([run, BEGUN, ...kept, { is: 'upgrade', now: 'Done', at: 'now' }]);
+    assert.equal(state.upgrade, undefined);
+    assert.equal(state.bootstrappedFrom, lasting);
+    assert.equal(await upgradeAsked(host, state, await document('v1.36.0')), undefined);
+    assert.deepEqual(await upgradeAsked(host, state, await document('v1.36.1')), { from: 'v1.35.2', to: 'v1.36.1' });
+  });
+
+  test('keeps its steps and its first version when it is resumed', async () => {
+    const state = await node([BEGUN, ...kept, { ...BEGUN, from: 'v1.36.0' } as JournalRecord]);
+    assert.equal(state.upgrade?.from, 'v1.35.2');
+    assert.equal(state.steps.get('upgrade-state')?.done.has('upgrade-state/files'), true);
+  });
+
+  test('is not believed without what it needs', () => {
+    for (const record of [
+      { ...BEGUN, drain: 'yes' },
+      { ...BEGUN, to: undefined },
+      { is: 'upgrade', now: 'Perhaps', at: 'now' },
+    ]) {
+      assert.throws(() => parseRecord('/journal', JSON.stringify(record), 1), { reason: 'JournalUnreadable' });
+    }
+    assert.deepEqual(parseRecord('/journal', JSON.stringify(BEGUN), 1), BEGUN);
+  });
+});
+
+describe('--resume', () => {
+  test('of an upgrade continues one that was begun, and provision leaves it alone', async () => {
+    const machine = facts({ machineId: identity().machineId });
+    const open = await node([begun('r1'), BEGUN]);
+    assert.deepEqual(evaluateResumable(open, undefined, machine, 'upgrade'), { resume: true });
+    assert.equal(evaluateResumable(open, undefined, machine).resume, false);
+    const idle = await node([begun('r1'), ended('r1')]);
+    assert.equal(evaluateResumable(idle, undefined, machine, 'upgrade').resume, false);
+  });
+
+  test('has the options of the first run', () => {
+    const upgrade: UpgradeOptions = {
+      drain: { by: 'machineadm', kubeconfig: '/root/admin.conf', deletesEmptyDir: true },
+      overwritesManifests: true,
+      ignorePreflightErrors: ['CreateJob', 'Swap'],
+    };
+    const args = resumingCommand({ command: 'upgrade', sources: ['/d.yaml'], upgrade }, ['machineadm']);
+    assert.equal(
+      args.join(' '),
+      'machineadm upgrade --resume --kubeconfig /root/admin.conf --delete-emptydir-data --overwrite-manifests --ignore-preflight-errors CreateJob,Swap -d /d.yaml',
+    );
+    assert.match(
+      resumingCommand({ command: 'upgrade', sources: ['/d.yaml'], upgrade: { drain: { by: 'caller' } } }, ['m']).join(
+        ' ',
+      ),
+      /--drained/,
+    );
+  });
+});
