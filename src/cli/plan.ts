@@ -4,12 +4,12 @@ import { diagnosticRecord, formatWarning } from '@machineadm/document/index.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { ALL_STEPS, stepsFor } from '../pipeline/pipeline.ts';
 import { makePlan } from '../pipeline/plan.ts';
-import type { UpgradeOptions } from '../steps/upgrade-order.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
 import { printData, printNotice, printText } from './output.ts';
 import { formatPlan, restartsOf } from './plan-text.ts';
 import { isVerbose, painter, wrapWidthOf } from './terminal.ts';
+import type { UpgradeOptions } from './upgrade.ts';
 
 export interface PlanCommandOptions extends DocumentOptions {
   readonly prepare?: true;

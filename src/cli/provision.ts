@@ -7,7 +7,6 @@ import { sharesDestination } from '../host/processes/standard-streams.ts';
 import { endedForReboot } from '../pipeline/reboot-resume.ts';
 import type { ResumableCommand } from '../pipeline/resume.ts';
 import { run } from '../pipeline/run.ts';
-import type { UpgradeOptions } from '../steps/upgrade-order.ts';
 import { buildInfo } from './build-info.ts';
 import { durationOf } from './duration.ts';
 import { printEvent, printLine } from './event-stream.ts';
@@ -16,6 +15,7 @@ import { printMessage, printNotice, printObject, printPaintedReport } from './ou
 import { openProgress, rewrites } from './progress.ts';
 import { isQuiet, usesColor } from './terminal.ts';
 import { interrupted } from './until-signal.ts';
+import type { UpgradeOptions } from './upgrade.ts';
 
 /** The longest time of a timer in Node: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

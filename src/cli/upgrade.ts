@@ -1,6 +1,9 @@
 import { resolve } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { UpgradeOptions } from '../steps/upgrade-order.ts';
+import type { RunRequest } from '../pipeline/run-check.ts';
+
+/** What the caller of an upgrade decides. */
+export type UpgradeOptions = NonNullable<RunRequest['upgrade']>;
 
 /** The options of `machineadm upgrade` beside those of a run. */
 export interface UpgradeFlags {

@@ -1,4 +1,9 @@
-import { HOOKS_DIRECTORY, MACHINE_DOCUMENT, PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import {
+  HOOKS_DIRECTORY,
+  MACHINE_DOCUMENT,
+  PRIOR_STATE_DIRECTORY,
+  UPGRADE_DIRECTORY,
+} from '@machineadm/document/ownership/paths.ts';
 import { summaryPath } from '@machineadm/status/summary.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { JOURNAL_PATH } from './run-journal.ts';
@@ -24,6 +29,13 @@ export const INSTANCE_PATHS: readonly InstancePath[] = [
   { path: summaryPath(STATUS_PATHS.copy), what: 'the summary of a run', remedy: REMOVE },
   { path: HOOKS_DIRECTORY, below: true, what: 'hooks of a machine', remedy: REMOVE },
   { path: PRIOR_STATE_DIRECTORY, below: true, what: 'what was there before the first run', remedy: REMOVE },
+  {
+    path: UPGRADE_DIRECTORY,
+    below: true,
+    what: 'what an upgrade of a node keeps, a snapshot of etcd with the Secrets of the cluster among it',
+    remedy: REMOVE,
+  },
+  { path: '/etc/kubernetes/tmp', below: true, what: "kubeadm's copies from an upgrade", remedy: REMOVE },
   { path: MACHINE_DOCUMENT, what: "a machine's document", remedy: REMOVE },
   // Files of the bootstrap (k/k cmd/kubeadm/app/constants/constants.go).
   ...['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map((name) => ({

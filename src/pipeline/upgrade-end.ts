@@ -3,9 +3,8 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { sentence } from '@machineadm/document/sentence.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
-import { forgetState } from '../kubernetes/upgrade/kept-state.ts';
 import type { Reporter } from '../reporting/reporter.ts';
-import { endOfFailedUpgrade } from '../steps/upgrade/back.ts';
+import { endOfFailedUpgrade, forgetPrevious } from '../steps/upgrade/back.ts';
 import type { Conclusion } from './conclusion.ts';
 import { recordingHost } from './recording-host.ts';
 import type { RunRequest } from './run-check.ts';
@@ -23,7 +22,7 @@ export interface FailedRun {
 export async function finishUpgrade(host: Host, journal: RunJournal): Promise<void> {
   if (journal.state().upgrade === undefined) return;
   journal.append({ is: 'upgrade', now: 'Done', at: new Date().toISOString() });
-  await forgetState(host);
+  await forgetPrevious(host);
 }
 
 /**
@@ -52,7 +51,7 @@ export async function afterFailedUpgrade(
       },
     );
     if (end.isBack) journal.append({ is: 'upgrade', now: 'Back', at: new Date().toISOString() });
-    if (end.isBack) await forgetState(host);
+    if (end.isBack) await forgetPrevious(host);
     return withEnd(failed, end.sentences);
   } catch (error) {
     return withEnd(failed, [`The way back failed, too: ${sentence(errorMessage(error))}`]);

@@ -1,11 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { getNode } from '../kubernetes/node-client.ts';
-import { ownNodeName } from '../kubernetes/node-name.ts';
-import { stepObstacle } from '../kubernetes/upgrade/check-versions.ts';
-import { ClusterUnanswered, ownCredential } from '../kubernetes/upgrade/cluster.ts';
-import { controlPlaneVersions } from '../kubernetes/upgrade/running-version.ts';
+import { remedyForVersions, runningVersion } from '../steps/upgrade/versions.ts';
 import type { Upgrade, UpgradeOptions } from '../steps/upgrade-order.ts';
 import type { JournalState } from './journal.ts';
 import { afterUpgradeRecord } from './journal-upgrade.ts';
@@ -44,26 +40,6 @@ export async function upgradeAsked(
   throw changed('Only kubernetes.version, and what machineadm provision may change, can be changed on a node.');
 }
 
-/** The version that this node runs: of its control plane, or of the kubelet that reported last. */
-async function runningVersion(
-  host: QueryHost,
-  isControlPlane: boolean,
-  name: string | undefined,
-): Promise<string | undefined> {
-  if (isControlPlane) return (await controlPlaneVersions(host)).get('kube-apiserver');
-  try {
-    const credential = await ownCredential(host, false);
-    const node = await getNode(
-      credential,
-      ownNodeName(credential, { nodeName: name ?? '', nodeNameGiven: name !== undefined }),
-    );
-    return node.kind === 'found' && node.object.kubeletVersion !== '' ? node.object.kubeletVersion : undefined;
-  } catch (error) {
-    if (error instanceof ClusterUnanswered) return undefined;
-    throw error;
-  }
-}
-
 /** The journal as it is once the upgrade has begun. */
 export function withUpgrade(
   journal: JournalState,
@@ -98,11 +74,11 @@ export async function documentChanged(
     const { from, to } = versions;
     const asks = `It asks for Kubernetes ${to}, and ${from} runs here`;
     // No command does what Kubernetes does not support.
-    const obstacle = stepObstacle(versions);
+    const remedy = remedyForVersions(versions);
     return changed(
-      obstacle === undefined
+      remedy === undefined
         ? `${asks}: machineadm upgrade does that, with the same options for the document.`
-        : `${asks}. ${obstacle.remedy}`,
+        : `${asks}. ${remedy}`,
     );
   } catch (error) {
     if (error instanceof MachineadmError && error.reason !== 'UpgradeUnfinished') return changed();

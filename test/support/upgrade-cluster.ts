@@ -18,6 +18,8 @@ export interface ClusterState {
   unschedulable: boolean;
   /** The Node that holds the Lease of upgrades. */
   holder: string | undefined;
+  /** So many answers of a restarted API server are 403 for everyone: it has not read its rights. */
+  unsettled: number;
   /** `METHOD path`, of everything that changes something. */
   readonly changes: string[];
 }
@@ -43,21 +45,25 @@ export async function upgradeCluster(different: Partial<ClusterState> = {}) {
   const state: ClusterState = {
     ...{ version: 'v1.35.2', serving: 'v1.35.2', featureGates: {}, pods: [], unschedulable: false, holder: undefined },
     ...{ kubelets: { 'node-1': 'v1.35.2' }, apiServers: { 'node-1': 'v1.35.2' }, changes: [] },
-    refusesEviction: () => undefined,
+    ...{ refusesEviction: () => undefined, unsettled: 0 },
     ...different,
   };
   const authority = newAuthority();
   const server = await startApiServer(authority, (path, call) => answerOf(state, path, call));
   const conf = (client: string) => kubeconfig(server.url, authority.certificate, authority.issue(client));
-  const files = {
-    '/etc/kubernetes/kubelet.conf': conf('system:node:node-1'),
+  const filesOf = (name: string) => ({
+    '/etc/kubernetes/kubelet.conf': conf(`system:node:${name}`),
     '/etc/kubernetes/admin.conf': conf('kubernetes-admin'),
-  };
-  return { state, files, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  });
+  return { state, filesOf, files: filesOf('node-1'), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
 function answerOf(state: ClusterState, path: string, { method, client, body }: ApiCall): ApiAnswer | undefined {
   const isNode = client.startsWith('system:node:');
+  if (state.unsettled > 0) {
+    state.unsettled -= 1;
+    return { status: 403 };
+  }
   if (method !== 'GET') state.changes.push(`${method} ${path}`);
   if (path === '/version') return { gitVersion: state.serving };
   if (path === '/api/v1/namespaces/kube-system/configmaps/kubeadm-config')

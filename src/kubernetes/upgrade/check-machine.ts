@@ -9,7 +9,7 @@ import { readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { localEtcd } from '../local-etcd.ts';
-import { etcdOutlook } from './etcd-quorum.ts';
+import { type EtcdOutlook, etcdOutlook } from './etcd-quorum.ts';
 import { manifestPath } from './kept-state.ts';
 import { skipped, type UpgradeObstacle, type UpgradeOrder } from './obstacle.ts';
 
@@ -68,22 +68,9 @@ function expired(path: string, pem: string | undefined, now: number): readonly U
 
 /** Whether etcd keeps its quorum while the member of this machine restarts, and whether its data fits on the disk twice. */
 export async function etcdObstacles(host: QueryHost): Promise<readonly UpgradeObstacle[]> {
-  const manifest = await readManifest((await host.readText(manifestPath('etcd'))) ?? '');
-  const etcd = manifest === undefined ? undefined : await localEtcd(host, manifest);
-  if (etcd === undefined) {
-    return [
-      atRisk(
-        'the etcd of this machine cannot be asked: it has no manifest, or other certificates than those of kubeadm',
-        'Restore its manifest and healthcheck-client.crt.',
-      ),
-    ];
-  }
-  const outlook = await etcdOutlook(etcd);
-  if (outlook === undefined)
-    return [atRisk(`${etcd.endpoints.join(', ')} did not list the members of etcd`, 'Make sure that etcd runs.')];
-  const { risk, members, size } = outlook;
-  if (risk !== undefined)
-    return [atRisk(`etcd: ${risk}`, 'Restore the other members first, then run machineadm upgrade again.')];
+  const { obstacle, outlook } = await quorumOf(host);
+  if (outlook === undefined) return obstacle === undefined ? [] : [obstacle];
+  const { members, size } = outlook;
   const pause: readonly UpgradeObstacle[] =
     members > 2
       ? []
@@ -96,6 +83,28 @@ export async function etcdObstacles(host: QueryHost): Promise<readonly UpgradeOb
           },
         ];
   return [...pause, ...(await spaceObstacles(host, size))];
+}
+
+/** Either why the member of this machine must not be stopped now, or what etcd is without it. */
+export async function quorumOf(
+  host: QueryHost,
+  signal?: AbortSignal,
+): Promise<{ readonly obstacle?: UpgradeObstacle; readonly outlook?: EtcdOutlook }> {
+  const manifest = await readManifest((await host.readText(manifestPath('etcd'))) ?? '');
+  const etcd = manifest === undefined ? undefined : await localEtcd(host, manifest);
+  if (etcd === undefined) {
+    const what =
+      'the etcd of this machine cannot be asked: it has no manifest, or other certificates than those of kubeadm';
+    return { obstacle: atRisk(what, 'Restore its manifest and healthcheck-client.crt.') };
+  }
+  const outlook = await etcdOutlook(etcd, signal);
+  if (outlook === undefined) {
+    const what = `${etcd.endpoints.join(', ')} did not list the members of etcd`;
+    return { obstacle: atRisk(what, 'Make sure that etcd runs.') };
+  }
+  if (outlook.risk === undefined) return { outlook };
+  const remedy = 'Restore the other members first, then run machineadm upgrade again.';
+  return { obstacle: atRisk(`etcd: ${outlook.risk}`, remedy) };
 }
 
 /** The snapshot, and the copy that kubeadm makes of etcd's data below /etc/kubernetes/tmp. */

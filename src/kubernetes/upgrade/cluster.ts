@@ -1,13 +1,29 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { ADMIN_KUBECONFIG, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { type Answer, type ApiCredential, getObject } from '../../host/cluster/api-server.ts';
+import type { Answer, ApiCredential } from '../../host/cluster/api-server.ts';
 import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type NodeView, viewNode } from '../node-client.ts';
+import { askSettled } from './settled.ts';
 
-/** What an API server could not be asked, and why. */
-export class ClusterUnanswered extends Error {}
+/** The API server did not answer a question of the upgrade. */
+export class ClusterUnanswered extends MachineadmError {
+  /** The cause, as part of a sentence. */
+  readonly why: string;
+
+  constructor(why: string) {
+    super({
+      reason: 'APIServerUnavailable',
+      summary: `The upgrade could not get an answer from the API server: ${why}.`,
+      remedy: 'Make sure that the API server answers, then run machineadm upgrade again: it continues.',
+      evidence: [{ source: 'API server', text: why }],
+      retryable: true,
+    });
+    this.why = why;
+  }
+}
 
 /** The credential of this machine: that of an administrator on a control plane, else that of its kubelet. */
 export async function ownCredential(host: QueryHost, isControlPlane: boolean): Promise<ClusterCredential> {
@@ -25,7 +41,7 @@ export async function ownCredential(host: QueryHost, isControlPlane: boolean): P
 /** kubeadm's configuration of the cluster, which nodes may read, too. Throws `ClusterUnanswered`. */
 export async function clusterConfiguration(credential: ApiCredential, signal?: AbortSignal): Promise<unknown> {
   const path = '/api/v1/namespaces/kube-system/configmaps/kubeadm-config';
-  const object = found(await getObject(credential, path, signal), 'the ConfigMap kubeadm-config');
+  const object = found(await askSettled(credential, { path, signal }), 'the ConfigMap kubeadm-config');
   const source = text(member(member(object, 'data'), 'ClusterConfiguration'));
   const configuration = source === undefined ? undefined : await foreignYaml(source);
   if (configuration === undefined) throw new ClusterUnanswered('the ConfigMap kubeadm-config is not readable');
@@ -34,7 +50,9 @@ export async function clusterConfiguration(credential: ApiCredential, signal?: A
 
 /** The version of the API server that answers: `v1.35.4`. Throws `ClusterUnanswered`. */
 export async function serverVersion(credential: ApiCredential, signal?: AbortSignal): Promise<string> {
-  const version = text(member(found(await getObject(credential, '/version', signal), '/version'), 'gitVersion'));
+  const version = text(
+    member(found(await askSettled(credential, { path: '/version', signal }), '/version'), 'gitVersion'),
+  );
   if (version === undefined) throw new ClusterUnanswered('the API server did not tell its version');
   return version;
 }
@@ -48,7 +66,7 @@ export async function apiServers(
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, string> | undefined> {
   const path = '/api/v1/namespaces/kube-system/pods?labelSelector=component%3Dkube-apiserver';
-  const items = itemsOf(await getObject(credential, path, signal), 'the API servers');
+  const items = itemsOf(await askSettled(credential, { path, signal }), 'the API servers');
   if (items === undefined) return undefined;
   return new Map(
     items.map((pod) => {
@@ -64,7 +82,17 @@ export async function allNodes(
   credential: ApiCredential,
   signal?: AbortSignal,
 ): Promise<readonly NodeView[] | undefined> {
-  return itemsOf(await getObject(credential, '/api/v1/nodes', signal), 'the Nodes')?.map(viewNode);
+  return itemsOf(await askSettled(credential, { path: '/api/v1/nodes', signal }), 'the Nodes')?.map(viewNode);
+}
+
+/** A Node; undefined: there is none of this name. Throws `ClusterUnanswered`. */
+export async function nodeNamed(
+  credential: ApiCredential,
+  name: string,
+  signal?: AbortSignal,
+): Promise<NodeView | undefined> {
+  const answer = await askSettled(credential, { path: `/api/v1/nodes/${encodeURIComponent(name)}`, signal });
+  return answer.kind === 'absent' ? undefined : viewNode(found(answer, `the Node ${name}`));
 }
 
 function itemsOf(answer: Answer<unknown>, what: string): readonly unknown[] | undefined {

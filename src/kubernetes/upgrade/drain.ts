@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { type ApiCredential, askApiServer, getObject } from '../../host/cluster/api-server.ts';
+import type { ApiCredential } from '../../host/cluster/api-server.ts';
 import { ClusterUnanswered } from './cluster.ts';
+import { askSettled } from './settled.ts';
 
 /** A pod of this node. */
 export interface NodePod {
@@ -31,7 +32,7 @@ export async function podsToEvict(
   signal?: AbortSignal,
 ): Promise<readonly NodePod[]> {
   const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}`;
-  const answer = await getObject(credential, path, signal, 30_000);
+  const answer = await askSettled(credential, { path, signal, timeoutMs: 30_000 });
   if (answer.kind !== 'found') throw new ClusterUnanswered(answer.kind === 'absent' ? 'no pods' : answer.why);
   const items = member(answer.object, 'items');
   return (Array.isArray(items) ? items : []).flatMap(evictable);
@@ -68,7 +69,7 @@ export async function setUnschedulable(
   signal?: AbortSignal,
 ): Promise<void> {
   const body = JSON.stringify({ spec: { unschedulable: unschedulable ? true : null } });
-  const answer = await askApiServer(credential, {
+  const answer = await askSettled(credential, {
     path: `/api/v1/nodes/${encodeURIComponent(node)}`,
     patch: { contentType: 'application/merge-patch+json', body },
     signal,
@@ -98,7 +99,7 @@ export async function evict(
     deleteOptions: { preconditions: { uid }, ...(dryRun ? { dryRun: ['All'] } : {}) },
   };
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/eviction`;
-  const answer = await askApiServer(credential, { path, post, signal });
+  const answer = await askSettled(credential, { path, post, signal });
   if (answer.kind === 'found' || answer.kind === 'absent') return undefined;
   return answer.why;
 }
@@ -128,10 +129,15 @@ export async function drainNode(
       const why = await evict(credential, pod, { minor, dryRun: false, signal });
       if (why !== undefined) refused.push(`${pod.name}: ${why}`);
     }
-    waitingFor(`${left.length} pods to leave this node${refused[0] === undefined ? '' : ` (${refused[0]})`}`);
+    waitingFor(`${count(left)} to leave this node${refused[0] === undefined ? '' : ` (${refused[0]})`}`);
     if (performance.now() > end) throw notDrained(node, left, refused);
     await pause(PAUSE_MS, undefined, { signal });
   }
+}
+
+/** `one pod`, `3 pods` */
+export function count(pods: readonly unknown[]): string {
+  return pods.length === 1 ? 'one pod' : `${pods.length} pods`;
 }
 
 function notDrained(node: string, left: readonly NodePod[], refused: readonly string[]): MachineadmError {
@@ -139,7 +145,7 @@ function notDrained(node: string, left: readonly NodePod[], refused: readonly st
   return new MachineadmError({
     reason: 'DrainNotPossible',
     exit: 'HostStepFailed',
-    summary: `${left.length} pods did not leave the node ${node}: ${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}.`,
+    summary: `${count(left)} did not leave the node ${node}: ${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}.`,
     remedy:
       'Make room for them elsewhere, or raise the PodDisruptionBudgets, then run machineadm upgrade again: it continues. The node stays cordoned.',
     evidence: (refused.length > 0 ? refused : names).slice(0, 20).map((text) => ({ source: 'eviction', text })),

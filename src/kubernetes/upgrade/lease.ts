@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { type ApiCredential, askApiServer, getObject } from '../../host/cluster/api-server.ts';
+import type { ApiCredential } from '../../host/cluster/api-server.ts';
+import { askSettled } from './settled.ts';
 
 const NAME = 'machineadm-upgrade';
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
@@ -21,7 +22,7 @@ export async function takeLease(credential: ApiCredential, holder: string, signa
     metadata: { name: NAME, namespace: 'kube-system' },
     spec: { holderIdentity: holder, acquireTime: now },
   };
-  const answer = await askApiServer(credential, { path: COLLECTION, post, signal });
+  const answer = await askSettled(credential, { path: COLLECTION, post, signal });
   if (answer.kind === 'found') return;
   const isTaken = answer.kind === 'refused' && answer.status === 409;
   const other = isTaken ? await leaseHolder(credential, signal) : undefined;
@@ -33,7 +34,7 @@ export async function takeLease(credential: ApiCredential, holder: string, signa
 
 /** The Node that holds the lease; undefined: none does, or that cannot be known. */
 export async function leaseHolder(credential: ApiCredential, signal?: AbortSignal): Promise<string | undefined> {
-  const answer = await getObject(credential, OBJECT, signal);
+  const answer = await askSettled(credential, { path: OBJECT, signal });
   return answer.kind === 'found' ? text(member(member(answer.object, 'spec'), 'holderIdentity')) : undefined;
 }
 
@@ -43,13 +44,13 @@ export async function releaseLease(
   holder: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const answer = await getObject(credential, OBJECT, signal);
+  const answer = await askSettled(credential, { path: OBJECT, signal });
   if (answer.kind === 'absent') return undefined;
   if (answer.kind !== 'found') return answer.why;
   if (text(member(member(answer.object, 'spec'), 'holderIdentity')) !== holder) return undefined;
   const uid = text(member(member(answer.object, 'metadata'), 'uid'));
   const remove = { ...(uid === undefined ? {} : { preconditions: { uid } }) };
-  const removed = await askApiServer(credential, { path: OBJECT, remove, signal });
+  const removed = await askSettled(credential, { path: OBJECT, remove, signal });
   return removed.kind === 'found' || removed.kind === 'absent' ? undefined : removed.why;
 }
 

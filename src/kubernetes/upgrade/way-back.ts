@@ -64,9 +64,7 @@ export async function goBack(host: Host, kept: KeptState, isOurs: (path: string)
   for (const program of kept.programs) {
     if (await isSame(host, program)) continue;
     if (!isOurs(program.path)) {
-      left.push(
-        `${program.path} is the new one, and a package or a hook brought it: install the older one again`,
-      );
+      left.push(`${program.path} is the new one, and a package or a hook brought it: install the older one again`);
       continue;
     }
     try {

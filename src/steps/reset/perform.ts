@@ -3,7 +3,7 @@ import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { resetProgram } from '../../kubernetes/exec/runner.ts';
-import { unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';
+import { removeRest, unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';
 import { leaveDomain } from '../active-directory/leave.ts';
 import { removeKubeadmConfig } from '../kubeadm-wipe.ts';
@@ -24,6 +24,10 @@ export async function performReset(host: Host, plan: ResetPlan, { signal, line }
   if (plan.kubeadm !== undefined) {
     const watch = { signal, line: say, warn: (text: string) => say(`warning: ${text}`), waitingFor: () => {} };
     await resetNode(host, { ...plan.kubeadm, offline: false, automatic: false }, watch);
+  }
+  for (const path of plan.upgradeRemains) {
+    say(`remove ${path}`);
+    await removeRest(host, path, signal);
   }
   if (plan.exec !== undefined) await resetProgram(host, { reset: plan.exec }, { signal, line: say });
   // Its keys go with the files.

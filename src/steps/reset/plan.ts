@@ -13,6 +13,7 @@ import { attemptOf } from '../../kubernetes/kubeadm/attempt.ts';
 import { assumedInventory, type Inventory, keeperOf, RESET_FILES } from '../../kubernetes/kubeadm/inventory.ts';
 import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
+import { upgradeRemains } from '../../kubernetes/upgrade/remains.ts';
 import { describeLeave, type LeaveOrder } from '../active-directory/leave.ts';
 import type { ResetAction } from '../prior-state/action.ts';
 import type { Memory } from '../prior-state/memory.ts';
@@ -45,6 +46,8 @@ export interface ResetPlan {
   /** The membership in a domain that is given up. */
   readonly domain: LeaveOrder | undefined;
   readonly mounts: NodeMounts;
+  /** What upgrades of the node left. */
+  readonly upgradeRemains: readonly string[];
   /** How all else becomes again what it was before the first run. */
   readonly restore: readonly ResetAction[];
   /** The sentinel; undefined where there was none. */
@@ -78,6 +81,7 @@ export async function planReset(
     exec: execReset(made),
     domain: options.leaveFiles ? undefined : domain,
     mounts: hasNode ? nodeMounts(mountPointsOf(mountinfo), directories) : { kubelet: [], foreign: [] },
+    upgradeRemains: hasNode ? await upgradeRemains(host) : [],
     restore: options.leaveFiles ? restore.map(left) : restore,
     sentinel: text(member(made.note('sentinel', 'sentinel/file'), 'path')),
   };
@@ -109,6 +113,7 @@ export function describeReset(plan: ResetPlan): readonly string[] {
   return [
     ...plan.mounts.kubelet.map((point) => `unmount ${point}`),
     ...describeKubeadm(plan),
+    ...plan.upgradeRemains.map((path) => `remove ${path}, which an upgrade of the node left`),
     ...(plan.exec === undefined || plan.exec.length === 0 ? [] : [`run ${plan.exec.join(' ')}`]),
     ...(plan.domain === undefined ? [] : [describeLeave(plan.domain)]),
     ...(plan.sentinel === undefined ? [] : [`remove ${plan.sentinel}`]),

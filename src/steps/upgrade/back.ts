@@ -5,13 +5,13 @@ import type { Facts } from '../../host/seam/facts.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { probeControlPlane } from '../../kubernetes/control-plane-health.ts';
 import { kubeletHealth } from '../../kubernetes/kubelet-health.ts';
-import { readState } from '../../kubernetes/upgrade/kept-state.ts';
+import { forgetState, readState } from '../../kubernetes/upgrade/kept-state.ts';
 import { goBack, hasReplacedAll } from '../../kubernetes/upgrade/way-back.ts';
 import type { Execution, StepRecord } from '../step.ts';
+import type { Upgrade } from '../upgrade-order.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { KEPT_CHANGE } from './identity.ts';
-import type { Upgrade } from '../upgrade-order.ts';
 
 const DEFAULT_TIMEOUT_MS = 4 * 60_000;
 const PAUSE_MS = 1_000;
@@ -83,6 +83,11 @@ async function otherPrograms(host: Host, from: string): Promise<readonly string[
   return [
     `the installed kubelet is ${plain(installed.text)}, which its next restart starts: install ${plain(from)} again, or run machineadm upgrade once the cause is corrected`,
   ];
+}
+
+/** After the end of an upgrade, only the snapshot of etcd is kept. */
+export async function forgetPrevious(host: Host): Promise<void> {
+  await forgetState(host);
 }
 
 /** What runs, and what does not: the next run continues with what is left. */

@@ -7,8 +7,8 @@ import { ClusterUnanswered, ownCredential } from '../../kubernetes/upgrade/clust
 import { setUnschedulable } from '../../kubernetes/upgrade/drain.ts';
 import { releaseLease } from '../../kubernetes/upgrade/lease.ts';
 import type { Execution, StepRecord } from '../step.ts';
-import { nodeNameOf, type UpgradeDesired } from './desired.ts';
 import type { DrainOrder, Upgrade } from '../upgrade-order.ts';
+import { nodeNameOf, type UpgradeDesired } from './desired.ts';
 
 /** The change that drains the node; its note says whether it cordoned it. */
 export const DRAIN_CHANGE = 'upgrade-drain/run';
@@ -60,9 +60,9 @@ export async function release(
     if (!(error instanceof ClusterUnanswered)) throw error;
     throw new MachineadmError({
       reason: 'UpgradeNotProven',
-      summary: `Kubernetes is upgraded, but the API server did not let pods in again on ${name}: ${error.message}.`,
+      summary: `The node ${name} may still be cordoned, and the upgrade of other control planes blocked: ${error.why}.`,
       remedy: 'Make sure that the API server answers, then run machineadm upgrade again.',
-      evidence: [{ source: 'API server', text: error.message }],
+      evidence: [{ source: 'API server', text: error.why }],
       retryable: true,
     });
   }

@@ -1,12 +1,18 @@
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { getNode } from '../../kubernetes/node-client.ts';
-import { ClusterUnanswered, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
-import { drainNode, evict, type NodePod, podsToEvict, setUnschedulable } from '../../kubernetes/upgrade/drain.ts';
+import { ClusterUnanswered, nodeNamed, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
+import {
+  count,
+  drainNode,
+  evict,
+  type NodePod,
+  podsToEvict,
+  setUnschedulable,
+} from '../../kubernetes/upgrade/drain.ts';
 import type { Step, UnmetRequirement } from '../step.ts';
+import type { DrainOrder, Upgrade } from '../upgrade-order.ts';
 import { drainCredential, DRAIN_CHANGE as RUN } from './cordon.ts';
 import { nodeNameOf, type UpgradeDesired, upgradeDesired } from './desired.ts';
-import type { DrainOrder, Upgrade } from '../upgrade-order.ts';
 
 const MINUTE_MS = 60_000;
 const TIMEOUT_MS = 15 * MINUTE_MS;
@@ -54,12 +60,7 @@ export const upgradeDrain: Step<UpgradeDesired, DrainActual, DrainPayload> = {
 
   plan(desired, { upgrade, isDone, pods }) {
     if (upgrade === undefined || isDone || upgrade.drain.by === 'caller') return [];
-    const what =
-      pods === undefined
-        ? 'its pods'
-        : pods.length === 0
-          ? 'no pods'
-          : `${count(pods)}: ${named(pods)}`;
+    const what = pods === undefined ? 'its pods' : pods.length === 0 ? 'no pods' : `${count(pods)}: ${named(pods)}`;
     const { drain } = upgrade;
     const summary = `cordon this node and evict ${what}`;
     return [{ id: RUN, summary, action: 'run', scope: 'node', repeatable: false, payload: { desired, drain } }];
@@ -69,9 +70,9 @@ export const upgradeDrain: Step<UpgradeDesired, DrainActual, DrainPayload> = {
     const { signal } = execution;
     const credential = await drainCredential(host, desired, drain);
     const name = await nodeNameOf(host, desired);
-    const node = await getNode(credential, name, signal);
-    if (node.kind === 'found' && !node.object.unschedulable) {
-      // Before it is: who finds it cordoned after a kill did not do it.
+    const node = await nodeNamed(credential, name, signal);
+    if (node?.unschedulable === false) {
+      // Before the change: a run after a kill finds the node cordoned, and must know who did it.
       execution.remember({ cordons: true });
       await setUnschedulable(credential, name, true, signal);
     }
@@ -127,7 +128,7 @@ async function obstaclesOf(
         : [
             {
               ...impossible(
-                `${blocked.length} pods of this node cannot be evicted now: ${blocked.slice(0, MOST_NAMED).join('; ')}`,
+                `${count(blocked)} of this node cannot be evicted now: ${blocked.slice(0, MOST_NAMED).join('; ')}`,
                 'Make room for them elsewhere, or raise the PodDisruptionBudgets.',
               ),
               evidence: blocked.map((text) => ({ source: 'eviction (dry run)', text })),
@@ -138,7 +139,7 @@ async function obstaclesOf(
     if (!(error instanceof ClusterUnanswered)) throw error;
     return [
       impossible(
-        `the pods of this node cannot be listed: ${error.message}`,
+        `the pods of this node cannot be listed: ${error.why}`,
         'Make sure that the API server answers and that the credential may list pods.',
       ),
     ];
@@ -156,10 +157,6 @@ async function podsHere(
     if (error instanceof ClusterUnanswered) return undefined;
     throw error;
   }
-}
-
-function count(pods: readonly NodePod[]): string {
-  return pods.length === 1 ? 'one pod' : `${pods.length} pods`;
 }
 
 function named(pods: readonly NodePod[]): string {

@@ -3,8 +3,7 @@ import { readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { listMembers } from '../../kubernetes/etcd-members.ts';
 import { type LocalEtcd, localEtcd, ownMember } from '../../kubernetes/local-etcd.ts';
-import { getNode } from '../../kubernetes/node-client.ts';
-import { ownCredential } from '../../kubernetes/upgrade/cluster.ts';
+import { nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import { manifestPath } from '../../kubernetes/upgrade/kept-state.ts';
 import type { StepRecord } from '../step.ts';
 import { nodeNameOf, type UpgradeDesired } from './desired.ts';
@@ -26,11 +25,11 @@ export function identityBefore(record: StepRecord): IdentityBefore {
 
 /** The same now; undefined where it cannot be known. */
 export async function identityNow(host: Host, desired: UpgradeDesired, signal: AbortSignal): Promise<IdentityBefore> {
-  const node = await getNode(await ownCredential(host, false), await nodeNameOf(host, desired), signal);
+  const node = await nodeNamed(await ownCredential(host, false), await nodeNameOf(host, desired), signal);
   const etcd = desired.hasLocalEtcd ? await etcdOf(host) : undefined;
   const members = etcd === undefined ? undefined : await listMembers(etcd, signal);
   return {
-    nodeUid: node.kind === 'found' ? node.object.uid : undefined,
+    nodeUid: node?.uid,
     etcdMemberId: etcd === undefined || members === undefined ? undefined : ownMember(members, etcd)?.id,
   };
 }

@@ -1,11 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { acceptsPatches } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import { COMPONENTS, probeControlPlane } from '../../kubernetes/control-plane-health.ts';
 import {
   certificateObstacles,
   driftObstacles,
@@ -15,15 +13,14 @@ import {
 import { settingObstacles } from '../../kubernetes/upgrade/check-settings.ts';
 import { clusterObstacles, stepObstacle } from '../../kubernetes/upgrade/check-versions.ts';
 import { ClusterUnanswered, clusterConfiguration, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
-import { readState } from '../../kubernetes/upgrade/kept-state.ts';
 import { runUpgrade, type UpgradeCommand, upgradeCommandLine } from '../../kubernetes/upgrade/kubeadm-upgrade.ts';
-import { leaseHolder, takeLease, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
+import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
-import { restoreMissing } from '../../kubernetes/upgrade/way-back.ts';
 import { imagesMissing } from '../images/failures.ts';
 import { missingOf } from '../images/presence.ts';
-import type { Execution, Step, UnmetRequirement } from '../step.ts';
+import type { Step, UnmetRequirement } from '../step.ts';
+import type { Upgrade } from '../upgrade-order.ts';
 import {
   hasVersion,
   nodeNameOf,
@@ -33,15 +30,13 @@ import {
   upgradeDesired,
   wrongProgram,
 } from './desired.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { continueAfterKill, takeTurn, unanswered } from './turn.ts';
 
 const RUN = 'upgrade-kubeadm/run';
 const MINUTE_MS = 60_000;
 /** kubeadm waits 5 minutes for each static pod (timeouts.upgradeManifests), and pulls images before. */
 const CONTROL_PLANE_MS = 60 * MINUTE_MS;
 const WORKER_MS = 10 * MINUTE_MS;
-const DEFAULT_CONTROL_PLANE_MS = 4 * MINUTE_MS;
-const PAUSE_MS = 1_000;
 /** Of the file system of images. */
 const SPACE_FOR_LOGS = 64 * 2 ** 20;
 
@@ -115,7 +110,7 @@ export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload>
     const { desired, upgrade, isUnfinished } = payload;
     await requireProgram(host, desired, upgrade);
     if (isUnfinished) await continueAfterKill(host, desired, execution);
-    if (desired.isControlPlane) await takeTurn(host, desired, execution.signal);
+    if (desired.isControlPlane) await takeTurn(host, desired, execution);
     const command = payload.command ?? (await commandFor(host, desired, upgrade));
     if (command === undefined) throw unanswered('the version of the cluster is not known');
     if (desired.isAirGapped && desired.isControlPlane) await requireImages(host, desired, upgrade);
@@ -175,7 +170,7 @@ async function obstaclesOf(
     return [
       {
         reason: 'PreflightFailed',
-        what: `the cluster cannot be asked: ${error.message}`,
+        what: `the cluster cannot be asked: ${error.why}`,
         remedy: 'Make sure that the API server answers, then run machineadm upgrade again.',
       },
     ];
@@ -217,45 +212,6 @@ async function requireProgram(host: QueryHost, desired: UpgradeDesired, upgrade:
   });
 }
 
-/** The manifest that a killed kubeadm was just replacing is missing, and with it the pod. */
-async function continueAfterKill(host: Host, desired: UpgradeDesired, execution: Execution): Promise<void> {
-  const restored = await restoreMissing(host, await readState(host));
-  for (const path of restored)
-    execution.warn(`${path} was missing after the run before this one: it is as before the upgrade again`);
-  if (!desired.isControlPlane) return;
-  const timeoutMs = desired.kubernetes.timeouts.controlPlaneMs ?? DEFAULT_CONTROL_PLANE_MS;
-  const end = performance.now() + timeoutMs;
-  for (;;) {
-    const trouble = await probeControlPlane(host, COMPONENTS.slice(0, desired.hasLocalEtcd ? 2 : 0), execution.signal);
-    // An API server that has just started refuses an administrator until it has read its rights: 403.
-    const why = trouble?.why ?? (await whyUnanswered(host));
-    if (why === undefined) return execution.waitingFor(undefined);
-    execution.waitingFor(`the control plane to work before kubeadm continues: ${why}`);
-    if (performance.now() > end) throw unanswered(why);
-    await pause(PAUSE_MS, undefined, { signal: execution.signal });
-  }
-}
-
-/** Why the API server does not answer the administrator; undefined: it does. */
-async function whyUnanswered(host: QueryHost): Promise<string | undefined> {
-  try {
-    await clusterConfiguration(await ownCredential(host, true));
-    return undefined;
-  } catch (error) {
-    if (error instanceof ClusterUnanswered) return error.message;
-    throw error;
-  }
-}
-
-async function takeTurn(host: Host, desired: UpgradeDesired, signal: AbortSignal): Promise<void> {
-  try {
-    await takeLease(await ownCredential(host, true), await nodeNameOf(host, desired), signal);
-  } catch (error) {
-    if (error instanceof ClusterUnanswered) throw unanswered(error.message);
-    throw error;
-  }
-}
-
 /** kubeadm's own list, of the version that is installed by now: without a registry it would try each image five times. */
 async function requireImages(host: Host, { socket }: UpgradeDesired, { to }: Upgrade): Promise<void> {
   const configuration = await clusterConfiguration(await ownCredential(host, true));
@@ -287,15 +243,5 @@ async function requireReplaced(host: QueryHost, { isControlPlane }: UpgradeDesir
     summary: `kubeadm upgrade exited with status 0, but ${wrong.map(([name, version]) => `${name} is ${version ?? 'missing'}`).join(', ')} instead of ${to}.`,
     remedy: 'Check which program kubeadm is (type -a kubeadm), then run machineadm upgrade again.',
     evidence: wrong.map(([name, version]) => ({ source: name, text: version ?? 'no manifest' })),
-  });
-}
-
-function unanswered(why: string): MachineadmError {
-  return new MachineadmError({
-    reason: 'KubeadmUpgradeFailed',
-    summary: `kubeadm upgrade was not started: ${why}.`,
-    remedy: 'Make sure that the API server answers, then run machineadm upgrade again.',
-    evidence: [{ source: 'API server', text: why }],
-    retryable: true,
   });
 }

@@ -6,8 +6,8 @@ import { getNode } from '../../kubernetes/node-client.ts';
 import { waitUntilReady } from '../../kubernetes/readiness.ts';
 import { ClusterUnanswered, ownCredential, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
 import type { Execution, Step } from '../step.ts';
-import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired, wrongProgram } from './desired.ts';
 import type { Upgrade } from '../upgrade-order.ts';
+import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired, wrongProgram } from './desired.ts';
 
 const RUN = 'upgrade-kubelet/run';
 const PAUSE_MS = 1_000;
@@ -133,7 +133,7 @@ async function unreported(
       ? undefined
       : `it has ${kubeletVersion || 'none'}`;
   } catch (error) {
-    if (error instanceof ClusterUnanswered) return error.message;
+    if (error instanceof ClusterUnanswered) return error.why;
     throw error;
   }
 }

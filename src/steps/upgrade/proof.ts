@@ -1,14 +1,13 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { getNode } from '../../kubernetes/node-client.ts';
-import { ownCredential } from '../../kubernetes/upgrade/cluster.ts';
+import { nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
 import type { Change, Step } from '../step.ts';
+import type { Upgrade } from '../upgrade-order.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { type IdentityBefore, identityBefore, identityNow } from './identity.ts';
-import type { Upgrade } from '../upgrade-order.ts';
 
 const CHECK = 'upgrade-proof/check';
 const RELEASE = 'upgrade-proof/release';
@@ -87,11 +86,10 @@ async function prove(host: Host, { desired, upgrade, before }: ProofPayload, sig
   const { to } = upgrade;
   const wanted = parseVersion(to);
   const name = await nodeNameOf(host, desired);
-  const node = await getNode(await ownCredential(host, false), name, signal);
-  if (node.kind !== 'found')
-    wrong.push({ source: `Node ${name}`, text: node.kind === 'absent' ? 'does not exist' : node.why });
+  const node = await nodeNamed(await ownCredential(host, false), name, signal);
+  if (node === undefined) wrong.push({ source: `Node ${name}`, text: 'does not exist' });
   else {
-    const { uid, kubeletVersion } = node.object;
+    const { uid, kubeletVersion } = node;
     if (before.nodeUid !== undefined && uid !== before.nodeUid)
       wrong.push({
         source: `Node ${name}`,

@@ -2,9 +2,9 @@ import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { takeSnapshot } from '../../kubernetes/upgrade/etcd-snapshot.ts';
 import { keepState } from '../../kubernetes/upgrade/kept-state.ts';
 import type { Change, Step } from '../step.ts';
+import type { Upgrade } from '../upgrade-order.ts';
 import { plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { etcdOf, KEPT_CHANGE as FILES, identityNow } from './identity.ts';
-import type { Upgrade } from '../upgrade-order.ts';
 
 const SNAPSHOT = 'upgrade-state/etcd-snapshot';
 

@@ -35,6 +35,8 @@ const WHY = {
   defect: 'It has no more specific reason: the evidence tells what happened.',
   etcd: 'The members of etcd tell it only to a client with certificates, which the join brings.',
   reset: 'A reset reports it; reset --dry-run names what is in the way.',
+  upgrade:
+    'Only machineadm upgrade can fail with it, while it runs kubeadm, etcd and the kubelet. upgrade --dry-run checks what can be known before.',
   filter: 'A packet filter shows its effect only to packets.',
 } as const;
 
@@ -249,6 +251,7 @@ const ROWS: Readonly<Record<string, Known>> = {
     ],
     ...['EtcdMemberRemoved', 'EtcdClusterIDMismatch', 'EtcdSlowDisk'],
   ),
+  ...because(WHY.upgrade, 'EtcdSnapshotFailed', 'KubeadmUpgradeFailed', 'UpgradeNotProven'),
   // Tested with certificates of an authority made for the test.
   ...shown(
     'unit/kubernetes/kubeadm/disk-obstacles.test.ts',

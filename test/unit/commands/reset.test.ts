@@ -165,6 +165,31 @@ describe('a reset', () => {
     assert.deepEqual(host.log, ['run rm -r -f --one-file-system -- /var/lib/machineadm/hooks']);
   });
 
+  test('removes what upgrades of the node left, the snapshot of etcd among it, and no other copy of kubeadm', async () => {
+    const [kept, copies] = ['/var/lib/machineadm/upgrade', '/etc/kubernetes/tmp'];
+    const files = {
+      [`${kept}/etcd-snapshot.db`]: 'db',
+      [`${copies}/kubeadm-backup-etcd-2026/etcd/member`]: 'm',
+      [`${copies}/kubeadm-init-dryrun1/admin.conf`]: 'of a dry run',
+    };
+    const machine = { files, programs: { kubeadm: () => ({}), rm: () => ({}) } };
+    const { host, plan } = await resetOf(machine, BOOTSTRAPPED);
+    const paths = [`${copies}/kubeadm-backup-etcd-2026`, kept];
+    const lines = paths.map((path) => `remove ${path}, which an upgrade of the node left`);
+    assert.deepEqual(describeReset(plan).slice(0, 3), ['kubeadm reset', ...lines]);
+    const removals = host.log.filter((line) => line.startsWith('run rm '));
+    assert.deepEqual(
+      removals,
+      paths.map((path) => `run rm -r -f --one-file-system -- ${path}`),
+    );
+  });
+
+  test('leaves copies of a kubeadm that was run by hand', async () => {
+    const files = { '/etc/kubernetes/tmp/kubeadm-backup-etcd-2026/etcd/member': 'm' };
+    const { plan } = await resetOf({ files, programs: { kubeadm: () => ({}) } }, BOOTSTRAPPED);
+    assert.deepEqual(plan.upgradeRemains, []);
+  });
+
   test('keeps the files on request', async () => {
     const machine = { files: { '/etc/a': 'a' }, programs: { kubeadm: () => ({}) } };
     const { host, plan } = await resetOf(machine, [wrote('/etc/a'), ...BOOTSTRAPPED], true);

@@ -34,6 +34,8 @@ describe('an image', () => {
     '/var/lib/machineadm/status.json',
     '/var/lib/machineadm/summary.json',
     '/var/lib/machineadm/hooks/every-boot.json',
+    '/var/lib/machineadm/upgrade/etcd-snapshot.db',
+    '/etc/kubernetes/tmp/kubeadm-backup-etcd-2026-11-28-17-00-00',
     '/etc/machineadm/bootstrap.yaml',
     '/etc/kubernetes/kubelet.conf',
     '/etc/kubernetes/admin.conf',

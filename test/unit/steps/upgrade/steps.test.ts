@@ -6,14 +6,15 @@ import { keepState } from '../../../../src/kubernetes/upgrade/kept-state.ts';
 import { EMPTY_RECORD, type Step, type StepRecord } from '../../../../src/steps/step.ts';
 import { upgradeDrain } from '../../../../src/steps/upgrade/drain.ts';
 import { upgradeKubeadm } from '../../../../src/steps/upgrade/kubeadm.ts';
-import type { Upgrade } from '../../../../src/steps/upgrade-order.ts';
 import { upgradeProof } from '../../../../src/steps/upgrade/proof.ts';
+import type { Upgrade } from '../../../../src/steps/upgrade-order.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryHost, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 import { type ClusterState, manifestFiles, pod, upgradeCluster } from '../../../support/upgrade-cluster.ts';
+import { startUpgradeEtcd } from '../../../support/upgrade-etcd.ts';
 
 const UPGRADE: Upgrade = { from: 'v1.35.2', to: 'v1.35.3', drain: { by: 'machineadm' } };
 const WORKER: Model = { ...hostModel(), kubernetes: kubernetesModel({ role: 'Worker', version: 'v1.35.3' }) };
@@ -80,7 +81,9 @@ describe('kubeadm upgrade', () => {
       ['v1.35.2', 'upgrade apply v1.35.3 --yes'],
       ['v1.35.3', 'upgrade node'],
     ] as const) {
-      await using one = await machine(kubeadm(replaced), { version }, manifestFiles('v1.35.2'));
+      await using etcd = await startUpgradeEtcd(1);
+      const files = { ...manifestFiles('v1.35.2'), ...etcd.filesOf(0) };
+      await using one = await machine(kubeadm(replaced), { version }, files);
       const { notes } = await runStep(upgradeKubeadm, one.host, CONTROL_PLANE, { facts: NEW, record: record() });
       assert.deepEqual(
         one.host.log.filter((line) => line.startsWith('run ')),
@@ -92,7 +95,8 @@ describe('kubeadm upgrade', () => {
   });
 
   test('that exits 0 without having replaced the static pods is KubeadmUpgradeFailed', async () => {
-    await using one = await machine(kubeadm(), {}, manifestFiles('v1.35.2'));
+    await using etcd = await startUpgradeEtcd(1);
+    await using one = await machine(kubeadm(), {}, { ...manifestFiles('v1.35.2'), ...etcd.filesOf(0) });
     const run = runStep(upgradeKubeadm, one.host, CONTROL_PLANE, { facts: NEW, record: record() });
     await assert.rejects(run, {
       reason: 'KubeadmUpgradeFailed',
@@ -185,6 +189,23 @@ describe('the drain', () => {
     const { notes } = await runStep(upgradeDrain, one.host, WORKER, { facts: NEW, record: record(WITH_CREDENTIAL) });
     assert.deepEqual([one.state.unschedulable, one.state.pods], [true, []]);
     assert.deepEqual(notes.get('upgrade-drain/run'), { cordons: true });
+  });
+
+  test('waits for an API server that has just started, which refuses everyone until it has read their rights', async () => {
+    await using one = await machine(kubeadm(), { pods: [pod('web')], unsettled: 3 });
+    assert.deepEqual(await refusals(asAny(upgradeDrain), one.host, WORKER, WITH_CREDENTIAL), []);
+    one.state.unsettled = 3;
+    const { notes } = await runStep(upgradeDrain, one.host, WORKER, { facts: NEW, record: record(WITH_CREDENTIAL) });
+    assert.deepEqual([one.state.unschedulable, one.state.pods], [true, []]);
+    assert.deepEqual(notes.get('upgrade-drain/run'), { cordons: true });
+  });
+
+  test('fails where its credential may not change the node: the pods are not evicted from one that takes new ones', async () => {
+    const upgrade = { ...UPGRADE, drain: { by: 'machineadm', kubeconfig: '/etc/kubernetes/kubelet.conf' } } as const;
+    await using one = await machine(kubeadm(), { pods: [pod('web')] });
+    const run = runStep(upgradeDrain, one.host, WORKER, { facts: NEW, record: record({ upgrade }) });
+    await assert.rejects(run, { reason: 'APIServerUnavailable', exit: 'BootstrapperFailed', message: /answered 403/ });
+    assert.equal(one.state.pods.length, 1);
   });
 
   test('of a node that the operator cordoned leaves it cordoned', async () => {
