@@ -6,6 +6,8 @@ import { newAuthority } from './api-server.ts';
 export interface UpgradeEtcd extends AsyncDisposable {
   /** Which of them answer. */
   readonly isUp: boolean[];
+  /** How many requests came. */
+  asked(): number;
   /** The manifest and the client certificate, as kubeadm writes them on a node. */
   filesOf(index: number): Readonly<Record<string, string>>;
 }
@@ -18,6 +20,7 @@ export async function startUpgradeEtcd(count: number): Promise<UpgradeEtcd> {
   const isUp = Array.from({ length: count }, () => true);
   const servers: Server[] = [];
   const ports: number[] = [];
+  let asked = 0;
   const url = (index: number): string => `https://127.0.0.1:${ports[index]}`;
   const peerUrl = (index: number): string => `https://10.0.0.${index + 1}:2380`;
   const answers: Readonly<Record<string, (index: number) => object>> = {
@@ -33,6 +36,7 @@ export async function startUpgradeEtcd(count: number): Promise<UpgradeEtcd> {
     const one = createServer(
       { cert: server.certificate, key: server.key, ca: authority.certificate, requestCert: true },
       (request, response) => {
+        asked += 1;
         const answer = answers[request.url ?? '']?.(index);
         if (isUp[index] !== true) return void response.destroy();
         response.writeHead(answer === undefined ? 404 : 200).end(JSON.stringify(answer ?? {}));
@@ -44,6 +48,7 @@ export async function startUpgradeEtcd(count: number): Promise<UpgradeEtcd> {
   }
   return {
     isUp,
+    asked: () => asked,
     filesOf: (index) => ({
       '/etc/kubernetes/manifests/etcd.yaml': etcdManifest({
         ...{ name: `node-${index + 1}`, clientUrl: url(index), peerUrl: peerUrl(index) },

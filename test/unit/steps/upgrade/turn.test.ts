@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Model } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { EMPTY_RECORD, type Step } from '../../../../src/steps/step.ts';
@@ -13,6 +12,7 @@ import { memoryHost } from '../../../support/memory-host.ts';
 import { runStep } from '../../../support/run-step.ts';
 import { manifestFiles, upgradeCluster } from '../../../support/upgrade-cluster.ts';
 import { startUpgradeEtcd } from '../../../support/upgrade-etcd.ts';
+import { waitUntil } from '../../../support/wait-until.ts';
 
 const UPGRADE: Upgrade = { from: 'v1.35.2', to: 'v1.35.3', drain: { by: 'machineadm' } };
 const NEW = facts({ kubeadm: parseVersion('v1.35.3'), kubelet: parseVersion('Kubernetes v1.35.3') });
@@ -26,9 +26,9 @@ function controlPlane(controlPlaneMs: number, name = 'node-1'): Model {
 /**
  * Three control planes with one etcd each. While kubeadm upgrades one, its member is down.
  *
- * @param duringMs how long kubeadm takes
+ * @param during what kubeadm waits for
  */
-async function threeControlPlanes(duringMs: number) {
+async function threeControlPlanes(during: (started: readonly string[]) => Promise<void> = async () => undefined) {
   const names = ['node-1', 'node-2', 'node-3'];
   const etcd = await startUpgradeEtcd(names.length);
   const versions = () => Object.fromEntries(names.map((name) => [name, 'v1.35.2']));
@@ -46,7 +46,7 @@ async function threeControlPlanes(duringMs: number) {
           started.push(names[index] ?? '');
           etcd.isUp[index] = false;
           worst.down = Math.max(worst.down, etcd.isUp.filter((up) => !up).length);
-          await pause(duringMs);
+          await during(started);
           for (const [path, file] of Object.entries(manifestFiles('v1.35.3'))) {
             if (!path.includes('etcd')) host.put(path, file);
           }
@@ -69,10 +69,19 @@ const run = (host: ReturnType<typeof memoryHost>, model: Model) =>
 
 describe('three control planes', () => {
   test('that start at the same time: one upgrades, the others are refused, and never two members are down', async () => {
-    await using three = await threeControlPlanes(200);
-    const ends = await Promise.allSettled(
-      [0, 1, 2].map((index) => run(three.hostOf(index), controlPlane(2_000, `node-${index + 1}`))),
+    let refused = 0;
+    await using three = await threeControlPlanes((started) =>
+      waitUntil(() => refused + started.length === 3, 'the others are refused, or start too'),
     );
+    const start = async (index: number): Promise<void> => {
+      try {
+        await run(three.hostOf(index), controlPlane(60_000, `node-${index + 1}`));
+      } catch (error) {
+        refused += 1;
+        throw error;
+      }
+    };
+    const ends = await Promise.allSettled([0, 1, 2].map(start));
     assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1);
     const reasons = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason.reason] : []));
     assert.deepEqual(reasons, ['UpgradeLocked', 'UpgradeLocked']);
@@ -81,13 +90,14 @@ describe('three control planes', () => {
   });
 
   test('one after the other: the next one waits until the member of the one before is there again', async () => {
-    await using three = await threeControlPlanes(0);
-    await run(three.hostOf(0), controlPlane(10_000));
+    await using three = await threeControlPlanes();
+    await run(three.hostOf(0), controlPlane(60_000));
     // The proof of the first gave its turn back, and then its etcd restarts.
     three.cluster.state.holder = undefined;
     three.etcd.isUp[0] = false;
-    const second = run(three.hostOf(1), controlPlane(10_000, 'node-2'));
-    await pause(300);
+    const asked = three.etcd.asked();
+    const second = run(three.hostOf(1), controlPlane(60_000, 'node-2'));
+    await waitUntil(() => three.etcd.asked() > asked + 6, 'the members are asked more than once');
     assert.deepEqual(three.started, ['node-1'], 'kubeadm is not started while a member is down');
     three.etcd.isUp[0] = true;
     const { waits } = await second;
@@ -97,7 +107,7 @@ describe('three control planes', () => {
   });
 
   test('without a quorum of the others: kubeadm is not started, and the run fails with EtcdQuorumAtRisk', async () => {
-    await using three = await threeControlPlanes(0);
+    await using three = await threeControlPlanes();
     three.etcd.isUp[2] = false;
     const host = three.hostOf(0);
     await assert.rejects(run(host, controlPlane(1)), {
@@ -113,7 +123,7 @@ describe('three control planes', () => {
   });
 
   test('without a quorum of the others: the plan refuses', async () => {
-    await using three = await threeControlPlanes(0);
+    await using three = await threeControlPlanes();
     three.etcd.isUp[2] = false;
     const host = three.hostOf(0);
     const step = upgradeKubeadm as unknown as Step;
