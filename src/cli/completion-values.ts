@@ -40,6 +40,7 @@ const KINDS: Readonly<Record<string, ValueKind>> = {
   hash: { kind: 'free' },
   'host:port': { kind: 'free' },
   name: { kind: 'free' },
+  names: { kind: 'free' },
   number: { kind: 'free' },
   release: { kind: 'free' },
   sink: { kind: 'free' },

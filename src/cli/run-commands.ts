@@ -103,7 +103,7 @@ export const RUN_COMMANDS: CommandTable = {
         "checks of kubeadm upgrade to skip, as in kubeadm; in addition to the document's",
         (names: string) => names.split(',').filter((name) => name !== ''),
       )
-      .option('--resume', 'only resume an upgrade that a reboot, a kill or a signal interrupted; otherwise do nothing');
+      .option('--resume', 'only resume a run that a reboot, a kill or a signal interrupted; otherwise do nothing');
     addWatching(upgrade);
     addDocuments(upgrade, 'required')
       .addHelpText(
