@@ -48,6 +48,11 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { args: ['-f', DOCUMENT], kind: 'Plan', statuses: [4] },
   ],
   prepare: [{ args: ['--verify', '-f', HOST_ONLY], kind: 'ImageReadiness', statuses: [20] }],
+  upgrade: [
+    { args: ['--dry-run', '-f', DOCUMENT], kind: 'Error', statuses: [4] },
+    { args: ['-f', DOCUMENT], kind: 'BootstrapStatus', statuses: [4] },
+    { args: ['--drained', '--delete-emptydir-data', '-f', DOCUMENT], kind: 'Error', statuses: [2] },
+  ],
   provision: [
     { args: ['--dry-run', '-f', HOST_ONLY], kind: 'Plan', statuses: [0] },
     { args: ['-f', HOST_ONLY], kind: 'BootstrapStatus', statuses: [0] },
