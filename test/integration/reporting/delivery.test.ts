@@ -9,6 +9,7 @@ import { describeFaults } from '../../support/faults-at-once.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import {
   assertUndisturbed,
+  delivered,
   deliverersEnded,
   EXIT_MS,
   flushed,
@@ -190,7 +191,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       JSON.stringify(exec(TAKE, { name: 'added' })),
     ]);
     assert.equal(run.status, 0, run.stderr);
-    assert.equal((await reported('added')).state, 'Delivered');
+    assert.equal((await delivered('added')).state, 'Delivered');
     assert.deepEqual(
       events().map(({ type }) => type),
       ['started', 'concluded'],

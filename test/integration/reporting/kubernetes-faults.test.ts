@@ -13,7 +13,7 @@ import {
 import { FAULTS, type Fault, type FaultyFront, startFaultyFront } from '../../support/faulty-front.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
-import { assertUndisturbed, freshMachine, provisionWith, reported } from '../../support/sink-faults.ts';
+import { assertUndisturbed, delivered, freshMachine, provisionWith } from '../../support/sink-faults.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const PATH = '/api/v1/namespaces/clusters/configmaps/machineadm-report-reported';
@@ -45,7 +45,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         host: { hooks: { early: { onError: 'Continue', commands: [command] } } },
       });
       assertUndisturbed(provisioned);
-      const report = await reported('Kubernetes');
+      const report = await delivered('Kubernetes');
       const { state, pending, target } = report;
       assert.deepEqual([state, pending, target], ['Delivered', 0, 'ConfigMap clusters/machineadm-report-reported']);
       assert.equal(receiver.taken.length, 2);

@@ -7,6 +7,7 @@ import { FAULTS, type Fault, startFaultyFront } from '../../support/faulty-front
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import {
   assertUndisturbed,
+  delivered,
   flushed,
   freshMachine,
   provisionWith,
@@ -38,7 +39,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       await using receiver = await startWebhookReceiver();
       const provisioned = await provisionWith([hook(receiver.url)]);
       assertUndisturbed(provisioned);
-      const report = await reported('Webhook');
+      const report = await delivered('Webhook');
       assert.deepEqual([report.state, report.pending, report.target], ['Delivered', 0, receiver.url]);
       assert.deepEqual(
         receiver.taken.map(({ type }) => type),

@@ -23,11 +23,11 @@ import { startCollector } from '../../support/receivers/otlp.ts';
 import { type LineFault, startTcpFront } from '../../support/receivers/tcp-front.ts';
 import { installRpctool, type ToolFault } from '../../support/receivers/vmware-rpctool.ts';
 import {
+  delivered,
   EXIT_MS,
   freshMachine,
   type Provisioned,
   provisionWith,
-  reported,
   shell,
   waiting,
 } from '../../support/sink-faults.ts';
@@ -215,7 +215,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual([run.status, status.outcome, status.failure?.reason], [10, 'Failed', 'HookFailed']);
       assert.ok(exitMs < EXIT_MS, `the agent ended ${exitMs} ms after its conclusion`);
       for (const { name, taken, seen } of wiring.wired) {
-        const report = await reported(name);
+        const report = await delivered(name);
         assert.deepEqual([name, report.state, report.message], [name, 'Delivered', undefined]);
         const ids = await taken();
         assert.ok(ids.at(-1)?.startsWith(`${status.runId}.`), name);
