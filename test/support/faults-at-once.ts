@@ -94,7 +94,7 @@ export function describeFaults(
       for (const { before: look } of all) look?.();
       await Promise.all(all.map(async ({ repair }) => await repair()));
       // Ends as soon as everything is delivered; a busy machine takes its time.
-      const flush = await flushed();
+      const flush = await flushed('--within', '3m');
       assert.equal(flush.status, 0, flush.stdout + flush.stderr);
       const takenAfter = await takenBy(sinks);
       for (const sink of sinks) {
