@@ -38,6 +38,17 @@ export function loopDevice(mebibytes: number): LoopDevice {
   };
 }
 
+/**
+ * Shell text that gives a device a partition table, and waits for its first partition. Agents of other tests look at all block
+ * devices, and a partition that is open cannot be removed and added again.
+ *
+ * @param script of sfdisk(8), in the notation of printf(1)
+ */
+export function partitionCommand(path: string, script: string): string {
+  const isThere = `partx -u ${path} && [ -b ${path}p1 ]`;
+  return `printf '${script}' | sfdisk -q ${path} 2>&1; for try in 1 2 3 4 5 6 7 8 9; do ${isThere} && break; sleep 0.5; done`;
+}
+
 /** The device of a path in a document, with a short wait. */
 export function at(path: string, partition?: number): DeviceSelector {
   return { by: { kind: 'path', path }, partition, waitMs: 2_000 };

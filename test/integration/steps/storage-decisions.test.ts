@@ -9,7 +9,7 @@ import { disks } from '../../../src/steps/storage/disks.ts';
 import { filesystems } from '../../../src/steps/storage/filesystems.ts';
 import { decisionRows } from '../../support/decision-table.ts';
 import { hostModel } from '../../support/host-model.ts';
-import { at, type LoopDevice, loopDevice } from '../../support/loop-device.ts';
+import { at, type LoopDevice, loopDevice, partitionCommand } from '../../support/loop-device.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { runStep } from '../../support/run-step.ts';
 
@@ -24,9 +24,8 @@ const sh = (command: string): string => execFileSync('sh', ['-ec', command], { e
 const ON_DISK: Readonly<Record<string, (loop: LoopDevice) => string>> = {
   blank: () => '',
   'matching table': ({ path }) =>
-    `printf 'label: gpt\\n\\nsize=20MiB, name=etcd\\ntype=L\\n' | sfdisk -q ${path} 2>&1; partx -u ${path}; mkfs.ext4 -q ${path}p1`,
-  'different table': ({ path }) =>
-    `printf 'label: dos\\n\\nsize=40MiB\\n' | sfdisk -q ${path} 2>&1; partx -u ${path}; mkfs.ext4 -q ${path}p1`,
+    `${partitionCommand(path, 'label: gpt\\n\\nsize=20MiB, name=etcd\\ntype=L\\n')}; mkfs.ext4 -q ${path}p1`,
+  'different table': ({ path }) => `${partitionCommand(path, 'label: dos\\n\\nsize=40MiB\\n')}; mkfs.ext4 -q ${path}p1`,
   'other signature': ({ path }) => `mkfs.ext4 -q ${path}`,
 };
 

@@ -10,7 +10,7 @@ import { filesystems } from '../../../src/steps/storage/filesystems.ts';
 import { mounts } from '../../../src/steps/storage/mounts.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
-import { at, loopDevice } from '../../support/loop-device.ts';
+import { at, loopDevice, partitionCommand } from '../../support/loop-device.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { needs } from '../../support/needs.ts';
 import { planned, runStep, type StepRunOptions } from '../../support/run-step.ts';
@@ -86,7 +86,10 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('a table of another tool with rounding of its own is the same layout', async () => {
       using loop = loopDevice(300);
       sh(
-        `printf 'label: gpt\\n\\nsize=131000, name=etcd\\nsize=152500, type=S\\ntype=V, name=data\\n' | sfdisk -q ${loop.path} 2>&1; partx -u ${loop.path}`,
+        partitionCommand(
+          loop.path,
+          'label: gpt\\n\\nsize=131000, name=etcd\\nsize=152500, type=S\\ntype=V, name=data\\n',
+        ),
       );
       assert.deepEqual(await planned(disks, host, storage({ disks: [disk(loop.path)] })), []);
     });
@@ -109,9 +112,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     test('a disk with another table is DiskNotEmpty, and unchanged; with wipe it is partitioned again', async () => {
       using loop = loopDevice(300);
-      sh(
-        `printf 'label: gpt\\n\\nstart=1MiB\\n' | sfdisk -q ${loop.path} 2>&1; partx -u ${loop.path}; mkfs.ext4 -q ${loop.partition(1)}`,
-      );
+      sh(`${partitionCommand(loop.path, 'label: gpt\\n\\nstart=1MiB\\n')}; mkfs.ext4 -q ${loop.partition(1)}`);
       const before = sh(`sfdisk -d ${loop.path}`);
       await assert.rejects(run(disks, { disks: [disk(loop.path)] }), {
         reason: 'DiskNotEmpty',

@@ -11,7 +11,7 @@ import { mounts } from '../../../src/steps/storage/mounts.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { killPoints } from '../../support/kill-points.ts';
-import { at, type LoopDevice, loopDevice } from '../../support/loop-device.ts';
+import { at, type LoopDevice, loopDevice, partitionCommand } from '../../support/loop-device.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
@@ -163,7 +163,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('another partition follows the one that is to grow', async () => {
       using loop = loopDevice(64);
       const script = `label: gpt\\n\\nstart=40MiB, size=16MiB, type=L, name=fixed\\nstart=1MiB, size=30MiB, type=L, name=data\\n`;
-      sh(`printf '${script}' | sfdisk -q ${loop.path} 2>&1; partx -u ${loop.path}`);
+      sh(partitionCommand(loop.path, script));
       resize(loop, 128);
       const before = sh(`sfdisk -d ${loop.path}`);
       await assert.rejects(runStep(disks, real, document(loop.path, 'ext4', true), withoutSystemd), {
