@@ -41,7 +41,7 @@ export function securityTestsPage(results: readonly AttackResult[]): string {
 
 \`npm run test:attacks\` carries out each attack below against the current sources, as root, on a Linux machine. A *win* is
 a try in which the attacker got what the attack is for: a file written, read, changed or removed outside of the
-attacker's reach, or a secret found where it must not be. \`npm test\` runs the same attacks with fewer tries.
+attacker's reach, or a secret found where it must not be. \`npm test\` and \`npm run test:slow\` run the same attacks with fewer tries.
 [SECURITY.md](../SECURITY.md) says what machineadm defends against, and what it does not.
 
 ${attackTable(results)}`;

@@ -3,13 +3,15 @@
  * any of the parts. With test files after the parts (`npm test -- test/unit/seal.test.ts`), only these files run.
  *
  * check: types, lint, format and the architecture rules (test/unit/architecture.test.ts). The other parts are the
- * directories of the same name below test/. thorough: like unit, with many inputs or a kill at every point of a run. slow:
- * whole runs that take long, many with third-party programs. `.ci/run` runs both after `npm test`. site: builds the documentation and opens it in a
- * browser. attacks: tries each attack 10,000 times and prints the table of tries and wins; `--generate` writes it to
- * docs/security-tests.md. The integration part runs the same files with 300 tries.
+ * directories of the same name below test/. integration: whole runs of the agent, a few seconds for each file. thorough: like
+ * unit, with many inputs or a kill at every point of a run. slow: whole runs that take longer, many with third-party
+ * programs. `.ci/run` runs both after `npm test`. site: builds the documentation and opens it in a browser. attacks: tries
+ * each attack 10,000 times and prints the table of tries and wins; `--generate` writes it to docs/security-tests.md. The
+ * other parts run the same files with 300 tries.
  *
- * The last line has the totals; --summary appends them to a file as a line of JSON, and the failures as text. Before it are the failures, and the N files or groups with the most processor time, including
- * child processes without daemons, and why tests were skipped: each declares its needs (test/support/needs.ts).
+ * The last line has the totals. Before it are the failures, the N files or groups with the most processor time, including
+ * child processes without daemons, and why tests were skipped: each declares its needs (test/support/needs.ts). --summary
+ * appends the totals to a file as a line of JSON, and the failures as text.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -64,18 +66,18 @@ const LONG = [
   'test/integration/reporting/delivery.test.ts',
   'test/slow/trust/download-script.test.ts',
   'test/slow/trust/fetch.test.ts',
-  'test/integration/steps/images.test.ts',
-  'test/integration/steps/hooks.test.ts',
+  'test/slow/steps/images.test.ts',
+  'test/slow/steps/hooks.test.ts',
   'test/integration/run.test.ts',
   'test/integration/steps/files-sources.test.ts',
-  'test/integration/steps/storage.test.ts',
+  'test/slow/steps/storage.test.ts',
   'test/slow/steps/storage-killed.test.ts',
   'test/slow/reporting/cloud-sinks.test.ts',
-  'test/attacks/canaries.test.ts',
+  'test/slow/canaries.test.ts',
   'test/slow/library.test.ts',
-  'test/integration/completion.test.ts',
-  'test/integration/build.test.ts',
-  'test/integration/fuzz.test.ts',
+  'test/slow/completion.test.ts',
+  'test/slow/build.test.ts',
+  'test/slow/fuzz.test.ts',
 ];
 
 /** Test files that share a process. */

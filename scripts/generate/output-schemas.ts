@@ -34,7 +34,7 @@ import {
 
 /**
  * The fields of the objects that `-o json` prints, by kind, with descriptions. Readers must accept unknown fields: later
- * versions add some. test/integration/outputs.test.ts validates the output of every command with these schemas.
+ * versions add some. test/slow/outputs.test.ts validates the output of every command with these schemas.
  */
 const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
   Bundle: { path: text('the bundle that was written'), bytes: count('its size') },

@@ -89,8 +89,8 @@ const DEVICE = { none: 'says which device is meant' };
 const LOGINS = 'test/unit/steps/directory-logins.test.ts';
 const MEMBER = 'test/unit/steps/active-directory/step.test.ts';
 const REFUSED = 'that the domain refuses stops, or joins again on request or if its own join was interrupted';
-const DECISIONS = 'test/integration/steps/storage-decisions.test.ts';
-const STORAGE = 'test/integration/steps/storage.test.ts';
+const DECISIONS = 'test/slow/steps/storage-decisions.test.ts';
+const STORAGE = 'test/slow/steps/storage.test.ts';
 const SOURCES = 'test/unit/steps/storage/source-mounts.test.ts';
 const GROWTH = 'test/slow/steps/storage-growth.test.ts';
 

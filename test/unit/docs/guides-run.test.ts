@@ -14,13 +14,13 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 
 /** What other tests run with the real programs, or what is not of the host: the reason why it is left out here. */
 const WITHOUT: Readonly<Record<string, string>> = {
-  disks: 'test/integration/steps/storage.test.ts partitions and formats loop devices',
+  disks: 'test/slow/steps/storage.test.ts partitions and formats loop devices',
   filesystems: 'as above',
   mounts: 'as above',
   'active-directory': 'test/e2e/host/active-directory.test.ts joins the domain of a real Samba',
   'directory-logins': 'as above',
-  registries: 'test/integration/steps/containerd-registries.test.ts pulls from a real registry',
-  images: 'test/integration/steps/images.test.ts imports archives into a real containerd',
+  registries: 'test/slow/steps/containerd-registries.test.ts pulls from a real registry',
+  images: 'test/slow/steps/images.test.ts imports archives into a real containerd',
 };
 
 /** The documents that a page shows, in YAML blocks and in here-documents of its commands. */

@@ -226,7 +226,7 @@ describe('hooks', () => {
       assert.equal(await asked(other), 1, other);
   });
 
-  // The shells themselves are driven in test/integration/steps/hooks.test.ts.
+  // The shells themselves are driven in test/slow/steps/hooks.test.ts.
   test('are one change that is not repeated blindly, of the node, and show nothing of the commands', async () => {
     const changes = await planned(earlyHooks, memoryHost(), early());
     assert.deepEqual(

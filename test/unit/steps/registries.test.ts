@@ -61,7 +61,7 @@ describe('the proof of a registry', () => {
     );
   });
 
-  // The words are those that the real ones are made of; test/integration/steps/containerd-registries.test.ts hears them.
+  // The words are those that the real ones are made of; test/slow/steps/containerd-registries.test.ts hears them.
   const head = 'failed to do request: Head "https://m.example/v2/library/busybox/manifests/1": ';
   for (const [text, reason, retryable] of [
     [

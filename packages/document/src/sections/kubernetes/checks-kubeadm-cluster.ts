@@ -14,7 +14,7 @@ import { isIPAddress, overlap, parseSubnet, type Subnet } from './subnets.ts';
 
 /**
  * What kubeadm itself refuses in its configuration, in any version (k/k cmd/kubeadm/app/apis/kubeadm/validation/
- * validation.go; held against kubeadm 1.20.2 by test/integration/kubeadm-rules.test.ts). Joining machines are given only a
+ * validation.go; held against kubeadm 1.20.2 by test/slow/kubeadm-rules.test.ts). Joining machines are given only a
  * part of it, and are judged by that part.
  */
 export function checkKubeadmConfiguration(kubernetes: KubernetesSection): Finding[] {
