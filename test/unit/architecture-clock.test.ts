@@ -14,7 +14,7 @@ const READ_THE_CLOCK: Readonly<Record<string, string>> = {
   'test/unit/reporting/remote/webhook.test.ts': 'a real receiver has another time of day',
   'test/unit/reporting/timeline.test.ts': 'judges the clock since boot: it was earlier when this process began',
   'test/unit/steps/active-directory/step.test.ts': 'a controller has another time of day',
-  'test/unit/steps/api-server.test.ts': 'dates the end of a container from now',
+  'test/thorough/steps/api-server.test.ts': 'dates the end of a container from now',
   'test/unit/steps/certificate-authorities/certificate-authorities.test.ts': 'certificates that are valid now',
   'test/unit/steps/pki.test.ts': 'certificates that are valid now',
   'test/unit/steps/services.test.ts': 'dates the start of a service from now',
