@@ -139,7 +139,7 @@ export async function placeObstacle(
     return refusal(
       path,
       'a parent of it is not a directory',
-      `Remove the file that is in the place of a parent directory of ${path}.`,
+      `Correct the path under ${field}: one of its parent directories is a file.`,
     );
   }
   if (stat === undefined || wanted.includes(stat.type)) return undefined;

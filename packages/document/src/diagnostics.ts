@@ -189,7 +189,7 @@ export function unknownKey(
   if (others.includes(key))
     return { ...finding, hint: `only another type has it; this type has ${choices(known, key)}` };
   const foreign = foreignFieldHint(key, value);
-  if (foreign !== undefined) return { ...finding, hint: foreign };
+  if (foreign !== undefined && foreign !== `use ${formatPath(path.slice(0, -1))}`) return { ...finding, hint: foreign };
   const near = nearestNames(key, known);
   if (near.length > 0) return { ...finding, hint: didYouMean(near) };
   const isPrinted = value !== null && path[0] !== 'secrets' && isPlainWord(key);

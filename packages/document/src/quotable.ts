@@ -14,12 +14,14 @@ export function isPlainWord(text: string): boolean {
 
 /**
  * A text of a document for a message, in quotes; undefined where it is long or may hold a secret. Every part of it must be a
- * plain word or a short number, such as those of a version, an address or a path. A text with "@", "=" or "?" may be a URL or a
+ * plain word, a short number, such as those of a version, an address or a path, or a duration. A text with "@", "=" or "?" may be a URL or a
  * setting with a password, so it is not quoted.
  */
 export function quoted(text: string): string | undefined {
   if (text.length > LONGEST_QUOTED || !/^[\x20-\x7e]*$/.test(text) || /[@=?]/.test(text)) return undefined;
   const parts = text.split(/[^A-Za-z0-9]+/);
-  const isPlain = parts.every((part) => /^\d{0,5}$/.test(part) || /^v\d{1,3}$/.test(part) || isPlainWord(part));
+  const isPlain = parts.every(
+    (part) => /^\d{0,5}(?:ms|[smhd])?$/.test(part) || /^v\d{1,3}$/.test(part) || isPlainWord(part),
+  );
   return isPlain ? JSON.stringify(text) : undefined;
 }

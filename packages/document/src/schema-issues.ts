@@ -10,8 +10,9 @@ import {
 } from './diagnostics.ts';
 import { quoted } from './quotable.ts';
 import { type RenamedKeys, renamedKeys } from './renamed-keys.ts';
+import { repairHint } from './repairs.ts';
 import { REFUSED, take } from './schema.ts';
-import { accepts, type FieldSearch, isObject, keysAt, schemasAt, segmentsOf } from './schema-places.ts';
+import { type FieldSearch, holdsSecrets, isObject, keysAt, schemasAt, segmentsOf } from './schema-places.ts';
 import { valueAt } from './valid-part.ts';
 import { Verbatim } from './verbatim.ts';
 
@@ -51,7 +52,28 @@ function fromIssue(
   schema: z.ZodType,
   value: unknown,
   at: readonly PathSegment[],
-  { meantBy, elsewhere }: KeySearch = { meantBy: new Map(), elsewhere: () => [] },
+  search: KeySearch = { meantBy: new Map(), elsewhere: () => [] },
+): Finding[] {
+  return described(issue, schema, value, at, search).map((finding) => {
+    const inner = finding.path.slice(at.length);
+    const found = valueAt(value, inner);
+    const isOfValue = (finding.code === 'InvalidType' || finding.code === 'InvalidValue') && finding.key === undefined;
+    if (!isOfValue || finding.hint !== undefined || found === undefined || found === null) return finding;
+    const keys = keysAt(schema, inner);
+    const isMap = issue.code === 'invalid_type' && issue.expected === 'object' && keys.length > 0;
+    const hint =
+      repairHint(schemasAt(schema, inner), found, finding.path) ??
+      (isMap ? `its keys: ${choices(keys, '')}` : undefined);
+    return hint === undefined ? finding : { ...finding, hint };
+  });
+}
+
+function described(
+  issue: z.core.$ZodIssue,
+  schema: z.ZodType,
+  value: unknown,
+  at: readonly PathSegment[],
+  { meantBy, elsewhere }: KeySearch,
 ): Finding[] {
   const inner = segmentsOf(issue);
   const path = [...at, ...inner];
@@ -90,7 +112,6 @@ function fromIssue(
           code: 'InvalidType',
           path,
           message: `${expected}, found ${kindOf(found)}`,
-          ...typeHint(issue.expected, found, keysAt(schema, inner)),
         },
       ];
     }
@@ -141,14 +162,6 @@ function withFound(message: string, found: unknown, path: readonly PathSegment[]
   const value = quoted(found);
   return value === undefined ? message : `${value} is ${message}`;
 }
-
-/** Whether the field could hold a secret, whatever its value looks like. */
-function holdsSecrets(path: readonly PathSegment[]): boolean {
-  const field = path.findLast((segment) => typeof segment === 'string') ?? '';
-  return path[0] === 'secrets' || path[0] === 'variables' || SECRET_FIELDS.test(field);
-}
-
-const SECRET_FIELDS = /secret|password|token|credential|command|content|header|^value$|key$|blob|^env$|^pem$/i;
 
 /** zod's default messages, where a schema has none of its own. */
 function isRaw(message: string): boolean {
@@ -205,7 +218,6 @@ function fromUnion(
         code,
         path,
         message: `${message}${isExpectation ? foundInstead(found) : ''}`,
-        ...shapeHint(schema, issue, found),
       },
     ];
   }
@@ -239,17 +251,6 @@ function fromDiscriminator(
   return [{ code: 'InvalidType', path, message, ...(near.length === 0 ? {} : { hint: didYouMean(near) }) }];
 }
 
-/** `write {path: "/dev/sdb"}` for a string where a map is expected that would be right with only that string. */
-function shapeHint(schema: z.ZodType, issue: z.core.$ZodIssueInvalidUnion, found: unknown): { hint?: string } {
-  const text = typeof found === 'string' ? quoted(found) : undefined;
-  if (text === undefined) return {};
-  for (const item of schemasAt(schema, segmentsOf(issue)).filter(isObject)) {
-    const key = Object.keys(item._zod.def.shape)[0];
-    if (key !== undefined && accepts(item, { [key]: found })) return { hint: `write {${key}: ${text}}` };
-  }
-  return {};
-}
-
 /** Maps that each require a different field, none of which is given. */
 function fromChoice(
   issue: z.core.$ZodIssueInvalidUnion,
@@ -274,17 +275,6 @@ function fromChoice(
   const names = [...new Set(needed)];
   const message = `none of ${names.slice(0, -1).join(', ')} and ${names.at(-1)} is given`;
   return [{ code: 'MissingField', path, message, hint: 'give one of them' }];
-}
-
-function typeHint(expected: string, found: unknown, keys: readonly string[]): { hint?: string } {
-  if (expected === 'object' && keys.length > 0 && found !== null) return { hint: `its keys: ${choices(keys, '')}` };
-  if (expected === 'boolean' && typeof found === 'string' && /^(yes|no|on|off|true|false)$/i.test(found)) {
-    return { hint: 'write true or false, without quotes' };
-  }
-  if (expected === 'string' && (typeof found === 'number' || typeof found === 'boolean' || found instanceof Verbatim)) {
-    return { hint: 'write it in quotes' };
-  }
-  return {};
 }
 
 function article(expected: string): string {

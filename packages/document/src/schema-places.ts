@@ -84,3 +84,11 @@ function unwrap(schema: z.core.$ZodType): z.core.$ZodType[] {
 export function isObject(schema: z.core.$ZodType): schema is z.core.$ZodObject {
   return schema._zod.def.type === 'object';
 }
+
+/** Whether the field could hold a secret, whatever its value looks like. */
+export function holdsSecrets(path: readonly PathSegment[]): boolean {
+  const field = path.findLast((segment) => typeof segment === 'string') ?? '';
+  return path[0] === 'secrets' || path[0] === 'variables' || SECRET_FIELDS.test(field);
+}
+
+const SECRET_FIELDS = /secret|password|token|credential|command|content|header|^value$|key$|blob|^env$|^pem$/i;

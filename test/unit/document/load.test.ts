@@ -33,16 +33,16 @@ describe('a document with many mistakes', () => {
     assert.equal(result.ok, false);
     assert.deepEqual(result.ok ? [] : result.problems.map(formatDiagnostic), [
       'doc.yaml:4:3  metadata.nam: unknown key (hint: did you mean "name"?)',
-      'doc.yaml:6:13  host.hostname: "Bad_Name" is not a valid host name: use lower-case letters, digits, "-" and "." (RFC 1123)',
+      'doc.yaml:6:13  host.hostname: "Bad_Name" is not a valid host name: use lower-case letters, digits, "-" and "." (RFC 1123) (hint: write "bad-name")',
       'doc.yaml:7:9  host.swap: expected one of Disabled, Unmanaged, found "disabled" (hint: did you mean "Disabled"?)',
       'doc.yaml:10:5  host.sysctl["net/ipv4/ip_forward"]: the same key as "net.ipv4.ip_forward", in another spelling (hint: keep one of them)',
-      'doc.yaml:12:14  host.files[0].path: "etc/x" is not an absolute path',
+      'doc.yaml:12:14  host.files[0].path: "etc/x" is not an absolute path (hint: write "/etc/x")',
       'doc.yaml:13:7  host.files[1]: content and contentFrom exclude each other (hint: keep one of them)',
       'doc.yaml:13:53  host.files[1].contentFrom.secret: no secret of the name "nowhere" (hint: add it under "secrets")',
       'doc.yaml:13:69  host.files[1].mode: expected a mode as a string, such as "0644", found a number (hint: write it in quotes)',
-      'doc.yaml:15:12  kubernetes.version: "1.35" is not an exact version, such as "v1.35.2": nothing is looked up',
+      'doc.yaml:15:12  kubernetes.version: "1.35" is not an exact version, such as "v1.35.2"',
       'doc.yaml:16:9  kubernetes.role: expected one of InitControlPlane, JoinControlPlane, Worker, found "worker" (hint: did you mean "Worker"?)',
-      'doc.yaml:17:23  kubernetes.timeouts.overall: expected a duration with a unit, such as "90s", found a number (hint: write it in quotes)',
+      'doc.yaml:17:23  kubernetes.timeouts.overall: expected a duration with a unit, such as "90s", found a number (hint: write "90s")',
       'doc.yaml:18:1  hostt: unknown key (hint: did you mean "host"?)',
     ]);
   });

@@ -55,7 +55,7 @@ describe('a number for the kernel', () => {
   ]) {
     test(`${written} is refused where it stands`, async () => {
       assert.deepEqual(await problemsOf(`host: {sysctl: {kernel.shmmax: ${written}}}\n`), [
-        'doc.yaml:4:32  host.sysctl["kernel.shmmax"]: expected a whole number of at most 64 bits, or a string',
+        'doc.yaml:4:32  host.sysctl["kernel.shmmax"]: expected a whole number of at most 64 bits, or a string (hint: write it in quotes)',
       ]);
     });
   }

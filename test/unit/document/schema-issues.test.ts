@@ -49,7 +49,40 @@ describe('a problem of a value in the schema', () => {
       'no such hint for a list',
       z.object({ a: z.array(z.string()) }),
       { a: 'yes' },
-      ['a InvalidType: expected a list, found a string'],
+      ['a InvalidType: expected a list, found a string (write ["yes"])'],
+    ],
+    // What was probably meant: the hint is a value that the schema accepts.
+    ...(
+      [
+        [z.string().regex(/^\d+[smh]$/, 'not a duration'), 90, 'expected a string, found a number', 'write "90s"'],
+        [z.string().regex(/^v\d/, 'not a version'), 5, 'expected a string, found a number', 'write a version'],
+        [z.array(z.string()), 'a, b c', 'expected a list, found a string', 'write [a, b, c]'],
+        [z.array(z.string()), 'x=y', 'expected a list, found a string', 'make it a list: [VALUE]'],
+        [
+          z.array(DISK),
+          { kind: 'disk', device: 'a' },
+          'expected a list, found a map',
+          'make it an entry of a list: begin its first line with "- "',
+        ],
+        [z.string(), ['a'], 'expected a string, found a list', 'write its only entry, without the list'],
+        [z.record(z.string(), z.string()), ['a=b'], 'expected a map, found a list', 'write a map: {KEY: VALUE}'],
+        [z.union([z.int(), z.string()], 'expected a setting'), true, 'expected a setting, found true', 'write 1'],
+        [z.number(), '12', 'expected a number, found a string', 'write it without quotes'],
+      ] as const
+    ).map(([field, value, message, hint]): readonly [string, z.ZodType, unknown, readonly string[]] => [
+      `${hint}, for ${JSON.stringify(value)}`,
+      z.object({ a: field }),
+      { a: value },
+      [`a InvalidType: ${message} (${hint})`],
+    ]),
+    [
+      'no value of a field that may hold a secret, nor of a map with such a key',
+      z.object({ token: z.array(z.string()), a: z.array(z.strictObject({ password: z.string() })) }),
+      { token: 'hunter', a: 'hunter' },
+      [
+        'token InvalidType: expected a list, found a string (make it a list: [VALUE])',
+        'a InvalidType: expected a list, found a string',
+      ],
     ],
     ...(
       [

@@ -47,7 +47,7 @@ function checkSubnetForm({ cluster }: KubernetesSection): Finding[] {
     (cluster?.[field] ?? []).flatMap((text, index): Finding[] => {
       if (parseSubnet(text) !== undefined) return [];
       const hint = 'an address and the length of its prefix, at most /32 (IPv4) or /128 (IPv6)';
-      return [{ path: [...CLUSTER, field, index], message: 'not a subnet', hint }];
+      return [{ path: [...CLUSTER, field, index], message: `"${text}" is not a subnet`, hint }];
     }),
   );
 }

@@ -41,7 +41,8 @@ const NEVER = ['127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '::1/128', 'fe80:
 
 function checkSubnet(text: string, path: readonly PathSegment[], { cluster }: KubernetesSection): Finding[] {
   const subnet = parseSubnet(text);
-  if (subnet === undefined) return [{ path, message: 'not a subnet', hint: 'such as 10.0.0.0/16 or fd00:1::/64' }];
+  if (subnet === undefined)
+    return [{ path, message: `"${text}" is not a subnet`, hint: 'such as 10.0.0.0/16 or fd00:1::/64' }];
   const isIn = (outer: typeof subnet | undefined) =>
     outer !== undefined && outer.prefix <= subnet.prefix && overlap(outer, subnet);
   if (NEVER.some(isIn)) {

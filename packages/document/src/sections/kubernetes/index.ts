@@ -53,10 +53,7 @@ export const kubernetes = object(
     version: field(
       z
         .string()
-        .regex(
-          /^v\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/,
-          'not an exact version, such as "v1.35.2": nothing is looked up',
-        ),
+        .regex(/^v\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/, 'not an exact version, such as "v1.35.2"'),
       'The exact Kubernetes version. kubeadm on the machine must have the same minor version; nothing is downloaded.',
       {
         example: 'v1.35.2',
