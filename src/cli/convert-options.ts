@@ -54,7 +54,7 @@ export function addConvert(program: Command, done: (status: number) => void): vo
         '  machineadm convert --from-node --structure --output-dir documents\n' +
         '  machineadm convert -f control-plane.yaml -f cluster.yaml --output-dir documents\n' +
         '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 > bootstrap.yaml\n' +
-        '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 | machineadm wrap -f - --format cloud-init --secret NEW | kubectl create -f -',
+        '  kubectl get secret OLD -o yaml | machineadm convert -f - | machineadm wrap -f - --format cloud-init --secret NEW | kubectl create -f -',
     )
     .action(async (_, options: ConvertCommandOptions) =>
       done(await (await import('./convert.ts')).convertCommand(options)),

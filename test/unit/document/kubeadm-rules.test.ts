@@ -34,15 +34,31 @@ function accepts(cases: readonly (readonly [string, string])[]): void {
 }
 
 describe('subnets', () => {
-  const form = 'not a subnet (hint: an address and the length of its prefix, at most /32 (IPv4) or /128 (IPv6))';
+  const form = 'is not a subnet (hint: an address and the length of its prefix, at most /32 (IPv4) or /128 (IPv6))';
   const two = '(hint: give one subnet, or one IPv4 and one IPv6 subnet)';
   const service =
     'kubernetes.cluster.serviceSubnets[0]: too large: kubeadm and the API server take a service subnet of at most 20 bits';
   refuses([
-    ['an impossible address', cluster('podSubnets: [999.999.0.0/99]'), `kubernetes.cluster.podSubnets[0]: ${form}`],
-    ['a prefix above /32', cluster('serviceSubnets: [10.0.0.0/33]'), `kubernetes.cluster.serviceSubnets[0]: ${form}`],
-    ['a prefix above /128', cluster('podSubnets: ["fd00::/129"]'), `kubernetes.cluster.podSubnets[0]: ${form}`],
-    ['two gaps in an address', cluster('podSubnets: ["fd00::1::/64"]'), `kubernetes.cluster.podSubnets[0]: ${form}`],
+    [
+      'an impossible address',
+      cluster('podSubnets: [999.999.0.0/99]'),
+      `kubernetes.cluster.podSubnets[0]: "999.999.0.0/99" ${form}`,
+    ],
+    [
+      'a prefix above /32',
+      cluster('serviceSubnets: [10.0.0.0/33]'),
+      `kubernetes.cluster.serviceSubnets[0]: "10.0.0.0/33" ${form}`,
+    ],
+    [
+      'a prefix above /128',
+      cluster('podSubnets: ["fd00::/129"]'),
+      `kubernetes.cluster.podSubnets[0]: "fd00::/129" ${form}`,
+    ],
+    [
+      'two gaps in an address',
+      cluster('podSubnets: ["fd00::1::/64"]'),
+      `kubernetes.cluster.podSubnets[0]: "fd00::1::/64" ${form}`,
+    ],
     [
       'two subnets of one family',
       cluster('podSubnets: [10.0.0.0/16, 10.1.0.0/16]'),
@@ -77,7 +93,7 @@ describe('subnets', () => {
     [
       'an impossible subnet of a cluster that is joined',
       worker('cluster: {podSubnets: [300.0.0.0/16]}'),
-      `kubernetes.cluster.podSubnets[0]: ${form}`,
+      `kubernetes.cluster.podSubnets[0]: "300.0.0.0/16" ${form}`,
     ],
   ]);
   accepts([

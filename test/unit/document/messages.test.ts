@@ -16,13 +16,17 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'two roles',
     'kubernetes: {version: v1.35.2, role: [Worker]}\n',
-    'kubernetes.role: expected one of InitControlPlane, JoinControlPlane, Worker, found a list',
+    'kubernetes.role: expected one of InitControlPlane, JoinControlPlane, Worker, found a list (hint: write its only entry, without the list)',
   ],
-  ['a switch for a choice', 'host: {swap: false}\n', 'host.swap: expected one of Disabled, Unmanaged, found false'],
+  [
+    'a switch for a choice',
+    'host: {swap: false}\n',
+    'host.swap: expected one of Disabled, Unmanaged, found false (hint: write Disabled)',
+  ],
   [
     'a switch for a number',
     'host: {sysctl: {net.ipv4.ip_forward: true}}\n',
-    'host.sysctl["net.ipv4.ip_forward"]: expected a whole number of at most 64 bits, or a string, found true',
+    'host.sysctl["net.ipv4.ip_forward"]: expected a whole number of at most 64 bits, or a string, found true (hint: write 1)',
   ],
   [
     "kubeadm's name of a field, with another below it",
@@ -57,7 +61,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'a taint as kubectl writes it',
     'kubernetes: {version: v1.35.2, role: InitControlPlane, node: {taints: ["key=value:NoSchedule"]}}\n',
-    'kubernetes.node.taints[0]: expected a map, found a string (hint: its keys: key, value, effect)',
+    'kubernetes.node.taints[0]: expected a map, found a string (hint: write {key: key, value: value, effect: NoSchedule})',
   ],
   [
     'a sink that does not exist',
@@ -72,7 +76,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'a relative path',
     'host: {files: [{path: etc/x, content: a}]}\n',
-    'host.files[0].path: "etc/x" is not an absolute path',
+    'host.files[0].path: "etc/x" is not an absolute path (hint: write "/etc/x")',
   ],
   [
     'a secret that is not declared',

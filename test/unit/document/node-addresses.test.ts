@@ -42,7 +42,7 @@ describe('the choice of the addresses of a node', () => {
       init('{routeTo: 10.0.0.1, subnets: ["fd00::/8"]}'),
       /routeTo: an address of another IP family than kubernetes\.node\.addresses\.subnets\[0\]/,
     ],
-    ['what is no subnet', init('{subnets: [10.0.0.0/33]}'), /subnets\[0\]: not a subnet/],
+    ['what is no subnet', init('{subnets: [10.0.0.0/33]}'), /subnets\[0\]: "10\.0\.0\.0\/33" is not a subnet/],
     ['loopback', init('{subnets: [127.0.0.0/8]}'), /takes no loopback, link-local or multicast/],
     ['link-local addresses', init('{subnets: ["fe80::/64"]}'), /takes no loopback, link-local or multicast/],
     [
