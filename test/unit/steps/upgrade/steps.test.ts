@@ -7,6 +7,7 @@ import { EMPTY_RECORD, type Step, type StepRecord } from '../../../../src/steps/
 import { upgradeDrain } from '../../../../src/steps/upgrade/drain.ts';
 import { upgradeKubeadm } from '../../../../src/steps/upgrade/kubeadm.ts';
 import { upgradeProof } from '../../../../src/steps/upgrade/proof.ts';
+import { upgradeState } from '../../../../src/steps/upgrade/state.ts';
 import type { Upgrade } from '../../../../src/steps/upgrade-order.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
@@ -231,6 +232,33 @@ describe('the proof', () => {
       const run = runStep(upgradeProof, one.host, WORKER, { facts: NEW, record: record({ memory: memory(uid) }) });
       if (why === undefined) await run;
       else await assert.rejects(run, { reason: 'UpgradeNotProven', exit: 'NotReady', message: why });
+    }
+  });
+});
+
+describe('the steps of an upgrade', () => {
+  test('do what the plan listed, and have nothing to do once it is done', async () => {
+    const upgrade = { ...UPGRADE, drain: { by: 'machineadm', kubeconfig: '/etc/kubernetes/admin.conf' } } as const;
+    await using one = await machine(kubeadm(), {
+      ...{ version: 'v1.35.3', serving: 'v1.35.3', pods: [pod('web')] },
+      kubelets: { 'node-1': 'v1.35.3' },
+    });
+    for (const any of [upgradeState, upgradeKubeadm, upgradeDrain, upgradeProof]) {
+      const step = any as unknown as Step;
+      const options = { facts: NEW, record: record({ upgrade }) };
+      const before = (await planned(step, one.host, WORKER, options)).map(({ id, summary }) => ({ id, summary }));
+      assert.ok(before.length > 0, step.id);
+      const { changes } = await runStep(step, one.host, WORKER, options);
+      assert.deepEqual(
+        changes.map(({ id, summary }) => ({ id, summary })),
+        before,
+        step.id,
+      );
+      const done = new Set(before.map(({ id }) => id));
+      const after = { facts: NEW, record: record({ upgrade, done }) };
+      assert.deepEqual(await planned(step, one.host, WORKER, after), [], step.id);
+      // A second upgrade is none: the journal has no upgrade any longer.
+      assert.deepEqual(await planned(step, one.host, WORKER, { facts: NEW }), [], step.id);
     }
   });
 });
