@@ -59,7 +59,7 @@ function expired(path: string, pem: string | undefined, now: number): readonly U
   return [
     {
       reason: 'CertificateExpired',
-      what: `the certificate in ${path} expired on ${until.toISOString()}`,
+      what: `the certificate in ${path} was valid until ${until.toISOString()}`,
       remedy:
         'Renew it before the upgrade: kubeadm certs renew all, and restart the static pods. An authority must be rotated by hand.',
     },

@@ -35,6 +35,8 @@ describe('asking an API server', () => {
         providerId: 'aws:///a/i-1',
         ready: { status: 'False', reason: 'KubeletNotReady', message: 'cni plugin not initialized' },
         controlPlane: true,
+        unschedulable: false,
+        kubeletVersion: '',
       },
     });
     assert.deepEqual(server.requests, ['/api/v1/nodes/node-1']);

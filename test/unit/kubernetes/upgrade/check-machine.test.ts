@@ -76,7 +76,7 @@ test('an expired certificate is found by its path, one that is valid or missing 
     found.map(({ reason }) => reason),
     ['CertificateExpired'],
   );
-  assert.match(found[0]?.what ?? '', /\/etc\/kubernetes\/pki\/ca\.crt expired on/);
+  assert.match(found[0]?.what ?? '', /\/etc\/kubernetes\/pki\/ca\.crt was valid until/);
 });
 
 describe('flags and feature gates of what runs', () => {
