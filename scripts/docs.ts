@@ -1,14 +1,16 @@
 /**
  * Builds the documentation as a site: `npm run docs [-- --output DIR] [--base PATH] [--serve]`, see docs/site.md. Each
- * version has a directory of its own (`dist/site/0.1.0/`); those of other versions stay, and the first page lists all.
+ * version has its directory (`dist/site/0.1.0/`); those of other versions stay, the first page leads to the newest one, and
+ * `versions.html` lists all.
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { extname, join, relative, resolve } from 'node:path';
+import { dirname, extname, join, relative, resolve } from 'node:path';
 import * as z from 'zod';
+import { addressOf, pagesOf } from '../site/pages.ts';
 import { readOptions } from './options.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -35,7 +37,9 @@ export async function buildSite({ output, base }: SiteOptions): Promise<string> 
     SITE_BASE: `${base}${version}/`,
     SITE_VERSIONS: base,
   });
-  writeFileSync(join(output, 'index.html'), versionsPage(versionsIn(output)));
+  const versions = versionsIn(output);
+  writeFileSync(join(output, 'versions.html'), versionsPage(versions));
+  publishStable(output, versions[0] ?? version);
   const broken = brokenLinksIn(output, base);
   if (broken.length > 0) throw new Error(`broken links:\n${broken.join('\n')}`);
   return directory;
@@ -62,13 +66,37 @@ function run(what: string, script: string, args: readonly string[], environment:
   if (status !== 0) throw new Error(`${what} cannot be built`);
 }
 
+/**
+ * Writes what has an address without a version: each schema at its `$id`, which documents and editors name, and for each page
+ * one that leads to the same page of the newest version.
+ */
+export function publishStable(output: string, newest: string): void {
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(output, path)), { recursive: true });
+    writeFileSync(join(output, path), text);
+  };
+  for (const file of globSync('contract/**/*.json', { cwd: root })) {
+    const text = readFileSync(join(root, file), 'utf8');
+    const [, path] = /^\{\s*(?:"\$schema": "[^"]*",\s*)?"\$id": "https:\/\/machineadm\.dev\/([^"]+)"/.exec(text) ?? [];
+    if (path !== undefined) write(path, text);
+  }
+  for (const address of pagesOf(root).map(addressOf)) {
+    const target = `${'../'.repeat(address.split('/').length - 1)}${newest}/${address}`;
+    write(
+      address,
+      `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="robots" content="noindex">\n` +
+        `<meta http-equiv="refresh" content="0; url=${target}">\n<title>machineadm</title>\n<a href="${target}">${address}</a>\n</html>\n`,
+    );
+  }
+}
+
 /** The versions in a directory of sites, newest first. */
 export function versionsIn(output: string): readonly string[] {
   const versions = readdirSync(output).filter((name) => /^\d+\.\d+\.\d+/.test(name));
   return versions.sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
 }
 
-/** The index page of all versions. It links to the newest release first. */
+/** The page that lists all versions. It links to the newest release first. */
 export function versionsPage(versions: readonly string[]): string {
   const [newest = ''] = versions;
   const items = versions.map((version) => `<li><a href="${version}/index.html">machineadm ${version}</a></li>`);

@@ -135,7 +135,7 @@ function markdown(description: string, path: string | undefined): string {
   const page = Object.keys(PAGES)
     .filter((prefix) => prefix === '' || path === prefix || path.startsWith(`${prefix}.`))
     .reduce((longest, prefix) => (prefix.length > longest.length ? prefix : longest), '');
-  return `${description}\n\n[Documentation](${SITE}/docs/${PAGES[page]}.md)`;
+  return `${description}\n\n[Documentation](${SITE}/docs/${PAGES[page]}.html)`;
 }
 
 function mapped(value: unknown, change: (item: unknown, name: string) => unknown): unknown {

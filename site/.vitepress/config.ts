@@ -155,7 +155,10 @@ export default defineConfig({
     nav: [
       { text: 'Documentation', link: '/', activeMatch: '^/(?!playground)' },
       { text: 'Playground', link: '/playground' },
-      { text: version, items: [{ text: 'Other versions', link: process.env.SITE_VERSIONS ?? base, target: '_self' }] },
+      {
+        text: version,
+        items: [{ text: 'Other versions', link: `${process.env.SITE_VERSIONS ?? base}versions.html`, target: '_self' }],
+      },
     ],
     sidebar: sidebarOf(root).map(({ title, entries }) => ({ text: title, items: itemsOf(entries) })),
     externalLinkIcon: true,

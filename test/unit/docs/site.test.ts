@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { brokenLinksIn, versionsIn, versionsPage } from '../../../scripts/docs.ts';
+import { brokenLinksIn, publishStable, versionsIn, versionsPage } from '../../../scripts/docs.ts';
 import { brokenLinksOf, headingsOf, pagesInSidebar, pagesOf, sidebarOf } from '../../../site/pages.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -31,7 +31,7 @@ describe('the sidebar of the site', () => {
 
   test('is sorted by the kinds of documentation, none of them empty', () => {
     const titles = sidebarOf(ROOT).map(({ title }) => title);
-    assert.deepEqual(titles, ['Tutorials', 'How-to guides', 'Reference', 'Explanation', 'Project']);
+    assert.deepEqual(titles, ['Tutorials', 'How-to guides', 'Reference', 'Explanation', 'Project', 'Development']);
   });
 
   test('takes the pages of a folder, the README first, without those named elsewhere', () => {
@@ -93,6 +93,25 @@ describe('the built site', () => {
     assert.deepEqual(
       brokenLinksIn(output, '/docs/'),
       ['/b.html', 'none.html', 'b.html#no', 'd.svg'].map((link) => `1.0.0/a.html: ${link}`),
+    );
+  });
+
+  test('has the schemas and the pages at addresses without a version, as schemas and editors name them', () => {
+    const output = directoryOf({});
+    publishStable(output, '9.8.7');
+    const editor = JSON.parse(readFileSync(join(ROOT, 'contract/editor/v1alpha1.json'), 'utf8'));
+    const published = (url: string): string => join(output, url.replace(/^https:\/\/machineadm\.dev\//, ''));
+    assert.deepEqual(JSON.parse(readFileSync(published(editor.$id), 'utf8')), editor);
+    const links = [...JSON.stringify(editor).matchAll(/https:\/\/machineadm\.dev\/[^)"]+/g)].map(([url]) => url);
+    assert.ok(links.length > 500, `${links.length} links`);
+    for (const link of new Set(links)) {
+      const text = readFileSync(published(link), 'utf8');
+      if (link.endsWith('.html')) assert.match(text, /url=(?:\.\.\/)*9\.8\.7\/docs\/[\w-]+\.html"/, link);
+    }
+    assert.match(readFileSync(join(output, 'index.html'), 'utf8'), /url=9\.8\.7\/index\.html"/, 'the first page');
+    assert.match(
+      readFileSync(join(output, 'docs/reference/reasons.html'), 'utf8'),
+      /href="\.\.\/\.\.\/9\.8\.7\/docs\/reference\/reasons\.html"/,
     );
   });
 
