@@ -35,7 +35,6 @@ export async function buildSite({ output, base }: SiteOptions): Promise<string> 
   run('the site', join(site, 'node_modules/vitepress/bin/vitepress.js'), ['build', site], {
     SITE_OUTPUT: directory,
     SITE_BASE: `${base}${version}/`,
-    SITE_VERSIONS: base,
   });
   const versions = versionsIn(output);
   writeFileSync(join(output, 'versions.html'), versionsPage(versions));

@@ -157,7 +157,7 @@ export default defineConfig({
       { text: 'Playground', link: '/playground' },
       {
         text: version,
-        items: [{ text: 'Other versions', link: `${process.env.SITE_VERSIONS ?? base}versions.html`, target: '_self' }],
+        items: [{ text: 'Other versions', link: '/../versions.html', target: '_self' }],
       },
     ],
     sidebar: sidebarOf(root).map(({ title, entries }) => ({ text: title, items: itemsOf(entries) })),

@@ -289,7 +289,7 @@ describe('the site', () => {
       const context = await browser.newContext();
       try {
         const view = await context.newPage();
-        await view.goto(new URL('/', url).href, { timeout: TIMEOUT });
+        await view.goto(new URL('/versions.html', url).href, { timeout: TIMEOUT });
         const version = directory.slice(OPTIONS.output.length + 1);
         await view.getByRole('link', { name: `machineadm ${version}` }).click();
         await view.waitForURL((address) => address.href.startsWith(url), { timeout: TIMEOUT });
