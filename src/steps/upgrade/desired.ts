@@ -90,7 +90,7 @@ export function wrongProgram(
   return {
     reason: 'UpgradeProgramMissing',
     what: `${program} ${plain(to)} is not installed: ${installed === undefined ? 'no version' : `${plain(installed.text)} is`}`,
-    remedy: `Let host.files, host.archives or a hook of the document install ${program} ${plain(to)}, or install its package.`,
+    remedy: `Let host.files (also with unpack) or a hook of the document install ${program} ${plain(to)}, or install its package.`,
     change: `upgrade-${program}/run`,
     scope: 'node',
     // The step checks it again.
