@@ -67,7 +67,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.deepEqual([outcome, document.apply], ['Succeeded', 'Once']);
       assert.match(document.appliedAt ?? '', /^\d{4}-\d\d-\d\dT/);
       const { stdout } = await agent(['status']);
-      assert.match(stdout, new RegExp(`applied ${document.appliedAt}, once: units leave it at that until`));
+      assert.match(stdout, new RegExp(`applied ${document.appliedAt}, once: units do nothing until`));
     });
 
     test('applies it again at every boot where it says so', async () => {
