@@ -296,8 +296,11 @@ inThrowAwayMachine(import.meta.filename, () => {
       shell(`mount --bind ${path} ${path}; mount -o remount,bind,ro ${path}`);
       mounted.push(path);
     };
+    // What has just ended may hold a file there for a moment longer.
+    const unmount = (path: string) =>
+      shell(`for try in 1 2 3 4 5 6 7 8 9; do umount ${path} && exit 0; sleep 1; done; umount ${path}`);
     afterEach(() => {
-      for (const path of mounted.splice(0).reverse()) shell(`umount ${path}`);
+      for (const path of mounted.splice(0).reverse()) unmount(path);
     });
 
     test('/run: refused with one message, nothing started', async () => {
@@ -338,7 +341,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(status.failure?.step, 'files');
       assert.match(status.failure?.summary ?? '', /\/etc\/machineadm-test\/file .* read-only/);
       assert.deepEqual(halfDone(), []);
-      shell('umount /etc');
+      unmount('/etc');
       mounted.pop();
       assertEnded(await agent(PROVISION), 0, undefined);
       assert.equal(readFileSync('/etc/machineadm-test/file', 'utf8'), 'whole\n');
