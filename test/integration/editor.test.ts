@@ -93,7 +93,7 @@ describe('an editor', { timeout: 300_000 }, () => {
     };
     assert.equal(hover.contents.kind, 'markdown');
     assert.match(hover.contents.value, /Disabled switches swap off/);
-    assert.match(hover.contents.value, /\[Documentation\]\(https:\/\/machineadm\.dev\/docs\/\w[\w-]*\.md\)/);
+    assert.match(hover.contents.value, /\[Documentation\]\(https:\/\/machineadm\.dev\/docs\/\w[\w-]*\.html\)/);
   });
 
   const mistakes: readonly (readonly [string, string, RegExp])[] = [
