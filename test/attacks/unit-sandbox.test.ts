@@ -70,7 +70,7 @@ chmod 700 m/r/var/lib/machineadm/spool
 cp -r units/. m/r/etc/systemd/system/
 ln -s ../attack.service m/r/etc/systemd/system/multi-user.target.wants/attack.service
 mount -t cgroup2 none /sys/fs/cgroup || true
-timeout 240 systemd-nspawn --register=no --keep-unit -q -D m/r -b --console=read-only systemd.unit=multi-user.target </dev/null >boot.log 2>&1 || true
+timeout 240 systemd-nspawn --register=no --keep-unit -q -D m/r --bind-ro="$2:/usr/local/bin/node-of-test" -b --console=read-only systemd.unit=multi-user.target </dev/null >boot.log 2>&1 || true
 cp m/u/root/*.out . || true
 `;
 
@@ -95,7 +95,7 @@ function unitFiles(directory: string): void {
     join(directory, 'flush.sh'),
     `mkdir -m 700 -p /run/machineadm/reporting
 (umask 77; echo secret >/run/machineadm/reporting/x)
-setpriv --nnp ${process.execPath} --input-type=module -e "$(cat /etc/systemd/system/as-sender.mjs)" /etc/systemd/system/machineadm-report-flush.sh
+setpriv --nnp /usr/local/bin/node-of-test --input-type=module -e "$(cat /etc/systemd/system/as-sender.mjs)" /etc/systemd/system/machineadm-report-flush.sh
 `,
   );
   writeFileSync(
@@ -110,7 +110,20 @@ describe('from inside the units that stay on the network', { skip, timeout: 300_
     try {
       mkdirSync(join(scratch, 'units'));
       unitFiles(join(scratch, 'units'));
-      const args = ['-m', '-p', '-f', '--mount-proc', '-C', '--kill-child', 'sh', '-c', BOOT, 'sh', scratch];
+      const args = [
+        '-m',
+        '-p',
+        '-f',
+        '--mount-proc',
+        '-C',
+        '--kill-child',
+        'sh',
+        '-c',
+        BOOT,
+        'sh',
+        scratch,
+        process.execPath,
+      ];
       const { stderr } = spawnSync('unshare', args, { encoding: 'utf8' });
       for (const [unit, attempts] of Object.entries(ATTEMPTS)) {
         const output = join(scratch, `${unit}.out`);
