@@ -167,6 +167,13 @@ describe('the service of the translator', () => {
     );
   });
 
+  test('answers the aggregation layer that it has no OpenAPI, without a word', async () => {
+    const before = log.length;
+    for (const path of ['/openapi/v2', '/openapi/v3', '/apis?timeout=32s'])
+      assert.equal((await webhook(path, { method: 'GET' })).status, 404, path);
+    assert.deepEqual(log.slice(before), []);
+  });
+
   test('refuses what is not a review, says why, and counts it', async () => {
     const refused = async (path: string, wish: Parameters<typeof webhook>[1]) => {
       const { status, text } = await webhook(path, wish);
