@@ -5,7 +5,7 @@
 # what is between "when" and "end" where it is not for what was rendered).
 #
 # What is trusted is in this text: the SHA-256 of the archive for each architecture, or the public keys whose signature
-# SHA256SUMS must bear. Where it comes from is not trusted at all. Nothing is unpacked before its digest is right, and
+# SHA256SUMS must bear, and how many of them. Where it comes from is not trusted at all. Nothing is unpacked before its digest is right, and
 # nothing is executable before that. With neither digest nor key it refuses to start.
 #
 # Needs a POSIX shell, sha256sum, gzip, and one of curl, python3, GNU wget, busybox wget (http only); with xz less comes.
@@ -17,7 +17,7 @@
 #   66  a program that is needed is not here
 #   67  no location gave a whole answer before the deadline
 #   68  an archive came that is not the one whose digest is known
-#   69  SHA256SUMS is not signed by any of the keys
+#   69  SHA256SUMS is not signed by any of the keys, or not by as many as demanded
 #   70  SHA256SUMS is signed by a key that was revoked
 #   71  SHA256SUMS is signed, but of another version (an older release replayed)
 #   72  no directory to install to: read-only, full, mounted noexec, or others may write to it
@@ -34,6 +34,8 @@ PINS=''
 # The words are BASE64@YYYYMMDD: a SubjectPublicKeyInfo, and the day after which its use is warned about (0: never).
 KEYS=''
 REVOKED=''
+# How many of the keys must have signed.
+THRESHOLD=1
 # A line is URL AUTHORIZATION CA: a base URL, the file with its Authorization header or -, and "pinned" or -.
 LOCATIONS=''
 CA=''
@@ -156,23 +158,43 @@ get() {
 }
 
 # --- when keys
+# Whether one of the signatures at hand is of this key. Which key a signature is said to be of counts for nothing.
 signs() {
   printf -- '-----BEGIN PUBLIC KEY-----\n%s\n-----END PUBLIC KEY-----\n' "$(echo "${1%@*}" | fold -w 64)" >"$W/key"
-  openssl dgst -sha256 -verify "$W/key" -signature "$W/SHA256SUMS.sig" <"$W/SHA256SUMS" >/dev/null 2>&1
+  for sig in "$W"/*.sig; do
+    openssl dgst -sha256 -verify "$W/key" -signature "$sig" <"$W/SHA256SUMS" >/dev/null 2>&1 && return
+  done
+  return 1
 }
 
 # The digest of the archive from the list, where the list is signed.
 signed() {
-  get SHA256SUMS 65536 && get SHA256SUMS.sig 1024 || return
+  get SHA256SUMS 65536 || return
+  # --- when one
+  get SHA256SUMS.sig 1024 || return
+  # --- end one
+  # --- when threshold
+  get SHA256SUMS.signatures.json 65536 || return
+  # Those of another location may still lie there: each is proven anyway.
+  n=0
+  while IFS='"' read -r _ _ _ key; do
+    n=$((n + 1))
+    echo "$key" | openssl base64 -d -A >"$W/$n.sig"
+  done <<EOF
+$(tr -d ' \n' <"$W/SHA256SUMS.signatures.json" | grep -o '"signature":"[^"]*' | head -n 16)
+EOF
+  # --- end threshold
+  good='' n=0
+  for key in $KEYS; do ! signs "$key" || good="$good $key" n=$((n + 1)); done
   # --- when revoked
-  for key in $REVOKED; do ! signs "$key" || refuse 70 'signed by a revoked key' || return; done
+  [ $n -ge $THRESHOLD ] || for key in $REVOKED; do ! signs "$key" || refuse 70 'signed by a revoked key' || return; done
   # --- end revoked
-  signer=
-  for key in $KEYS; do ! signs "$key" || signer=$key; done
-  [ "$signer" ] || refuse 69 'signed by none of the keys' || return
-  day=${signer#*@}
+  [ $n -ge $THRESHOLD ] || refuse 69 "signed by $n of $THRESHOLD keys" || return
   # Only a warning: a key that expires must not be what keeps machines from starting.
-  [ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the key expired on $day"
+  for day in $good; do
+    day=${day#*@}
+    [ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the key expired on $day"
+  done
   want=
   while read -r digest name; do [ "$name" != "$file" ] || want=$digest; done <"$W/SHA256SUMS"
   [ "$want" ] || refuse 71 "of another release: no $file"

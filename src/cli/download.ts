@@ -1,7 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import {
   type DownloadDigests,
-  type DownloadKey,
   type DownloadLocation,
   type DownloadScript,
   renderDownloadScript,
@@ -9,7 +8,10 @@ import {
 import { renderWindowsDownloadScript } from '@machineadm/user-data/download-script-windows.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { parseManifest, type ReleaseManifest } from '../trust/manifest.ts';
-import { loadTrust } from '../trust/store.ts';
+import { defaultMemoryPath, readTrustMemory, withMemory } from '../trust/memory.ts';
+import { refuseTooOld } from '../trust/release.ts';
+import { isReleaseVersion } from '../trust/release-version.ts';
+import { loadTrust, type TrustStore } from '../trust/store.ts';
 import { verifyFiles } from '../trust/verify.ts';
 import { printNotice } from './output.ts';
 
@@ -26,6 +28,8 @@ export interface DownloadOptions {
    * them.
    */
   readonly key?: readonly string[];
+  /** Of further keys, and of what holds for all of them. */
+  readonly trustDirectory: string;
   readonly ca?: string;
   /** Each is `LOCATION=FILE`. */
   readonly authorization?: readonly string[];
@@ -40,7 +44,8 @@ export async function downloadScriptOf(
   options: DownloadOptions,
   language: 'sh' | 'powershell' | undefined,
 ): Promise<string | undefined> {
-  const { fetch, releaseManifest, release, key = [], ca, authorization = [] } = options;
+  const { fetch, releaseManifest, release, key = [], ca, authorization = [], trustDirectory } = options;
+  const trustWith = () => loadTrust(key, trustDirectory);
   if (fetch === undefined) {
     const given = {
       '--release-manifest': releaseManifest,
@@ -75,12 +80,15 @@ export async function downloadScriptOf(
     return { url, pinned, ...(file === undefined ? {} : { authorizationFile: file }) };
   });
   if (language === 'powershell' && releaseManifest !== undefined) {
-    return renderWindowsDownloadScript({ ...pinsOfWindows(await manifestAt(releaseManifest, key)), locations });
+    return renderWindowsDownloadScript({
+      ...pinsOfWindows(await manifestAt(releaseManifest, key.length === 0 ? undefined : await trustWith())),
+      locations,
+    });
   }
   const pins =
     releaseManifest === undefined
-      ? { version: release ?? '', keys: await Promise.all(key.map(publicKey)) }
-      : pinsOf(await manifestAt(releaseManifest, key));
+      ? await signersOf(release ?? '', await trustWith())
+      : pinsOf(await manifestAt(releaseManifest, key.length === 0 ? undefined : await trustWith()));
   return renderDownloadScript({
     ...pins,
     locations,
@@ -89,11 +97,11 @@ export async function downloadScriptOf(
 }
 
 /** Reads a manifest. Where keys are given, it is first verified with the signed list beside it. */
-async function manifestAt(path: string, keys: readonly string[]): Promise<ReleaseManifest> {
-  if (keys.length === 0) {
+async function manifestAt(path: string, trust: TrustStore | undefined): Promise<ReleaseManifest> {
+  if (trust === undefined) {
     printNotice(`warning: the signature of ${path} is not checked: name a key with --key`);
   } else {
-    const [verified] = await verifyFiles([path], {}, await loadTrust(keys), new Date());
+    const [verified] = await verifyFiles([path], {}, trust, new Date());
     for (const warning of verified?.warnings ?? []) printNotice(`warning: ${warning}`);
   }
   return parseManifest(new TextEncoder().encode(await textOf(path)));
@@ -137,11 +145,17 @@ function locationAndFile(word: string, locations: readonly string[]): [string, s
   return [location, word.slice(location.length + 1)];
 }
 
-async function publicKey(path: string): Promise<DownloadKey> {
-  const [, body] =
-    /-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----/.exec(await textOf(path)) ?? [];
-  if (body === undefined) throw usage(`--key: ${path} holds no public key in PEM`);
-  return { publicKey: body.replace(/\s+/g, '') };
+/** What the machine verifies a release by: the rules of `fetch` here. Throws `ReleaseTooOld`, `TrustedKeyInvalid`. */
+async function signersOf(version: string, known: TrustStore): Promise<Omit<DownloadScript, 'locations'>> {
+  const trust = withMemory(known, await readTrustMemory(defaultMemoryPath()));
+  if (isReleaseVersion(version)) refuseTooOld(version, trust);
+  const described = trust.keys.map(({ id, key, notAfter }) => ({
+    id,
+    publicKey: key.export({ type: 'spki', format: 'der' }).toString('base64'),
+    ...(notAfter === undefined ? {} : { notAfter }),
+  }));
+  const revokedKeys = described.filter(({ id }) => trust.revoked.has(id)).map(({ publicKey }) => publicKey);
+  return { version, keys: described, revokedKeys, threshold: trust.threshold };
 }
 
 async function textOf(path: string): Promise<string> {

@@ -192,3 +192,10 @@ export function heedCommonOptions(_program: Command, command: Command): void {
     color: color === false ? 'never' : (color ?? 'auto'),
   });
 }
+
+export function trustDirectoryOption(): Option {
+  return new Option(
+    '--trust-directory <directory>',
+    'the directory with keys, revoked keys, the minimum version and the required number of signatures',
+  ).default('/etc/machineadm/trust.d');
+}

@@ -2,16 +2,11 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { Option } from 'commander';
 import type { CommandTable } from './command-tree.ts';
 import type { FetchOptions } from './fetch.ts';
-import { addInputs, formerly, outputOption, several, timeoutOption } from './options.ts';
+import { addInputs, formerly, outputOption, several, timeoutOption, trustDirectoryOption } from './options.ts';
 import type { VerifyOptions } from './verify.ts';
 
 const key = () =>
   new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to trust; repeat for several').argParser(several);
-const trustDirectory = () =>
-  new Option(
-    '--trust-directory <directory>',
-    'the directory with keys, revoked keys, the minimum version and the required number of signatures',
-  ).default('/etc/machineadm/trust.d');
 
 /** Adds `fetch` and `verify`: how releases, documents and image archives reach a machine and are verified. */
 export const TRUST_COMMANDS: CommandTable = {
@@ -28,7 +23,7 @@ export const TRUST_COMMANDS: CommandTable = {
       )
       .option('--release <release>', 'the release that the list must name')
       .addOption(key())
-      .addOption(trustDirectory())
+      .addOption(trustDirectoryOption())
       .addOption(outputOption());
     addInputs(verify, {
       property: 'file',
@@ -68,7 +63,7 @@ export const TRUST_COMMANDS: CommandTable = {
       )
       .option('--sha256 <digest>', 'the digest of the one file, which then needs no signature')
       .addOption(key())
-      .addOption(trustDirectory())
+      .addOption(trustDirectoryOption())
       .option(
         '--memory <file>',
         'the record of verified versions, to refuse older ones (default: /var/lib/machineadm/trust.json; for other users than root in $XDG_STATE_HOME)',

@@ -2,7 +2,7 @@ import { IGNITION_VERSIONS } from '@machineadm/user-data/carrier.ts';
 import { CARRIERS } from '@machineadm/user-data/carriers.ts';
 import { profileNames } from '@machineadm/user-data/profiles.ts';
 import { type Command, Option } from 'commander';
-import { addDocuments, formerly, several } from './options.ts';
+import { addDocuments, formerly, several, trustDirectoryOption } from './options.ts';
 import type { WrapCommandOptions } from './wrap.ts';
 
 /** Adds `wrap` and its options. */
@@ -40,6 +40,7 @@ export function addWrap(program: Command, done: (status: number) => void): void 
         'a public key (PEM, ECDSA P-256) of releases; it verifies the manifest, or without one the release on the machine; repeat for several',
       ).argParser(several),
     )
+    .addOption(trustDirectoryOption())
     .option('--ca <file>', 'the only certificate authorities (PEM) for https locations')
     .addOption(
       new Option(

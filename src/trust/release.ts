@@ -54,6 +54,12 @@ export async function verifyList(
   return { digests: parseChecksums(list), signer };
 }
 
+/** Throws `ReleaseTooOld`. */
+export function refuseTooOld(version: string, { minimumVersion }: TrustStore): void {
+  if (minimumVersion === undefined || compareReleases(version, minimumVersion) >= 0) return;
+  throw refusal('ReleaseTooOld', `the release ${version} is older than ${minimumVersion}, the oldest allowed`);
+}
+
 /**
  * Verifies a release: its signed list, its manifest against the list, and that its version is the requested one and not
  * forbidden. Throws the errors of `verifyList` and `parseManifest`, `DigestMismatch`, `ReleaseVersionMismatch`,
@@ -76,9 +82,7 @@ export async function verifyRelease(
   if (asked !== undefined && version !== asked) {
     throw refusal('ReleaseVersionMismatch', `${where} holds the release ${version}, not ${asked}`);
   }
-  if (trust.minimumVersion !== undefined && compareReleases(version, trust.minimumVersion) < 0) {
-    throw refusal('ReleaseTooOld', `the release ${version} is older than ${trust.minimumVersion}, the oldest allowed`);
-  }
+  refuseTooOld(version, trust);
   if (verified.signer.keys.some(({ id }) => revokedKeys.includes(id))) {
     throw refusal('SigningKeyRevoked', `the release ${version} revokes the very key that signed it`);
   }

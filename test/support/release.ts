@@ -91,7 +91,11 @@ export async function testRelease(
   directory: string,
   version: string,
   signer: ReleaseSigner,
-  wish: Partial<ReleaseOptions> & { readonly body?: string; readonly image?: boolean } = {},
+  wish: Partial<ReleaseOptions> & {
+    readonly body?: string;
+    readonly image?: boolean;
+    readonly alsoSignedBy?: readonly ReleaseSigner[];
+  } = {},
 ): Promise<TestRelease> {
   const from = join(directory, `built-${version}`);
   mkdirSync(from, { recursive: true });
@@ -100,7 +104,7 @@ export async function testRelease(
     writeFileSync(join(from, `machineadm_${version}_${architecture}.deb`), `package for ${architecture}\n`);
   }
   writeFileSync(join(from, 'LICENSES.txt'), 'licences\n');
-  const { body, image = false, ...rest } = wish;
+  const { body, image = false, alsoSignedBy = [], ...rest } = wish;
   const text = program(version, body);
   if (image) testImage(from, { amd64: text, arm64: text }, { version, commit: wish.commit ?? 'test' });
   const made = await makeRelease(
@@ -115,6 +119,7 @@ export async function testRelease(
       ...rest,
     },
     signer,
+    ...alsoSignedBy,
   );
   const manifest = parseManifest(readFileSync(join(made, 'manifest.json')));
   return {

@@ -54,6 +54,8 @@ const Profile = z.strictObject({
         .min(1),
       digests: z.strictObject({ amd64: Digests.optional(), arm64: Digests.optional() }).optional(),
       keys: z.array(z.strictObject({ publicKey: z.string(), notAfter: z.string().optional() })).optional(),
+      /** How many of the keys must have signed a release. */
+      threshold: z.int().min(1).max(9).optional(),
       certificateAuthorities: z.string().optional(),
     })
     .optional(),

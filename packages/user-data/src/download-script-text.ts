@@ -5,6 +5,7 @@ VERSION=''
 PINS=''
 KEYS=''
 REVOKED=''
+THRESHOLD=1
 LOCATIONS=''
 CA=''
 DIRECTORIES='/usr/local/bin /opt/machineadm/bin /opt/bin /var/lib/machineadm/bin'
@@ -108,18 +109,36 @@ case $(head -c 64 "$W/$1" | tr -d '\\0\\n') in '<'*) refuse 75 "$1 is a web page
 # --- when keys
 signs() {
 printf -- '-----BEGIN PUBLIC KEY-----\\n%s\\n-----END PUBLIC KEY-----\\n' "$(echo "\${1%@*}" | fold -w 64)" >"$W/key"
-openssl dgst -sha256 -verify "$W/key" -signature "$W/SHA256SUMS.sig" <"$W/SHA256SUMS" >/dev/null 2>&1
+for sig in "$W"/*.sig; do
+openssl dgst -sha256 -verify "$W/key" -signature "$sig" <"$W/SHA256SUMS" >/dev/null 2>&1 && return
+done
+return 1
 }
 signed() {
-get SHA256SUMS 65536 && get SHA256SUMS.sig 1024 || return
+get SHA256SUMS 65536 || return
+# --- when one
+get SHA256SUMS.sig 1024 || return
+# --- end one
+# --- when threshold
+get SHA256SUMS.signatures.json 65536 || return
+n=0
+while IFS='"' read -r _ _ _ key; do
+n=$((n + 1))
+echo "$key" | openssl base64 -d -A >"$W/$n.sig"
+done <<EOF
+$(tr -d ' \\n' <"$W/SHA256SUMS.signatures.json" | grep -o '"signature":"[^"]*' | head -n 16)
+EOF
+# --- end threshold
+good='' n=0
+for key in $KEYS; do ! signs "$key" || good="$good $key" n=$((n + 1)); done
 # --- when revoked
-for key in $REVOKED; do ! signs "$key" || refuse 70 'signed by a revoked key' || return; done
+[ $n -ge $THRESHOLD ] || for key in $REVOKED; do ! signs "$key" || refuse 70 'signed by a revoked key' || return; done
 # --- end revoked
-signer=
-for key in $KEYS; do ! signs "$key" || signer=$key; done
-[ "$signer" ] || refuse 69 'signed by none of the keys' || return
-day=\${signer#*@}
+[ $n -ge $THRESHOLD ] || refuse 69 "signed by $n of $THRESHOLD keys" || return
+for day in $good; do
+day=\${day#*@}
 [ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the key expired on $day"
+done
 want=
 while read -r digest name; do [ "$name" != "$file" ] || want=$digest; done <"$W/SHA256SUMS"
 [ "$want" ] || refuse 71 "of another release: no $file"

@@ -36,8 +36,10 @@ export interface DownloadScript {
   /** By architecture, named as in Kubernetes' releases. With digests, keys are not used. */
   readonly digests?: Readonly<Partial<Record<'amd64' | 'arm64', DownloadDigests>>>;
   readonly keys?: readonly DownloadKey[];
-  /** Revoked keys, so that they can be distinguished from unknown ones. */
+  /** Revoked keys, so that they can be distinguished from unknown ones. They count for nothing among `keys`. */
   readonly revokedKeys?: readonly string[];
+  /** How many different keys must have signed the release, from 1 to 9; default 1. */
+  readonly threshold?: number;
   /** Tried in this order. */
   readonly locations: readonly DownloadLocation[];
   /** PEM, for the locations that are `pinned`. */
@@ -74,8 +76,17 @@ export function renderDownloadScript(script: DownloadScript): string {
       pins.push(`${word}=${digest}`);
     }
   }
-  const trusted = keys.map(({ publicKey, notAfter }) => `${base64(publicKey)}@${day(notAfter)}`);
-  check(pins.length + trusted.length > 0, 'there is neither a digest nor a key to verify the download by');
+  const trusted = keys
+    .filter(({ publicKey: key }, index) => keys.findIndex(({ publicKey }) => publicKey === key) === index)
+    .filter(({ publicKey }) => !revokedKeys.includes(publicKey))
+    .map(({ publicKey, notAfter }) => `${base64(publicKey)}@${day(notAfter)}`);
+  check(pins.length + keys.length > 0, 'there is neither a digest nor a key to verify the download by');
+  const { threshold = 1 } = script;
+  check(Number.isInteger(threshold) && threshold >= 1 && threshold <= 9, 'the threshold is not a number from 1 to 9');
+  check(
+    pins.length > 0 || trusted.length >= threshold,
+    `the threshold is ${threshold}, and the keys that are not revoked are ${trusted.length}`,
+  );
 
   checkLocations(locations, LOCATION, PATH);
   const lines = locations.map(({ url, authorizationFile, pinned = false }) => {
@@ -96,6 +107,8 @@ export function renderDownloadScript(script: DownloadScript): string {
   const parts = {
     pins: pins.length > 0,
     keys: pins.length === 0,
+    one: threshold === 1,
+    threshold: threshold > 1,
     revoked: revokedKeys.length > 0,
     credential: locations.some(({ authorizationFile }) => authorizationFile !== undefined),
     ca: locations.some(({ pinned = false }) => pinned),
@@ -104,6 +117,7 @@ export function renderDownloadScript(script: DownloadScript): string {
     `VERSION=${version}`,
     ...(parts.pins ? [`PINS='${pins.join(' ')}'`] : []),
     ...(parts.keys ? [`KEYS='${trusted.join(' ')}'`] : []),
+    ...(parts.keys ? [`THRESHOLD=${threshold}`] : []),
     ...(parts.revoked ? [`REVOKED='${revokedKeys.map(base64).join(' ')}'`] : []),
     `LOCATIONS='${lines.join('')}'`,
     ...(parts.ca ? [`CA='${pemOnly(certificateAuthorities)}'`] : []),

@@ -60,15 +60,19 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
   let release: TestRelease;
   let older: TestRelease;
   let foreign: TestRelease;
+  let second: TestKey;
+  /** Signed with two keys. */
+  let both: TestRelease;
   const authority = newAuthority();
   const identity = authority.issue('mirror', ['127.0.0.1']);
 
   before(async () => {
     scratch = mkdtempSync(join(tmpdir(), 'machineadm-download-'));
-    [publisher, stranger] = [newKey(), newKey()];
+    [publisher, stranger, second] = [newKey(), newKey(), newKey()];
     release = await testRelease(scratch, VERSION, publisher);
     older = await testRelease(scratch, OLDER, publisher);
     foreign = await testRelease(join(scratch, 'foreign'), VERSION, stranger);
+    both = await testRelease(join(scratch, 'both'), VERSION, publisher, { alsoSignedBy: [second] });
     for (const [downloader, program] of [
       ['curl', 'curl'],
       ['python3', 'python3'],
@@ -257,7 +261,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
         'refuses a release that an unknown key signed',
         attack(`Download script (${downloader})`, 'a release that a stranger signed', async () => {
           await using server = await mirror((file) => ({ body: foreign.files.get(file) ?? '' }));
-          refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
+          refused(await go({ keys: [publisher], locations: [server] }), 69, /signed by 0 of \d keys/);
           return 1;
         }),
       );
@@ -269,7 +273,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
           await using server = await mirror((file) =>
             file === 'SHA256SUMS.sig' ? { body: Buffer.from(other) } : undefined,
           );
-          refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
+          refused(await go({ keys: [publisher], locations: [server] }), 69, /signed by 0 of \d keys/);
           return 1;
         }),
       );
@@ -342,6 +346,32 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
           const keys = [stranger, publisher];
           refused(await go({ keys, revokedKeys: [publisher.publicKey], locations: [server] }), 70, /revoked key/);
           return 1;
+        }),
+      );
+
+      test(
+        'demands as many different keys as the threshold',
+        attack(`Download script (${downloader})`, 'a release that fewer keys signed than demanded', async () => {
+          const keys = [publisher, second, stranger];
+          await using server = await mirror((file) => ({ body: both.files.get(file) ?? '' }));
+          installs(await go({ keys, threshold: 2, locations: [server] }));
+          const count = { keys, threshold: 3, locations: [server] };
+          refused(await go(count), 69, /signed by 2 of 3 keys/);
+          const revoked = { keys, revokedKeys: [second.publicKey], threshold: 2, locations: [server] };
+          refused(await go(revoked), 70, /revoked key/);
+          // The same signature twice is of one key, whatever is said of it.
+          const set = JSON.parse(String(release.files.get('SHA256SUMS.signatures.json')));
+          const twice = [...set.signatures, { ...set.signatures[0], keyId: second.keyId }];
+          await using forged = await mirror((file) =>
+            file.endsWith('.signatures.json') ? { body: JSON.stringify({ signatures: twice }) } : undefined,
+          );
+          refused(await go({ keys, threshold: 2, locations: [forged] }), 69, /signed by 1 of 2 keys/);
+          await using empty = await mirror((file) => (file.endsWith('.signatures.json') ? { body: '{}' } : undefined));
+          refused(await go({ keys, threshold: 2, locations: [empty] }), 69, /signed by 0 of \d keys/);
+          // What one location signs does not count for the list of another.
+          await using honest = await mirror((file) => ({ body: both.files.get(file) ?? '' }));
+          installs(await go({ keys, threshold: 2, locations: [forged, empty, honest] }));
+          return 5;
         }),
       );
 

@@ -59,7 +59,7 @@ describe('the rendered download script', () => {
       ...unpinned,
       keys: [{ publicKey: publicKey(), notAfter: '2031-01-01' }, { publicKey: publicKey() }],
     };
-    for (const script of [PINNED, signed]) {
+    for (const script of [PINNED, signed, { ...signed, threshold: 2 }]) {
       const size = gzipSync(renderDownloadScript(script), { level: 9 }).toString('base64').length;
       assert.ok(size <= 4.25 * 1024, `${size} bytes`);
     }
@@ -78,7 +78,27 @@ describe('the rendered download script', () => {
       keys: [{ publicKey: good, notAfter: '2031-01-02' }, { publicKey: old }],
       revokedKeys: [old],
     });
-    assert.ok(text.includes(`KEYS='${good}@20310102 ${old}@0'\nREVOKED='${old}'\n`));
+    assert.ok(text.includes(`KEYS='${good}@20310102'\nTHRESHOLD=1\nREVOKED='${old}'\n`));
+    assert.doesNotMatch(text, /signatures\.json/);
+  });
+
+  test('holds each key once, and how many must have signed', () => {
+    const [one, other] = [publicKey(), publicKey()];
+    const { digests: _, ...unpinned } = PINNED;
+    const keys = [one, other, one].map((key) => ({ publicKey: key }));
+    const text = renderDownloadScript({ ...unpinned, keys, threshold: 2 });
+    assert.ok(text.includes(`KEYS='${one}@0 ${other}@0'\nTHRESHOLD=2\n`));
+    assert.match(text, /signatures\.json/);
+    assert.doesNotMatch(text, /SHA256SUMS\.sig /);
+  });
+
+  test('is not rendered where the keys cannot reach the threshold', () => {
+    const [one, other] = [publicKey(), publicKey()];
+    const keys = [{ publicKey: one }, { publicKey: other }];
+    refused({ digests: {}, keys, threshold: 3 }, /the threshold is 3, and the keys that are not revoked are 2/);
+    refused({ digests: {}, keys, threshold: 2, revokedKeys: [other] }, /the keys that are not revoked are 1/);
+    refused({ digests: {}, keys: [{ publicKey: one }, { publicKey: one }], threshold: 2 }, /are not revoked are 1/);
+    refused({ digests: {}, keys, threshold: 0 }, /a number from 1 to 9/);
   });
 
   test('contains only the certificates of a certificate authority file', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -157,6 +157,31 @@ describe('machineadm wrap', () => {
       const body = publicKey.replace(/-----[A-Z ]+-----|\s/g, '');
       assert.ok(script.includes(`KEYS='${body}@0'`), script);
       assert.ok(script.includes('https://mirror.example/machineadm - pinned\nfile:///mnt/machineadm - -\n'));
+    });
+
+    test('pins every key, the threshold and the day of the trust directory, and no key that was revoked', async () => {
+      const [one, other, old] = [newKey(), newKey(), newKey()];
+      const trust = join(directory, 'trust.d');
+      mkdirSync(trust, { recursive: true });
+      writeFileSync(join(trust, 'other.pem'), `not-after: 2031-12-31\n${other.pem}${old.pem}`);
+      writeFileSync(join(trust, 'revoked'), `${old.keyId}\n`);
+      writeFileSync(join(trust, 'threshold'), '2\n');
+      writeFileSync(join(trust, 'minimum-version'), '1.4.0\n');
+      const args = [
+        ...['--format', 'cloud-init', ...MIRROR, '--key', lay('key.pem', one.pem)],
+        ...['--trust-directory', trust],
+      ];
+      const script = scriptOf(await wrapped(...args, '--release', '1.4.0'));
+      const keys = `KEYS='${other.publicKey}@20311231 ${one.publicKey}@0'\nTHRESHOLD=2\nREVOKED='${old.publicKey}'\n`;
+      assert.ok(script.includes(keys), script);
+      const document = ['-d', lay('document.yaml', DOCUMENT)];
+      const older = await wrap(...document, ...args, '--release', '1.3.9');
+      assert.equal(older.status, 21);
+      assert.match(older.stderr, /the release 1\.3\.9 is older than 1\.4\.0.* \[ReleaseTooOld\]/);
+      writeFileSync(join(trust, 'threshold'), '3\n');
+      const few = await wrap(...document, ...args, '--release', '1.4.0');
+      assert.equal(few.status, 2);
+      assert.match(few.stderr, /the threshold is 3, and the keys that are not revoked are 2/);
     });
 
     test('verifies the manifest by the keys it is given, and says when there are none', {

@@ -163,7 +163,7 @@ function downloadScript(
       'fetch: a Windows machine must have machineadm in its image; use a profile without fetch',
     );
   }
-  const { locations, digests, keys, certificateAuthorities } = fetch;
+  const { locations, digests, keys, threshold, certificateAuthorities } = fetch;
   const defined = <T extends object>(value: T) =>
     Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined));
   return renderDownloadScript({
@@ -171,6 +171,7 @@ function downloadScript(
     locations: locations.map(({ url, ...more }) => ({ url, ...defined(more) })),
     ...defined({
       keys: keys?.map(({ publicKey, ...more }) => ({ publicKey, ...defined(more) })),
+      threshold,
       certificateAuthorities,
     }),
     ...(digests === undefined
