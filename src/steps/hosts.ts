@@ -204,7 +204,9 @@ function shadowsOf({ entries }: HostsDesired, text: string): string[] {
 
 /** nss-myhostname(8) answers for `localhost`, too, so that it can be asked before the machine has its name. */
 async function hasMyhostname(host: QueryHost): Promise<boolean> {
-  const isUsed = /^[^\S\n]*hosts:[^#\n]*\bmyhostname\b/m.test((await host.readText(NAME_SERVICE_SWITCH)) ?? '');
+  const isUsed = /^[ \t]*hosts:[^#\n\r\u2028\u2029]*\bmyhostname\b/m.test(
+    (await host.readText(NAME_SERVICE_SWITCH)) ?? '',
+  );
   if (!isUsed) return false;
   return (await host.query({ program: 'getent', args: ['-s', 'myhostname', 'hosts', 'localhost'] })).status === 0;
 }

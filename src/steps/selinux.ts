@@ -257,7 +257,7 @@ function withMode(configuration: string, mode: string): string {
 async function keptBooleans(host: QueryHost, policy: string): Promise<ReadonlyMap<string, boolean> | undefined> {
   const store = `/var/lib/selinux/${policy}/active`;
   if ((await host.stat(store)) === undefined) return undefined;
-  const lines = ((await host.readText(`${store}/booleans.local`)) ?? '').matchAll(/^[^\S\n]*(\w+)\s*=\s*(\w+)/gm);
+  const lines = ((await host.readText(`${store}/booleans.local`)) ?? '').matchAll(/^[ \t]*(\w+)\s*=\s*(\w+)/gm);
   return new Map([...lines].map(([, name = '', value = '']) => [name, /^(?:1|on|true)$/.test(value)]));
 }
 

@@ -112,7 +112,7 @@ class Judge {
     const behind = (characters: Characters): readonly Path[] => paths.map((path) => [...path, characters]);
     switch (assertion.kind) {
       case 'start':
-        return behind(this.#multiline ? charactersOf((sample) => sample === '\n') : NOTHING);
+        return behind(this.#multiline ? charactersOf(isLineEnd) : NOTHING);
       case 'end':
         return paths;
       case 'word': {
@@ -189,7 +189,7 @@ class Judge {
         return one === undefined ? all : (all ?? NOTHING) | one;
       }, undefined);
     }
-    if (isEnd(element)) return this.#multiline ? charactersOf((sample) => sample === '\n') : NOTHING;
+    if (isEnd(element)) return this.#multiline ? charactersOf(isLineEnd) : NOTHING;
     return element.type === 'Backreference' ? ALL : undefined;
   }
 
@@ -229,6 +229,11 @@ function isCharacter(element: AST.Element): element is CharacterElement {
 
 function charactersOf(isMatched: (sample: string) => boolean): Characters {
   return SAMPLES.reduce((all, sample, index) => (isMatched(sample) ? all | (1n << BigInt(index)) : all), NOTHING);
+}
+
+/** A line of JavaScript also begins after these: many of them are many places for `^` with the flag m. */
+function isLineEnd(sample: string): boolean {
+  return /[\n\r\u2028\u2029]/.test(sample);
 }
 
 /** `$`: no character follows, or a line feed. */

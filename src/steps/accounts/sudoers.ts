@@ -50,5 +50,5 @@ export async function sudoObstacles(
 /** openSUSE has the vendor's file below /usr/etc; "#includedir" is the older spelling (sudoers(5)). */
 async function readsDirectory(host: QueryHost): Promise<boolean> {
   const text = (await host.readText('/etc/sudoers')) ?? (await host.readText('/usr/etc/sudoers')) ?? '';
-  return /^[^\S\n]*[#@]includedir\s+"?\/etc\/sudoers\.d"?\/?\s*$/m.test(text);
+  return /^[ \t]*[#@]includedir\s+"?\/etc\/sudoers\.d"?\/?\s*$/m.test(text);
 }

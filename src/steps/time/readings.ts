@@ -96,8 +96,8 @@ export async function timesyncdReading(host: QueryHost): Promise<ClockReading> {
     args: ['show', '--property=NTPSynchronized', '--value'],
   });
   const status = await host.query({ program: 'timedatectl', args: ['timesync-status', '--no-pager'] });
-  const server = /^[^\S\n]*Server:\s*(.+)/m.exec(status.stdout)?.[1] ?? 'none';
-  const told = /^[^\S\n]*Offset:\s*([+-]?\S.*)/m.exec(status.stdout)?.[1];
+  const server = /^[ \t]*Server:\s*(.+)/m.exec(status.stdout)?.[1] ?? 'none';
+  const told = /^[ \t]*Offset:\s*([+-]?\S.*)/m.exec(status.stdout)?.[1];
   const offset = told === undefined ? undefined : Math.abs(timespanMs(told));
   const sources = [
     {

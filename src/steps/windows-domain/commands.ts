@@ -79,8 +79,8 @@ export interface FoundController {
  * nltest are not translated.
  */
 export function readController({ status, stdout, stderr }: CommandResult): FoundController | number | undefined {
-  const name = /^[^\S\n]*DC: \\\\(\S+)\s*$/m.exec(stdout)?.[1];
-  const address = /^[^\S\n]*Address: \\\\(\S+)\s*$/m.exec(stdout)?.[1];
+  const name = /^[ \t]*DC: \\\\(\S+)\s*$/m.exec(stdout)?.[1];
+  const address = /^[ \t]*Address: \\\\(\S+)\s*$/m.exec(stdout)?.[1];
   if (status === 0 && name !== undefined && address !== undefined) return { name, address };
   return statusIn(`${stdout}\n${stderr}`);
 }
