@@ -7,7 +7,10 @@ import { describe, test } from 'node:test';
 import { reportAttack } from '../support/attacks.ts';
 import { needs } from '../support/needs.ts';
 
-const UNITS = resolve(import.meta.dirname, '../../packaging/systemd');
+const ROOT = resolve(import.meta.dirname, '../..');
+const UNITS = join(ROOT, 'packaging/systemd');
+/** Where the machine has this checkout: units may have a /tmp of their own, and no /root. */
+const CHECKOUT = '/usr/local/lib/checkout-of-test';
 const skip = needs('root', 'systemd-nspawn', '/lib/systemd/systemd', 'dbus-daemon');
 
 /** What is tried from inside a unit, as a shell command that succeeds where the attacker wins. */
@@ -50,7 +53,7 @@ const ATTEMPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** Does what the process does that connects to a receiver, and starts the attempts where that opens connections. */
-const AS_SENDER = `const { leaveRoot } = await import('${resolve(import.meta.dirname, '../../src/host/processes/leave-root.ts')}');
+const AS_SENDER = `const { leaveRoot } = await import('${CHECKOUT}/src/host/processes/leave-root.ts');
 const { spawnSync } = await import('node:child_process');
 leaveRoot();
 spawnSync('/bin/sh', [process.argv[1]], { stdio: 'inherit', env: { ...process.env, PARENT: String(process.ppid) } });`;
@@ -70,7 +73,7 @@ chmod 700 m/r/var/lib/machineadm/spool
 cp -r units/. m/r/etc/systemd/system/
 ln -s ../attack.service m/r/etc/systemd/system/multi-user.target.wants/attack.service
 mount -t cgroup2 none /sys/fs/cgroup || true
-timeout 240 systemd-nspawn --register=no --keep-unit -q -D m/r --bind-ro="$2:/usr/local/bin/node-of-test" -b --console=read-only systemd.unit=multi-user.target </dev/null >boot.log 2>&1 || true
+timeout 240 systemd-nspawn --register=no --keep-unit -q -D m/r --bind-ro="$2:/usr/local/bin/node-of-test" --bind-ro="$3:${CHECKOUT}" -b --console=read-only systemd.unit=multi-user.target </dev/null >boot.log 2>&1 || true
 cp m/u/root/*.out . || true
 `;
 
@@ -123,6 +126,7 @@ describe('from inside the units that stay on the network', { skip, timeout: 300_
         'sh',
         scratch,
         process.execPath,
+        ROOT,
       ];
       const { stderr } = spawnSync('unshare', args, { encoding: 'utf8' });
       for (const [unit, attempts] of Object.entries(ATTEMPTS)) {
@@ -131,7 +135,8 @@ describe('from inside the units that stay on the network', { skip, timeout: 300_
         assert.ok(existsSync(output), `${stderr}\n${existsSync(log) ? readFileSync(log, 'utf8') : ''}`);
         const won = readFileSync(output, 'utf8').trim().split('\n');
         // The last line shows that the unit ran to its end.
-        assert.equal(won.pop(), 'was there');
+        assert.equal(won.at(-1), 'was there', won.join('\n'));
+        won.pop();
         for (const name of Object.keys(attempts)) {
           reportAttack({ kind: 'Units', attack: `${unit}: ${name}`, tries: 1, wins: won.includes(name) ? 1 : 0 });
         }
