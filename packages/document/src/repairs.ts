@@ -159,8 +159,9 @@ function formOf(schemas: readonly z.core.$ZodType[], text: string): string | und
   for (const schema of schemas) {
     if (schema._zod.def.type !== 'string') continue;
     const message = (schema as z.ZodType).safeParse(text).error?.issues[0]?.message ?? '';
-    const [, form = '', how] = /^not (an? [^:]*(?:: (?!write ).*)?)(?:: (write .*))?$/s.exec(message) ?? [];
-    if (form !== '') return how ?? `write ${form}`;
+    if (!/^not an? /.test(message)) continue;
+    const [form = '', how] = message.slice('not '.length).split(': write ');
+    return `write ${how ?? form}`;
   }
   return undefined;
 }

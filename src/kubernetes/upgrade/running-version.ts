@@ -20,7 +20,9 @@ export async function imageOf(manifest: string): Promise<string | undefined> {
 
 /** The version in an image's tag: `v1.35.4+build` of `registry.k8s.io/kube-apiserver:v1.35.4_build`. */
 export function versionOfImage(image: string | undefined): string | undefined {
-  return /:(v\d+\.\d+\.\d+[^:@/]*)(?:@[^@]*)?$/.exec(image ?? '')?.[1]?.replaceAll('_', '+');
+  const [named = ''] = (image ?? '').split('@');
+  const tag = named.split('/').at(-1)?.split(':')[1];
+  return tag !== undefined && /^v\d+\.\d+\.\d+/.test(tag) ? tag.replaceAll('_', '+') : undefined;
 }
 
 /** The versions of this machine's control plane by component, as its static pods ask for them. */
