@@ -80,7 +80,7 @@ const SHELLS: Readonly<Record<string, ShellSetup>> = {
 const CASES: readonly (readonly [string, string, string])[] = [
   ['a command', 'machineadm stat', 'machineadm status'],
   ['a subcommand', 'machineadm config s', 'machineadm config show'],
-  ['an option', 'machineadm status --ti', 'machineadm status --timeout'],
+  ['an option', 'machineadm status --timeo', 'machineadm status --timeout'],
   ['a value of an option', 'machineadm status -o h', 'machineadm status -o html'],
   ['a value behind =', 'machineadm status --output=h', 'machineadm status --output=html'],
   ['a value of an argument', 'machineadm completion f', 'machineadm completion fish'],
