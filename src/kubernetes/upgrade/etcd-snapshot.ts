@@ -51,7 +51,7 @@ export async function takeSnapshot(host: Host, etcd: LocalEtcd, path: string, si
   } catch (error) {
     signal.throwIfAborted();
     await host.removeFile(path);
-    throw failed(endpoint, errorMessage(error));
+    throw snapshotFailed(endpoint, errorMessage(error));
   }
 }
 
@@ -94,7 +94,8 @@ async function verify(host: Host, path: string): Promise<Snapshot> {
   return { path, size: file.size, sha256: found };
 }
 
-function failed(endpoint: string, why: string): MachineadmError {
+/** The failure `EtcdSnapshotFailed`; `endpoint` is what was asked. */
+export function snapshotFailed(endpoint: string, why: string): MachineadmError {
   return new MachineadmError({
     reason: 'EtcdSnapshotFailed',
     summary: `The snapshot of etcd before the upgrade failed: ${why}.`,

@@ -50,12 +50,17 @@ async function patchesOf(host: Host, kubernetes: KubernetesModel, kubeadm: Versi
   if (patchesDirectory !== undefined) return patchesDirectory;
   const init = kubernetes.role === 'InitControlPlane' ? 'init' : 'join';
   const { files } = patches(kubernetes, init, kubeadmTarget(kubeadm), new Problems());
-  for (const name of (await host.list(PATCHES)) ?? []) await host.removeFile(`${PATCHES}/${name}`);
+  await removePatches(host);
   for (const { path, content } of files) {
     const name = path.slice(path.lastIndexOf('/') + 1);
     await host.writeFile({ path: `${PATCHES}/${name}`, content, mode: 0o600, directoryMode: 0o700 });
   }
   return files.length === 0 ? undefined : PATCHES;
+}
+
+/** Removes the files of `upgradeCommandLine`, also those of a run that was killed. */
+export async function removePatches(host: Host): Promise<void> {
+  for (const name of (await host.list(PATCHES)) ?? []) await host.removeFile(`${PATCHES}/${name}`);
 }
 
 /**

@@ -13,7 +13,12 @@ import {
 import { settingObstacles } from '../../kubernetes/upgrade/check-settings.ts';
 import { clusterObstacles, stepObstacle } from '../../kubernetes/upgrade/check-versions.ts';
 import { ClusterUnanswered, clusterConfiguration, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
-import { runUpgrade, type UpgradeCommand, upgradeCommandLine } from '../../kubernetes/upgrade/kubeadm-upgrade.ts';
+import {
+  removePatches,
+  runUpgrade,
+  type UpgradeCommand,
+  upgradeCommandLine,
+} from '../../kubernetes/upgrade/kubeadm-upgrade.ts';
 import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
@@ -125,10 +130,14 @@ export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload>
       ignored: upgrade.ignorePreflightErrors ?? [],
     });
     execution.waitingFor(`kubeadm ${args.slice(0, 3).join(' ')}`);
-    await runUpgrade(host, args, {
-      signal: execution.signal,
-      line: (line) => execution.output('kubeadm', line),
-    });
+    try {
+      await runUpgrade(host, args, {
+        signal: execution.signal,
+        line: (line) => execution.output('kubeadm', line),
+      });
+    } finally {
+      await removePatches(host);
+    }
     execution.waitingFor(undefined);
     await requireReplaced(host, desired, upgrade);
   },

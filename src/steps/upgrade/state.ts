@@ -1,5 +1,5 @@
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { takeSnapshot } from '../../kubernetes/upgrade/etcd-snapshot.ts';
+import { snapshotFailed, takeSnapshot } from '../../kubernetes/upgrade/etcd-snapshot.ts';
 import { keepState } from '../../kubernetes/upgrade/kept-state.ts';
 import type { Change, Step } from '../step.ts';
 import type { Upgrade } from '../upgrade-order.ts';
@@ -69,7 +69,7 @@ export const upgradeState: Step<UpgradeDesired, StateActual, StatePayload> = {
     }
     const etcd = await etcdOf(host);
     if (etcd === undefined)
-      return execution.warn('no snapshot of etcd was taken: its certificates are not those of kubeadm');
+      throw snapshotFailed('etcd', 'it has no manifest, or other certificates than those of kubeadm');
     execution.waitingFor('the snapshot of etcd');
     execution.remember(await takeSnapshot(host, etcd, SNAPSHOT_PATH, signal));
     execution.waitingFor(undefined);

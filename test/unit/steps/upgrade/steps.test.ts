@@ -106,6 +106,27 @@ describe('kubeadm upgrade', () => {
     });
   });
 
+  for (const status of [0, 1]) {
+    test(`that ends with ${status} had the patches of the document, which are then removed`, async () => {
+      const patch = { target: 'kubeletconfiguration', type: 'merge', patch: { maxPods: 42 } } as const;
+      const given = kubernetesModel({ role: 'Worker', version: 'v1.35.3' });
+      const kubernetes = { ...given, kubeadm: { ...given.kubeadm, patches: [patch] } };
+      let had: string | undefined;
+      const file = '/run/machineadm/upgrade-patches/kubeletconfiguration001+merge.yaml';
+      const program = kubeadm((host) => {
+        had = host.text(file);
+      }, status);
+      await using one = await machine(program, { version: 'v1.35.3', serving: 'v1.35.3' });
+      const run = runStep(upgradeKubeadm, one.host, { ...WORKER, kubernetes }, { facts: NEW, record: record() });
+      if (status === 0) await run;
+      else await assert.rejects(run, { reason: 'KubeadmUpgradeFailed' });
+      assert.match(had ?? '', /maxPods"?: 42/, one.host.log.join());
+      assert.equal(one.host.text(file), undefined);
+      const ran = one.host.log.filter((line) => line.startsWith('run '));
+      assert.deepEqual(ran, ['run kubeadm upgrade node --patches=/run/machineadm/upgrade-patches']);
+    });
+  }
+
   test('that fails is KubeadmUpgradeFailed', async () => {
     await using one = await machine(kubeadm(undefined, 1), { version: 'v1.35.3', serving: 'v1.35.3' });
     const run = runStep(upgradeKubeadm, one.host, WORKER, { facts: NEW, record: record() });
@@ -157,6 +178,18 @@ describe('kubeadm upgrade', () => {
   test('is not asked without an upgrade', async () => {
     await using one = await machine(kubeadm());
     assert.deepEqual(await planned(upgradeKubeadm, one.host, WORKER, { facts: NEW }), []);
+  });
+});
+
+describe('the state of the node before an upgrade', () => {
+  test('an etcd that cannot be asked is EtcdSnapshotFailed: no run goes on without the snapshot that the plan promised', async () => {
+    await using one = await machine(kubeadm());
+    const run = runStep(upgradeState, one.host, CONTROL_PLANE, { facts: NEW, record: record() });
+    await assert.rejects(run, { reason: 'EtcdSnapshotFailed', exit: 'HostStepFailed' });
+    assert.deepEqual(
+      one.host.log.filter((line) => line.startsWith('run kubeadm')),
+      [],
+    );
   });
 });
 
