@@ -21,7 +21,8 @@ test('the steps of reading grow as the text does', async () => {
       await steps(10);
       const [once, twice, fourTimes] = [await steps(100), await steps(200), await steps(400)] as const;
       const growth = (fourTimes - twice) / Math.max(1, twice - once);
-      assert.ok(growth < 2.5, `${name}: ${once}, ${twice}, ${fourTimes} steps`);
+      // 2 is linear, 4 is quadratic.
+      assert.ok(growth < 3, `${name}: ${once}, ${twice}, ${fourTimes} steps`);
     }
   }
 });

@@ -80,7 +80,7 @@ describe('what a node is said to be', () => {
     assert.deepEqual(await told(both('a')), []);
     assert.match(
       (await told(both('b'))).join(),
-      /gives the label rack another value than kubernetes\.node\.labels\.rack/,
+      /gives the label "rack" another value than kubernetes\.node\.labels\.rack/,
     );
   });
 });
@@ -105,7 +105,7 @@ test('subnets of pods and services that overlap are refused, of either family an
     ['10.244.0.0/16', '10.96.0.0/12'],
     ['10.95.0.0/16', '10.96.0.0/16'],
     ['"fd00::/56"', '"fd00:0:0:100::/112"'],
-    ['10.0.0.0/8', '"fd00::/112"'],
+    ['10.0.0.0/8, "fd01::/56"', '"fd00::/112"'],
   ] as const)
     assert.deepEqual(await of(pods, services), [], `${pods} ${services}`);
 });

@@ -87,7 +87,7 @@ describe('subnets', () => {
     ],
     [
       'a pod subnet for more than 65,536 nodes',
-      cluster('podSubnets: ["fd00::/47"]'),
+      cluster('podSubnets: ["fd00::/47"], serviceSubnets: ["fd01::/112"]'),
       'kubernetes.cluster.podSubnets[0]: too large: the subnets of the nodes are /64, and may be at most 16 bits longer (hint: another subnet, or the argument node-cidr-mask-size-ipv6 of kubernetes.controlPlane.controllerManager)',
     ],
     [

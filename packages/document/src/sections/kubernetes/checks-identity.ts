@@ -90,7 +90,7 @@ function checkLabels({ node }: KubernetesSection): Finding[] {
         [...ARGS, index, 'value'],
         [...NODE, 'labels', key],
       ];
-      return [{ path, message: `gives the label ${key} another value than`, other, hint }];
+      return [{ path, message: `gives the label "${key}" another value than`, other, hint }];
     });
   });
 }

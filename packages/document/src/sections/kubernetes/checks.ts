@@ -5,12 +5,14 @@ import { checkApiServer, checkApiServerOfExec } from '../api-server/index.ts';
 import { type SecretsSection, writtenValue } from '../secrets.ts';
 import { checkArgumentValues } from './checks-argument-values.ts';
 import { checkExec, checkExtraConfiguration, checkPatches, checkReady } from './checks-bootstrapper.ts';
+import { checkClusterAddresses } from './checks-cluster-addresses.ts';
 import { checkComponents } from './checks-components.ts';
 import { checkControlCharacters } from './checks-control-characters.ts';
 import { checkKubeadmConfiguration } from './checks-kubeadm-cluster.ts';
 import { checkKubeletConfiguration } from './checks-kubelet-configuration.ts';
 import { checkKubeletContradictions } from './checks-kubelet-contradictions.ts';
 import { checkNodeAddresses } from './checks-node-addresses.ts';
+import { checkSaidTwice } from './checks-said-twice.ts';
 import { checkBootstrapTokens, TOKEN } from './cluster.ts';
 import { CERTIFICATE_KEY, checkStaticPods } from './control-plane.ts';
 import type { KubernetesSection } from './index.ts';
@@ -36,12 +38,15 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: SecretsSection): F
     ...checkSharedCertificates(kubernetes),
     ...checkVerification(kubernetes.join),
     ...checkSecretFormats(kubernetes, secrets),
+    ...checkTokenNames(kubernetes, secrets),
     ...checkBootstrapTokens(kubernetes.cluster),
     ...checkExtraConfiguration(kubernetes),
     ...checkPatches(kubernetes),
     ...checkStaticPods(kubernetes.controlPlane),
     ...checkReady(kubernetes),
     ...checkNodeAddresses(kubernetes),
+    ...checkClusterAddresses(kubernetes),
+    ...checkSaidTwice(kubernetes),
     ...checkApiServer(kubernetes.controlPlane?.apiServer ?? {}, kubernetes.version, secrets),
     ...withCode('RefusedByKubernetes', checkKubeadmConfiguration(kubernetes)),
     ...withCode('UnsupportedVersion', checkComponents(kubernetes)),
@@ -121,6 +126,26 @@ function checkSecretFormats(kubernetes: KubernetesSection, secrets: SecretsSecti
   const key = kubernetes.controlPlane?.certificateKey;
   check(['controlPlane', 'certificateKey'], key, CERTIFICATE_KEY, 'a certificate key is 64 hex digits (32 bytes)');
   return findings;
+}
+
+/** A bootstrap token is stored under the part before its dot: of two with one such part, only the last would be stored. */
+function checkTokenNames({ cluster }: KubernetesSection, secrets: SecretsSection): Finding[] {
+  const names = (cluster?.bootstrapTokens ?? []).map(({ token }) => writtenValue(token, secrets)?.split('.')[0]);
+  return names.flatMap((name, index): Finding[] => {
+    const first = names.indexOf(name);
+    if (name === undefined || first === index) return [];
+    const path = ['kubernetes', 'cluster', 'bootstrapTokens'];
+    const message = 'the part before the dot is also that of';
+    return [
+      {
+        code: 'Duplicate',
+        path: [...path, index, 'token'],
+        message,
+        other: [...path, first, 'token'],
+        hint: 'use another token',
+      },
+    ];
+  });
 }
 
 function checkExclusions(kubernetes: KubernetesSection): Finding[] {

@@ -5,6 +5,7 @@ import { lintAdmission } from '../api-server/admission.ts';
 import { API_SERVER } from '../api-server/connection.ts';
 import { lintComponentGates } from './checks-components.ts';
 import { lintKubeadmGates } from './checks-kubeadm-cluster.ts';
+import { lintSaidTwice } from './checks-said-twice.ts';
 import type { KubernetesSection } from './index.ts';
 
 /** What `kubernetes` may ask for and will hurt. */
@@ -15,6 +16,7 @@ export function lintKubernetes(kubernetes: KubernetesSection): Finding[] {
     ...tokensWithoutAnonymous(kubernetes),
     ...servingCertificates(kubernetes),
     ...labelsOfOthers(kubernetes),
+    ...lintSaidTwice(kubernetes),
     ...lintAdmission(kubernetes.controlPlane?.apiServer?.admission ?? {}),
     ...lintComponentGates(kubernetes),
     ...lintKubeadmGates(kubernetes),
