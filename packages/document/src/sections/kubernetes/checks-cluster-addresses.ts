@@ -13,7 +13,6 @@ export function checkClusterAddresses(kubernetes: KubernetesSection): Finding[] 
     ...checkDefaultServices(kubernetes),
     ...checkFamilies(kubernetes),
     ...checkNoAddress(kubernetes),
-    ...checkAmongServices(kubernetes),
     ...checkPort(kubernetes),
   ];
 }
@@ -83,8 +82,8 @@ function checkNoAddress({ cluster, controlPlane, join }: KubernetesSection): Fin
   return [...unreachable, { path: [...API, 'advertiseAddress'], message, hint: 'the address of an interface' }];
 }
 
-/** kube-proxy redirects every address of the subnet of services, on each machine. */
-function checkAmongServices(kubernetes: KubernetesSection): Finding[] {
+/** Such a cluster works until a service gets the address: then kube-proxy redirects it, on each machine. */
+export function lintAmongServices(kubernetes: KubernetesSection): Finding[] {
   const { cluster, controlPlane, node } = kubernetes;
   const services = servicesOf(kubernetes);
   const nodeIPs = (node?.kubelet?.args ?? []).flatMap(({ name, value }, index) =>
@@ -99,7 +98,7 @@ function checkAmongServices(kubernetes: KubernetesSection): Finding[] {
   ];
   return addresses.flatMap(([path, address]): Finding[] => {
     if (address === undefined || !isIn(asSubnet(address.trim()), services.map(parseSubnet))) return [];
-    const message = `is in the subnet of services (${services.join()}), whose addresses kube-proxy redirects`;
+    const message = `is in the subnet of services (${services.join()}): a service may get the address, which each machine would then redirect to its pods`;
     return [{ path, message, hint: 'another kubernetes.cluster.serviceSubnets' }];
   });
 }

@@ -3,6 +3,7 @@ import { minorOf, NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts'
 import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
 import { lintAdmission } from '../api-server/admission.ts';
 import { API_SERVER } from '../api-server/connection.ts';
+import { lintAmongServices } from './checks-cluster-addresses.ts';
 import { lintComponentGates } from './checks-components.ts';
 import { lintKubeadmGates } from './checks-kubeadm-cluster.ts';
 import { lintSaidTwice } from './checks-said-twice.ts';
@@ -17,6 +18,7 @@ export function lintKubernetes(kubernetes: KubernetesSection): Finding[] {
     ...servingCertificates(kubernetes),
     ...labelsOfOthers(kubernetes),
     ...lintSaidTwice(kubernetes),
+    ...lintAmongServices(kubernetes),
     ...lintAdmission(kubernetes.controlPlane?.apiServer?.admission ?? {}),
     ...lintComponentGates(kubernetes),
     ...lintKubeadmGates(kubernetes),
