@@ -39,13 +39,22 @@ export function parseKeys(text: string, source: string): readonly TrustedKey[] {
 
 /** SHA-256 of the SubjectPublicKeyInfo, base64. */
 export function keyId(key: KeyObject): string {
-  return createHash('sha256')
-    .update(key.export({ type: 'spki', format: 'der' }))
-    .digest('base64');
+  return createHash('sha256').update(spkiOf(key)).digest('base64');
+}
+
+/** SubjectPublicKeyInfo in DER. */
+export function spkiOf(key: KeyObject): Buffer {
+  return key.export({ type: 'spki', format: 'der' });
+}
+
+/** A key of a field that holds its SubjectPublicKeyInfo in DER as base64. Throws `TrustedKeyInvalid`. */
+export function parseKey(base64: string, source: string): TrustedKey {
+  const input = { key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' } as const;
+  return { ...importKey(input, source), source, notAfter: undefined };
 }
 
 /** ECDSA P-256 with SHA-256: every OpenSSL since 1.0.2, its FIPS provider, Node and cosign can verify it. */
-function importKey(block: string, source: string): Pick<TrustedKey, 'id' | 'key'> {
+function importKey(block: Parameters<typeof createPublicKey>[0], source: string): Pick<TrustedKey, 'id' | 'key'> {
   let key: KeyObject;
   try {
     key = createPublicKey(block);
@@ -56,6 +65,8 @@ function importKey(block: string, source: string): Pick<TrustedKey, 'id' | 'key'
   if (key.asymmetricKeyType !== 'ec' || curve !== 'prime256v1') {
     throw invalid(source, `a key in it is ${key.asymmetricKeyType} ${curve ?? ''}`.trim());
   }
+  // A point can be encoded in three forms. One key in two of them must not count as two keys.
+  key = createPublicKey({ key: key.export({ format: 'jwk' }), format: 'jwk' });
   const id = keyId(key);
   // Messages name keys by their id, which redaction would otherwise take for a secret.
   publish(id);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { ECDH, generateKeyPairSync } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,6 +32,28 @@ describe('a file of keys', () => {
     assert.throws(
       () => parseKeys(p384.export({ type: 'spki', format: 'pem' }).toString(), 'p.pem'),
       refused(/secp384r1/),
+    );
+  });
+
+  test('gives one key one id, in whichever form its point is encoded', () => {
+    const key = newKey();
+    const der = Buffer.from(key.publicKey, 'base64');
+    const point = der.subarray(-65);
+    const compressed = Buffer.concat([
+      Buffer.from('3039301306072a8648ce3d020106082a8648ce3d030107032200', 'hex'),
+      Buffer.from(ECDH.convertKey(point, 'prime256v1', undefined, undefined, 'compressed') as Buffer),
+    ]);
+    const hybrid = Buffer.concat([
+      der.subarray(0, -65),
+      Buffer.from([6 + ((point.at(-1) ?? 0) % 2)]),
+      point.subarray(1),
+    ]);
+    const pem = (bytes: Buffer) =>
+      `-----BEGIN PUBLIC KEY-----\n${bytes.toString('base64')}\n-----END PUBLIC KEY-----\n`;
+    const text = key.pem + pem(compressed) + pem(hybrid);
+    assert.deepEqual(
+      parseKeys(text, 'p.pem').map(({ id }) => id),
+      [key.keyId, key.keyId, key.keyId],
     );
   });
 
