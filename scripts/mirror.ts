@@ -8,13 +8,17 @@
  * script does so for several releases at once and verifies all files.
  */
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { openDownloadSource } from '../src/trust/download-source.ts';
 import { fetchFiles, fetchRelease } from '../src/trust/fetch.ts';
+import { pathOfRoot } from '../src/trust/follow-roots.ts';
 import { releaseIn } from '../src/trust/mirror.ts';
 import { LIST } from '../src/trust/release.ts';
-import { loadTrust, type TrustStore } from '../src/trust/store.ts';
+import { verifyRoot } from '../src/trust/root.ts';
+import { readRoot, writeRoot } from '../src/trust/root-files.ts';
+import type { TrustStore } from '../src/trust/store.ts';
+import { loadTrust } from '../src/trust/trust-directory.ts';
 import { verifyFiles } from '../src/trust/verify.ts';
 import { readOptions } from './options.ts';
 
@@ -34,6 +38,11 @@ export async function checkMirror(
   for (const entry of entries.filter((entry) => entry.isFile() && entry.name !== MEMORY)) {
     const path = join(entry.parentPath, entry.name);
     try {
+      if (/^roots[/\\][^/\\]+$/.test(relative(mirror, entry.parentPath))) {
+        await verifyRoot(await readRoot(path), trust.revoked, path);
+        proved += 1;
+        continue;
+      }
       if (!listed.has(entry.parentPath)) throw new Error(`there is no ${LIST} beside it`);
       await verifyFiles([path], {}, trust, now);
       proved += 1;
@@ -84,7 +93,7 @@ async function main(): Promise<void> {
     throw new Error('name where from with --from and what with --release and --files, or --check the mirror');
   }
   const now = new Date();
-  const trust = await loadTrust(values.key);
+  const trust = await loadTrust(values.key, undefined, join(to, MEMORY));
   // The mirror contains the record of earlier verifications, because new machines have no record of their own.
   const trusted = { trust, memoryPath: join(to, MEMORY) };
   const { sources, client } = await openDownloadSource({
@@ -103,8 +112,11 @@ async function main(): Promise<void> {
   } finally {
     await client.close();
   }
-  const { proved, wrong } = await checkMirror(to, trust, now);
-  for (const version of releases) for (const line of await pins(to, version, trust, now)) console.log(line);
+  // What was fetched may have led to a newer root.
+  const newest = await loadTrust(values.key, undefined, join(to, MEMORY));
+  for (const root of newest.roots?.chain ?? []) await writeRoot(join(to, pathOfRoot(root, root.version)), root);
+  const { proved, wrong } = await checkMirror(to, newest, now);
+  for (const version of releases) for (const line of await pins(to, version, newest, now)) console.log(line);
   for (const line of wrong) console.error(line);
   console.log(`${proved} files in ${to} are verified, ${wrong.length} are not`);
   if (wrong.length > 0) process.exitCode = 1;

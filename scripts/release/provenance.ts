@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { DSSE_PAYLOAD_TYPE, preAuthentication } from '../../src/trust/provenance.ts';
+import { preAuthentication } from '../../src/trust/dsse.ts';
+import { DSSE_PAYLOAD_TYPE } from '../../src/trust/provenance.ts';
 import { publishedPrograms, signedListDigest, signedListUrl } from '../build/node-release.ts';
 import type { ReleaseSigner } from './signer.ts';
 
@@ -90,7 +91,7 @@ async function lockedPackages(checkout: string) {
 /** A Sigstore bundle v0.3 with the statement in a DSSE envelope, signed: `cosign verify-blob-attestation` reads it. */
 export async function provenanceBundle(statement: string, signer: ReleaseSigner): Promise<string> {
   const payload = Buffer.from(statement);
-  const signature = await signer.sign(preAuthentication(payload));
+  const signature = await signer.sign(preAuthentication(payload, DSSE_PAYLOAD_TYPE));
   return `${JSON.stringify({
     mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
     verificationMaterial: { publicKey: { hint: signer.keyId } },

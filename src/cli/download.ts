@@ -8,10 +8,10 @@ import {
 import { renderWindowsDownloadScript } from '@machineadm/user-data/download-script-windows.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { parseManifest, type ReleaseManifest } from '../trust/manifest.ts';
-import { defaultMemoryPath, readTrustMemory, withMemory } from '../trust/memory.ts';
 import { refuseTooOld } from '../trust/release.ts';
 import { isReleaseVersion } from '../trust/release-version.ts';
-import { loadTrust, type TrustStore } from '../trust/store.ts';
+import type { TrustStore } from '../trust/store.ts';
+import { loadTrust } from '../trust/trust-directory.ts';
 import { verifyFiles } from '../trust/verify.ts';
 import { printNotice } from './output.ts';
 
@@ -146,8 +146,7 @@ function locationAndFile(word: string, locations: readonly string[]): [string, s
 }
 
 /** What the machine verifies a release by: the rules of `fetch` here. Throws `ReleaseTooOld`, `TrustedKeyInvalid`. */
-async function signersOf(version: string, known: TrustStore): Promise<Omit<DownloadScript, 'locations'>> {
-  const trust = withMemory(known, await readTrustMemory(defaultMemoryPath()));
+async function signersOf(version: string, trust: TrustStore): Promise<Omit<DownloadScript, 'locations'>> {
   if (isReleaseVersion(version)) refuseTooOld(version, trust);
   const described = trust.keys.map(({ id, key, notAfter }) => ({
     id,

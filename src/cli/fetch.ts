@@ -3,7 +3,7 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { openDownloadSource } from '../trust/download-source.ts';
 import { type Fetched, fetchFiles, fetchRelease } from '../trust/fetch.ts';
 import { defaultMemoryPath } from '../trust/memory.ts';
-import { loadTrust } from '../trust/store.ts';
+import { loadTrust } from '../trust/trust-directory.ts';
 import { durationOf } from './duration.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
@@ -15,7 +15,7 @@ export interface FetchOptions {
   readonly sha256?: string;
   readonly key?: readonly string[];
   readonly trustDirectory: string;
-  /** The directory that remembers what was verified. */
+  /** The file that remembers what was verified. */
   readonly memory?: string;
   readonly ca?: readonly string[];
   readonly authorization?: readonly string[];
@@ -33,8 +33,8 @@ export async function fetchCommand(names: readonly string[], options: FetchOptio
   if (release === undefined && options.platform !== undefined) throw usage('--platform is for a release');
   const deadlineMs = durationOf('--timeout', options.timeout);
   const now = new Date();
-  const trust = await loadTrust(options.key ?? [], options.trustDirectory);
-  const trusted = { trust, memoryPath: options.memory ?? defaultMemoryPath() };
+  const memoryPath = options.memory ?? defaultMemoryPath();
+  const trusted = { trust: await loadTrust(options.key ?? [], options.trustDirectory, memoryPath), memoryPath };
   const { sources, client } = await openDownloadSource({
     locations: options.from,
     certificateAuthorities: options.ca ?? [],

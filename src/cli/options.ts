@@ -196,6 +196,19 @@ export function heedCommonOptions(_program: Command, command: Command): void {
 export function trustDirectoryOption(): Option {
   return new Option(
     '--trust-directory <directory>',
-    'the directory with keys, revoked keys, the minimum version and the required number of signatures',
+    'the directory with a root or keys, revoked keys, the minimum version and the required number of signatures',
   ).default('/etc/machineadm/trust.d');
+}
+
+/** `--key`: files with public keys. */
+export function keyOption(description: string): Option {
+  return new Option('--key <file>', description).argParser(several);
+}
+
+/** `--memory`: what this machine has verified before. */
+export function memoryOption(): Option {
+  return new Option(
+    '--memory <file>',
+    'the record of verified versions, roots and revoked keys (default: /var/lib/machineadm/trust.json; for other users than root in $XDG_STATE_HOME)',
+  );
 }

@@ -11,6 +11,7 @@ import { addCommonOptions, conventionIn, heedCommonOptions, heedInsecureDocument
 import { printError, printText } from './output.ts';
 import { formatIn, type OutputFormat } from './output-format.ts';
 import { REPORT_COMMANDS } from './report-commands.ts';
+import { ROOT_COMMANDS } from './root-commands.ts';
 import { RUN_COMMANDS } from './run-commands.ts';
 import { wrapWidthOf } from './terminal.ts';
 import { TRUST_COMMANDS } from './trust-commands.ts';
@@ -21,7 +22,7 @@ const GROUPS: Readonly<Record<string, CommandTable>> = {
   'Write a document:': DOCUMENT_COMMANDS,
   'Change this machine:': RUN_COMMANDS,
   'Look at this machine:': { ...MACHINE_COMMANDS, ...REPORT_COMMANDS },
-  'Get and verify files:': { ...TRUST_COMMANDS, ...UNIT_COMMANDS },
+  'Get and verify files:': { ...TRUST_COMMANDS, ...ROOT_COMMANDS, ...UNIT_COMMANDS },
   'Other commands:': {
     ...COMPLETION_COMMANDS,
     version(program, done) {

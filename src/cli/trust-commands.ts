@@ -2,11 +2,17 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { Option } from 'commander';
 import type { CommandTable } from './command-tree.ts';
 import type { FetchOptions } from './fetch.ts';
-import { addInputs, formerly, outputOption, several, timeoutOption, trustDirectoryOption } from './options.ts';
+import {
+  addInputs,
+  formerly,
+  keyOption,
+  memoryOption,
+  outputOption,
+  several,
+  timeoutOption,
+  trustDirectoryOption,
+} from './options.ts';
 import type { VerifyOptions } from './verify.ts';
-
-const key = () =>
-  new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to trust; repeat for several').argParser(several);
 
 /** Adds `fetch` and `verify`: how releases, documents and image archives reach a machine and are verified. */
 export const TRUST_COMMANDS: CommandTable = {
@@ -22,8 +28,9 @@ export const TRUST_COMMANDS: CommandTable = {
         'a SHA256SUMS with its signature in the same directory; default: the one beside each file',
       )
       .option('--release <release>', 'the release that the list must name')
-      .addOption(key())
+      .addOption(keyOption('a public key (PEM, ECDSA P-256) to trust; repeat for several'))
       .addOption(trustDirectoryOption())
+      .addOption(memoryOption())
       .addOption(outputOption());
     addInputs(verify, {
       property: 'file',
@@ -62,12 +69,9 @@ export const TRUST_COMMANDS: CommandTable = {
         several,
       )
       .option('--sha256 <digest>', 'the digest of the one file, which then needs no signature')
-      .addOption(key())
+      .addOption(keyOption('a public key (PEM, ECDSA P-256) to trust; repeat for several'))
       .addOption(trustDirectoryOption())
-      .option(
-        '--memory <file>',
-        'the record of verified versions, to refuse older ones (default: /var/lib/machineadm/trust.json; for other users than root in $XDG_STATE_HOME)',
-      )
+      .addOption(memoryOption())
       .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", several)
       .option('--authorization <location=file>', 'a file with the Authorization header for an https location', several)
       .option('--proxy <url>', 'the proxy for all locations')

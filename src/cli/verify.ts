@@ -1,6 +1,6 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { loadTrust } from '../trust/store.ts';
+import { loadTrust } from '../trust/trust-directory.ts';
 import { type Proof, verifyFiles } from '../trust/verify.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
@@ -13,6 +13,8 @@ export interface VerifyOptions {
   readonly release?: string;
   readonly key?: readonly string[];
   readonly trustDirectory: string;
+  /** The file that remembers what was verified. */
+  readonly memory?: string;
   readonly output: OutputFormat;
 }
 
@@ -22,7 +24,7 @@ export async function verifyCommand(paths: readonly string[], options: VerifyOpt
   const proof: Proof = {
     ...omitUndefined({ sha256, signature, bundle, list, version: release }),
   };
-  const trust = await loadTrust(options.key ?? [], options.trustDirectory);
+  const trust = await loadTrust(options.key ?? [], options.trustDirectory, options.memory);
   const files = await verifyFiles(paths, proof, trust, new Date());
   for (const warning of new Set(files.flatMap(({ warnings }) => warnings))) {
     printNotice(`machineadm: warning: ${warning}`);

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { type FileIdentity, identify, placeVerified } from '../host/files/release-files.ts';
 import { type AttemptOptions, tryInOrder } from './attempts.ts';
 import { DIRECTORY_MANIFEST, type VerifiedDirectory, verifyDirectory } from './directory.ts';
+import { followRoots } from './follow-roots.ts';
 import { extendTrustMemory, readTrustMemory, type TrustMemory, withMemory } from './memory.ts';
 import { trustOfMirror } from './mirror.ts';
 import { verifyProvenance } from './provenance.ts';
@@ -76,7 +77,7 @@ export async function fetchRelease(
   return tryInOrder(
     sources,
     async (source, left) => {
-      const { trust: known } = await trustFor(source, to, trusted, now);
+      const { trust: known } = await trustFor(source, to, trusted, now, left);
       const where = `${source.name}/${version}`;
       const small = (file: string, limit: number) => wholeFile(source, `${version}/${file}`, limit, left);
       const { list, signature, placed } = await signedList(source, `${version}/`, known, left, now);
@@ -199,7 +200,7 @@ async function listedDirectory(
   now: Date,
   left: { readonly ms: number },
 ): Promise<ListedDirectory> {
-  const { trust, memory } = await trustFor(source, to, trusted, now);
+  const { trust, memory } = await trustFor(source, to, trusted, now, left);
   const { list, signature, placed } = await signedList(source, directory, trust, left, now);
   const where = nameOf(source, directory);
   const manifest = () => wholeFile(source, directory + DIRECTORY_MANIFEST, MANIFEST_LIMIT, left);
@@ -208,15 +209,18 @@ async function listedDirectory(
   return { verified, signedFiles: { [DIRECTORY_MANIFEST]: verified.bytes, ...placed, [LIST]: list } };
 }
 
-/** The trust for one source: what this machine trusts, minus what it, the mirror and the source have seen revoked. */
+/** The trust for one source: what this machine trusts, with the roots that the source adds, minus what it, the mirror and the source have seen revoked. */
 async function trustFor(
-  { directory }: Source,
+  source: Source,
   to: string,
   { trust, memoryPath }: Trusted,
   now: Date,
+  left: { readonly ms: number },
 ): Promise<{ readonly trust: TrustStore; readonly memory: TrustMemory }> {
+  const { directory } = source;
   const memory = await readTrustMemory(memoryPath);
-  const learned = await trustOfMirror(to, withMemory(trust, memory), now);
+  const followed = await followRoots(source, trust, memory, memoryPath, left);
+  const learned = await trustOfMirror(to, withMemory(followed, memory), now);
   return { trust: directory === undefined ? learned : await trustOfMirror(directory, learned, now), memory };
 }
 

@@ -27,6 +27,8 @@ const Memory = z.object({
   revoked: z.array(KeyId),
   /** The minimum version, as declared by a verified release. */
   minimumVersion: z.string().refine(isReleaseVersion).optional(),
+  /** The roots that were trusted. The files themselves, because an older one leads to the newest by those between. */
+  roots: z.array(z.object({ name: z.string(), version: z.int().positive(), text: z.string() })).optional(),
 });
 
 /** What this machine has learned from verified lists. Without it, a server could offer an older list again. */
@@ -65,13 +67,14 @@ export async function extendTrustMemory(
   learned: Partial<Omit<TrustMemory, 'apiVersion'>>,
 ): Promise<void> {
   const known = await readTrustMemory(path);
-  const { directories = [], revoked = [], minimumVersion } = learned;
+  const { directories = [], revoked = [], minimumVersion, roots = [] } = learned;
   const minimum = [known.minimumVersion, minimumVersion].filter((one) => one !== undefined).sort(compareReleases);
   const next: TrustMemory = {
     ...known,
     directories: directories.reduce(withNewer, known.directories),
     revoked: [...new Set([...known.revoked, ...revoked])],
     ...(minimum.length === 0 ? {} : { minimumVersion: minimum.at(-1) }),
+    ...(roots.length === 0 ? {} : { roots: roots.reduce(withRoot, known.roots ?? []) }),
   };
   if (JSON.stringify(next) === JSON.stringify(known)) return;
   await placeVerified(path, pieces(`${withChecksum(JSON.stringify(next, undefined, 2))}\n`), () => {}, 0o600);
@@ -81,6 +84,18 @@ function withNewer(known: TrustMemory['directories'], seen: SeenDirectory): Trus
   const others = known.filter(({ place, key }) => place !== seen.place || key !== seen.key);
   const before = known.find(({ place, key }) => place === seen.place && key === seen.key);
   return before !== undefined && before.version >= seen.version ? known : [...others, seen];
+}
+
+type SeenRoots = NonNullable<TrustMemory['roots']>;
+
+/** How many roots of a name are kept, so that the record stays readable. */
+const ROOTS_OF_A_NAME = 100;
+
+function withRoot(known: SeenRoots, seen: SeenRoots[number]): SeenRoots {
+  if (known.some(({ name, version }) => name === seen.name && version === seen.version)) return known;
+  const same = known.filter(({ name }) => name === seen.name);
+  const dropped = same.length < ROOTS_OF_A_NAME ? undefined : same[0];
+  return [...known.filter((one) => one !== dropped), seen];
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { checkedJson } from './checked-json.ts';
+import { preAuthentication } from './dsse.ts';
 import { refusal } from './refusals.ts';
 import { LIST, PROVENANCE } from './release.ts';
 import { findSigner, type Signer } from './signature.ts';
@@ -17,12 +18,6 @@ const Bundle = z.object({
     signatures: z.tuple([z.object({ sig: z.base64() })]),
   }),
 });
-
-/** The signed form of a DSSE payload: the pre-authentication encoding of secure-systems-lab/dsse protocol.md. */
-export function preAuthentication(payload: Uint8Array): Buffer {
-  const header = `DSSEv1 ${DSSE_PAYLOAD_TYPE.length} ${DSSE_PAYLOAD_TYPE} ${payload.length} `;
-  return Buffer.concat([Buffer.from(header), payload]);
-}
 
 /**
  * Verifies the provenance of a release whose list is verified: it must be signed by a trusted key and equal the
@@ -42,7 +37,8 @@ export async function verifyProvenance(
   const { payload, signatures } = bundle.value.dsseEnvelope;
   const statement = Buffer.from(payload, 'base64');
   const signature = { kind: 'der', bytes: Buffer.from(signatures[0].sig, 'base64') } as const;
-  const signer = await findSigner(name, [preAuthentication(statement)], signature, { ...trust, threshold: 1 }, now);
+  const signed = preAuthentication(statement, DSSE_PAYLOAD_TYPE);
+  const signer = await findSigner(name, [signed], signature, { ...trust, threshold: 1 }, now);
   if (createHash('sha256').update(statement).digest('hex') !== digests.get(PROVENANCE)) {
     throw refusal('DigestMismatch', `${name} holds another statement than the ${PROVENANCE} that ${LIST} names`);
   }

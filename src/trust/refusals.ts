@@ -14,6 +14,7 @@ export type RefusalReason = Extract<
   | 'RolledBack'
   | 'SignatureExpired'
   | 'TooFewSignatures'
+  | 'TrustRootRefused'
   | 'WebPageReceived'
   | 'RedirectRefused'
 >;
@@ -33,14 +34,20 @@ const REMEDIES: Readonly<Record<RefusalReason, string>> = {
     'Do not use the files. Put the newest signed directory into the mirror, or find out who serves an older one.',
   SignatureExpired: 'Put a freshly signed directory into the mirror, or correct the clock of this machine.',
   TooFewSignatures:
-    'Have the list signed with more of the trusted keys, or lower the number in threshold of the trust directory.',
+    'Have it signed with more of the keys that are trusted for it (machineadm trust check shows the keys).',
+  TrustRootRefused: 'Use a root that its publisher made, or the one that follows the trusted one.',
   WebPageReceived: 'Open the URL in a browser: a portal, a proxy or a login page answers instead of the server.',
   RedirectRefused: 'Name the final https URL, or fix the redirect of the server.',
 };
 
 /** A file is refused: none of it is used, and asking the same source again does not help. */
-export function refusal(reason: RefusalReason, summary: string, evidence: readonly Evidence[] = []): MachineadmError {
-  return new MachineadmError({ reason, summary, remedy: REMEDIES[reason], evidence });
+export function refusal(
+  reason: RefusalReason,
+  summary: string,
+  evidence: readonly Evidence[] = [],
+  remedy = REMEDIES[reason],
+): MachineadmError {
+  return new MachineadmError({ reason, summary, remedy, evidence });
 }
 
 export function isRefusal(error: unknown): boolean {

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { checkedJson } from './checked-json.ts';
 import type { TrustedKey } from './keys.ts';
 import { refusal } from './refusals.ts';
+import { expiryOfRoot } from './root-expiry.ts';
 import type { TrustStore } from './store.ts';
 
 /**
@@ -45,7 +46,7 @@ const SignatureSet = z.object({
  * Finds the keys that signed these bytes. A revoked key is distinguished from an unknown one. A key past its last day
  * is accepted with a warning: an expired key must not keep machines from starting, and the clock of a first boot is
  * often wrong.
- * Throws `SignatureInvalid`, `SigningKeyRevoked`, `TooFewSignatures`, and `TrustedKeyInvalid` where there are no keys.
+ * Throws `SignatureInvalid`, `SigningKeyRevoked`, `TooFewSignatures`, `SignatureExpired` for the trusted root, and `TrustedKeyInvalid` where there are no keys.
  */
 export async function findSigner(
   name: string,
@@ -61,6 +62,8 @@ export async function findSigner(
       remedy: 'Pass the public key of the publisher with --key, or copy it to /etc/machineadm/trust.d/NAME.pem.',
     });
   }
+  const root = trust.roots?.chain.at(-1);
+  const warnings = root === undefined ? [] : expiryOfRoot(root, now);
   const { signatures, digest } = parseSignature(name, signature);
   const verifiers = trust.keys.map((key) => ({
     key,
@@ -85,7 +88,7 @@ export async function findSigner(
   );
   const [key] = good;
   if (key !== undefined && good.length >= trust.threshold) {
-    return { key, keys: good, warnings: good.flatMap((one) => expiry(one, now)) };
+    return { key, keys: good, warnings: [...warnings, ...good.flatMap((one) => expiry(one, now))] };
   }
   const revoked = signers.find(({ id }) => trust.revoked.has(id));
   if (revoked !== undefined) {

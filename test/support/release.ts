@@ -20,6 +20,20 @@ export function newKey(): TestKey {
   return { ...signerWith(privateKey), ...described(publicKey), privatePem: pemOf(privateKey) };
 }
 
+/** The same public key in the other two forms of its point, compressed and hybrid: SubjectPublicKeyInfo, base64. */
+export function otherForms({ publicKey }: TestKey): readonly [string, string] {
+  const der = Buffer.from(publicKey, 'base64');
+  const [head, point] = [der.subarray(0, -65), der.subarray(-65)];
+  const parity = (point.at(-1) ?? 0) % 2;
+  const compressed = Buffer.concat([
+    Buffer.from('3039301306072a8648ce3d020106082a8648ce3d030107032200', 'hex'),
+    Buffer.from([2 + parity]),
+    point.subarray(1, 33),
+  ]);
+  const hybrid = Buffer.concat([head, Buffer.from([6 + parity]), point.subarray(1)]);
+  return [compressed.toString('base64'), hybrid.toString('base64')];
+}
+
 function signerWith(privateKey: KeyObject): ReleaseSigner {
   return {
     keyId: keyId(createPublicKey(createPrivateKey(pemOf(privateKey)))),

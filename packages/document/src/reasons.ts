@@ -773,6 +773,11 @@ export const REASONS = {
     'A list has fewer signatures of trusted keys than this machine requires.',
     'Sign the list with more trusted keys.',
   ),
+  TrustRootRefused: reason(
+    'VerificationRefused',
+    'A file is not a signed root of trust, or does not follow the root that this machine trusts.',
+    'Install the roots of the publisher in the order of their versions.',
+  ),
   WebPageReceived: reason(
     'VerificationRefused',
     'The server returned a web page instead of a file, such as a login portal.',

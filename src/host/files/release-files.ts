@@ -67,6 +67,17 @@ export async function othersMayWrite(path: string): Promise<boolean> {
   }
 }
 
+/** True where users other than the owner may read the file. */
+export async function othersMayRead(path: string): Promise<boolean> {
+  if (process.platform === 'win32') return false;
+  try {
+    using place = openPlace(path, { follow: true });
+    return ((place.stat()?.mode ?? 0) & 0o077) !== 0;
+  } catch (error) {
+    throw fileError('read', path, error);
+  }
+}
+
 export async function fileExists(path: string): Promise<boolean> {
   try {
     using place = openPlace(path, { follow: true });

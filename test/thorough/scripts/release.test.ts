@@ -23,7 +23,7 @@ import { makeRelease, minimumOfPredecessor, signDirectory } from '../../../scrip
 import { parseDirectory } from '../../../src/trust/directory.ts';
 import { parseManifest } from '../../../src/trust/manifest.ts';
 import { UNSIZED_LIMIT } from '../../../src/trust/release.ts';
-import { loadTrust } from '../../../src/trust/store.ts';
+import { loadTrust } from '../../../src/trust/trust-directory.ts';
 import { verifyFiles } from '../../../src/trust/verify.ts';
 import { needs } from '../../support/needs.ts';
 import { flipped, newKey, program, type TestKey, testImage, testRelease } from '../../support/release.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { ECDH, generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parseKeys } from '../../../src/trust/keys.ts';
-import { loadTrust } from '../../../src/trust/store.ts';
-import { newKey } from '../../support/release.ts';
+import { loadTrust } from '../../../src/trust/trust-directory.ts';
+import { newKey, otherForms } from '../../support/release.ts';
 
 const refused = (words: RegExp) => ({ reason: 'TrustedKeyInvalid', message: words });
 
@@ -37,20 +37,8 @@ describe('a file of keys', () => {
 
   test('gives one key one id, in whichever form its point is encoded', () => {
     const key = newKey();
-    const der = Buffer.from(key.publicKey, 'base64');
-    const point = der.subarray(-65);
-    const compressed = Buffer.concat([
-      Buffer.from('3039301306072a8648ce3d020106082a8648ce3d030107032200', 'hex'),
-      Buffer.from(ECDH.convertKey(point, 'prime256v1', undefined, undefined, 'compressed') as Buffer),
-    ]);
-    const hybrid = Buffer.concat([
-      der.subarray(0, -65),
-      Buffer.from([6 + ((point.at(-1) ?? 0) % 2)]),
-      point.subarray(1),
-    ]);
-    const pem = (bytes: Buffer) =>
-      `-----BEGIN PUBLIC KEY-----\n${bytes.toString('base64')}\n-----END PUBLIC KEY-----\n`;
-    const text = key.pem + pem(compressed) + pem(hybrid);
+    const pem = (base64: string) => `-----BEGIN PUBLIC KEY-----\n${base64}\n-----END PUBLIC KEY-----\n`;
+    const text = key.pem + otherForms(key).map(pem).join('');
     assert.deepEqual(
       parseKeys(text, 'p.pem').map(({ id }) => id),
       [key.keyId, key.keyId, key.keyId],
