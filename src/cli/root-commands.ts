@@ -17,7 +17,7 @@ function addTrust(program: Command, done: (status: number) => void): void {
     .description('write a root, or the one that follows another, without signatures')
     .argument('<file>', 'the root to write')
     .option('--name <name>', 'the name of the publisher, the same in all versions')
-    .option('--follows <file>', 'the root before it; what is not given is as there')
+    .option('--follows <file>', 'the root before it')
     .addOption(keyOption('a public key that may sign lists of releases and directories; repeat for several'))
     .option('--threshold <number>', 'how many of these must sign a list, from 1 to 9')
     .option('--root-key <file>', 'a public key that may sign the next root; default: those of --key', several)
@@ -28,7 +28,7 @@ function addTrust(program: Command, done: (status: number) => void): void {
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  machineadm trust create --name example.com --key a.pem --key b.pem --root-threshold 2 1.json\n  machineadm trust create --follows 1.json --key b.pem --key c.pem 2.json',
+      '\nWhat is not given is as in the root before it.\n\nExamples:\n  machineadm trust create --name example.com --key a.pem --key b.pem --root-threshold 2 1.json\n  machineadm trust create --follows 1.json --key b.pem --key c.pem 2.json',
     )
     .action(async (path: string, options: TrustCreateOptions) =>
       done(await (await import('./trust.ts')).trustCreate(path, options)),
@@ -39,7 +39,7 @@ function addTrust(program: Command, done: (status: number) => void): void {
     .argument('<file>', 'the root to sign')
     .option('--private-key <file>', 'sign with this ECDSA P-256 key (PEM)')
     .option('--bytes <file>', 'write the bytes that a KMS or a token must sign into this file')
-    .option('--signature <file>', 'add this signature of the bytes (DER)')
+    .option('--signature <file>', 'add this detached signature of the bytes (DER)')
     .addOption(keyOption('the public key of --signature, where it is not in the root; repeat for several'))
     .addHelpText('after', '\nExample:\n  machineadm trust sign --private-key alice.pem 1.json')
     .action(async (path: string, options: TrustSignOptions) =>
@@ -49,7 +49,7 @@ function addTrust(program: Command, done: (status: number) => void): void {
     .command('check')
     .description('verify the signatures of a root; without a file, show what this machine trusts')
     .argument('[file]', 'the root to verify')
-    .option('--follows <file>', 'verify also that it follows this root')
+    .option('--follows <file>', 'the root before it')
     .addOption(trustDirectoryOption())
     .addOption(memoryOption())
     .addHelpText(

@@ -108,6 +108,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '--release': 'the release that is meant',
   '--role': 'the role of the machine',
   '--secret': 'the name of the bootstrap data Secret that is written',
+  '--signature': 'a detached signature in DER',
   '--sha256': 'the digest of the one file that is named',
   '--timeout': 'give up after this long',
 };

@@ -24,6 +24,7 @@ describe('the page about trust', () => {
       'RolledBack',
       'SignatureExpired',
       'TooFewSignatures',
+      'TrustRootRefused',
       'WebPageReceived',
       'RedirectRefused',
       'VerifiedFileChanged',
