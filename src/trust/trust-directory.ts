@@ -50,7 +50,11 @@ export async function loadTrust(
 export function refusePlainKeys(names: readonly string[], keyFiles: readonly string[], directory: string): void {
   const plain = names.find((name) => name.endsWith('.pem') || name === 'threshold');
   if (plain !== undefined) {
-    throw unusable(join(directory, plain), `${ROOT} names all keys of its directory`, `Remove ${plain}, or do not use ${ROOT}.`);
+    throw unusable(
+      join(directory, plain),
+      `${ROOT} names all keys of its directory`,
+      `Remove ${plain}, or do not use ${ROOT}.`,
+    );
   }
   const [file] = keyFiles;
   if (file === undefined) return;
