@@ -49,16 +49,10 @@ const byDoctor = (...reasons: readonly string[]): Record<string, Known> =>
 
 const ROWS: Readonly<Record<string, Known>> = {
   // Host steps.
-  ...shown('unit/steps/preflight-checks.test.ts', 'ModuleDenied', 'SudoersInvalid'),
-  ...shown('unit/steps/node-addresses.test.ts', 'NodeAddressMissing', 'NodeAddressAmbiguous'),
-  ...shown('unit/steps/swap.test.ts', 'SwapNotDisabled'),
   ...shown('unit/steps/storage/filesystems.test.ts', 'DeviceMissing', 'DeviceBusy', 'FilesystemDiffers'),
   ...shown('unit/steps/storage/preflight.test.ts', 'DiskNotEmpty', 'DiskTooSmall'),
   ...shown('unit/steps/storage/mounts.test.ts', 'MountConflict'),
-  ...shown('unit/steps/removed-names.test.ts', 'RemovalRefused'),
-  ...shown('unit/steps/users.test.ts', 'AccountToolMissing', 'AuthorizedKeysNotWritten', 'SudoMissing'),
-  ...shown('unit/steps/services.test.ts', 'ServiceUnsupported'),
-  ...shown('unit/steps/time/time.test.ts', 'TimeServiceMissing'),
+  ...shown('unit/steps/users.test.ts', 'AuthorizedKeysNotWritten'),
   ...because(WHY.kernel, 'SysctlInvalidValue', 'SysctlNotEffective', 'HostnameNotEffective', 'MountFailed'),
   ...because(
     WHY.tool,

@@ -132,6 +132,77 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
         'secrets: {a: {file: /etc/secret-a}}\nhost: {files: [{path: /etc/x, contentFrom: {secret: a}, mode: "0600"}]}',
     },
   ],
+  ModuleDenied: [
+    {
+      what: 'a module that the configuration of modprobe denies',
+      document: 'host: {kernelModules: [overlay]}',
+      machine: { programs: { modprobe: () => ({ stdout: 'install overlay /bin/false\n' }) } },
+    },
+  ],
+  SudoersInvalid: [
+    {
+      what: 'a rule that visudo refuses',
+      document: 'host: {files: [{path: /etc/sudoers.d/ops, content: "ops ALL\\n"}]}',
+      machine: { programs: { visudo: () => ({ status: 1, stdout: 'stdin:1:8: syntax error\n' }) } },
+    },
+  ],
+  SudoMissing: [
+    {
+      what: 'a user with a rule for sudo, which is not installed',
+      document: 'host: {users: [{name: ada, sudo: "ALL=(ALL) NOPASSWD:ALL"}]}',
+      machine: { programs: { useradd: there } },
+    },
+  ],
+  AccountToolMissing: [
+    { what: 'a new user, and no useradd', document: 'host: {users: [{name: ada}]}' },
+    { what: 'a new group, and no groupadd', document: 'host: {groups: [{name: ops}]}' },
+  ],
+  ServiceUnsupported: [
+    {
+      what: 'a unit that cannot be disabled',
+      document: 'host: {services: [{name: agent, enabled: false}]}',
+      machine: { services: { agent: { enabled: true, fixed: true } } },
+    },
+  ],
+  TimeServiceMissing: [{ what: 'no time service', document: 'host: {time: {servers: [ntp.example]}}' }],
+  SwapNotDisabled: [
+    {
+      what: 'swap is active, and swapoff is not installed',
+      document: 'host: {swap: Disabled}',
+      machine: {
+        files: { '/proc/swaps': 'Filename\tType\tSize\tUsed\tPriority\n/dev/sda2 partition 1 0 -2\n' },
+      },
+    },
+  ],
+  RemovalRefused: [
+    {
+      what: 'the user that is to be removed is root',
+      document: 'host: {users: [{name: root, absent: true}]}',
+      machine: {
+        files: { '/etc/passwd': 'root:x:0:0::/root:/bin/sh\n', '/etc/group': 'root:x:0:\n' },
+        programs: { userdel: there },
+      },
+    },
+  ],
+  NodeAddressMissing: [
+    {
+      what: 'no interface of the name, and no time to wait for it',
+      document: `${INIT}, node: {addresses: {interface: eth7, timeout: 0s}}}`,
+      machine: NODE,
+    },
+  ],
+  NodeAddressAmbiguous: [
+    {
+      what: 'two addresses of the interface',
+      document: `${INIT}, node: {addresses: {interface: eth1}}}`,
+      machine: node({
+        addresses: [
+          { interface: 'eth1', address: '10.0.0.11', prefix: 24 },
+          { interface: 'eth1', address: '10.0.1.12', prefix: 24 },
+        ],
+      }),
+    },
+  ],
   PortInUse: [
     {
       what: 'another program listens on the port of the API server',
