@@ -63,7 +63,7 @@ const LONG = [
   'test/slow/steps/storage-growth.test.ts',
   'test/slow/translator-image.test.ts',
   'test/slow/steps/containerd-found.test.ts',
-  'test/integration/reporting/delivery.test.ts',
+  'test/slow/reporting/delivery.test.ts',
   'test/slow/trust/download-script.test.ts',
   'test/slow/trust/fetch.test.ts',
   'test/slow/steps/images.test.ts',

@@ -340,7 +340,7 @@ describe('kubeadm', () => {
 
 test('many files that are small only compressed are refused', { timeout: 60_000 }, async () => {
   const source = `data:;base64,${base64(gzipSync('x'.repeat(4_000_000)))}`;
-  const files = Array.from({ length: 500 }, (_, index) => ({
+  const files = Array.from({ length: 20 }, (_, index) => ({
     path: `/etc/${index}`,
     contents: { source, compression: 'gzip' },
   }));
@@ -350,7 +350,7 @@ test('many files that are small only compressed are refused', { timeout: 60_000 
 });
 
 test('many percent signs and long URLs end', { timeout: 60_000 }, async () => {
-  for (const body of ['%'.repeat(1_000_000), '%41'.repeat(300_000), 'a'.repeat(1_000_000)]) {
+  for (const body of ['%'.repeat(200_000), '%41'.repeat(60_000), 'a'.repeat(200_000)]) {
     const { host } = await converted({
       storage: { files: [{ path: '/etc/a', contents: { source: `data:,${body}` } }] },
     });

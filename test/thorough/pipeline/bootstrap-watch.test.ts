@@ -8,7 +8,7 @@ import { fakeClock } from '../../support/fake-clock.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type KubernetesOverrides, kubernetesModel } from '../../support/kubernetes-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
-import { fakeSteps, runBench } from './fake-steps.ts';
+import { fakeSteps, runBench } from '../../unit/pipeline/fake-steps.ts';
 
 const LINE =
   'E1128 03:00:00.000000 1 run.go:72] "command failed" err="failed to parse kubelet flag: unknown flag: --nonsense"';
