@@ -1,9 +1,10 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { readSealedText } from '../host/secrets/sealed-files.ts';
 import type { JournalState } from '../pipeline/journal.ts';
 import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
@@ -53,6 +54,8 @@ export async function runBootHooks({
   return ran === 0 ? { ran, why } : { ran };
 }
 
+const OF_ANOTHER_MACHINE = { ran: 0, why: 'those on this disk belong to another machine' } as const;
+
 /** The hooks of one document. */
 async function runKept(
   host: Host,
@@ -61,11 +64,16 @@ async function runKept(
   facts: Facts,
   { signal, onOutput }: BootHooksRequest,
 ): Promise<{ readonly ran: number; readonly why: string }> {
-  const kept = parseKeptHooks((await host.readText(path)) ?? '');
-  if (kept === undefined) throw unreadable(path);
-  if (!recordedOnThisMachine(kept, facts) || journal === undefined || !recordedOnThisMachine(journal.identity, facts)) {
-    return { ran: 0, why: 'those on this disk belong to another machine' };
+  // Those of another machine cannot be decrypted.
+  if (journal === undefined || !recordedOnThisMachine(journal.identity, facts)) return OF_ANOTHER_MACHINE;
+  const text = await readSealedText(host, path).catch((error) => {
+    throw unreadable(errorMessage(error));
+  });
+  const kept = parseKeptHooks(text ?? '');
+  if (kept === undefined) {
+    throw unreadable(`${path} was not written by a version of machineadm that this version understands`);
   }
+  if (!recordedOnThisMachine(kept, facts)) return OF_ANOTHER_MACHINE;
   const own = [...journal.hooks].filter(([document]) => kept.document === undefined || document === kept.document);
   if (!own.some(([, steps]) => steps.get('hooks-early')?.done.has('hooks-early/run') === true)) {
     return { ran: 0, why: 'the first run of machineadm provision has not run them to their end' };
@@ -102,10 +110,10 @@ function atBoot(error: unknown): unknown {
   });
 }
 
-function unreadable(path: string): MachineadmError {
+function unreadable(summary: string): MachineadmError {
   return new MachineadmError({
     reason: 'HooksUnreadable',
-    summary: `${path} was not written by a version of machineadm that this version understands`,
+    summary,
     remedy: 'Run machineadm provision with the document of this machine: it writes the file again.',
   });
 }

@@ -16,6 +16,7 @@ import { checkCapacity, checkCgroups, checkDisks, checkSwap, checkTimeSource } f
 import { checkHostname, checkRouting } from '../diagnosis/checks/network.ts';
 import { checkPorts } from '../diagnosis/checks/ports.ts';
 import { checkRuntime } from '../diagnosis/checks/runtime.ts';
+import { checkStateAtRest } from '../diagnosis/checks/state-at-rest.ts';
 import { instanceDataPaths } from '../host/cloud/instance-data.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { type Hardware, hardwareOf } from '../host/linux/hardware.ts';
@@ -210,6 +211,7 @@ export function machineCheckGroups(
           ),
     certificates: () => checkCertificates(host, now()),
     'control plane': () => checkControlPlane(host),
+    'state at rest': () => checkStateAtRest(host),
     endpoint: async () => {
       const shared = endpoint ?? (await sharedEndpoint(host));
       if (shared === undefined) return [];

@@ -7,6 +7,7 @@ import { acquireLock } from '../host/files/lock.ts';
 import { LOCK_PATH } from '../host/files/paths.ts';
 import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import type { Host } from '../host/seam/host.ts';
+import { forgetUnusedKeys } from '../host/secrets/sealed-files.ts';
 import { type DocumentState, documentTitle, wantedByOthers, withAsked } from '../pipeline/documents.ts';
 import { BOOTSTRAP_STEPS, type JournalState } from '../pipeline/journal.ts';
 import { type JournalRecord, recordedOnThisMachine } from '../pipeline/journal-record.ts';
@@ -18,7 +19,7 @@ import { memoryOf } from '../pipeline/resource-memory.ts';
 import { JOURNAL_PATH, openJournal, peekJournal } from '../pipeline/run-journal.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
 import type { ResetAction } from '../steps/prior-state/action.ts';
-import { fingerprintsOf, forgetCopies, secondName } from '../steps/prior-state/copies.ts';
+import { fingerprintsOf, forgetCopies, openCopy, secondName } from '../steps/prior-state/copies.ts';
 import { markOf, stateOf } from '../steps/prior-state/state.ts';
 import { planLines } from '../steps/reset/document.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
@@ -78,14 +79,15 @@ export async function reset(request: ResetRequest): Promise<ResetEnd> {
     await endOrphans(host, journal.unfinishedRuns);
     await noteReset(host, journal, runId, plan, one?.key);
     await performReset(host, plan, request);
+    const kept = plan.restore.flatMap(({ keeps }) => keeps ?? []);
+    // One that cannot be decrypted stays as it is: the plan said so.
+    for (const copy of kept) await openCopy(host, copy).catch(() => {});
     if (one !== undefined) {
       await forgetDocument(host, journal, one.key, made.lines ?? []);
       return { done: true, said: `what only the document ${documentTitle(one)} asked for is undone` };
     }
-    await forgetCopies(
-      host,
-      plan.restore.flatMap(({ keeps }) => keeps ?? []),
-    );
+    await forgetCopies(host, kept);
+    await forgetUnusedKeys(host);
     // These describe a node that no longer exists.
     for (const path of Object.values(STATUS_PATHS)) await removeStatus(host, path);
     archiveLog(JOURNAL_PATH, `${JOURNAL_PATH}.reset`);
@@ -159,6 +161,7 @@ async function forgetDocument(
   ]);
   journal.close();
   await forgetCopies(host, ['key', ...kept]);
+  await forgetUnusedKeys(host);
 }
 
 /** What the journal says of a reset that begins: a killed one leaves commands, and states that the next completes. */

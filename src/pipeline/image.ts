@@ -51,11 +51,13 @@ export function imagePart({ model, unresolved }: Pick<LoadedDocument, 'model' | 
 
 /**
  * The host of an image bake: it resolves no secret, so no step can put one into the image. Steps treat a missing secret
- * as a pending change, which is left to the node.
+ * as a pending change, which is left to the node. Nor does it encrypt what only the bake keeps.
  */
 export function bakingHost(host: Host): Host {
   return Object.freeze({
     ...host,
+    // The key of systemd would become a part of the image, the same on every machine.
+    keepsPlain: 'an image is prepared, and the key of its machine would be that of every machine',
     async secret({ name }: SecretValue): Promise<Secret> {
       throw new MachineadmError({
         reason: 'SecretUnavailable',

@@ -2,6 +2,7 @@ import {
   HOOKS_DIRECTORY,
   MACHINE_DOCUMENT,
   PRIOR_STATE_DIRECTORY,
+  SEALING_KEYS_DIRECTORY,
   UPGRADE_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
 import { summaryPath } from '@machineadm/status/summary.ts';
@@ -29,6 +30,7 @@ export const INSTANCE_PATHS: readonly InstancePath[] = [
   { path: summaryPath(STATUS_PATHS.copy), what: 'the summary of a run', remedy: REMOVE },
   { path: HOOKS_DIRECTORY, below: true, what: 'hooks of a machine', remedy: REMOVE },
   { path: PRIOR_STATE_DIRECTORY, below: true, what: 'what was there before the first run', remedy: REMOVE },
+  { path: SEALING_KEYS_DIRECTORY, below: true, what: 'the keys of encrypted state', remedy: REMOVE },
   {
     path: UPGRADE_DIRECTORY,
     below: true,
@@ -54,6 +56,11 @@ export const INSTANCE_PATHS: readonly InstancePath[] = [
     path: '/var/lib/dbus/machine-id',
     what: 'the id of the machine, as D-Bus has it',
     remedy: 'Make it a link to /etc/machine-id, or remove it.',
+  },
+  {
+    path: '/var/lib/systemd/credential.secret',
+    what: 'the key with which systemd-creds encrypts for this machine',
+    remedy: REMOVE,
   },
   { path: '/var/lib/systemd/random-seed', what: 'the seed of random numbers', remedy: REMOVE },
   {

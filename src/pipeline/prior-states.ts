@@ -5,6 +5,7 @@ import {
   NETWORK_TRIAL,
   PRIOR_STATE_DIRECTORY,
   RUN_DIRECTORY,
+  SEALING_KEYS_DIRECTORY,
   STATE_DIRECTORY,
   UPGRADE_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
@@ -22,6 +23,7 @@ const UNRECORDED = [
   ARCHIVES_DIRECTORY,
   PRIOR_STATE_DIRECTORY,
   NETWORK_TRIAL,
+  SEALING_KEYS_DIRECTORY,
   UPGRADE_DIRECTORY,
 ].map((path) => `${path}/`);
 

@@ -9,6 +9,7 @@ import { endOrphans, gatherFacts, type NetworkSettings, openHost, openQueryHost,
 import { ownProcess } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { forgetUnusedKeys } from '../host/secrets/sealed-files.ts';
 import { ownOutput } from '../host/services/own-output.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import { bootstrappedSince } from '../reporting/status-file.ts';
@@ -167,6 +168,7 @@ async function concludeRun(
     // A hook that failed after the bootstrap runs again, in the shell of its script.
     if (exit === 'Success') await wipeScript(host);
   }
+  if (request.command !== 'prepare') await forgetUnusedKeys(host).catch(() => {});
   await resume?.concluded(outcome, warn);
   if (journal !== undefined) recordConclusion(journal, runId, conclusion, warn);
   await reporter.conclude({

@@ -4,7 +4,7 @@ import { textLines } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { hostStepFailed } from './command-failed.ts';
 import type { ResetAction } from './prior-state/action.ts';
-import { copyPath } from './prior-state/copies.ts';
+import { readCopy, secondName } from './prior-state/copies.ts';
 import type { PriorState } from './prior-state/state.ts';
 
 export const PARSER = 'apparmor_parser';
@@ -21,7 +21,8 @@ export function undoProfile(path: string, was: PriorState, { perform, ...action 
     async perform(host, signal) {
       if (was === null) await unload(host, path, signal);
       else if (was.is === 'file' && (await isApparmorEnabled(host))) {
-        await runParser(host, ['--replace', copyPath(was.fingerprint)], signal);
+        const copy = await readCopy(host, was.fingerprint).catch(() => host.readFile(secondName(path)));
+        if (copy !== undefined) await runParser(host, ['--replace'], signal, Buffer.from(copy).toString('utf8'));
       }
       await perform(host, signal);
     },
@@ -45,7 +46,14 @@ async function isAnyLoaded(host: Host, path: string): Promise<boolean> {
   return textLines(stdout).some((name) => loaded.includes(`${name} (`));
 }
 
-export async function runParser(host: Host, args: readonly string[], signal: AbortSignal): Promise<void> {
-  const result = await host.run({ program: PARSER, args, timeoutMs: COMMAND_TIMEOUT_MS, signal });
+/** @param input a profile, where the arguments have no file */
+export async function runParser(
+  host: Host,
+  args: readonly string[],
+  signal: AbortSignal,
+  input?: string,
+): Promise<void> {
+  const command = { program: PARSER, args, timeoutMs: COMMAND_TIMEOUT_MS, signal };
+  const result = await host.run(input === undefined ? command : { ...command, input });
   if (result.status !== 0) throw hostStepFailed([PARSER, ...args], result);
 }

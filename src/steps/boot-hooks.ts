@@ -1,5 +1,6 @@
 import { HOOKS_DIRECTORY, HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { selfCommand } from '../host/processes/identity.ts';
+import { readSealedText, writeSealed } from '../host/secrets/sealed-files.ts';
 import type { BootCommand } from '../host/services/boot-command.ts';
 import {
   applyBootUnit,
@@ -61,7 +62,8 @@ export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload
     const isOurs = record.memory().acted.has('hooks-boot');
     const obsolete = isOurs && files.some((name) => `${HOOKS_DIRECTORY}/${name}` === earlier) ? earlier : undefined;
     return {
-      file: await readOwnFile(host, path, 0o600),
+      // One that cannot be decrypted any more is written again.
+      file: await readOwnFile(host, path, 0o600, (from) => readSealedText(host, from).catch(() => '')),
       obsolete,
       hasOthers: files.some((name) => ![path, obsolete].includes(`${HOOKS_DIRECTORY}/${name}`)),
       boot: await inspectBootUnit(host, boot),
@@ -94,7 +96,7 @@ export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload
     if (payload.kind !== 'keep') return await applyBootUnit(host, payload);
     const { path, content } = payload;
     await host.makeDirectory(HOOKS_DIRECTORY, 0o700);
-    await host.writeFile({ path, content, mode: 0o600 });
+    await writeSealed(host, path, content);
   },
 
   async settled(host, { kept }, execution) {

@@ -20,8 +20,13 @@ export interface OwnFile {
 }
 
 /** Reads a file that belongs to root and has this mode. */
-export async function readOwnFile(host: QueryHost, path: string, mode = 0o644): Promise<OwnFile> {
-  const [text, stat] = [await host.readText(path), await host.stat(path)];
+export async function readOwnFile(
+  host: QueryHost,
+  path: string,
+  mode = 0o644,
+  read: QueryHost['readText'] = (from) => host.readText(from),
+): Promise<OwnFile> {
+  const [text, stat] = [await read(path), await host.stat(path)];
   return { text, attributes: stat === undefined ? undefined : attributeDifference(stat, { mode }) };
 }
 

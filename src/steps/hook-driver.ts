@@ -94,10 +94,10 @@ machineadm_return() {
 # For the program that runs between two groups of one script.
 machineadm_surroundings() {
   [ "$machineadm_entry" -eq "$machineadm_last" ] && [ "$machineadm_on_error$machineadm_phase" = ScriptbeforeBootstrap ] || return 0
-  { printf '%s\\0%s\\0' "$PWD" "$machineadm_umask"; "$machineadm_cat" /proc/self/environ; } >| "$machineadm_state.environment"
+  { printf '%s\\0%s\\0' "$PWD" "$machineadm_umask"; "$machineadm_cat" /proc/self/environ; } >| "$machineadm_directory/environment"
 }
 # The agent makes it durable, without a program. A trapped signal interrupts "read" in dash: only a write shows whether the agent
-# is gone. Then the shell makes it durable by itself, so that no entry that ended is repeated.
+# is gone. Then the shell makes it durable by itself, so that no entry that ended is repeated; it cannot encrypt it.
 machineadm_save() {
   machineadm_surroundings && machineadm_write "$machineadm_directory/state-$machineadm_entry" "$@" || return
   machineadm_word=save
@@ -107,12 +107,14 @@ machineadm_save() {
     machineadm_word=wait
   done 2>/dev/null
   "$machineadm_cat" "$machineadm_file" >| "$machineadm_state.new" && "$machineadm_sync" "$machineadm_state.new" &&
-    { [ ! -e "$machineadm_state.environment" ] || "$machineadm_sync" "$machineadm_state.environment"; } &&
+    { [ ! -e "$machineadm_directory/environment" ] ||
+      { "$machineadm_cat" "$machineadm_directory/environment" >| "$machineadm_state.environment" &&
+        "$machineadm_sync" "$machineadm_state.environment"; }; } &&
     "$machineadm_mv" -f "$machineadm_state.new" "$machineadm_state"
 }
 machineadm_is_restored() {
   [ "$machineadm_unmoved" = no ] && machineadm_write "$machineadm_directory/restored" "$@" &&
-    [ "$("$machineadm_cat" "$machineadm_directory/restored")" = "$("$machineadm_cat" "$machineadm_state")" ]
+    [ "$("$machineadm_cat" "$machineadm_directory/restored")" = "$("$machineadm_cat" "$machineadm_directory/before")" ]
 }
 if [ -n "$machineadm_state" ]; then
   machineadm_begun=no
@@ -120,7 +122,7 @@ if [ -n "$machineadm_state" ]; then
 fi
 if [ "$machineadm_resuming" = yes ]; then
   machineadm_entry=$((machineadm_entry - 1)) machineadm_unmoved=no
-  . "$machineadm_state"
+  . "$machineadm_directory/before"
 fi
 while [ "$machineadm_entry" -le "$machineadm_last" ]; do
   machineadm_status=0

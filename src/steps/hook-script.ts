@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { HOOKS_DIRECTORY, RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
+import { readSealed, writeSealed } from '../host/secrets/sealed-files.ts';
 import type { PasswdEntry } from './accounts/databases.ts';
 import { DRIVER_FILES, possibleFunctionNames, type StateKind } from './hook-driver.ts';
 
@@ -111,11 +112,14 @@ export interface SavedState {
 const NOTHING_DONE: SavedState = { completed: 0, kind: 'fresh' };
 const KINDS: readonly StateKind[] = ['whole', 'fresh', 'functions', 'jobs', 'directories', 'descriptors'];
 
-/** The state for this token; no entries are done where the state is missing or belongs to another run. */
+/**
+ * The state for this token; no entries are done where the state is missing or belongs to another run. Throws
+ * `HostStepFailed` where it cannot be decrypted.
+ */
 export async function savedState(host: QueryHost, script: HookScript, token: string): Promise<SavedState> {
-  const [, written, entries, word] =
-    /^# machineadm hook (\S+) (\d+)(?: (\w+))?$/.exec((await host.readText(script.state))?.split('\n', 1)[0] ?? '') ??
-    [];
+  const state = Buffer.from((await readSealed(host, script.state)) ?? '');
+  const first = state.toString('utf8').split('\n', 1)[0] ?? '';
+  const [, written, entries, word] = /^# machineadm hook (\S+) (\d+)(?: (\w+))?$/.exec(first) ?? [];
   if (written !== token) return NOTHING_DONE;
   // Without this word a state holds no more than exports and the working directory.
   return { completed: Number(entries), kind: KINDS.find((kind) => kind === word) ?? 'functions' };
@@ -127,10 +131,20 @@ export async function saveState(host: Host, { directory, state }: HookScript, en
   const content = await host.readFile(path);
   if (content === undefined) throw new Error(`${path} is missing`);
   // What the program between two groups needs of the shell must not be missing where the state says that its entry is done.
-  if ((await host.stat(`${state}.environment`)) !== undefined) await host.sync(`${state}.environment`);
-  await host.writeFile({ path: state, content, mode: 0o600 });
+  const surroundings = await host.readFile(`${directory}/environment`);
+  if (surroundings !== undefined) {
+    await writeSealed(host, `${state}.environment`, surroundings);
+    await host.sync(`${state}.environment`);
+  }
+  await writeSealed(host, state, content);
   await host.sync(state);
   await host.removeFile(path);
+}
+
+/** Puts the state where the shell that continues reads it, in memory. */
+export async function openState(host: Host, { directory, state }: HookScript): Promise<void> {
+  const content = await readSealed(host, state);
+  if (content !== undefined) await host.writeFile({ path: `${directory}/before`, content, mode: 0o600 });
 }
 
 /**
@@ -138,9 +152,8 @@ export async function saveState(host: Host, { directory, state }: HookScript, en
  */
 export async function recordExit(host: Host, script: HookScript, token: string, entry: number): Promise<void> {
   const { completed, kind } = await savedState(host, script, token);
-  const before = completed === 0 ? undefined : await host.readFile(script.state);
-  const content = stateOf(`${token} ${entry} ${kind}`, before);
-  await host.writeFile({ path: script.state, content, mode: 0o600 });
+  const before = completed === 0 ? undefined : await readSealed(host, script.state);
+  await writeSealed(host, script.state, stateOf(`${token} ${entry} ${kind}`, before));
   await host.sync(script.state);
 }
 

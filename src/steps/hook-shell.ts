@@ -6,7 +6,7 @@ import { asUser } from './hook-account.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed } from './hook-errors.ts';
 import type { HookEnvironment } from './hook-inputs.ts';
-import { driverArguments, hookScript, parseMarker, saveState } from './hook-script.ts';
+import { driverArguments, hookScript, openState, parseMarker, saveState } from './hook-script.ts';
 import type { Execution } from './step.ts';
 
 /** The group that a shell belongs to. */
@@ -105,6 +105,7 @@ export async function runShell(
       if (lines.length > LINES_KEPT) lines.shift();
     },
   };
+  if (next.kind === 'whole') await openState(host, hookScript(id));
   try {
     const { status, timedOut, outOfMemory } = await host.run(command);
     return { began, entry, insideEntry, status, kill: killOfStatus(status, outOfMemory), timedOut, lines };

@@ -3,6 +3,7 @@ import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { RUN_MARK } from '../host/linux/environment.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
+import { readSealed, readSealedText, writeSealed } from '../host/secrets/sealed-files.ts';
 import type { ShellEnvironment } from '../kubernetes/shell-environment.ts';
 import { hookStateLost, lost } from './hook-errors.ts';
 import { type HookScript, hookScript, savedState, stateOf } from './hook-script.ts';
@@ -29,7 +30,7 @@ const NOT_INHERITED = new Set(['_', 'PWD', 'OLDPWD', 'SHLVL', RUN_MARK, 'MACHINE
 
 /** The environment at the end of `beforeBootstrap`; undefined if none is saved. */
 export async function scriptEnvironment(host: QueryHost): Promise<ShellEnvironment | undefined> {
-  const [cwd, umask, ...variables] = (await host.readText(ENVIRONMENT))?.split('\0') ?? [];
+  const [cwd, umask, ...variables] = (await readSealedText(host, ENVIRONMENT))?.split('\0') ?? [];
   if (cwd === undefined || umask === undefined) return undefined;
   const env = variables.flatMap((text): [string, string][] => {
     const [name, ...rest] = text.split('=');
@@ -58,9 +59,9 @@ export async function scriptBefore(
 ): Promise<{ readonly token: string; readonly completed: 0; readonly kind: 'whole' } | undefined> {
   if (continues !== true) return undefined;
   const token = randomUUID();
-  const before = await host.readFile(BEFORE.state);
+  const before = await readSealed(host, BEFORE.state);
   if (before === undefined) throw hookStateLost(phase, group, 1, 'what beforeBootstrap left of it is gone');
-  await host.writeFile({ path: script.state, content: stateOf(`${token} 0 whole`, before), mode: 0o600 });
+  await writeSealed(host, script.state, stateOf(`${token} 0 whole`, before));
   return { token, completed: 0, kind: 'whole' };
 }
 

@@ -2,6 +2,7 @@ import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { whyUnreadable } from '../host/secrets/sealed-files.ts';
 import { syntaxTrouble } from './content-checks/shell.ts';
 import { missingPrerequisites } from './hook-account.ts';
 import { lost } from './hook-errors.ts';
@@ -115,6 +116,8 @@ function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual
       if (isDone(desired.group, changeId, record)) return { done: true, unfinished: undefined };
       const again = whyAgain(desired.group, changeId, record);
       if (note === undefined || again !== undefined) return { done: false, unfinished: undefined, again };
+      const why = await whyUnreadable(host, script.state);
+      if (why !== undefined) return { done: false, unfinished: { token: undefined, why } };
       const { completed, kind } = await savedState(host, script, note.token);
       const same = note.commands.slice(0, completed).every((digest, index) => digest === digests(desired.group)[index]);
       if (desired.group.user !== undefined && completed === 0 && record.interrupted.has(changeId))

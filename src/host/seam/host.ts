@@ -15,6 +15,8 @@ import type { Resource } from './resource.ts';
 export interface QueryHost {
   /** Aborted when the run ends: work in this process that may take long stops then. Absent: the command ends at a signal. */
   readonly signal?: AbortSignal | undefined;
+  /** Why nothing is sealed on this host (`secrets/sealed-files.ts`). */
+  readonly keepsPlain?: string;
   /** The bytes of a file; undefined when it does not exist. Throws for any other error. */
   readFile(path: string): Promise<Uint8Array | undefined>;
   /** The same as UTF-8 text. */

@@ -99,6 +99,8 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       valued: { '--show': COLUMNS },
     },
   ],
+  // The credential goes to the standard output: a second operand would be a file for it.
+  'systemd-creds': [{ words: ['decrypt'], valued: { '--name': COLUMNS }, operands: { pattern: PATH, min: 1, max: 1 } }],
   systemctl: [
     {
       words: ['show'],

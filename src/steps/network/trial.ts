@@ -9,6 +9,7 @@ import { type KeptFile, keepFiles, parseKeptFiles, restoreFiles } from '../../ho
 import { defaultInterfaces } from '../../host/linux/node-addresses.ts';
 import { probeTcp } from '../../host/network/reachability.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { readSealedText, writeSealed } from '../../host/secrets/sealed-files.ts';
 import type { Execution } from '../step.ts';
 import { type Complaints, type NetworkFile, TOOLS } from './tools.ts';
 
@@ -72,7 +73,7 @@ async function beginTrial(host: Host, { desired, write, remove }: NetworkChange,
   const files = await keepFiles(host, paths);
   const hadDefaultRoute = earlier?.hadDefaultRoute ?? (await defaultInterfaces(host)).length > 0;
   const trial: Trial = { tool: desired.tool, files, hadDefaultRoute };
-  await host.writeFile({ path: NETWORK_TRIAL, content: withChecksum(JSON.stringify(trial)), mode: 0o600 });
+  await writeSealed(host, NETWORK_TRIAL, withChecksum(JSON.stringify(trial)));
   await host.sync(NETWORK_TRIAL);
   return trial;
 }
@@ -97,9 +98,9 @@ async function restore(host: Host, { files }: Trial): Promise<void> {
   await host.sync('/etc');
 }
 
-/** What a killed run left; undefined: none was killed in a trial. */
+/** What a killed run left; undefined: none was killed in a trial. Throws `HostStepFailed` where it cannot be read. */
 export async function readTrial(host: QueryHost): Promise<Trial | undefined> {
-  const source = await host.readText(NETWORK_TRIAL);
+  const source = await readSealedText(host, NETWORK_TRIAL);
   if (source === undefined) return undefined;
   const value = checksummedJson(source);
   const [tool, files, hadDefaultRoute] = [

@@ -5,7 +5,7 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import type { ResetAction } from '../prior-state/action.ts';
-import { copyPath } from '../prior-state/copies.ts';
+import { readCopy } from '../prior-state/copies.ts';
 import type { PriorState } from '../prior-state/state.ts';
 import { TOOLS } from './tools.ts';
 import { confirm, readTrial, tryOut, type WantedFile } from './trial.ts';
@@ -84,8 +84,9 @@ async function apply(
     const { name: path } = partsOf(resource);
     if (was === null) remove.push(path);
     if (was?.is !== 'file') continue;
-    const content = await host.readText(copyPath(was.fingerprint));
-    if (content !== undefined) write.push({ path, content, mode: was.mode, gid: was.gid });
+    const content = await readCopy(host, was.fingerprint);
+    if (content !== undefined)
+      write.push({ path, content: Buffer.from(content).toString('utf8'), mode: was.mode, gid: was.gid });
   }
   const timeoutMs = member(member(note, 'keep'), 'timeoutMs');
   const keep = {

@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey, hash, randomBytes } from 'node:crypto';
 import { PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { readSealed, whyUnreadable, writeSealed } from '../../host/secrets/sealed-files.ts';
 
 /** A larger file is recorded by its fingerprint only. In bytes. */
 export const LARGEST_COPY = 1024 * 1024;
@@ -39,11 +40,27 @@ export function secondName(path: string): string {
   return `${PRIOR_STATE_DIRECTORY}/file-${sha256Of(path).slice(0, 32)}`;
 }
 
+/** The content of a copy. Throws `HostStepFailed` where it cannot be decrypted. */
+export async function readCopy(host: QueryHost, fingerprint: string): Promise<Uint8Array | undefined> {
+  return await readSealed(host, copyPath(fingerprint));
+}
+
+/** Why a copy that is there cannot be used, in words. */
+export async function whyCopyUnreadable(host: QueryHost, fingerprint: string): Promise<string | undefined> {
+  return await whyUnreadable(host, copyPath(fingerprint));
+}
+
+/** Decrypts a copy where it is: what stays after a reset is for an administrator to read. */
+export async function openCopy(host: Host, fingerprint: string): Promise<void> {
+  const content = await readCopy(host, fingerprint);
+  if (content !== undefined) await host.writeFile({ path: copyPath(fingerprint), content, mode: 0o600 });
+}
+
 /** Keeps a copy of a content. Durable after `sync`. */
 export async function keepCopy(host: Host, fingerprint: string, content: Uint8Array | string): Promise<void> {
   const path = copyPath(fingerprint);
   if ((await host.stat(path)) !== undefined) return;
-  await host.writeFile({ path, content, mode: 0o600, directoryMode: 0o700 });
+  await writeSealed(host, path, content);
 }
 
 /** Removes the key and all copies but these, by fingerprint. */

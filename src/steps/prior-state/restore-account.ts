@@ -1,7 +1,7 @@
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { readAccounts } from '../accounts/databases.ts';
 import { type ResetAction, runOrFail } from './action.ts';
-import { copyPath, type Fingerprint } from './copies.ts';
+import { type Fingerprint, readCopy, whyCopyUnreadable } from './copies.ts';
 import { isOurs, type Marks, markOf, type PriorState, stateOf, UNKNOWN, type UserState } from './state.ts';
 
 /** Removes a user that machineadm made; one that existed before gets back the attributes that machineadm changed. */
@@ -29,9 +29,15 @@ export async function restoreUser(
   if (!isOurs(marks, now)) {
     return [{ summary: `leave the user ${name}: it was changed since machineadm changed it` }];
   }
+  const lost = was.password === now.password ? undefined : await whyCopyUnreadable(host, was.password);
+  const password = `leave the password of the user ${name}: ${lost}`;
+  const left: readonly ResetAction[] = lost === undefined ? [] : [{ summary: password, keeps: was.password }];
+  const what = differences(was, now).filter((word) => lost === undefined || word !== DIFFERENCES.password);
+  if (what.length === 0) return left;
   return [
+    ...left,
     {
-      summary: `restore the user ${name}: ${differences(was, now).join(', ')}`,
+      summary: `restore the user ${name}: ${what.join(', ')}`,
       resource,
       unsettles: [[resource, UNKNOWN]],
       perform: (changing, signal) => changeBack(changing, name, was, now, signal),
@@ -77,16 +83,17 @@ function userdel(name: string) {
   return { program: 'userdel', args: ['--', name] };
 }
 
+const DIFFERENCES = {
+  gid: 'primary group',
+  gecos: 'full name',
+  shell: 'shell',
+  groups: 'groups',
+  expires: 'expiry',
+  password: 'password',
+};
+
 function differences(was: UserState, now: UserState): readonly string[] {
-  const words = {
-    gid: 'primary group',
-    gecos: 'full name',
-    shell: 'shell',
-    groups: 'groups',
-    expires: 'expiry',
-    password: 'password',
-  };
-  return Object.entries(words)
+  return Object.entries(DIFFERENCES)
     .filter(([key]) => String(was[key as keyof UserState]) !== String(now[key as keyof UserState]))
     .map(([, word]) => word);
 }
@@ -111,7 +118,9 @@ async function changeBack(
   const lost = was.groups.filter((one) => !now.groups.includes(one) && groups.has(one));
   if (lost.length > 0) await modify('--append', '--groups', lost.join(','));
   if (was.password === now.password) return;
-  const field = await host.readText(copyPath(was.password));
+  if ((await whyCopyUnreadable(host, was.password)) !== undefined) return;
+  const copy = await readCopy(host, was.password);
+  const field = copy && Buffer.from(copy).toString('utf8');
   if (field === '') await modify('--password', '');
   else if (field !== undefined) {
     await runOrFail(host, signal, { program: 'chpasswd', args: ['-e'], input: `${name}:${field}\n` });

@@ -2,7 +2,7 @@ import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Resource } from '../../host/seam/resource.ts';
 import { type ResetAction, runOrFail } from './action.ts';
-import { copyPath, type Fingerprint, secondName } from './copies.ts';
+import { copyPath, type Fingerprint, readCopy, secondName, whyCopyUnreadable } from './copies.ts';
 import { attributesOf } from './extended-attributes.ts';
 import { areAttributesOurs, type FileState, isOurs, type Marks, type PriorState, stateOf, UNKNOWN } from './state.ts';
 
@@ -82,13 +82,14 @@ export async function restorePath(
     if (!isUntouched) {
       return leave(`${now === null ? 'it was removed' : 'its content was changed'} since machineadm wrote it`);
     }
-    if (!was.kept && !(await isKept(host, path, was, fingerprint))) {
-      return leave('what was there before was too large for a copy');
+    if (!(await isKept(host, path, was, fingerprint))) {
+      if (!was.kept) return leave('what was there before was too large for a copy');
+      const lost = await whyCopyUnreadable(host, was.fingerprint);
+      if (lost !== undefined) return [{ summary: `leave ${path}: ${lost}`, resource, keeps: was.fingerprint }];
     }
-    return [restoreFile(path, resource, copyPath(was.fingerprint), was, now?.is === 'symlink', fingerprint)];
+    return [restoreFile(path, resource, was, now?.is === 'symlink', fingerprint)];
   }
-  if (original)
-    return [restoreFile(path, resource, `${path}${ORIGINAL_SUFFIX}`, undefined, now?.is === 'symlink', fingerprint)];
+  if (original) return [restoreFile(path, resource, undefined, now?.is === 'symlink', fingerprint)];
   return now === null ? [] : leave('it was there before, and how it was is not on record');
 }
 
@@ -130,11 +131,10 @@ async function removeDirectory(host: QueryHost, path: string, gone: Set<string>)
   };
 }
 
-/** @param was undefined: with the mode and the owner of the copy */
+/** @param was undefined: from the copy that an earlier version kept beside it, with its mode and owner */
 function restoreFile(
   path: string,
   resource: Resource,
-  copy: string,
   was: FileState | undefined,
   isLink: boolean,
   fingerprint: Fingerprint,
@@ -146,8 +146,9 @@ function restoreFile(
     ...(isLink ? { unsettles: [[resource, UNKNOWN]] } : {}),
     async perform(host, signal) {
       if (was !== undefined && (await relink(host, path, was, fingerprint))) return;
-      const content = await host.readFile(copy);
-      const attributes = was ?? (await host.stat(copy));
+      const original = `${path}${ORIGINAL_SUFFIX}`;
+      const content = was === undefined ? await host.readFile(original) : await readCopy(host, was.fingerprint);
+      const attributes = was ?? (await host.stat(original));
       if (content === undefined || attributes === undefined) return;
       const { mode, uid, gid } = attributes;
       // A link may lead to a directory, or mask a unit: it is not written through.

@@ -1,9 +1,10 @@
 import { unescapeOctal } from '../../host/files/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
+import { isSealed } from '../../host/secrets/sealed-files.ts';
 import { readAccounts } from '../accounts/databases.ts';
 import { readSuperblock } from '../storage/signatures.ts';
-import { type Fingerprint, keepCopy, LARGEST_COPY, secondName, sha256Of } from './copies.ts';
+import { copyPath, type Fingerprint, keepCopy, LARGEST_COPY, secondName, sha256Of } from './copies.ts';
 import { attributesOf, type ExtendedAttributes } from './extended-attributes.ts';
 
 /** The earlier state of a resource. null: it did not exist, or was not active. */
@@ -114,8 +115,19 @@ export async function keepContents(
   if (state?.is === 'user') await keepCopy(host, state.password, await passwordField(host, name));
   if (state?.is !== 'file') return state;
   const content = state.kept ? await host.readFile(name) : undefined;
-  if (content !== undefined) await keepCopy(host, fingerprint(sha256Of(content)), content);
+  if (content !== undefined) {
+    const copy = fingerprint(sha256Of(content));
+    await keepCopy(host, copy, content);
+    // The file itself, under a second name, would be the secret in the clear beside its encrypted copy.
+    if (isForOwnerOnly(state) && (await isSealed(host, copyPath(copy))))
+      return { ...state, ...(await attributesOf(host, name)) };
+  }
   return (await host.linkFile(name, secondName(name))) ? state : { ...state, ...(await attributesOf(host, name)) };
+}
+
+/** Such a file has no ACL that counts, and no capabilities. */
+function isForOwnerOnly({ mode }: Attributes): boolean {
+  return (mode & 0o177) === 0;
 }
 
 /** The mark of a change that was begun and whose result was never noted: whatever is there may be ours. */

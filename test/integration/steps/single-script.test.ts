@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HooksModel } from '@machineadm/document/host-parts/hooks.ts';
 import { openHost } from '../../../src/host/index.ts';
+import { readSealedText } from '../../../src/host/secrets/sealed-files.ts';
 import { inShellEnvironment } from '../../../src/kubernetes/shell-environment.ts';
 import { scriptEnvironment, wipeScript } from '../../../src/steps/hook-single-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks } from '../../../src/steps/hooks.ts';
@@ -174,7 +175,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     await runStep(beforeBootstrapHooks, host, model);
     await runStep(afterBootstrapHooks, host, model);
     const kept = [STATE, `${STATE}.environment`];
-    assert.ok(kept.every((path) => readFileSync(path, 'utf8').includes('hunter-two')));
+    for (const path of kept) assert.match((await readSealedText(host, path)) ?? '', /hunter-two/);
     assert.equal(spawnSync('find', [...kept, '-perm', '/077'], { encoding: 'utf8' }).stdout, '');
     await wipeScript(host);
     assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), []);

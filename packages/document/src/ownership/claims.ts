@@ -26,7 +26,7 @@ const OWN_STATE: readonly Claim[] = [
     'network-trial.json',
     'trust.json',
   ].map((name) => ownState('file', `${STATE_DIRECTORY}/${name}`)),
-  ...['archives', 'hooks', 'images', 'prior-state', 'spool', 'upgrade'].map((name) =>
+  ...['archives', 'hooks', 'images', 'keys', 'prior-state', 'spool', 'upgrade'].map((name) =>
     ownState('tree', `${STATE_DIRECTORY}/${name}`),
   ),
   ownState('tree', RUN_DIRECTORY),

@@ -148,6 +148,8 @@ export const HOOKS_DIRECTORY = `${STATE_DIRECTORY}/hooks`;
 export const ARCHIVES_DIRECTORY = `${STATE_DIRECTORY}/archives`;
 /** What an upgrade of Kubernetes keeps: the previous files and programs, and the snapshot of etcd. */
 export const UPGRADE_DIRECTORY = `${STATE_DIRECTORY}/upgrade`;
+/** The keys that encrypt what may be secret in the state, encrypted for this machine. */
+export const SEALING_KEYS_DIRECTORY = `${STATE_DIRECTORY}/keys`;
 /** Copies of what was there before the first change, for a reset. */
 export const PRIOR_STATE_DIRECTORY = `${STATE_DIRECTORY}/prior-state`;
 
