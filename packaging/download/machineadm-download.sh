@@ -16,15 +16,16 @@
 #   65  no machineadm of this version for this kind of machine
 #   66  a program that is needed is not here
 #   67  no location gave a whole answer before the deadline
-#   68  an archive came that is not the one whose digest is known
+#   68  a file came that is not the one whose digest is known
 #   69  SHA256SUMS is not signed by any of the keys, or not by as many as demanded
 #   70  SHA256SUMS is signed by a key that was revoked
-#   71  SHA256SUMS is signed, but of another version (an older release replayed)
+#   71  SHA256SUMS is signed, but of another version (an older release replayed), or of one that is too old
 #   72  no directory to install to: read-only, full, mounted noexec, or others may write to it
 #   73  the right machineadm came, and does not run here
 #   74  what lies at its place is not what was verified: it was swapped
 #   75  a web page came instead (a captive portal, a login)
 #   76  a server leads from https to something else
+#   77  the root that the keys are from has expired
 # A refusal (68 to 71, 75, 76) outweighs a location that did not answer.
 
 # --- rendered
@@ -36,6 +37,9 @@ KEYS=''
 REVOKED=''
 # How many of the keys must have signed.
 THRESHOLD=1
+# When the root was made that the keys are from, and when it expires: YYYYMMDDhhmmss.
+SINCE=0
+UNTIL=0
 # A line is URL AUTHORIZATION CA: a base URL, the file with its Authorization header or -, and "pinned" or -.
 LOCATIONS=''
 CA=''
@@ -167,6 +171,17 @@ signs() {
   return 1
 }
 
+# The digest of a file from the list.
+listed() { while read -r digest name; do [ "$name" != "$1" ] || echo "$digest"; done <"$W/SHA256SUMS"; }
+
+# Whether VERSION is older than this one. What is behind a hyphen does not count.
+older() {
+  IFS=. read -r a b c d e f <<EOF
+${VERSION%%-*}.$1
+EOF
+  [ "$a" -lt "$d" ] || { [ "$a" -eq "$d" ] && { [ "$b" -lt "$e" ] || { [ "$b" -eq "$e" ] && [ "$c" -lt "$f" ]; }; }; }
+}
+
 # The digest of the archive from the list, where the list is signed.
 signed() {
   get SHA256SUMS 65536 || return
@@ -195,9 +210,19 @@ EOF
     day=${day#*@}
     [ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the key expired on $day"
   done
-  want=
-  while read -r digest name; do [ "$name" != "$file" ] || want=$digest; done <"$W/SHA256SUMS"
-  [ "$want" ] || refuse 71 "of another release: no $file"
+  want=$(listed "$file")
+  [ "$want" ] || refuse 71 "of another release: no $file" || return
+  get manifest.json 1048576 || return
+  [ "$(hash "$W/manifest.json")" = "$(listed manifest.json)" ] || refuse 68 'manifest.json is not the signed one' || return
+  flat=$(tr -d ' \n' <"$W/manifest.json" | grep -oE '"(revokedKeys":\[[^]]*|minimumVersion":"[0-9.]*)')
+  for key in $good; do
+    id=$(echo "${key%@*}" | openssl base64 -d -A | openssl dgst -sha256 -binary | openssl base64 -A)
+    case $flat in *"\"$id\""*) refuse 70 'it revokes the key that signed it' || return ;; esac
+  done
+  min=${flat#*minimumVersion*:?}
+  min=${min%%
+*}
+  ! older "$min" || refuse 71 "older than $min"
 }
 # --- end keys
 
@@ -302,6 +327,12 @@ main() {
       [ "$(hash "$dir/machineadm")" = "$sum" ] && found=$dir && break
   done
   # --- end pins
+  # --- when expiry
+  now=$(date -u +%Y%m%d%H%M%S)
+  if [ "$now" -lt $SINCE ]; then
+    say "warning: the clock ($now) is before the root of the keys: its expiry was not checked"
+  elif [ "$now" -gt $UNTIL ]; then die 77 "the root of the keys expired at $UNTIL (clock: $now)"; fi
+  # --- end expiry
   # --- when keys
   ! has xz || extension=xz
   has openssl || die 66 'no openssl'

@@ -7,9 +7,11 @@ import {
 } from '@machineadm/user-data/download-script.ts';
 import { renderWindowsDownloadScript } from '@machineadm/user-data/download-script-windows.ts';
 import { readInputText } from '../pipeline/load.ts';
+import { spkiOf } from '../trust/keys.ts';
 import { parseManifest, type ReleaseManifest } from '../trust/manifest.ts';
 import { refuseTooOld } from '../trust/release.ts';
 import { isReleaseVersion } from '../trust/release-version.ts';
+import { expiryOfRoot } from '../trust/root-expiry.ts';
 import type { TrustStore } from '../trust/store.ts';
 import { loadTrust } from '../trust/trust-directory.ts';
 import { verifyFiles } from '../trust/verify.ts';
@@ -45,7 +47,6 @@ export async function downloadScriptOf(
   language: 'sh' | 'powershell' | undefined,
 ): Promise<string | undefined> {
   const { fetch, releaseManifest, release, key = [], ca, authorization = [], trustDirectory } = options;
-  const trustWith = () => loadTrust(key, trustDirectory);
   if (fetch === undefined) {
     const given = {
       '--release-manifest': releaseManifest,
@@ -61,9 +62,6 @@ export async function downloadScriptOf(
   if (language === undefined) {
     throw usage('--fetch: this format cannot bring machineadm along, it has to be in the image');
   }
-  if (releaseManifest === undefined && (release === undefined || key.length === 0)) {
-    throw usage('--fetch needs --release-manifest, or --release and --key: what it downloads is verified by them');
-  }
   if (releaseManifest !== undefined && release !== undefined) {
     throw usage('--release-manifest already names the release: use --release only without it');
   }
@@ -73,6 +71,12 @@ export async function downloadScriptOf(
   if (language === 'powershell' && ca !== undefined) {
     throw usage('--ca: Windows trusts the authorities of its image; the digest is what an archive is verified by');
   }
+  const trust = await loadTrust(key, trustDirectory);
+  if (releaseManifest === undefined && (release === undefined || trust.keys.length === 0)) {
+    throw usage(
+      `--fetch needs --release-manifest, or --release and keys (--key, or those of ${trustDirectory}): what it downloads is verified by them`,
+    );
+  }
   const files = new Map(authorization.map((word) => locationAndFile(word, fetch)));
   const locations = fetch.map((url): DownloadLocation => {
     const file = files.get(url);
@@ -81,14 +85,12 @@ export async function downloadScriptOf(
   });
   if (language === 'powershell' && releaseManifest !== undefined) {
     return renderWindowsDownloadScript({
-      ...pinsOfWindows(await manifestAt(releaseManifest, key.length === 0 ? undefined : await trustWith())),
+      ...pinsOfWindows(await manifestAt(releaseManifest, trust)),
       locations,
     });
   }
   const pins =
-    releaseManifest === undefined
-      ? await signersOf(release ?? '', await trustWith())
-      : pinsOf(await manifestAt(releaseManifest, key.length === 0 ? undefined : await trustWith()));
+    releaseManifest === undefined ? signersOf(release ?? '', trust) : pinsOf(await manifestAt(releaseManifest, trust));
   return renderDownloadScript({
     ...pins,
     locations,
@@ -96,9 +98,9 @@ export async function downloadScriptOf(
   });
 }
 
-/** Reads a manifest. Where keys are given, it is first verified with the signed list beside it. */
-async function manifestAt(path: string, trust: TrustStore | undefined): Promise<ReleaseManifest> {
-  if (trust === undefined) {
+/** Reads a manifest. Where a key is trusted, it is first verified with the signed list beside it. */
+async function manifestAt(path: string, trust: TrustStore): Promise<ReleaseManifest> {
+  if (trust.keys.length === 0) {
     printNotice(`warning: the signature of ${path} is not checked: name a key with --key`);
   } else {
     const [verified] = await verifyFiles([path], {}, trust, new Date());
@@ -145,16 +147,26 @@ function locationAndFile(word: string, locations: readonly string[]): [string, s
   return [location, word.slice(location.length + 1)];
 }
 
-/** What the machine verifies a release by: the rules of `fetch` here. Throws `ReleaseTooOld`, `TrustedKeyInvalid`. */
-async function signersOf(version: string, trust: TrustStore): Promise<Omit<DownloadScript, 'locations'>> {
+/** What the machine verifies a release by: the rules of `fetch` here. Throws `ReleaseTooOld`, `SignatureExpired`. */
+function signersOf(version: string, trust: TrustStore): Omit<DownloadScript, 'locations'> {
   if (isReleaseVersion(version)) refuseTooOld(version, trust);
   const described = trust.keys.map(({ id, key, notAfter }) => ({
     id,
-    publicKey: key.export({ type: 'spki', format: 'der' }).toString('base64'),
+    publicKey: spkiOf(key).toString('base64'),
     ...(notAfter === undefined ? {} : { notAfter }),
   }));
   const revokedKeys = described.filter(({ id }) => trust.revoked.has(id)).map(({ publicKey }) => publicKey);
-  return { version, keys: described, revokedKeys, threshold: trust.threshold };
+  return { version, keys: described, revokedKeys, threshold: trust.threshold, ...validityOf(trust) };
+}
+
+/** The time in which the root is valid that the keys are from. */
+function validityOf({ roots }: TrustStore): Pick<DownloadScript, 'validity'> {
+  const root = roots?.chain.at(-1);
+  if (root === undefined) return {};
+  for (const warning of expiryOfRoot(root, new Date())) printNotice(`warning: ${warning}`);
+  const { createdAt, expiresAt } = root;
+  if (expiresAt === undefined) return {};
+  return { validity: { since: createdAt.toISOString(), until: expiresAt.toISOString() } };
 }
 
 async function textOf(path: string): Promise<string> {

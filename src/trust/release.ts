@@ -55,7 +55,10 @@ export async function verifyList(
 }
 
 /** Throws `ReleaseTooOld`. */
-export function refuseTooOld(version: string, { minimumVersion }: TrustStore): void {
+export function refuseTooOld(
+  version: string,
+  { minimumVersion }: { readonly minimumVersion: string | undefined },
+): void {
   if (minimumVersion === undefined || compareReleases(version, minimumVersion) >= 0) return;
   throw refusal('ReleaseTooOld', `the release ${version} is older than ${minimumVersion}, the oldest allowed`);
 }
@@ -83,6 +86,7 @@ export async function verifyRelease(
     throw refusal('ReleaseVersionMismatch', `${where} holds the release ${version}, not ${asked}`);
   }
   refuseTooOld(version, trust);
+  refuseTooOld(version, manifest);
   if (verified.signer.keys.some(({ id }) => revokedKeys.includes(id))) {
     throw refusal('SigningKeyRevoked', `the release ${version} revokes the very key that signed it`);
   }

@@ -56,6 +56,8 @@ const Profile = z.strictObject({
       keys: z.array(z.strictObject({ publicKey: z.string(), notAfter: z.string().optional() })).optional(),
       /** How many of the keys must have signed a release. */
       threshold: z.int().min(1).max(9).optional(),
+      /** When the root was made that the keys are from, and when it expires. */
+      validity: z.strictObject({ since: z.iso.datetime(), until: z.iso.datetime() }).optional(),
       certificateAuthorities: z.string().optional(),
     })
     .optional(),

@@ -6,6 +6,8 @@ PINS=''
 KEYS=''
 REVOKED=''
 THRESHOLD=1
+SINCE=0
+UNTIL=0
 LOCATIONS=''
 CA=''
 DIRECTORIES='/usr/local/bin /opt/machineadm/bin /opt/bin /var/lib/machineadm/bin'
@@ -114,6 +116,13 @@ openssl dgst -sha256 -verify "$W/key" -signature "$sig" <"$W/SHA256SUMS" >/dev/n
 done
 return 1
 }
+listed() { while read -r digest name; do [ "$name" != "$1" ] || echo "$digest"; done <"$W/SHA256SUMS"; }
+older() {
+IFS=. read -r a b c d e f <<EOF
+\${VERSION%%-*}.$1
+EOF
+[ "$a" -lt "$d" ] || { [ "$a" -eq "$d" ] && { [ "$b" -lt "$e" ] || { [ "$b" -eq "$e" ] && [ "$c" -lt "$f" ]; }; }; }
+}
 signed() {
 get SHA256SUMS 65536 || return
 # --- when one
@@ -139,9 +148,19 @@ for day in $good; do
 day=\${day#*@}
 [ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the key expired on $day"
 done
-want=
-while read -r digest name; do [ "$name" != "$file" ] || want=$digest; done <"$W/SHA256SUMS"
-[ "$want" ] || refuse 71 "of another release: no $file"
+want=$(listed "$file")
+[ "$want" ] || refuse 71 "of another release: no $file" || return
+get manifest.json 1048576 || return
+[ "$(hash "$W/manifest.json")" = "$(listed manifest.json)" ] || refuse 68 'manifest.json is not the signed one' || return
+flat=$(tr -d ' \\n' <"$W/manifest.json" | grep -oE '"(revokedKeys":\\[[^]]*|minimumVersion":"[0-9.]*)')
+for key in $good; do
+id=$(echo "\${key%@*}" | openssl base64 -d -A | openssl dgst -sha256 -binary | openssl base64 -A)
+case $flat in *"\\"$id\\""*) refuse 70 'it revokes the key that signed it' || return ;; esac
+done
+min=\${flat#*minimumVersion*:?}
+min=\${min%%
+*}
+! older "$min" || refuse 71 "older than $min"
 }
 # --- end keys
 try() {
@@ -233,6 +252,12 @@ for dir in $DIRECTORIES; do
 [ "$(hash "$dir/machineadm")" = "$sum" ] && found=$dir && break
 done
 # --- end pins
+# --- when expiry
+now=$(date -u +%Y%m%d%H%M%S)
+if [ "$now" -lt $SINCE ]; then
+say "warning: the clock ($now) is before the root of the keys: its expiry was not checked"
+elif [ "$now" -gt $UNTIL ]; then die 77 "the root of the keys expired at $UNTIL (clock: $now)"; fi
+# --- end expiry
 # --- when keys
 ! has xz || extension=xz
 has openssl || die 66 'no openssl'

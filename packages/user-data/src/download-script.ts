@@ -40,6 +40,8 @@ export interface DownloadScript {
   readonly revokedKeys?: readonly string[];
   /** How many different keys must have signed the release, from 1 to 9; default 1. */
   readonly threshold?: number;
+  /** When the root that the keys are from was made, and when it expires, in ISO 8601. With digests it is not used. */
+  readonly validity?: { readonly since: string; readonly until: string };
   /** Tried in this order. */
   readonly locations: readonly DownloadLocation[];
   /** PEM, for the locations that are `pinned`. */
@@ -50,7 +52,11 @@ export interface DownloadScript {
   readonly directories?: readonly string[];
 }
 
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/**
+ * SubjectPublicKeyInfo of an ECDSA P-256 key, its point not compressed, in canonical base64. In another form one key would
+ * count as two.
+ */
+const PUBLIC_KEY = /^MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE[A-Za-z0-9+/]{85}[AQgw]==$/;
 /** No character that a shell, a line-based list or a URL would interpret. */
 const LOCATION = /^(https?:\/\/[A-Za-z0-9[][A-Za-z0-9._~:/[\]@&+,=%-]*|file:\/\/\/[A-Za-z0-9._/+@=,-]+)$/;
 const PATH = /^\/[A-Za-z0-9._/+@=-]*$/;
@@ -81,7 +87,7 @@ export function renderDownloadScript(script: DownloadScript): string {
     .filter(({ publicKey }) => !revokedKeys.includes(publicKey))
     .map(({ publicKey, notAfter }) => `${base64(publicKey)}@${day(notAfter)}`);
   check(pins.length + keys.length > 0, 'there is neither a digest nor a key to verify the download by');
-  const { threshold = 1 } = script;
+  const { threshold = 1, validity } = script;
   check(Number.isInteger(threshold) && threshold >= 1 && threshold <= 9, 'the threshold is not a number from 1 to 9');
   check(
     pins.length > 0 || trusted.length >= threshold,
@@ -110,6 +116,7 @@ export function renderDownloadScript(script: DownloadScript): string {
     one: threshold === 1,
     threshold: threshold > 1,
     revoked: revokedKeys.length > 0,
+    expiry: validity !== undefined && pins.length === 0,
     credential: locations.some(({ authorizationFile }) => authorizationFile !== undefined),
     ca: locations.some(({ pinned = false }) => pinned),
   };
@@ -118,6 +125,7 @@ export function renderDownloadScript(script: DownloadScript): string {
     ...(parts.pins ? [`PINS='${pins.join(' ')}'`] : []),
     ...(parts.keys ? [`KEYS='${trusted.join(' ')}'`] : []),
     ...(parts.keys ? [`THRESHOLD=${threshold}`] : []),
+    ...(parts.expiry ? [`SINCE=${second(validity?.since)}`, `UNTIL=${second(validity?.until)}`] : []),
     ...(parts.revoked ? [`REVOKED='${revokedKeys.map(base64).join(' ')}'`] : []),
     `LOCATIONS='${lines.join('')}'`,
     ...(parts.ca ? [`CA='${pemOnly(certificateAuthorities)}'`] : []),
@@ -143,7 +151,10 @@ function only(parts: Readonly<Record<string, boolean>>, text: string): string {
 }
 
 function base64(publicKey: string): string {
-  check(BASE64.test(publicKey), 'a public key is not base64 on one line');
+  check(
+    PUBLIC_KEY.test(publicKey),
+    'a public key is not that of an ECDSA P-256 key, DER in base64 on one line, with its point not compressed',
+  );
   return publicKey;
 }
 
@@ -151,6 +162,13 @@ function day(notAfter: string | undefined): string {
   if (notAfter === undefined) return '0';
   check(/^\d{4}-\d{2}-\d{2}$/.test(notAfter), `the day "${notAfter}" is not like 2030-12-31`);
   return notAfter.replaceAll('-', '');
+}
+
+/** `20310102030405` of `2031-01-02T03:04:05Z`. */
+function second(time = ''): string {
+  const parsed = new Date(time);
+  check(!Number.isNaN(parsed.getTime()), `the time "${time}" is not like 2030-12-31T00:00:00Z`);
+  return parsed.toISOString().replace(/\D/g, '').slice(0, 14);
 }
 
 /** The certificates without the text that tools print around them, because user data is limited in size. */

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -32,6 +33,7 @@ import {
   flipped,
   newKey,
   program,
+  signedAgain,
   type TestKey,
   type TestRelease,
   testRelease,
@@ -372,6 +374,52 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
           await using honest = await mirror((file) => ({ body: both.files.get(file) ?? '' }));
           installs(await go({ keys, threshold: 2, locations: [forged, empty, honest] }));
           return 5;
+        }),
+      );
+
+      test(
+        'refuses what the manifest of the release itself forbids, and another manifest',
+        attack(`Download script (${downloader})`, 'a release that revokes its own key or forbids itself', async () => {
+          const manifest = JSON.parse(String(release.files.get('manifest.json')));
+          const changed = async (change: object) => {
+            const directory = mkdtempSync(join(scratch, 'again-'));
+            cpSync(release.directory, directory, { recursive: true });
+            const text = JSON.stringify({ ...manifest, ...change }, undefined, 2);
+            await signedAgain(directory, publisher, { 'manifest.json': Buffer.from(text) });
+            return mirror((file) => ({ body: readFileSync(join(directory, file)) }));
+          };
+          const keys = [publisher];
+          await using revoking = await changed({ revokedKeys: [stranger.keyId, publisher.keyId] });
+          refused(await go({ keys, locations: [revoking] }), 70, /revokes the key that signed it/);
+          await using forbidding = await changed({ minimumVersion: '1.10.0' });
+          refused(await go({ keys, locations: [forbidding] }), 71, /older than 1\.10\.0/);
+          await using other = await changed({ revokedKeys: [stranger.keyId], minimumVersion: '1.4.1' });
+          installs(await go({ keys, locations: [other] }));
+          await using forged = await mirror((file) =>
+            file === 'manifest.json' ? { body: JSON.stringify({ ...manifest, commit: 'other' }) } : undefined,
+          );
+          refused(await go({ keys, locations: [forged] }), 68, /manifest\.json is not the signed one/);
+          return 3;
+        }),
+      );
+
+      test(
+        'refuses everything after the expiry of the root that its keys are from',
+        attack(`Download script (${downloader})`, 'a script whose root has expired', async () => {
+          await using server = await mirror();
+          const wish = { keys: [publisher], locations: [server] };
+          const validity = { since: '2026-01-01T00:00:00Z', until: '2026-02-01T00:00:00Z' };
+          const at = (time: string) => ({
+            change: (text: string) => text.replace('now=$(date -u +%Y%m%d%H%M%S)', `now=${time}`),
+          });
+          refused(await go({ ...wish, validity }), 77, /the root of the keys expired at 20260201000000/);
+          refused(await go({ ...wish, validity }, at('20260201000001')), 77, /clock: 20260201000001/);
+          assert.deepEqual(server.requests, []);
+          installs(await go({ ...wish, validity }, at('20260201000000')));
+          const early = await go({ ...wish, validity }, at('19700101000000'));
+          installs(early);
+          assert.match(early.stderr, /warning: the clock \(19700101000000\) is before the root of the keys/);
+          return 2;
         }),
       );
 

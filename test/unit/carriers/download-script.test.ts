@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type DownloadScript, renderDownloadScript } from '@machineadm/user-data/download-script.ts';
+import { newKey, otherForms } from '../../support/release.ts';
 
 const digest = (text: string): string => hash('sha256', text);
 const digests = {
@@ -53,15 +54,16 @@ describe('the rendered download script', () => {
     assert.doesNotMatch(text, /KEYS=|openssl/, 'with digests, keys are not asked');
   });
 
-  test('is at most 4.3 KiB of gzip in base64: two architectures and three locations, or two keys in their place', () => {
+  test('is at most 4.9 KiB of gzip in base64: two architectures and three locations, or two keys in their place', () => {
     const { digests: _, ...unpinned } = PINNED;
     const signed = {
       ...unpinned,
       keys: [{ publicKey: publicKey(), notAfter: '2031-01-01' }, { publicKey: publicKey() }],
     };
-    for (const script of [PINNED, signed, { ...signed, threshold: 2 }]) {
+    const validity = { since: '2026-01-01T00:00:00Z', until: '2027-01-01T00:00:00Z' };
+    for (const script of [PINNED, signed, { ...signed, threshold: 2, validity }]) {
       const size = gzipSync(renderDownloadScript(script), { level: 9 }).toString('base64').length;
-      assert.ok(size <= 4.3 * 1024, `${size} bytes`);
+      assert.ok(size <= 4.9 * 1024, `${size} bytes`);
     }
   });
 
@@ -99,6 +101,23 @@ describe('the rendered download script', () => {
     refused({ digests: {}, keys, threshold: 2, revokedKeys: [other] }, /the keys that are not revoked are 1/);
     refused({ digests: {}, keys: [{ publicKey: one }, { publicKey: one }], threshold: 2 }, /are not revoked are 1/);
     refused({ digests: {}, keys, threshold: 0 }, /a number from 1 to 9/);
+  });
+
+  test('holds the time in which the root of the keys is valid', () => {
+    const { digests: _, ...unpinned } = PINNED;
+    const validity = { since: '2026-01-02T03:04:05.678Z', until: '2027-01-01T00:00:00+01:00' };
+    const text = renderDownloadScript({ ...unpinned, keys: [{ publicKey: publicKey() }], validity });
+    assert.ok(text.includes('SINCE=20260102030405\nUNTIL=20261231230000\n'));
+    assert.doesNotMatch(renderDownloadScript({ ...PINNED, validity }), /SINCE|UNTIL/);
+    refused({ validity: { ...validity, until: 'soon' }, digests: {}, keys: [{ publicKey: publicKey() }] }, /"soon"/);
+  });
+
+  test('takes a key in one form only, in which two keys are two', () => {
+    const key = newKey();
+    const loose = key.publicKey.replace(/.==$/, (end) => `${end.startsWith('A') ? 'B' : 'R'}==`);
+    for (const form of [...otherForms(key), loose, `${key.publicKey}\n`, 'AAAA']) {
+      refused({ digests: {}, keys: [{ publicKey: key.publicKey }, { publicKey: form }], threshold: 2 }, /a public key/);
+    }
   });
 
   test('contains only the certificates of a certificate authority file', () => {

@@ -10,6 +10,7 @@ import { EXAMPLES, goldenUserData } from '../../support/capi.ts';
 import { commandLine } from '../../support/command-line.ts';
 import { needs } from '../../support/needs.ts';
 import { newKey, testRelease } from '../../support/release.ts';
+import { rootText, writtenRoot } from '../../support/roots.ts';
 import { DIGEST, DOCUMENT, DRIVE, HEADER, MANIFEST, MIRROR, WrapBench } from '../../support/wrapping.ts';
 
 describe('machineadm wrap', () => {
@@ -182,6 +183,43 @@ describe('machineadm wrap', () => {
       const few = await wrap(...document, ...args, '--release', '1.4.0');
       assert.equal(few.status, 2);
       assert.match(few.stderr, /the threshold is 3, and the keys that are not revoked are 2/);
+    });
+
+    test('pins the keys, the threshold and the expiry of the newest root, and refuses what the root refuses', {
+      skip: needs('xz'),
+    }, async () => {
+      const [one, other, root] = [newKey(), newKey(), newKey()];
+      const trust = join(directory, 'trust-with-root.d');
+      mkdirSync(trust, { recursive: true });
+      const wish = { root: [root], lists: [one, other], threshold: 2 };
+      const file = join(trust, 'root.json');
+      writtenRoot(file, await rootText({ ...wish, expiresAt: '2999-01-02T03:04:05Z' }));
+      const document = ['-d', lay('document.yaml', DOCUMENT)];
+      const args = ['--format', 'cloud-init', ...MIRROR, '--trust-directory', trust];
+      const script = scriptOf(await wrapped(...args, '--release', '1.4.0'));
+      const keys = `KEYS='${one.publicKey}@0 ${other.publicKey}@0'\nTHRESHOLD=2\nSINCE=20260102030405\nUNTIL=29990102030405\n`;
+      assert.ok(script.includes(keys), script);
+
+      const { directory: release } = await testRelease(join(directory, 'by-root'), '1.4.0', one, {
+        alsoSignedBy: [other],
+      });
+      const manifest = ['--release-manifest', join(release, 'manifest.json')];
+      const verified = await wrap(...document, ...args, ...manifest);
+      assert.equal(verified.status, 0, verified.stderr);
+      assert.doesNotMatch(verified.stderr, /is not checked/);
+      writtenRoot(file, await rootText({ ...wish, lists: [one, root] }));
+      const few = await wrap(...document, ...args, ...manifest);
+      assert.deepEqual([few.status, few.stdout], [21, '']);
+      assert.match(few.stderr, /\[TooFewSignatures\]/);
+      writtenRoot(file, await rootText({ ...wish, expiresAt: '2026-02-01T00:00:00Z' }));
+      for (const what of [manifest, ['--release', '1.4.0']]) {
+        const expired = await wrap(...document, ...args, ...what);
+        assert.deepEqual([expired.status, expired.stdout], [21, '']);
+        assert.match(expired.stderr, /\[SignatureExpired\]/);
+      }
+      const beside = await wrap(...document, ...args, '--release', '1.4.0', '--key', lay('beside.pem', one.pem));
+      assert.deepEqual([beside.status, beside.stdout], [4, '']);
+      assert.match(beside.stderr, /the root in .* names all keys/);
     });
 
     test('verifies the manifest by the keys it is given, and says when there are none', {

@@ -11,6 +11,7 @@ import { Kept } from '@machineadm/translator/kept.ts';
 import type { Profile } from '@machineadm/translator/profiles.ts';
 import { parse } from 'yaml';
 import { goldenUserData } from '../../support/capi.ts';
+import { newKey } from '../../support/release.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const WORKER = goldenUserData('02-worker-registry-mirrors', 'join-worker');
@@ -116,6 +117,9 @@ describe('the user data that runs machineadm', () => {
     ];
     assert.equal(new Set([own, ...others]).size, 5);
     assert.equal(await wrap(WORKER, { fetch, version: '1.2.3' }), own);
+    const signed = { locations: fetch.locations, keys: [{ publicKey: newKey().publicKey }] };
+    const validity = { since: '2026-01-02T03:04:05Z', until: '2027-01-02T03:04:05Z' };
+    assert.notEqual(await wrap(WORKER, { fetch: { ...signed, validity } }), await wrap(WORKER, { fetch: signed }));
     await assert.rejects(wrap(WINDOWS, { fetch }), kept('OptionsInvalid', /^fetch: a Windows machine must have/));
     const none = { locations: [{ url: 'https://mirror.example' }] };
     await assert.rejects(wrap(WORKER, { fetch: none }), kept('OptionsInvalid', /./));

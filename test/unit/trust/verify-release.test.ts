@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -7,7 +7,7 @@ import { parseKeys } from '../../../src/trust/keys.ts';
 import type { TrustStore } from '../../../src/trust/store.ts';
 import { type Proof, verifyFiles } from '../../../src/trust/verify.ts';
 import { needs } from '../../support/needs.ts';
-import { newKey, program, type TestRelease, testRelease } from '../../support/release.ts';
+import { newKey, program, signedAgain, type TestRelease, testRelease } from '../../support/release.ts';
 
 const KEY = newKey();
 const TRUST: TrustStore = {
@@ -55,6 +55,17 @@ describe('a file of a release', { skip: needs('xz') }, () => {
     });
     await assert.rejects(verified('manifest.json', {}, { ...TRUST, minimumVersion: '1.2.4' }), {
       reason: 'ReleaseTooOld',
+    });
+  });
+
+  test('is refused where the release itself is older than its own minimum version', async () => {
+    const again = mkdtempSync(join(directory, 'again-'));
+    cpSync(release.directory, again, { recursive: true });
+    const text = JSON.stringify({ ...release.manifest, minimumVersion: '1.2.4' });
+    await signedAgain(again, KEY, { 'manifest.json': Buffer.from(text) });
+    await assert.rejects(verifyFiles([join(again, 'manifest.json')], {}, TRUST, new Date()), {
+      reason: 'ReleaseTooOld',
+      message: 'the release 1.2.3 is older than 1.2.4, the oldest allowed',
     });
   });
 

@@ -163,7 +163,7 @@ function downloadScript(
       'fetch: a Windows machine must have machineadm in its image; use a profile without fetch',
     );
   }
-  const { locations, digests, keys, threshold, certificateAuthorities } = fetch;
+  const { locations, digests, keys, threshold, validity, certificateAuthorities } = fetch;
   const defined = <T extends object>(value: T) =>
     Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined));
   return renderDownloadScript({
@@ -172,6 +172,7 @@ function downloadScript(
     ...defined({
       keys: keys?.map(({ publicKey, ...more }) => ({ publicKey, ...defined(more) })),
       threshold,
+      validity,
       certificateAuthorities,
     }),
     ...(digests === undefined
