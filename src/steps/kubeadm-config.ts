@@ -24,12 +24,12 @@ import { located } from '../kubernetes/runtime-socket.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
-/** undefined without kubeadm: the step kubeadm refuses before this one runs. */
+/** Without kubeadm on the machine, its version is assumed to be the document's: the step kubeadm refuses a run unless hooks bring it. */
 export type KubeadmConfigDesired = Omit<KubeadmConfigInput, 'kubeadm'> &
   Partial<Pick<KubeadmConfigInput, 'kubeadm'>> & {
     /**
-     * Set if hooks of this document are to install kubeadm. Until then its version is assumed to be the document's:
-     * hooks edit the configuration, and often in the same group that installs kubeadm.
+     * Set if hooks of this document are to install kubeadm: they also edit the configuration, often in the group that
+     * installs kubeadm.
      */
     readonly installedBy?: StepId;
   };
@@ -69,11 +69,12 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
     const kubernetes = located(model.kubernetes, model, facts);
     const cgroupDriver = containerd?.cgroupDriver;
     if (facts.kubeadm !== undefined) return { kubernetes, cgroupDriver, kubeadm: facts.kubeadm };
-    const { early, beforeBootstrap } = model.host.hooks;
-    const assumed = early === undefined && beforeBootstrap === undefined ? undefined : parseVersion(kubernetes.version);
+    const assumed = parseVersion(kubernetes.version);
     if (assumed === undefined) return { kubernetes, cgroupDriver };
-    const installedBy = early === undefined ? 'hooks-before-bootstrap' : 'hooks-early';
-    return { kubernetes, cgroupDriver, kubeadm: assumed, installedBy };
+    const { early, beforeBootstrap } = model.host.hooks;
+    const hook =
+      early !== undefined ? 'hooks-early' : beforeBootstrap !== undefined ? 'hooks-before-bootstrap' : undefined;
+    return { kubernetes, cgroupDriver, kubeadm: assumed, ...(hook === undefined ? {} : { installedBy: hook }) };
   },
 
   secrets(desired) {

@@ -131,6 +131,17 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
       document:
         'secrets: {a: {file: /etc/secret-a}}\nhost: {files: [{path: /etc/x, contentFrom: {secret: a}, mode: "0600"}]}',
     },
+    {
+      what: 'a join token in a file that does not exist',
+      document: WORKER.replace('{value: abcdef.0123456789abcdef}', '{file: /etc/token}'),
+      machine: NODE,
+    },
+    {
+      what: 'a join token in a file that does not exist, on a machine without kubeadm',
+      document: WORKER.replace('{value: abcdef.0123456789abcdef}', '{file: /etc/token}'),
+      machine: NODE,
+      facts: { kubeadm: undefined },
+    },
   ],
   ModuleDenied: [
     {

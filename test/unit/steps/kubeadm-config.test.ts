@@ -148,8 +148,9 @@ describe('kubeadm that hooks install', () => {
     );
   });
 
-  test('is not expected where there are no hooks', async () => {
-    assert.deepEqual(await bench(kubeadmConfig, memoryHost(), worker(), without).plan(), []);
+  test('is not expected where there are no hooks: the plan shows the configuration, and the run is refused', async () => {
+    const [change, ...more] = await bench(kubeadmConfig, memoryHost(), worker(), without).plan();
+    assert.deepEqual([change?.id, change?.knownAfter, more], [`kubeadm-config/${CONFIG}`, undefined, []]);
   });
 
   for (const [what, edit, renewed] of [
