@@ -93,7 +93,7 @@ export interface MachineBootstrap {
         readonly headers?: {
           readonly [key: string]: Secret;
         };
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
         readonly allowInsecure?: boolean;
         /** The SHA-256 digest of the response. A response with another digest is refused. Default: the response is not compared. */
         readonly sha256?: Sha256;
@@ -111,7 +111,7 @@ export interface MachineBootstrap {
         readonly key?: string;
         /** The URL of the service, for a VPC endpoint. Default: the public endpoint of the region. */
         readonly endpoint?: HttpUrl | VariableText;
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
         readonly allowInsecure?: boolean;
       };
     } | {
@@ -123,7 +123,7 @@ export interface MachineBootstrap {
         readonly region?: string | VariableText;
         /** The URL of the service, for a VPC endpoint. Default: the public endpoint of the region. */
         readonly endpoint?: HttpUrl | VariableText;
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
         readonly allowInsecure?: boolean;
       };
     };
@@ -529,7 +529,7 @@ export interface MachineBootstrap {
           readonly headers?: {
             readonly [key: string]: Secret;
           };
-          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
           readonly allowInsecure?: boolean;
         };
       };
@@ -700,7 +700,7 @@ export interface MachineBootstrap {
             /** The password or token. */
             readonly password: Secret;
           };
-          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+          /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
           readonly allowInsecure?: boolean;
         })[];
         /** Whether the registry itself is used if no mirror has an image. */
@@ -731,7 +731,7 @@ export interface MachineBootstrap {
           /** The password or token. */
           readonly password: Secret;
         };
-        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+        /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
         readonly allowInsecure?: boolean;
       })[];
       /** Any other key of the configuration of containerd, in the format of the installed version. machineadm merges it last and compares it with what containerd reports. */
@@ -752,7 +752,7 @@ export interface MachineBootstrap {
       readonly headers?: {
         readonly [key: string]: Secret;
       };
-      /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+      /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
       readonly allowInsecure?: boolean;
     })[];
     /** Images that must be present before the bootstrapper runs. Of a name with tag and digest, the digest counts. */
@@ -1849,7 +1849,7 @@ export type NATSSink = {
   };
   /** The prefix of the subjects that the server answers on. */
   readonly inboxPrefix?: string;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
   readonly allowInsecure?: boolean;
   /** PEM certificates that this sink trusts beside those of the system and of host.certificateAuthorities. Default: none beside those. */
   readonly certificateAuthority?: Certificate;
@@ -1885,10 +1885,10 @@ export type AWSSink = {
     readonly region?: string;
     /** The URL of S3, for a VPC endpoint. Default: the public endpoint of the region. */
     readonly endpoint?: HttpUrl;
-    /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+    /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
     readonly allowInsecure?: boolean;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1908,7 +1908,7 @@ export type GCPSink = {
   readonly serviceAccount?: string;
   /** The URL of Pub/Sub, for a regional or private endpoint. */
   readonly endpoint?: HttpUrl;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1928,7 +1928,7 @@ export type AzureSink = {
   readonly topicEndpoint?: string;
   /** The client ID of a user-assigned managed identity. Default: the system-assigned identity, or the only one. */
   readonly clientID?: string;
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
   readonly allowInsecure?: boolean;
   /** The name of the sink in messages and tables. Two sinks must not have the same name. Default: the type of the sink. */
   readonly name?: string;
@@ -1948,7 +1948,7 @@ export type OTLPSink = {
   readonly headers?: {
     readonly [key: string]: Secret;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
   readonly allowInsecure?: boolean;
   /** The span that the run belongs to (W3C Trace Context). Default: the run starts a new trace. */
   readonly traceparent?: string;
@@ -1988,7 +1988,7 @@ export type WebhookSink = {
   readonly headers?: {
     readonly [key: string]: Secret;
   };
-  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024. */
+  /** Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on). */
   readonly allowInsecure?: boolean;
   /** PEM certificates that this sink trusts beside those of the system and of host.certificateAuthorities. Default: none beside those. */
   readonly certificateAuthority?: Certificate;

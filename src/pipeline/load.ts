@@ -7,6 +7,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import { redactFromNowOn } from '@machineadm/document/redaction.ts';
 import { sensitiveTexts } from '@machineadm/document/sensitive.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
+import { firstUnprivilegedPort } from '../host/network/unprivileged-ports.ts';
 import { readSource, type SourcePiece } from '../host/secrets/document-source.ts';
 import { distrustedDocument, distrustedSecret, exposedSecrets, exposure, warningsOfDistrusted } from './provenance.ts';
 
@@ -55,9 +56,11 @@ export async function openDocument(
     if (error !== undefined) refusals.push(error);
   };
   if (distrust !== 'warn') refuse(distrustedDocument(read));
+  const unprivilegedFrom = options.forThisMachine === true ? await firstUnprivilegedPort() : undefined;
   const result = await loadDocument(read, {
     agentVersion,
     complete: completeModel,
+    ...(unprivilegedFrom === undefined ? {} : { unprivilegedFrom }),
     // Loaded on demand: `validate` does not inspect the machine.
     ...(options.forThisMachine === true
       ? { resolveVariables: (await import('../host/secrets/variables.ts')).variableResolver() }

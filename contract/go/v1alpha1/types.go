@@ -122,7 +122,7 @@ type MachineBootstrapSecretsHTTP struct {
 	URL string `json:"url"`
 	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 	// The SHA-256 digest of the response. A response with another digest is refused. Default: the response is not compared.
 	Sha256 *string `json:"sha256,omitempty"`
@@ -140,7 +140,7 @@ type MachineBootstrapSecretsAwsSecretsManager struct {
 	Key *string `json:"key,omitempty"`
 	// The URL of the service, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -152,7 +152,7 @@ type MachineBootstrapSecretsAwsParameter struct {
 	Region *string `json:"region,omitempty"`
 	// The URL of the service, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -690,7 +690,7 @@ type MachineBootstrapHostFilesContentFromHTTP struct {
 	Sha256 string `json:"sha256"`
 	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -940,7 +940,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistries struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// User name and password (basic authentication) for every pull on this machine. Default: none.
 	Credentials *MachineBootstrapContainerRuntimeContainerdRegistriesCredentials `json:"credentials,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -964,7 +964,7 @@ type MachineBootstrapContainerRuntimeContainerdRegistriesMirrors struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// User name and password (basic authentication) for every pull on this machine. Default: none.
 	Credentials *MachineBootstrapContainerRuntimeContainerdRegistriesMirrorsCredentials `json:"credentials,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -1010,7 +1010,7 @@ type MachineBootstrapImagesArchives struct {
 	Sha256 *string `json:"sha256,omitempty"`
 	// HTTP headers that are sent with every request. A value is a secret, given directly or by name.
 	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
@@ -2034,7 +2034,7 @@ type MachineBootstrapReportingSinks struct {
 	Credentials *MachineBootstrapReportingSinksCredentials `json:"credentials,omitempty"`
 	// The prefix of the subjects that the server answers on.
 	InboxPrefix *string `json:"inboxPrefix,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 	// The ARN of an SNS topic, FIFO or standard. Give this or queueURL. Default: queueURL is the receiver.
 	TopicARN *string `json:"topicARN,omitempty"`
@@ -2098,6 +2098,6 @@ type MachineBootstrapReportingSinksBucket struct {
 	Region *string `json:"region,omitempty"`
 	// The URL of S3, for a VPC endpoint. Default: the public endpoint of the region.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.
+	// Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }

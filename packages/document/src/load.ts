@@ -31,6 +31,8 @@ export interface LoadOptions {
   readonly agentVersion: string;
   /** Resolves variables; without it (`validate` on another machine) their values stay unknown. */
   readonly resolveVariables?: VariableResolver;
+  /** The first port on which every user of this machine may listen; without it that of Linux, 1024. */
+  readonly unprivilegedFrom?: number;
   /** Sinks of the command line, each as YAML: added after those of the document. */
   readonly sinks?: readonly string[];
   /**
@@ -107,7 +109,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   const mistakes = [...judged, ...misfits, ...expansion.findings];
   const wrong = new PathSet(mistakes.map(({ path }) => path));
   const sections = soundSections(raw, version);
-  const checked = await version.check(plainData(sections));
+  const checked = await version.check(plainData(sections), options.unprivilegedFrom);
   const plainModel = await modelOf(version, sections, [...header, ...required.mistakes, ...mistakes, ...checked]);
   const across = [...checked, ...(plainModel === undefined ? [] : ownershipFindings(plainModel))]
     .map((finding) => inWholeDocument(finding, sections))

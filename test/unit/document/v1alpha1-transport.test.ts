@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
 import { attack } from '../../support/attacks.ts';
-import { problemsOf } from '../../support/document.ts';
+import { HEADER, problemsOf } from '../../support/document.ts';
 
 const DIGEST = '0'.repeat(64);
 const HEADERS = 'headers: {authorization: {secret: s}}';
@@ -127,6 +129,47 @@ describe('over plain http', () => {
       }),
     );
   }
+
+  for (const [what, [document, path]] of Object.entries(PLACES)) {
+    test(
+      `${what}: refused on a port below 1024 on which every user may listen`,
+      attack('Credentials over plain http', `${what}, to a port that is not for root alone`, async () => {
+        const body = document('http://127.0.0.1:300/p', '');
+        const on = async (unprivilegedFrom?: number) => {
+          const source = { name: 'doc.yaml', bytes: new TextEncoder().encode(HEADER + body) };
+          const options = { agentVersion: '0.1.0', ...(unprivilegedFrom === undefined ? {} : { unprivilegedFrom }) };
+          const result = await loadDocument([source], options);
+          return result.ok ? [] : result.problems.map(formatDiagnostic);
+        };
+        for (const safe of [undefined, 301, 1024, 65_535]) assert.deepEqual(await on(safe), []);
+        for (const start of [0, 80, 300]) {
+          const problems = await on(start);
+          assert.equal(problems.length, 1);
+          const why = `net.ipv4.ip_unprivileged_port_start is ${start} on this machine`;
+          assert.ok(problems[0]?.includes(`${path}: `) && problems[0].includes(why), problems[0]);
+          assert.match(problems[0] ?? '', /or set net\.ipv4\.ip_unprivileged_port_start to 1024; allowInsecure: true/);
+        }
+        return 3;
+      }),
+    );
+  }
+
+  test('the setting of the document counts, in either spelling, and Windows has no ports of an administrator', async () => {
+    const sink =
+      'secrets: {s: {file: /s}}\nreporting: {sinks: [{type: Webhook, url: "http://localhost/p", headers: {a: {secret: s}}}]}\n';
+    for (const key of ['net.ipv4.ip_unprivileged_port_start', 'net/ipv4/ip_unprivileged_port_start']) {
+      assert.deepEqual(await problemsOf(`${sink}host: {sysctl: {${key}: 81}}\n`), []);
+      const [problem = ''] = await problemsOf(`${sink}host: {sysctl: {${key}: 80}}\n`);
+      assert.match(problem, /net\.ipv4\.ip_unprivileged_port_start is 80 in host\.sysctl/);
+    }
+    const [problem = ''] = await problemsOf(`${sink.replace('/s}', "'C:\\s'}")}host: {platform: Windows}\n`);
+    assert.match(problem, /on Windows every user may listen on every port/);
+    const nats =
+      'reporting: {sinks: [{type: NATS, servers: ["nats://[::1]:422"], subject: a.b, credentials: {token: abcdefgh}}]}\n';
+    const [told = ''] = await problemsOf(`${nats}host: {sysctl: {net.ipv4.ip_unprivileged_port_start: 422}}\n`);
+    assert.match(told, /reporting\.sinks\[0\]\.servers\[0\]: the credentials would be readable for any user/);
+    assert.deepEqual(await problemsOf(`${nats}host: {sysctl: {net.ipv4.ip_unprivileged_port_start: 423}}\n`), []);
+  });
 
   test('a URL without a credential is accepted; credentials in the URL count', async () => {
     const file = (url: string): string =>

@@ -1,7 +1,8 @@
 import type { Finding, PathSegment } from '../diagnostics.ts';
+import { canonicalSysctlKey } from '../host-parts/sysctl.ts';
 import type { Sections } from '../versions/v1alpha1/sections.ts';
 import type { EndpointSection } from './containerd/registries.ts';
-import { PRIVATE_HTTP, whyExposed } from './loopback.ts';
+import { isPrivate, PRIVATE_NATS, type RootPorts, rootPorts, UNPRIVILEGED_PORT_START, whyExposed } from './loopback.ts';
 import type { SinkSection } from './sinks/index.ts';
 
 /** What a request shows to everybody on its way. */
@@ -14,16 +15,19 @@ interface Request {
 /**
  * Credentials and secrets do not travel over plain http: everybody on the way could read them. They may
  * to a port of root on this machine itself, where no other user can listen, and where the document says so for that one.
+ *
+ * @param unprivilegedFrom the first port of this machine on which other users may listen, if the document is for this machine
  */
-export function checkTransport(sections: Sections): Finding[] {
+export function checkTransport(sections: Sections, unprivilegedFrom?: number): Finding[] {
   const findings: Finding[] = [];
+  const ports = rootPorts(sections.host?.platform, unprivilegedFrom, wantedStart(sections));
   const judge = (path: readonly PathSegment[], field: string, request: Request, answer?: string): void => {
     const exposed = answer ?? credentialsOf(request);
-    if (exposed === undefined || request.allowInsecure === true || isPrivate(request.url)) return;
+    if (exposed === undefined || request.allowInsecure === true || isSafe(request.url, ports)) return;
     findings.push({
       path: [...path, field],
-      message: `${exposed} would be ${whyExposed(request.url)}, and the URL is plain http`,
-      hint: 'write https://; allowInsecure: true beside it permits this one',
+      message: `${exposed} would be ${whyExposed(request.url, ports)}, and the URL is plain http`,
+      hint: hintFor('write https://', ports),
     });
   };
   for (const [name, source] of Object.entries(sections.secrets ?? {})) {
@@ -50,6 +54,7 @@ export function checkTransport(sections: Sections): Finding[] {
   }
   for (const [index, sink] of (sections.reporting?.sinks ?? []).entries()) {
     const path = ['reporting', 'sinks', index];
+    if (sink.type === 'NATS') findings.push(...findExposedServers(sink, path, ports));
     if (sink.type === 'Webhook' || sink.type === 'OTLP') judge(path, 'url', sink);
     for (const { at, field, url, allowInsecure } of cloudRequests(sink))
       if (url !== undefined) judge([...path, ...at], field, { url, allowInsecure }, 'the identity of the machine');
@@ -96,9 +101,44 @@ function credentialsOf({ url, headers }: Request): string | undefined {
   return username !== '' || password !== '' ? 'the credentials of the URL' : undefined;
 }
 
-/** Whether nobody else can listen. */
-function isPrivate(url: string): boolean {
-  return url.startsWith('https:') || PRIVATE_HTTP.test(url);
+/** Whether nobody else can read or listen. */
+function isSafe(url: string, ports: RootPorts): boolean {
+  return url.startsWith('https:') || isPrivate(url, ports);
+}
+
+function hintFor(hint: string, { why }: RootPorts): string {
+  const setting =
+    why?.startsWith(UNPRIVILEGED_PORT_START) === true ? `, or set ${UNPRIVILEGED_PORT_START} to 1024` : '';
+  return `${hint}${setting}; allowInsecure: true beside it permits this one`;
+}
+
+/** Servers of NATS that would be ports of root by the rule of Linux, and are not on this machine; the sink refuses the others itself. */
+function findExposedServers(
+  { servers, credentials, allowInsecure }: Extract<SinkSection, { readonly type: 'NATS' }>,
+  path: readonly PathSegment[],
+  ports: RootPorts,
+): readonly Finding[] {
+  // JWT and nkey answer a challenge; a token and a password are sent as they are.
+  const isBare = credentials !== undefined && ('token' in credentials || 'password' in credentials);
+  if (!isBare || allowInsecure === true) return [];
+  return servers.flatMap((server, index) =>
+    !PRIVATE_NATS.test(server) || isPrivate(server, ports)
+      ? []
+      : [
+          {
+            path: [...path, 'servers', index],
+            message: `the credentials would be ${whyExposed(server, ports)}, and the connection is not encrypted`,
+            hint: hintFor('write tls://', ports),
+          },
+        ],
+  );
+}
+
+/** What the document makes of the setting. */
+function wantedStart({ host }: Sections): number | undefined {
+  const path = canonicalSysctlKey(UNPRIVILEGED_PORT_START);
+  const wanted = Object.entries(host?.sysctl ?? {}).find(([key]) => canonicalSysctlKey(key) === path)?.[1];
+  return wanted === undefined || !/^\d+$/.test(String(wanted)) ? undefined : Number(wanted);
 }
 
 function isAws(value: unknown): value is { readonly endpoint?: string; readonly allowInsecure?: boolean } {

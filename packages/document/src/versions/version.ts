@@ -28,8 +28,12 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
   keepsNumber?(path: readonly PathSegment[]): boolean;
   /** Settings that are allowed but harmful: reported as warnings. */
   lint?(sections: Sections): readonly Finding[];
-  /** Mistakes across fields; gets the sections without the parts that are wrong in themselves. */
-  check(sections: Sections): Promise<readonly Finding[]>;
+  /**
+   * Mistakes across fields; gets the sections without the parts that are wrong in themselves.
+   *
+   * @param unprivilegedFrom see `LoadOptions`
+   */
+  check(sections: Sections, unprivilegedFrom?: number): Promise<readonly Finding[]>;
   /**
    * What a machine was bootstrapped from, as plain data: the part of the document that may not change afterwards.
    * undefined for a document without a bootstrapper.

@@ -190,7 +190,7 @@ export const secret = define(
 /** For a request whose URL is plain http though credentials or secrets travel with it. */
 export const allowInsecure = field(
   z.boolean(),
-  'Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024.',
+  'Permits this one request to send or fetch secrets and credentials without TLS, where anyone on the network path can read them, or any user of this machine who listens on the port. Not needed for a loopback address with a port below 1024 on which only root can listen (not on Windows, nor from net.ipv4.ip_unprivileged_port_start on).',
   { default: false, example: true },
 );
 

@@ -36,13 +36,13 @@ export const v1alpha1: DocumentVersion<Sections> = {
   },
   entryKeys,
   keepsNumber,
-  check: async (parsed) => [
+  check: async (parsed, unprivilegedFrom) => [
     ...withCode('UnknownReference', checkSecretNames(parsed)),
     ...(await checkHostParts(parsed)),
     ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
     ...(parsed.reporting === undefined ? [] : checkReporting(parsed.reporting, parsed.secrets ?? {})),
     ...(parsed.images === undefined ? [] : checkImages(parsed.images)),
-    ...checkTransport(parsed),
+    ...checkTransport(parsed, unprivilegedFrom),
     ...(parsed.containerRuntime?.containerd === undefined
       ? []
       : checkContainerd(parsed.containerRuntime.containerd, parsed.kubernetes?.node?.kubelet)),
