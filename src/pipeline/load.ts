@@ -56,12 +56,15 @@ export async function openDocument(
     if (error !== undefined) refusals.push(error);
   };
   if (distrust !== 'warn') refuse(distrustedDocument(read));
-  const unprivilegedFrom = options.forThisMachine === true ? await firstUnprivilegedPort() : undefined;
+  // Loaded on demand, as the variables below: `validate` does not inspect the machine.
+  const unprivilegedFrom =
+    options.forThisMachine === true
+      ? await firstUnprivilegedPort((await import('../host/index.ts')).openQueryHost())
+      : undefined;
   const result = await loadDocument(read, {
     agentVersion,
     complete: completeModel,
     ...(unprivilegedFrom === undefined ? {} : { unprivilegedFrom }),
-    // Loaded on demand: `validate` does not inspect the machine.
     ...(options.forThisMachine === true
       ? { resolveVariables: (await import('../host/secrets/variables.ts')).variableResolver() }
       : {}),
