@@ -34,7 +34,10 @@ inThrowAwayMachine(import.meta.filename, () => {
         const run = await agent([...command, '-f', '/root/doc.yaml']);
         assert.equal(run.status, 3, run.stderr);
         assert.match(run.stderr, /DocumentInvalid/);
-        assert.match(run.stdout + run.stderr, /reporting\.sinks\[0\]\.url: .*ip_unprivileged_port_start is 300 on this machine/);
+        assert.match(
+          run.stdout + run.stderr,
+          /reporting\.sinks\[0\]\.url: .*ip_unprivileged_port_start is 300 on this machine/,
+        );
       }
       assert.deepEqual(seen, []);
       assert.ok(!existsSync('/var/lib/machineadm/spool'));
@@ -43,7 +46,10 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(run.status, 0, run.stderr);
       // Reports are delivered by a process of their own.
       await waitUntil(() => seen.length > 0, 'a report arrives');
-      assert.ok(seen.every((header) => header === 'the-token-of-the-hook'), seen.join());
+      assert.ok(
+        seen.every((header) => header === 'the-token-of-the-hook'),
+        seen.join(),
+      );
     } finally {
       writeFileSync(SETTING, had);
       server.closeAllConnections();
