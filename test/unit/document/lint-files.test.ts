@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { loaded } from '../../support/document.ts';
+import { loaded, problemsOf } from '../../support/document.ts';
 
 const warningsOf = async (body: string) => (await loaded(body)).warnings.map(formatDiagnostic);
 
@@ -26,5 +26,23 @@ describe('a file whose owner could not reach it', () => {
     ]) {
       assert.deepEqual(await warningsOf(body), []);
     }
+  });
+});
+
+describe('a file below a mount of the kernel', () => {
+  const saidOf = async (path: string): Promise<string> =>
+    (await problemsOf(`host: {files: [{path: ${path}, content: "1"}]}\n`)).join('\n');
+
+  test('is refused, with what does it instead', async () => {
+    assert.match(
+      await saidOf('/proc/sys/net/ipv4/ip_forward'),
+      /below \/proc: .*set net\.ipv4\.ip_forward in host\.sysctl/,
+    );
+    assert.match(await saidOf('/sys/kernel/mm/ksm/run'), /below \/sys: .*host\.hooks\.early/);
+  });
+
+  test('is not taken for one of another directory', async () => {
+    assert.equal(await saidOf('/processes/a'), '');
+    assert.equal(await saidOf('/system/a'), '');
   });
 });

@@ -198,6 +198,7 @@ export const files = hostPart({
     ...checkAbsent(section),
     ...section.flatMap(checkFile),
     ...section.flatMap(checkUnpack),
+    ...section.flatMap(checkKernelPath),
     ...(await Promise.all(section.map(undecodable))).flat(),
   ],
 });
@@ -262,6 +263,18 @@ function checkFile(file: FileSection, index: number): Finding[] {
     return [{ path: [index, adds], message: 'what is downloaded cannot be appended', hint }];
   }
   return [];
+}
+
+/** The kernel lets nobody make or rename a file there, as each write of a file does. */
+function checkKernelPath({ path, absent }: FileSection, index: number): Finding[] {
+  const mount = /^\/(?:proc|sys)(?=\/)/.exec(path)?.[0];
+  if (mount === undefined || absent === true) return [];
+  const key = /^\/proc\/sys\/(.+)/.exec(path)?.[1];
+  const hint =
+    key === undefined
+      ? 'write to it in host.hooks.early, with frequency: Always'
+      : `set ${key.replaceAll('/', '.')} in host.sysctl`;
+  return [{ path: [index, 'path'], message: `no file can be made below ${mount}: it shows the kernel`, hint }];
 }
 
 /** Encoded contents must decode; what is compressed must not be damaged or endless. */
