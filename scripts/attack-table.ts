@@ -4,7 +4,14 @@ import * as z from 'zod';
 /** The page that `node scripts/test.ts --generate attacks` writes. */
 export const SECURITY_TESTS = 'docs/security-tests.md';
 
-const AttackResult = z.object({ kind: z.string(), attack: z.string(), tries: z.int(), wins: z.int() });
+const AttackResult = z.object({
+  kind: z.string(),
+  attack: z.string(),
+  tries: z.int(),
+  wins: z.int(),
+  /** From inside a unit of the service manager: the unit, and how exposed `systemd-analyze security` says that it is. */
+  unit: z.object({ name: z.string(), exposure: z.string() }).optional(),
+});
 type AttackResult = z.infer<typeof AttackResult>;
 
 /** Reads the results that the attack tests wrote to a file as lines of JSON (`test/support/attacks.ts`). Adds up rows with the same name. */
@@ -12,10 +19,10 @@ export function readAttackResults(file: string): readonly AttackResult[] {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   const rows = new Map<string, AttackResult>();
   for (const line of lines) {
-    const { kind, attack, tries, wins } = AttackResult.parse(JSON.parse(line));
+    const { kind, attack, tries, wins, unit } = AttackResult.parse(JSON.parse(line));
     const name = `${kind}\n${attack}`;
     const { tries: earlier = 0, wins: won = 0 } = rows.get(name) ?? {};
-    rows.set(name, { kind, attack, tries: earlier + tries, wins: won + wins });
+    rows.set(name, { kind, attack, tries: earlier + tries, wins: won + wins, ...(unit === undefined ? {} : { unit }) });
   }
   return [...rows.values()];
 }
@@ -33,6 +40,28 @@ export function attackTable(results: readonly AttackResult[]): string {
     .join('');
 }
 
+/** What `systemd-analyze security` says of each unit, beside what was tried from inside it; empty where no unit was attacked. */
+export function unitTable(results: readonly AttackResult[]): string {
+  const units = new Map<string, readonly AttackResult[]>();
+  for (const result of results)
+    if (result.unit !== undefined) units.set(result.unit.name, [...(units.get(result.unit.name) ?? []), result]);
+  if (units.size === 0) return '';
+  const rows = [...units].map(([name, tried]) => {
+    const won = tried.filter(({ wins }) => wins > 0).map(({ attack }) => attack.slice(`${name}: `.length));
+    const what = won.length === 0 ? 'none' : won.join(', ');
+    return `| \`${name}.service\` | ${tried[0]?.unit?.exposure ?? ''} | ${tried.length} | ${what} |\n`;
+  });
+  return `## The units from inside
+
+\`systemd-analyze security\` counts settings, from 0 (all are used) to 10 (none is). It does not say whether an attacker inside can get out. So each attempt
+is also made from inside the unit with its settings, on a system that systemd booted in a container (\`systemd-nspawn\`): \`test/attacks/unit-sandbox.test.ts\`.
+
+| Unit | \`systemd-analyze security\` | Attempts from inside | Won |
+|---|---|---:|---|
+${rows.join('')}
+`;
+}
+
 /** The page for readers of the documentation. */
 export function securityTestsPage(results: readonly AttackResult[]): string {
   return `<!-- Written by "node scripts/test.ts --generate attacks". Do not edit. -->
@@ -43,6 +72,8 @@ export function securityTestsPage(results: readonly AttackResult[]): string {
 a try in which the attacker got what the attack is for: a file written, read, changed or removed outside of the
 attacker's reach, or a secret found where it must not be. \`npm test\` and \`npm run test:slow\` run the same attacks with fewer tries.
 [SECURITY.md](../SECURITY.md) says what machineadm defends against, and what it does not.
+
+${unitTable(results)}## All attacks
 
 ${attackTable(results)}`;
 }

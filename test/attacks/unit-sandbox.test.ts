@@ -11,7 +11,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const UNITS = join(ROOT, 'packaging/systemd');
 /** Where the machine has this checkout: units may have a /tmp of their own, and no /root. */
 const CHECKOUT = '/usr/local/lib/checkout-of-test';
-const skip = needs('root', 'systemd-nspawn', '/lib/systemd/systemd', 'dbus-daemon');
+const skip = needs('root', 'systemd-nspawn', 'systemd-analyze', '/lib/systemd/systemd', 'dbus-daemon');
 
 /** What is tried from inside a unit, as a shell command that succeeds where the attacker wins. */
 const DOORS = {
@@ -107,6 +107,15 @@ setpriv --nnp /usr/local/bin/node-of-test --input-type=module -e "$(cat /etc/sys
   );
 }
 
+/** The last line of `systemd-analyze security`, without the name: `1.8 OK`. */
+function exposureOf(unit: string): string {
+  const args = ['security', '--offline=yes', '--no-pager', join(UNITS, `${unit}.service`)];
+  const { stdout } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+  const exposure = /Overall exposure level for \S+ (\d+\.\d \w+)/.exec(stdout)?.[1];
+  assert.ok(exposure !== undefined, stdout);
+  return exposure;
+}
+
 describe('from inside the units that stay on the network', { skip, timeout: 300_000 }, () => {
   test('nothing leads to root, and nothing is changed', () => {
     const scratch = mkdtempSync(join(tmpdir(), 'machineadm-units-'));
@@ -137,8 +146,15 @@ describe('from inside the units that stay on the network', { skip, timeout: 300_
         // The last line shows that the unit ran to its end.
         assert.equal(won.at(-1), 'was there', won.join('\n'));
         won.pop();
+        const exposure = exposureOf(unit);
         for (const name of Object.keys(attempts)) {
-          reportAttack({ kind: 'Units', attack: `${unit}: ${name}`, tries: 1, wins: won.includes(name) ? 1 : 0 });
+          reportAttack({
+            kind: 'Units',
+            attack: `${unit}: ${name}`,
+            tries: 1,
+            wins: won.includes(name) ? 1 : 0,
+            unit: { name: unit, exposure },
+          });
         }
       }
     } finally {

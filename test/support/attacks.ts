@@ -22,6 +22,8 @@ export interface AttackResult {
   readonly attack: string;
   readonly tries: number;
   readonly wins: number;
+  /** From inside a unit: its name, and how exposed `systemd-analyze security` says that it is. */
+  readonly unit?: { readonly name: string; readonly exposure: string };
 }
 
 const RESULT_MARK = 'attack result: ';
