@@ -133,3 +133,9 @@ export const verifiedFile = {
   sha256: digest('its SHA-256, in hexadecimal'),
   signedBy: optionalText('the id of the key that signed the list'),
 };
+
+/** Keys, and how many of them must have signed. */
+export const signers = z.looseObject({
+  threshold: count('how many of the keys must sign'),
+  keys: texts('the ids of the keys'),
+});

@@ -19,6 +19,7 @@ export const OUTPUT_KINDS = [
   'ResidueAudit',
   'RunEvent',
   'Timeline',
+  'TrustedKeys',
   'Validation',
   'Verification',
   'Version',

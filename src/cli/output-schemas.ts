@@ -17,6 +17,7 @@ import resetResult from '../../contract/output/ResetResult.json' with { type: 'j
 import residueAudit from '../../contract/output/ResidueAudit.json' with { type: 'json' };
 import runEvent from '../../contract/output/RunEvent.json' with { type: 'json' };
 import timeline from '../../contract/output/Timeline.json' with { type: 'json' };
+import trustedKeys from '../../contract/output/TrustedKeys.json' with { type: 'json' };
 import validation from '../../contract/output/Validation.json' with { type: 'json' };
 import verification from '../../contract/output/Verification.json' with { type: 'json' };
 import version from '../../contract/output/Version.json' with { type: 'json' };
@@ -43,6 +44,7 @@ export const OUTPUT_SCHEMAS: Readonly<Record<OutputKind, object>> = {
   ResidueAudit: residueAudit,
   RunEvent: runEvent,
   Timeline: timeline,
+  TrustedKeys: trustedKeys,
   Validation: validation,
   Verification: verification,
   Version: version,

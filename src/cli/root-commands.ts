@@ -1,8 +1,8 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Command } from 'commander';
 import type { CommandTable } from './command-tree.ts';
-import { keyOption, memoryOption, several, trustDirectoryOption } from './options.ts';
-import type { TrustCreateOptions, TrustSignOptions } from './trust.ts';
+import { keyOption, memoryOption, outputOption, several, trustDirectoryOption } from './options.ts';
+import type { TrustCheckOptions, TrustCreateOptions, TrustSignOptions } from './trust.ts';
 
 /** `trust`: the signed root, which names the keys that a machine trusts. */
 export const ROOT_COMMANDS: CommandTable = { trust: addTrust };
@@ -52,15 +52,13 @@ function addTrust(program: Command, done: (status: number) => void): void {
     .option('--follows <file>', 'the root before it')
     .addOption(trustDirectoryOption())
     .addOption(memoryOption())
+    .addOption(outputOption())
     .addHelpText(
       'after',
       `\nExits with ${exitCode('VerificationRefused')} when a root is refused.\n\nExample:\n  machineadm trust check --follows 1.json 2.json`,
     )
-    .action(
-      async (
-        path: string | undefined,
-        options: { readonly follows?: string; readonly trustDirectory: string; readonly memory?: string },
-      ) => done(await (await import('./trust.ts')).trustCheck(path, options)),
+    .action(async (path: string | undefined, options: TrustCheckOptions) =>
+      done(await (await import('./trust.ts')).trustCheck(path, options)),
     );
   trust
     .command('install')

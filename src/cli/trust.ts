@@ -1,5 +1,7 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { publish } from '@machineadm/document/redaction.ts';
 import { writeOutputFile } from '../host/files/output-file.ts';
 import { defaultMemoryPath } from '../trust/memory.ts';
 import { bytesToSign, verifyNext, verifyRoot } from '../trust/root.ts';
@@ -8,7 +10,7 @@ import { installRoots, makeRoot, readRoot, signWithFile, withSignatureIn, writeR
 import type { Signers, TrustRoot, TrustStore } from '../trust/store.ts';
 import { loadTrust } from '../trust/trust-directory.ts';
 import { durationOf } from './duration.ts';
-import { printNotice, printText } from './output.ts';
+import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
 export interface TrustCreateOptions {
   readonly name?: string;
@@ -69,29 +71,64 @@ export async function trustSign(path: string, options: TrustSignOptions): Promis
   return exitCode('Success');
 }
 
+export interface TrustCheckOptions {
+  readonly follows?: string;
+  readonly trustDirectory: string;
+  readonly memory?: string;
+  readonly output: OutputFormat;
+}
+
 /** `machineadm trust check`: verifies a root, or shows what this machine trusts. */
-export async function trustCheck(
-  path: string | undefined,
-  options: { readonly follows?: string; readonly trustDirectory: string; readonly memory?: string },
-): Promise<number> {
-  const now = new Date();
+export async function trustCheck(path: string | undefined, options: TrustCheckOptions): Promise<number> {
+  const { follows, trustDirectory, memory, output } = options;
   if (path === undefined) {
-    if (options.follows !== undefined) throw usage('--follows is for a file');
-    const trust = await loadTrust([], options.trustDirectory, options.memory);
-    printText(describeStore(trust).join('\n'));
-    const root = trust.roots?.chain.at(-1);
-    if (root !== undefined) warn(expiryOfRoot(root, now));
+    if (follows !== undefined) throw usage('--follows is for a file');
+    const trust = await loadTrust([], trustDirectory, memory);
+    await printTrust(trust, trust.roots?.chain.at(-1), describeStore(trust), output);
     return exitCode('Success');
   }
   const root = await readRoot(path);
-  if (options.follows !== undefined) await verifyNext(await readRoot(options.follows), root, new Set(), path);
+  if (follows !== undefined) await verifyNext(await readRoot(follows), root, new Set(), path);
   const { keys } = await verifyRoot(root, new Set(), path);
-  warn(expiryOfRoot(root, now));
-  const follows = options.follows === undefined ? '' : `, follows ${options.follows}`;
-  printText(
-    [...describe(root), `verified ${path}${follows}, signed by ${keys.map(({ id }) => id).join(' and ')}`].join('\n'),
-  );
+  const by = keys.map(({ id }) => id).join(' and ');
+  const verified = `verified ${path}${follows === undefined ? '' : `, follows ${follows}`}, signed by ${by}`;
+  const trust = { ...root.lists, revoked: new Set<string>(), minimumVersion: undefined };
+  await printTrust(trust, root, [...describe(root), verified], output);
   return exitCode('Success');
+}
+
+async function printTrust(
+  trust: TrustStore,
+  root: TrustRoot | undefined,
+  lines: readonly string[],
+  output: OutputFormat,
+): Promise<void> {
+  const warnings = root === undefined ? [] : expiryOfRoot(root, new Date());
+  // Ids of keys look like secrets. Those of trusted keys are known to be public.
+  for (const id of trust.revoked) publish(id);
+  warn(warnings);
+  if (output === 'text') {
+    printText(lines.join('\n'));
+    return;
+  }
+  const signers = ({ keys, threshold }: Signers) => ({ threshold, keys: keys.map(({ id }) => id) });
+  const ofRoot =
+    root === undefined
+      ? {}
+      : {
+          name: root.name,
+          version: root.version,
+          createdAt: root.createdAt.toISOString(),
+          ...omitUndefined({ expiresAt: root.expiresAt?.toISOString() }),
+          root: signers(root.root),
+        };
+  await printData(output, 'TrustedKeys', {
+    ...ofRoot,
+    lists: signers(trust),
+    revokedKeys: [...trust.revoked],
+    ...omitUndefined({ minimumVersion: trust.minimumVersion }),
+    warnings,
+  });
 }
 
 /** `machineadm trust install`: trusts a root from then on, or the one that follows. */

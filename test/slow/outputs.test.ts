@@ -12,6 +12,7 @@ import { createProgram } from '../../src/cli/program.ts';
 import { agent } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 import { newKey, testRelease } from '../support/release.ts';
+import { rootText, writtenRoot } from '../support/roots.ts';
 
 const DIRECTORY = '/tmp/outputs';
 const VERSION = '1.4.0';
@@ -94,6 +95,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       statuses: [0],
     },
   ],
+  'trust check': [{ args: [`${DIRECTORY}/root.json`], kind: 'TrustedKeys', statuses: [0] }],
   reset: [{ args: ['--dry-run'], kind: 'ResetResult', statuses: [0] }],
   version: [{ args: [], kind: 'Version', statuses: [0] }],
 };
@@ -105,6 +107,9 @@ const WITHOUT: Readonly<Record<string, string>> = {
   schema: 'prints a JSON Schema',
   convert: 'prints documents; its report is data with --report json',
   wrap: 'prints user data',
+  'trust create': 'writes a file, which is JSON',
+  'trust sign': 'writes a file, which is JSON',
+  'trust install': '`trust check` prints what is trusted then',
   'report watch': 'runs until it is stopped',
   'sentinel restore': 'for units',
   send: 'the process that sends reports, which answers with lines of its own',
@@ -170,6 +175,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     const publisher = newKey();
     writeFileSync(`${DIRECTORY}/publisher.pem`, publisher.pem);
     await testRelease(DIRECTORY, VERSION, publisher);
+    writtenRoot(`${DIRECTORY}/root.json`, await rootText({ root: [publisher], expiresAt: '2999-01-01T00:00:00Z' }));
   });
 
   const schemas: Readonly<Record<string, object>> = { ...OUTPUT_SCHEMAS, BootstrapStatus: statusSchema };

@@ -89,6 +89,26 @@ describe('a signed root', () => {
     );
   });
 
+  test('is described for programs, with what restricts it on this machine', async () => {
+    const victim = await machineWith(await rootText({ ...FIRST, expiresAt: '2999-01-02T03:04:05Z' }));
+    writeFileSync(join(victim.directory, 'revoked'), `${thief.keyId}\n`);
+    writeFileSync(join(victim.directory, 'minimum-version'), '1.4.0\n');
+    const run = await commandLine('trust', 'check', '-o', 'json', ...victim.own);
+    assert.deepEqual(JSON.parse(run.stdout), {
+      apiVersion: 'machineadm.dev/v1',
+      kind: 'TrustedKeys',
+      name: 'example.com',
+      version: 1,
+      createdAt: '2026-01-02T03:04:05.000Z',
+      expiresAt: '2999-01-02T03:04:05.000Z',
+      root: { threshold: 2, keys: [a, b, c].map(({ keyId }) => keyId) },
+      lists: { threshold: 1, keys: [d.keyId] },
+      revokedKeys: [thief.keyId],
+      minimumVersion: '1.4.0',
+      warnings: [],
+    });
+  });
+
   test('that is installed already changes nothing', async () => {
     const { install } = await machineWith();
     const run = await install(await rootText(FIRST));
