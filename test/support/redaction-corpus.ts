@@ -5,8 +5,11 @@ import { type SecretLine, withSecretAt } from './secret-lines.ts';
 
 const FIXTURES = resolve(import.meta.dirname, '../fixtures/redaction');
 
-/** `held-out` was written after the rules; some were corrected after its first measurement (docs/diagnosis.md). */
-export type Part = 'tuned' | 'held-out';
+/**
+ * `tuned` is ours. `stranger` and `held-out` are the halves, by a hash of each line, of a corpus that an author wrote who had not
+ * seen the rules: rules were corrected after the one, and the other was measured once before it was read (docs/diagnosis.md).
+ */
+export type Part = 'tuned' | 'stranger' | 'held-out';
 
 export interface Figures {
   readonly secret: number;
@@ -14,6 +17,12 @@ export interface Figures {
   readonly missed: readonly string[];
   readonly innocent: number;
   readonly touched: readonly string[];
+}
+
+/** A text and the secrets in it. */
+interface Labelled {
+  readonly text: string;
+  readonly secrets: readonly string[];
 }
 
 const KINDS: Readonly<Record<string, SecretLine['secret']>> = {
@@ -26,7 +35,7 @@ const KINDS: Readonly<Record<string, SecretLine['secret']>> = {
 };
 
 function linesOf(name: string): readonly string[] {
-  return readFileSync(resolve(FIXTURES, `${name}.txt`), 'utf8')
+  return readFileSync(resolve(FIXTURES, name), 'utf8')
     .split('\n')
     .filter((line) => line !== '');
 }
@@ -39,21 +48,48 @@ function secretLine(entry: string): SecretLine {
   return { line, secret, length: Number(length) };
 }
 
+/** The secrets stand beside their line, backwards, so that no file of ours looks like one with credentials. */
+interface Entry {
+  readonly line: string;
+  readonly secret?: readonly string[];
+}
+
+function labelled(entry: string): Labelled {
+  const { line, secret = [] }: Entry = JSON.parse(entry);
+  const secrets = secret.map((backwards) => [...backwards].reverse().join(''));
+  const text = secrets.reduce((filled, value, index) => filled.replaceAll(`⟦${index}⟧`, () => value), line);
+  return { text, secrets };
+}
+
+function corpus(part: Part): { readonly secret: readonly Labelled[]; readonly innocent: readonly string[] } {
+  if (part !== 'tuned') {
+    return {
+      secret: linesOf(`${part}-secret.jsonl`).map(labelled),
+      innocent: linesOf(`${part}-innocent.jsonl`).map((entry) => labelled(entry).text),
+    };
+  }
+  const secret = linesOf('tuned-secret.txt').map((entry) => {
+    const { text, value } = withSecretAt(secretLine(entry));
+    return { text, secrets: [value] };
+  });
+  return { secret, innocent: linesOf('tuned-innocent.txt') };
+}
+
 /** What the redactor does with one part of the labelled corpus. A secret of which half is left is missed. */
 export function redactionFigures(part: Part): Figures {
   const redactor = new Redactor();
-  const secrets = linesOf(`${part}-secret`).map((entry) => withSecretAt(secretLine(entry)));
-  const innocent = linesOf(`${part}-innocent`);
-  const missed = secrets
-    .map(({ text, value }) => ({
+  const { secret, innocent } = corpus(part);
+  const all = secret.flatMap(({ text, secrets }) => {
+    const clean = redactor.redact(text);
+    return secrets.map((value) => ({
       text,
-      half: value.slice(0, Math.ceil(value.length / 2)),
-      clean: redactor.redact(text),
-    }))
-    .filter(({ half, clean }) => clean.includes(half))
-    .map(({ text, clean }) => `${text} became ${clean}`);
+      clean,
+      isLeft: clean.includes(value.slice(0, Math.ceil(value.length / 2))),
+    }));
+  });
+  const missed = all.filter(({ isLeft }) => isLeft).map(({ text, clean }) => `${text} became ${clean}`);
   const touched = innocent
     .filter((line) => redactor.redact(line) !== line)
     .map((line) => `${line} became ${redactor.redact(line)}`);
-  return { secret: secrets.length, caught: secrets.length - missed.length, missed, innocent: innocent.length, touched };
+  return { secret: all.length, caught: all.length - missed.length, missed, innocent: innocent.length, touched };
 }

@@ -1,102 +1,7 @@
-import { allMatches } from './all-matches.ts';
+import { allMatches, eachValue } from './all-matches.ts';
 import { mayBeSecret } from './likely-value.ts';
-
-/**
- * Which options of a program have a secret as their value, by its manual. `secret` is the next word or follows `=`; `user` is a user and, after `:` or
- * `%`, the secret; `attached` follows its option directly (`mysql -pWORD`; with a blank, it is asked for).
- */
-interface Grammar {
-  readonly secret?: readonly string[];
-  readonly user?: readonly string[];
-  readonly attached?: readonly string[];
-}
-
-const MYSQL: Grammar = { attached: ['-p'], secret: ['--password'] };
-const LDAP: Grammar = { secret: ['-w'] };
-const LOGIN: Grammar = {
-  secret: ['-p', '--password'],
-  user: ['--creds', '--src-creds', '--dest-creds'],
-};
-const SMB: Grammar = { user: ['-U', '--user'], secret: ['--password'] };
-const MONGO: Grammar = { secret: ['-p', '--password'] };
-const SNMP: Grammar = { secret: ['-A', '-X', '-c'] };
-const CONTAINERS: Grammar = { user: ['--creds', '--auth'], secret: ['--password', '--registry-token'] };
-const ZIP: Grammar = { secret: ['-P', '--password'] };
-
-const GRAMMARS: Readonly<Record<string, Grammar>> = {
-  mysql: MYSQL,
-  mysqldump: MYSQL,
-  mysqladmin: MYSQL,
-  mariadb: MYSQL,
-  'mariadb-dump': MYSQL,
-  sshpass: { secret: ['-p'], attached: ['-p'] },
-  curl: { user: ['-u', '--user', '-U', '--proxy-user'], secret: ['--pass', '--proxy-pass', '--oauth2-bearer'] },
-  wget: { secret: ['--password', '--http-password', '--ftp-password', '--proxy-password'] },
-  ldapsearch: LDAP,
-  ldapadd: LDAP,
-  ldapmodify: LDAP,
-  ldapdelete: LDAP,
-  ldapwhoami: LDAP,
-  ldappasswd: { secret: ['-w', '-s', '-a'] },
-  openssl: { secret: ['-k', '-K', '-password'] },
-  'docker login': LOGIN,
-  'podman login': LOGIN,
-  'nerdctl login': LOGIN,
-  'buildah login': LOGIN,
-  'skopeo login': LOGIN,
-  'oras login': LOGIN,
-  'helm registry login': LOGIN,
-  'oc login': LOGIN,
-  'az login': LOGIN,
-  skopeo: { user: ['--creds', '--src-creds', '--dest-creds'] },
-  podman: { user: ['--creds'] },
-  crictl: CONTAINERS,
-  ctr: { user: ['--user', '-u'] },
-  etcdctl: { user: ['--user'], secret: ['--password'] },
-  kubeadm: { secret: ['--token', '--discovery-token', '--tls-bootstrap-token', '--certificate-key'] },
-  kubectl: { secret: ['--token', '--password', '--docker-password'] },
-  'redis-cli': { secret: ['-a', '--pass'] },
-  mongosh: MONGO,
-  mongo: MONGO,
-  mongodump: MONGO,
-  mongorestore: MONGO,
-  smbclient: SMB,
-  rpcclient: SMB,
-  net: SMB,
-  adcli: { secret: ['--login-password', '--one-time-password'] },
-  'ipa-client-install': { secret: ['-w', '--password'] },
-  'realm join': { secret: ['--one-time-password'] },
-  zip: ZIP,
-  unzip: ZIP,
-  '7z': { attached: ['-p'] },
-  gpg: { secret: ['--passphrase'] },
-  ipmitool: { secret: ['-P'] },
-  snmpwalk: SNMP,
-  snmpget: SNMP,
-  snmpset: SNMP,
-  keytool: { secret: ['-storepass', '-keypass', '-srcstorepass', '-deststorepass'] },
-  influx: { secret: ['-password', '--password', '-t', '--token'] },
-  sqlcmd: { secret: ['-P'], attached: ['-P'] },
-  consul: { secret: ['-token', '--token'] },
-  'subscription-manager': { secret: ['--password', '--activationkey'] },
-  nmcli: { secret: ['password', 'wifi-sec.psk', '802-11-wireless-security.psk'] },
-};
-
-/** Commands whose word at a place is the secret: what comes before it, bounded. */
-const PLACES: readonly RegExp[] = [
-  /-pass(?:in|out)?[ =]["']?pass:([^\s"']{1,512})/g,
-  /\b(?:vault|bao) login (?:-no-print )?(?=[^-\s])([^\s"'=]{8,512})(?!\S)/g,
-  /\bhtpasswd -\S{0,8}b\S{0,8} \S{1,200} \S{1,100} ([^\s"']{1,512})/g,
-  /\bwpa_passphrase \S{1,64} ([^\s"']{8,64})/g,
-  /\brabbitmqctl (?:change_password|add_user|authenticate_user) \S{1,100} ([^\s"']{1,512})/g,
-  /\bnet user \S{1,64} ([^\s"'/]\S{0,200})/g,
-  /\/pass(?:word)?:([^\s"']{1,200})/g,
-  /\becho (?:-n )?["']?(?:[\w.-]{1,64}:)?([^\s"'|]{4,512})["']? ?\| ?(?:sudo )?(?:kinit|passwd|chpasswd|realm|adcli|cryptsetup|docker login|podman login|smbpasswd|gpg)\b/g,
-  /\b(?:chpasswd|realm|adcli|cryptsetup|kinit|passwd)\b[^\r\n<|]{0,200}<<< ?["']?(?:root:|[a-z_][a-z0-9_-]{0,31}:)?([^\s"']{1,512})/g,
-  / -p["']([^"'\s]{1,200})["']/g,
-  /--password-file=<\(echo ([^\s)]{1,512})/g,
-  /\bSWMTKN-1-([\w-]{16,200})/g,
-];
+import { GRAMMARS, type Grammar } from './program-options.ts';
+import { PAIRS, PLACES } from './word-places.ts';
 
 const PROGRAM = new RegExp(
   `(?<![\\w.-])(?:${[...new Set(Object.keys(GRAMMARS).map((name) => name.split(' ')[0] ?? name))].join('|')})(?=["']{0,1},?[ \\t])`,
@@ -110,10 +15,15 @@ const MOST_WORDS = 64;
 
 /** The secrets in the arguments of known programs. Takes linear time. */
 export function commandLines(text: string, found: (start: number, end: number) => void): void {
-  for (const place of PLACES) {
-    for (const { index, 0: whole, 1: value = '' } of allMatches(text, place)) {
-      const start = index + whole.lastIndexOf(value);
-      if (mayBeSecret(value)) found(start, start + value.length);
+  eachValue(text, PLACES, (value, end) => {
+    if (mayBeSecret(value)) found(end - value.length, end);
+  });
+  for (const { sign, line, pair } of PAIRS) {
+    if (!text.includes(sign)) continue;
+    for (const { index, 0: command } of allMatches(text, line)) {
+      eachValue(command, [['=', pair]], (value, end) => {
+        if (mayBeSecret(value)) found(index + end - value.length, index + end);
+      });
     }
   }
   PROGRAM.lastIndex = 0;

@@ -2,8 +2,13 @@ import { allMatches } from './all-matches.ts';
 import type { Span } from './automaton.ts';
 import { commandLines } from './command-lines.ts';
 import { fields } from './field-detector.ts';
-import { keys, sentences } from './key-detector.ts';
+import { keys } from './key-detector.ts';
+import { isMasked, unlikeWord } from './likely-value.ts';
+import { meaningOf, publicPlaces } from './public-values.ts';
 import { looksRandom } from './randomness.ts';
+import { secretFiles } from './secret-files.ts';
+import { sentences } from './sentences.ts';
+import { standardInput } from './standard-input.ts';
 import { TOKEN_SHAPES } from './token-shapes.ts';
 import { urls } from './url-detector.ts';
 
@@ -24,6 +29,8 @@ const DETECTORS: readonly Detector[] = [
   keys,
   sentences,
   commandLines,
+  standardInput,
+  secretFiles,
   urls,
   randomWords,
 ];
@@ -46,7 +53,8 @@ export function detectForms(text: string): Span[] {
   return spans;
 }
 
-const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
+const PRIVATE_KEY =
+  /-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1|OpenVPN tls-crypt-v2 (?:client|server) key)-----|PuTTY-User-Key-File-[0-9]:/g;
 const LONGEST_KEY = 32 * 1024;
 
 /** To its end or, in a truncated text, as far as a key can reach. */
@@ -55,7 +63,7 @@ function privateKeys(text: string, found: (start: number, end: number) => void):
   for (const { index, 0: begin } of allMatches(text, PRIVATE_KEY)) {
     if (index < end) continue;
     const rest = text.slice(index + begin.length, index + LONGEST_KEY);
-    const closing = /-----END [A-Z0-9 ]{0,40}-----/.exec(rest);
+    const closing = /-----END [A-Za-z0-9 -]{0,40}-----|Private-MAC: [0-9a-f]{1,128}/.exec(rest);
     end =
       closing === null ? index + begin.length + rest.length : index + begin.length + closing.index + closing[0].length;
     found(index, end);
@@ -90,7 +98,8 @@ function authorizations(text: string, found: (start: number, end: number) => voi
   for (const match of allMatches(text, SCHEME)) {
     const [whole, , credential = ''] = match;
     const start = match.index + whole.length;
-    if (!PLAIN_WORD.test(credential) && !/^(?:sha256:|--)/.test(credential)) found(start, start + credential.length);
+    if (!PLAIN_WORD.test(credential) && !/^(?:sha256:|--|HTTP\/[0-9])/.test(credential) && !isMasked(credential))
+      found(start, start + credential.length);
   }
 }
 
@@ -103,37 +112,59 @@ function unitEnvironments(text: string, found: (start: number, end: number) => v
   }
 }
 
-const WORD = /[A-Za-z0-9+/_-]{20,}={0,2}/g;
-/** Public although random: certificates and public keys. */
-const PUBLIC_PEM = /-----BEGIN (?:[A-Z0-9 ]{0,40}CERTIFICATE|[A-Z0-9 ]{0,40}PUBLIC KEY|CERTIFICATE REQUEST)-----/g;
-const PUBLIC_WORD = /^(?:AAAA[BCE]3|SHA256:|sha(?:1|224|256|384|512)[-:])/;
+/** A public key of SSH has its algorithm at its beginning: ssh-, ecdsa-, sk-. */
+const PUBLIC_WORD = /^(?:AAAA[A-Z](?:3NzaC|2VjZHNh|nNrLX)|SHA256:|sha(?:1|224|256|384|512)[-:])/;
+
+const SHORTEST_WORD = 20;
+const [OUTSIDE, SMALL, CAPITAL, OTHER] = [0, 1, 2, 4] as const;
+/** The kind of each character of base64, also in its form for URLs, and of names. */
+const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (/[a-z]/.test(character)) return SMALL;
+  if (/[A-Z]/.test(character)) return CAPITAL;
+  return /[0-9+/_-]/.test(character) ? OTHER : OUTSIDE;
+});
 
 function randomWords(
   text: string,
   found: (start: number, end: number) => void,
   isPublic: (word: string) => boolean,
 ): void {
-  const published = publicPlaces(text);
+  let published: readonly Span[] | undefined;
   let next = 0;
-  for (const match of allMatches(text, WORD)) {
-    const end = match.index + match[0].length;
-    while (next < published.length && (published[next]?.end ?? 0) <= match.index) next += 1;
+  for (let at = 0; at < text.length; at += 1) {
+    const start = at;
+    let kinds = 0;
+    for (
+      let kind = KINDS[text.charCodeAt(at)];
+      kind !== undefined && kind !== OUTSIDE;
+      kind = KINDS[text.charCodeAt(at)]
+    ) {
+      kinds |= kind;
+      at += 1;
+    }
+    if (at - start < SHORTEST_WORD || (kinds & (SMALL | CAPITAL)) !== (SMALL | CAPITAL)) continue;
+    for (let signs = 0; signs < 2 && text[at] === '='; signs += 1) at += 1;
+    const word = text.slice(start, at);
+    if (!looksRandom(word) || isPublic(word) || isPublicForm(text, word, start)) continue;
+    published ??= publicPlaces(text);
+    while (next < published.length && (published[next]?.end ?? 0) <= start) next += 1;
     const place = published[next];
-    if (place !== undefined && place.start <= match.index && end <= place.end) continue;
-    const before = text.slice(Math.max(0, match.index - 7), match.index);
-    if (PUBLIC_WORD.test(match[0]) || /SHA(?:256|512):$|sha(?:256|512)-$/i.test(before)) continue;
-    if (looksRandom(match[0]) && !isPublic(match[0])) found(match.index, end);
+    // A path may lead to something public.
+    if (place !== undefined && at <= place.end && place.start < at && !looksRandom(text.slice(start, place.start)))
+      continue;
+    const meaning = meaningOf(word);
+    if (meaning === false || (meaning !== true && tellsSecret(meaning))) found(start, at);
+    at -= 1;
   }
 }
 
-function publicPlaces(text: string): Span[] {
-  const places: Span[] = [];
-  let end = 0;
-  for (const { index } of allMatches(text, PUBLIC_PEM)) {
-    if (index < end) continue;
-    end = text.indexOf('-----END ', index);
-    if (end < 0) break;
-    if (end - index <= LONGEST_KEY) places.push({ start: index, end });
-  }
-  return places;
+function isPublicForm(text: string, word: string, start: number): boolean {
+  return PUBLIC_WORD.test(word) || /SHA(?:256|512):$|sha(?:256|512)-$/i.test(text.slice(Math.max(0, start - 7), start));
+}
+
+/** Whether decoded text has something that is removed, or a word that a sentence does not have. */
+function tellsSecret(text: string): boolean {
+  if (detect(text).length > 0) return true;
+  return !text.includes('-----BEGIN ') && text.split(/\s+/).some((word) => unlikeWord(word));
 }

@@ -1,3 +1,4 @@
+import { isMasked, isMode } from './likely-value.ts';
 import { REFERENCE } from './reference-names.ts';
 
 /** Names whose value is always secret. The value ends with its quote or its line. */
@@ -19,8 +20,9 @@ const LONGEST_PREFIX = 24;
 /** Longer values are classified by their name alone. */
 const LONGEST_JUDGED = 256;
 
-/** A diagnostic after the name of a field, as ours are: `password: there is no field`. */
-const SENTENCE = /^(?:there is no|must be|must not|is not|cannot be|should be|password expiry) ?[a-z]/;
+/** A diagnostic after the name of a field, as ours are: `password: there is no field`; and what PAM calls its parts. */
+const SENTENCE =
+  /^(?:there is no|must be|must not|is not|cannot be|should be|password expiry) ?[a-z]|^(?:chauthtok|session|auth|account|setcred)\)/;
 /** The keys of a map on one line are judged themselves. */
 const FLOW_MAP = /^\{["']?[A-Za-z][\w-]{0,63}["']?:/;
 const WORTHLESS =
@@ -46,7 +48,7 @@ export function fields(text: string, found: (start: number, end: number) => void
     const value = text.slice(start, valueEnd);
     const certain =
       opening !== '' || closing !== '' || match[1] !== undefined || sign === '' || (sign === '=' && blanks === '');
-    if (!isSecret(value, certain)) continue;
+    if (!isSecret(value, certain) || (match[1] === undefined && isMode(value))) continue;
     found(start, valueEnd);
     NAME.lastIndex = Math.max(end, valueEnd);
   }
@@ -61,7 +63,8 @@ function isFlag(text: string, nameAt: number): boolean {
 function isSecret(value: string, certain: boolean): boolean {
   if (value.length > LONGEST_JUDGED) return true;
   const plain = value.trim();
-  if (plain === '' || [SENTENCE, WORTHLESS, PATH, FLOW_MAP].some((harmless) => harmless.test(plain))) return false;
+  if (plain === '' || isMasked(plain) || [SENTENCE, WORTHLESS, PATH, FLOW_MAP].some((harmless) => harmless.test(plain)))
+    return false;
   return certain || (plain.length >= 6 && !/^[a-z]{1,15}$/i.test(plain));
 }
 

@@ -1,10 +1,10 @@
 import { allMatches } from './all-matches.ts';
-import { mayBeSecret, unlikeWord } from './likely-value.ts';
+import { isMode, mayBeSecret, unlikeWord } from './likely-value.ts';
 import { REFERENCE } from './reference-names.ts';
 
 /** Words that end the name of a secret, alone or at the end of a longer word: `dbpwd`, `KEYSTOREPASS`, `bindpw`. */
 const STEM =
-  /(?:password|passwd|passphrase|passcode|(?<!by|com|tres|sur|encom)pass|pwd|(?<!s)pw|secret|token|authtok|api_?key|credentials?|psk|masterauth|pre_shared_key)$/;
+  /(?:password|passwd|passphrase|passcode|(?<!by|com|tres|sur|encom)pass|pwd|(?<!s)pw|secret|token|authtok|api_?key|credentials?|psk|masterauth|pre_shared_key|secret_id)$/;
 /** Kinds of keys that are secret; a `publicKey` is not. */
 const KEY =
   /(?:api|access|secret|private|signing|encryption|master|account|shared|auth|service|deploy|license|activation|subscription|session|preshared|hmac|aes|webhook|integration|routing|storage|admin|client)_key$/;
@@ -50,6 +50,7 @@ export function keys(text: string, found: (start: number, end: number) => void):
     // A sentence also has a colon after such a word: our own messages do.
     const certain =
       closing !== '' || opening !== '' || /[=>]/.test(whole.slice(name.length, whole.length - value.length));
+    if (isMode(value) && !/pass|pw/i.test(name)) continue;
     if (certain ? mayBeSecret(value) : unlikeWord(value)) found(end - value.length, end);
   }
   for (const { index, 0: whole, 1: name = '', 2: value = '' } of allMatches(text, PAIR)) {
@@ -60,17 +61,4 @@ export function keys(text: string, found: (start: number, end: number) => void):
     if (unlikeWord(value)) found(index + whole.length - value.length, index + whole.length);
   for (const { index, 0: whole, 2: value = '' } of allMatches(text, SQL))
     if (mayBeSecret(value)) found(index + whole.length - 1 - value.length, index + whole.length - 1);
-}
-
-/** What a sentence says about a secret, then a word that is unlike a sentence's. */
-const PROSE =
-  /\b(?:password|passphrase|passcode|pre-shared key|secret|token|api key|access key|credentials?)(?:["']? (?:for|of|on)(?: user)? [\w@.'"-]{1,64}){0,1}(?: (?:is|was|are|to|set|now|changed|reset|as|generated)){0,3}(?::| =)? ["'`]?([^\s"'`]{6,512})/gi;
-
-/** Secrets that a sentence tells. */
-export function sentences(text: string, found: (start: number, end: number) => void): void {
-  for (const { index, 0: whole, 1: value = '' } of allMatches(text, PROSE)) {
-    const trimmed = value.replace(/[.,;:)]{1,4}$/, '');
-    const start = index + whole.length - value.length;
-    if (unlikeWord(trimmed)) found(start, start + trimmed.length);
-  }
 }

@@ -75,6 +75,59 @@ test('a certificate stays, the key beside it does not', () => {
   assert.equal(redactor.redact(`${certificate}${body}`), `${certificate}[redacted]`);
 });
 
+describe('what is public by its form stays, and the same form around a secret does not', () => {
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const word = 'q7Rk2Zx9Lm4Tp8Vb3Nc6Wd1';
+  const pem = (kind: string): string => `-----BEGIN ${kind}-----\n${base64(word.repeat(3))}\n-----END ${kind}-----\n`;
+  const sentence = 'This node is one of the worker pool. Use of it is logged.';
+  const kept = (text: string): void => assert.equal(redactor.redact(text), text);
+  const removed = (text: string, secret: string): void =>
+    assert.ok(!redactor.redact(text).includes(secret), `${text} became ${redactor.redact(text)}`);
+
+  test('a sentence in base64, and one that tells a password', () => {
+    kept(`content: ${base64(sentence)}`);
+    const told = base64(`${sentence} The password is Moor-Eule-77!`);
+    removed(`content: ${told}`, told);
+    const words = base64('correct horse battery staple');
+    removed(`password: ${words}`, words);
+  });
+
+  test('a certificate in base64, and one with its key', () => {
+    kept(`certificate-authority-data: ${base64(pem('CERTIFICATE'))}`);
+    const both = base64(`${pem('CERTIFICATE')}${pem('PRIVATE KEY')}`);
+    removed(`data: ${both}`, both);
+  });
+
+  test('the public key of a peer, and the private one', () => {
+    const key = `${'k3Jd82hdKsl29dkfjWEoiru34oiuWERoiuwer98sdfA'.slice(0, 43)}=`;
+    kept(`peer: ${key}`);
+    kept(`PublicKey = ${key}`);
+    removed(`PrivateKey = ${key}`, key);
+    removed(key, key);
+  });
+
+  test('a mask and a reference, and what only begins like one', () => {
+    for (const value of ['********', '[REDACTED]', '(sensitive value)', 'var.db_password', '24 bytes', 'DATA+OMITTED'])
+      kept(`password: ${value}`);
+    for (const value of ['****Moor77', 'redacted-Moor77', 'local.Hero77', '24bytesMoor'])
+      removed(`password: ${value}`, value);
+  });
+
+  test('the name of a user in a URL, and a token in its place', () => {
+    kept('postgresql://agent@db.example/x?sslmode=verify-full');
+    removed('https://mytoken@git.example/x', 'mytoken');
+    removed('postgresql://aB3xK9qLm2@db.example/x', 'aB3xK9qLm2');
+    removed('https://a.example/x?state=abcdef', 'abcdef');
+  });
+
+  test('what a shell writes for a reader of secrets, and for another program', () => {
+    removed("echo 'ops:Zander_See_4' | sudo chpasswd", 'Zander_See_4');
+    removed('+ realm join -U joiner example\n+ echo HalloWelt77', 'HalloWelt77');
+    removed('chpasswd <<EOF\nroot:Lachs-Turm-3\nops:Igel.Moos.9\nEOF', 'Igel.Moos.9');
+    kept('echo HalloWelt77 | tee /var/log/x');
+  });
+});
+
 test('every shape of a token has a bounded length', () => {
   for (const [issuer, pattern] of Object.entries(TOKEN_SHAPES)) {
     assert.doesNotMatch(pattern.replaceAll(/\[[^\]]*\]/g, 'x').replaceAll('\\+', ''), /[*+]|\{\d+,\}/, issuer);
