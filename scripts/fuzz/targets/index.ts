@@ -10,7 +10,7 @@ import { activeDirectory, archives, certificates, unpacked } from './materials.t
 import { criReplies, http2Frames, httpAnswers, kubeconfig, metadata } from './network.ts';
 import { journal, kept, prepared, spool, status, summary } from './state.ts';
 import { convertedYaml, log, templates, toml } from './texts.ts';
-import { directoryList, releaseManifest, signatures, trustedKeys, trustMemory } from './trust.ts';
+import { directoryList, releaseManifest, signatures, trustedKeys, trustMemory, trustRoot } from './trust.ts';
 import { encodings, ignition, objects, userData } from './user-data.ts';
 import { windows } from './windows.ts';
 
@@ -39,6 +39,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   directoryList,
   signatures,
   trustMemory,
+  trustRoot,
   trustedKeys,
   criReplies,
   http2Frames,

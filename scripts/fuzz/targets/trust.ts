@@ -1,9 +1,10 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { verifyDirectory } from '../../../src/trust/directory.ts';
-import { keyId, parseKeys } from '../../../src/trust/keys.ts';
+import { keyId, parseKeys, spkiOf } from '../../../src/trust/keys.ts';
 import { floorOf, parseMemory, withMemory } from '../../../src/trust/memory.ts';
 import { verifyRelease } from '../../../src/trust/release.ts';
+import { bytesToSign, parseRoot, unsignedRoot, verifyRoot, withSignature } from '../../../src/trust/root.ts';
 import { findSigner } from '../../../src/trust/signature.ts';
 import type { TrustStore } from '../../../src/trust/store.ts';
 import { pem } from '../mutators/der.ts';
@@ -219,4 +220,38 @@ export const trustedKeys: FuzzTarget = {
     parseKeys(input, 'a.pem')
       .map(({ id, notAfter }) => `${id} ${notAfter}`)
       .join('\n'),
+};
+
+const ROOT = unsignedRoot({
+  apiVersion: 'machineadm.dev/trust-root/v1',
+  kind: 'TrustRoot',
+  name: 'example.com',
+  version: 2,
+  createdAt: '2026-11-01T00:00:00Z',
+  expiresAt: '2027-11-01T00:00:00Z',
+  root: { threshold: 1, keys: [spkiOf(publicKey).toString('base64')] },
+  lists: { threshold: 1, keys: [spkiOf(publicKey).toString('base64')] },
+});
+const SIGNED_ROOT = withSignature(ROOT, ID, sign('sha256', bytesToSign(ROOT), { key: privateKey, dsaEncoding: 'der' }));
+
+/** The envelope and what is in it, so that both are mutated. */
+const ENVELOPE = JSON.parse(SIGNED_ROOT.text) as { payload: string };
+
+export const trustRoot: FuzzTarget = {
+  name: 'trust-root',
+  reads: 'Roots of trust',
+  seeds: [`${SIGNED_ROOT.text}${SEPARATOR}`, `{}${SEPARATOR}${Buffer.from(ENVELOPE.payload, 'base64')}`],
+  tokens: [...TOKENS, 'threshold', 'keys', '"version": 3', 'signatures'],
+  grammar: [manifestOnly, json],
+  run: async (input) => {
+    const at = input.indexOf(SEPARATOR);
+    const content = input.slice(at + SEPARATOR.length);
+    const text =
+      content === ''
+        ? input.slice(0, at)
+        : JSON.stringify({ ...ENVELOPE, payload: Buffer.from(content).toString('base64') });
+    const root = parseRoot(text, 'root.json');
+    const { keys } = await verifyRoot(root, new Set(), 'root.json');
+    return `${root.name} ${root.version} ${keys.length}`;
+  },
 };

@@ -9,7 +9,7 @@ import { createProgram } from '../../../src/cli/program.ts';
 const root = resolve(import.meta.dirname, '../../..');
 /** Texts that begin as a command line does, and are sentences. */
 const SENTENCES =
-  /^(?:never|is|must|does|did|was|has|starts|runs|itself|removed|ends|provision resolves|contract|then|was|not|could|cannot|wrote|would|may|on a|as root)\b/;
+  /^(?:never|is|must|does|did|was|has|starts|runs|itself|removed|ends|provision resolves|contract|then|was|not|could|cannot|wrote|would|may|on a|as root|sealed)\b/;
 
 /** Every command line that a source quotes: `machineadm doctor -f FILE`, or behind Run, Use, with. */
 function commandLinesIn(source: string): readonly string[] {
