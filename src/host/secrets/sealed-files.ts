@@ -157,7 +157,9 @@ async function sealingKey(host: Host): Promise<SealingKey> {
   const result = await host.run({ program: PROGRAM, args, input, timeoutMs: COMMAND_TIMEOUT_MS });
   if (result.status !== 0 || result.stdout.trim() === '') return { whyPlain: refusal(result) };
   await host.writeFile({ path: keyPath(id), content: result.stdout, mode: 0o600, directoryMode: 0o700 });
-  // A key that cannot be decrypted again would lose what it seals.
+  // A key that cannot be decrypted again would lose what it seals. Without a TPM, that is only a matter of the same file:
+  // the program is not run a second time for it.
+  if (!(await hasTpm(host))) OPENED.set(result.stdout, key);
   const opened = await openKey(host, id);
   if ('whyPlain' in opened) {
     await host.removeFile(keyPath(id));
@@ -166,6 +168,10 @@ async function sealingKey(host: Host): Promise<SealingKey> {
   await host.sync(keyPath(id));
   await host.sync(dirname(SEALING_KEYS_DIRECTORY));
   return { id, ...opened };
+}
+
+async function hasTpm(host: QueryHost): Promise<boolean> {
+  return ((await host.list('/sys/class/tpm')) ?? []).length > 0;
 }
 
 async function openKey(

@@ -106,9 +106,9 @@ describe('a file of the state that may hold secrets', () => {
     assert.match(finding?.text ?? '', /: systemd-creds \(systemd 250 or later\) is not installed$/);
   });
 
-  test('is plain where systemd-creds cannot decrypt what it encrypted', async () => {
+  test('is plain where systemd-creds cannot decrypt what it encrypted with a TPM', async () => {
     const programs = { 'systemd-creds': () => ({ stdout: 'bm90IGEga2V5' }) };
-    const host = memoryHost({ programs });
+    const host = memoryHost({ programs, files: { '/sys/class/tpm/tpm0/uevent': '' } });
     await writeSealed(host, PATH, CANARY);
     assert.equal(host.text(PATH), CANARY);
     assert.deepEqual(await host.list(SEALING_KEYS_DIRECTORY), []);
