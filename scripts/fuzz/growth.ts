@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { costOf } from './check.ts';
 import type { Random } from './random.ts';
 import type { FuzzTarget } from './target.ts';
@@ -10,6 +12,8 @@ const MEASURABLE_MS = 4;
 const ENOUGH_MS = 200;
 /** The largest input that is measured. */
 const LONGEST = 128 * 1024;
+
+const COUNT_STEPS = fileURLToPath(import.meta.resolve('./count-steps.ts'));
 
 /** Inputs of one form and any size: a piece, repeated between a prefix and a suffix. */
 interface Family {
@@ -30,18 +34,22 @@ export function anyFamily(random: Random, corpus: readonly string[], target: Fuz
 
 /**
  * An input of the family that shows superlinear cost; undefined if there is none. Two successive doublings must each exceed
- * the limit, and must do so in a second measurement: other processes use the machine as well.
+ * the limit. The time only suggests it, because other processes and the garbage collector use the machine as well: the number of steps
+ * decides.
+ *
+ * @param module the URL of the module whose TARGETS have the target
  */
 export async function superlinear(
   target: FuzzTarget,
   { before, piece, after }: Family,
+  module = import.meta.resolve('./targets/index.ts'),
 ): Promise<{ readonly input: string; readonly defect: string } | undefined> {
   const sized = (count: number): string => before + piece.repeat(count) + after;
   let [previous, cost] = [0, 0];
   for (let count = 1; count * piece.length <= LONGEST; count *= 2) {
     const next = await costOf(target, [sized(count)]);
     const grows = previous >= MEASURABLE_MS && cost > SUPERLINEAR * previous && next > SUPERLINEAR * cost;
-    if (grows && (await growsAgain(target, sized, count))) {
+    if (grows && growsInSteps(target.name, [sized(count / 4), sized(count / 2), sized(count)], module)) {
       const costs = [previous, cost, next].map((ms) => Math.round(ms)).join(', ');
       return {
         input: sized(count),
@@ -54,12 +62,12 @@ export async function superlinear(
   return undefined;
 }
 
-async function growsAgain(target: FuzzTarget, sized: (count: number) => string, count: number): Promise<boolean> {
-  const least = async (times: number): Promise<number> => {
-    const costs = [];
-    for (let round = 0; round < 3; round++) costs.push(await costOf(target, [sized(times)]));
-    return Math.min(...costs);
-  };
-  const costs = [await least(count / 4), await least(count / 2), await least(count)];
-  return costs.every((cost, index) => index === 0 || cost > SUPERLINEAR * (costs[index - 1] ?? 0));
+/** Steps do not depend on the machine or its load. What built-in functions do inside does not count; expressions have a judge of their own. */
+function growsInSteps(name: string, inputs: readonly string[], module: string): boolean {
+  const args = ['--disable-warning=ExperimentalWarning', COUNT_STEPS, module, name];
+  const options = { input: JSON.stringify(inputs), encoding: 'utf8', maxBuffer: 2 ** 26 } as const;
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, options);
+  if (status !== 0) throw new Error(`the steps of ${name} could not be counted: ${stderr}`);
+  const steps = JSON.parse(stdout) as readonly number[];
+  return steps.every((cost, index) => index === 0 || cost > SUPERLINEAR * (steps[index - 1] ?? 0));
 }

@@ -6,8 +6,10 @@ import { before, describe, test } from 'node:test';
 import { defectOf, watchWarnings } from '../../scripts/fuzz/check.ts';
 import { corpusOf } from '../../scripts/fuzz/corpus.ts';
 import { withTable } from '../../scripts/fuzz/figures.ts';
+import { superlinear } from '../../scripts/fuzz/growth.ts';
 import { TARGETS } from '../../scripts/fuzz/targets/index.ts';
 import { life } from '../../scripts/fuzz/targets/life.ts';
+import { TARGETS as GROWING } from '../fixtures/growing-targets.ts';
 
 describe('inputs that once caused defects', () => {
   before(watchWarnings);
@@ -25,6 +27,15 @@ test('a run that is killed at any of its changes ends in the same state as one t
   assert.ok(changes > 20);
   // A change of a step is one or more changes of the machine.
   for (let at = 0; at < 2 * changes; at++) assert.equal(await life.run(`${at}\n${document}`), `${changes} changes`);
+});
+
+test('growth is decided by steps: a time that grows, as on a busy machine, is no defect', async () => {
+  const family = { before: '', piece: 'a', after: '' };
+  const module = import.meta.resolve('../fixtures/growing-targets.ts');
+  const [quadratic, onlySlow] = GROWING;
+  assert.ok(quadratic !== undefined && onlySlow !== undefined);
+  assert.match((await superlinear(quadratic, family, module))?.defect ?? '', /^costs grow faster than the input: /);
+  assert.equal(await superlinear(onlySlow, family, module), undefined);
 });
 
 describe('npm run fuzz', () => {

