@@ -4,16 +4,22 @@ import { KnownValues } from './known-values.ts';
 
 export const REDACTED = '[redacted]';
 
+/** Of the texts that are known to be clean: characters of each, and how many. */
+const [LONGEST_KEPT, MOST_KEPT] = [512, 2000];
+
 /**
  * Removes secrets from text: registered values in every encoding, and unknown ones by their form. It belongs to a run
  * and ends with it.
  */
 export class Redactor {
   readonly #known = new KnownValues();
+  /** Short texts without a secret: a run says most of its texts several times. */
+  readonly #clean = new Set<string>();
   readonly #public = new Set<string>();
 
   /** From now on this value is removed. */
   learn(value: string): void {
+    this.#clean.clear();
     this.#known.learn(value);
   }
 
@@ -41,8 +47,13 @@ export class Redactor {
   }
 
   redact(text: string): string {
-    if (text.length < 4) return text;
-    return replaced(text, [...this.#knownIn(text), ...detect(text, (word) => this.#public.has(word))]);
+    if (text.length < 4 || this.#clean.has(text)) return text;
+    const spans = [...this.#knownIn(text), ...detect(text, (word) => this.#public.has(word))];
+    if (spans.length === 0 && text.length <= LONGEST_KEPT) {
+      if (this.#clean.size >= MOST_KEPT) this.#clean.clear();
+      this.#clean.add(text);
+    }
+    return replaced(text, spans);
   }
 
   #knownIn(text: string): Span[] {
