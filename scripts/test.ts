@@ -138,10 +138,11 @@ function attackFiles(): string[] {
 
 /**
  * A process has one redactor. Tests that query it, or that add random values to it, need a process of their own: a random
- * value of one test may be part of the expected output of another.
+ * value of one test may be part of the expected output of another. So do tests that count steps: a counter sees only the
+ * modules that are loaded after it.
  */
-const NEEDS_OWN_REDACTOR =
-  /'@machineadm\/document\/redaction\.ts'|'fast-check'|support\/command-line|-arbitrary\.ts'|\/conservation/;
+const NEEDS_OWN_PROCESS =
+  /support\/steps\.ts'|'@machineadm\/document\/redaction\.ts'|'fast-check'|support\/command-line|-arbitrary\.ts'|\/conservation/;
 
 /** The temporary directory of the unit tests: in memory if there is space. They create some ten thousand files and execute some. */
 function temporaryDirectory(): string {
@@ -154,7 +155,7 @@ function temporaryDirectory(): string {
 
 /** Groups the unit tests by directory. A group shares one process, because starting one per file takes longer than the tests. */
 function unitGroups(part: 'unit' | 'thorough'): readonly TestGroup[] {
-  const isAlone = (file: string) => NEEDS_OWN_REDACTOR.test(readFileSync(join(root, file), 'utf8'));
+  const isAlone = (file: string) => NEEDS_OWN_PROCESS.test(readFileSync(join(root, file), 'utf8'));
   const groups = Map.groupBy(filesOf(part), (file) => (isAlone(file) ? file : `test/${part}/${file.split('/')[2]}`));
   const env = { TMPDIR: temporaryDirectory() };
   return [...groups].map(([name, files]) => ({ name, files, env })).sort((a, b) => b.files.length - a.files.length);

@@ -19,14 +19,7 @@ export class StepCounter implements AsyncDisposable {
     return new StepCounter(session);
   }
 
-  /** Does the work three times, and returns the most: V8 loses counts of functions that the garbage collector frees meanwhile. */
   async count(work: () => Promise<unknown>): Promise<number> {
-    let most = 0;
-    for (let time = 0; time < 3; time += 1) most = Math.max(most, await this.#countOnce(work));
-    return most;
-  }
-
-  async #countOnce(work: () => Promise<unknown>): Promise<number> {
     await this.#session.post('Profiler.takePreciseCoverage');
     await work();
     const { result } = await this.#session.post('Profiler.takePreciseCoverage');

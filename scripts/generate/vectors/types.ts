@@ -131,7 +131,7 @@ const FORMS: readonly Form[] = [
   },
   {
     of: 'a subnet',
-    field: init('cluster: {podSubnets: [@]}'),
+    field: init('cluster: {podSubnets: [@], serviceSubnets: [192.0.2.0/24, "2001:db8:5e::/112"]}'),
     good: ['10.244.0.0/16', '"fd00:10::/64"'],
     bad: ['10.244.0.0', '10.244.0.0/', '"x/16"', '"10.244.0.0/16\\n"'],
   },
