@@ -98,6 +98,7 @@ describe('the documentation', () => {
       return own;
     };
     const blocks = all.filter(({ copyOf }) => copyOf === undefined);
+    const programs = new Set<string>();
 
     for (const { copyOf, text } of all) {
       if (copyOf === undefined) continue;
@@ -109,8 +110,9 @@ describe('the documentation', () => {
     for (const [index, block] of blocks.entries()) {
       if (block.language !== 'sh') continue;
       if (block.notRun === undefined) {
-        const programs = commandsOf(block).map((command) => command.split(/\s+/)[0] ?? '');
-        const skip = needs(...programs.filter(isProgram));
+        // What the blocks before it need, too: it may read what they write.
+        for (const command of commandsOf(block)) programs.add(command.split(/\s+/)[0] ?? '');
+        const skip = needs(...[...programs].filter(isProgram));
         test(`${page}:${block.line}: the commands do what they are shown to do`, { skip }, () => {
           const env = { ...process.env, PATH: `${directory}:${process.env.PATH}` };
           const script = `exec 2>&1\n${block.text}`;
