@@ -1,13 +1,13 @@
 import type { KubernetesModel, ProxyModel } from '@machineadm/document/model.ts';
+import {
+  DEFAULT_DNS_DOMAIN,
+  DEFAULT_SERVICE_SUBNET,
+} from '@machineadm/document/sections/kubernetes/cluster-defaults.ts';
 import { ALWAYS_DIRECT } from '../../host/http/proxy-bypass.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 
 /** For programs that do not support subnets (curl before 7.86, Python): the most important addresses individually. */
 const ONE_BY_ONE: readonly string[] = ['127.0.0.1', '::1', '169.254.169.254'];
-
-/** kubeadm's own defaults (k/k kubeadm v1beta4/defaults.go). */
-const DEFAULT_SERVICE_SUBNET = '10.96.0.0/12';
-const DEFAULT_DNS_DOMAIN = 'cluster.local';
 
 /**
  * Destinations to reach without the proxy, for NO_PROXY: this machine, metadata services, this node, its cluster, and

@@ -134,3 +134,12 @@ test('every shape of a token has a bounded length', () => {
     assert.doesNotThrow(() => new RegExp(pattern), issuer);
   }
 });
+
+test('commands of Windows are found in any case of their letters', () => {
+  for (const line of [
+    'convertto-securestring "Bramble^Pilot^3" -asplaintext -force',
+    'NET USE Z: \\\\files\\boot /USER:CORP\\svc Bramble^Pilot^3',
+    'REG ADD HKLM\\X /V DefaultPassword /T REG_SZ /D Bramble^Pilot^3 /F',
+  ])
+    assert.ok(!redactor.redact(line).includes('Bramble^Pilot^3'), line);
+});

@@ -1,7 +1,8 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
-import { DEFAULT_API_PORT, DEFAULT_SERVICE_SUBNET, NODE_PORTS } from './checks-said-twice.ts';
+import { NODE_PORTS } from './checks-said-twice.ts';
+import { DEFAULT_API_PORT, DEFAULT_SERVICE_SUBNET } from './cluster-defaults.ts';
 import type { KubernetesSection } from './index.ts';
-import { isIPAddress, overlap, parseSubnet, type Subnet } from './subnets.ts';
+import { addressSubnet, hostOf, overlap, parseSubnet, type Subnet } from './subnets.ts';
 
 const CLUSTER: readonly PathSegment[] = ['kubernetes', 'cluster'];
 const ENDPOINT: readonly PathSegment[] = [...CLUSTER, 'controlPlaneEndpoint'];
@@ -51,10 +52,6 @@ function checkFamilies(kubernetes: KubernetesSection): Finding[] {
   return [{ path: [...CLUSTER, 'podSubnets'], message, hint: 'give both a subnet of the same family' }];
 }
 
-const asSubnet = (address: string): Subnet | undefined =>
-  isIPAddress(address) ? parseSubnet(`${address}/${address.includes(':') ? 128 : 32}`) : undefined;
-const hostOf = (endpoint: string): string => endpoint.slice(0, endpoint.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
-
 const MULTICAST = ['224.0.0.0/4', '255.255.255.255/32', 'ff00::/8'].map(parseSubnet);
 const UNSPECIFIED = ['0.0.0.0/32', '::/128'].map(parseSubnet);
 const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10'].map(parseSubnet);
@@ -72,12 +69,12 @@ function checkNoAddress({ cluster, controlPlane, join }: KubernetesSection): Fin
     [['kubernetes', 'join', 'discovery', 'token', 'endpoint'], join?.discovery.token?.endpoint],
   ];
   const unreachable = endpoints.flatMap(([path, endpoint]): Finding[] => {
-    if (endpoint === undefined || !isIn(asSubnet(hostOf(endpoint)), [...MULTICAST, ...UNSPECIFIED])) return [];
+    if (endpoint === undefined || !isIn(addressSubnet(hostOf(endpoint)), [...MULTICAST, ...UNSPECIFIED])) return [];
     const message = `no machine can be reached at ${hostOf(endpoint)}`;
     return [{ path, message, hint: 'the address of a load balancer, a virtual address, or that of the first machine' }];
   });
   const advertised = controlPlane?.apiEndpoint?.advertiseAddress;
-  if (advertised === undefined || !isIn(asSubnet(advertised), [...MULTICAST, ...LINK_LOCAL])) return unreachable;
+  if (advertised === undefined || !isIn(addressSubnet(advertised), [...MULTICAST, ...LINK_LOCAL])) return unreachable;
   const message = 'kubeadm takes no multicast or link-local address for the API server';
   return [...unreachable, { path: [...API, 'advertiseAddress'], message, hint: 'the address of an interface' }];
 }
@@ -97,7 +94,7 @@ export function lintAmongServices(kubernetes: KubernetesSection): Finding[] {
     ...nodeIPs,
   ];
   return addresses.flatMap(([path, address]): Finding[] => {
-    if (address === undefined || !isIn(asSubnet(address.trim()), services.map(parseSubnet))) return [];
+    if (address === undefined || !isIn(addressSubnet(address.trim()), services.map(parseSubnet))) return [];
     const message = `is in the subnet of services (${services.join()}): a service may get the address, which each machine would then redirect to its pods`;
     return [{ path, message, hint: 'another kubernetes.cluster.serviceSubnets' }];
   });

@@ -1,6 +1,6 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import type { KubernetesSection } from './index.ts';
-import { isIPAddress, parseSubnet } from './subnets.ts';
+import { addressSubnet, isIPAddress } from './subnets.ts';
 
 const NODE: readonly PathSegment[] = ['kubernetes', 'node'];
 const ARGS: readonly PathSegment[] = [...NODE, 'kubelet', 'args'];
@@ -105,7 +105,7 @@ function checkNodeIP(value: string, path: readonly PathSegment[]): Finding[] {
       wrong === wrong.trim() ? `"${wrong}" is not an IP address` : `there are blanks around "${wrong.trim()}"`;
     return [{ path, message: why, hint: 'one address, or one of IPv4 and one of IPv6: 10.0.0.11,fd00::11' }];
   }
-  const parsed = addresses.map((text) => parseSubnet(`${text}/${text.includes(':') ? 128 : 32}`));
+  const parsed = addresses.map(addressSubnet);
   const unspecified = parsed.filter((one) => one?.address === 0n).length;
   if (parsed.length > 2 || (parsed.length === 2 && parsed[0]?.bits === parsed[1]?.bits)) {
     return [{ path, message: 'the kubelet takes one address of each family', hint: 'such as 10.0.0.11,fd00::11' }];

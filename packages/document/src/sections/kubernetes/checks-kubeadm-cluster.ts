@@ -10,7 +10,7 @@ import {
 } from '../../kubernetes-releases/kubeadm.ts';
 import { includes, minorOf } from '../../kubernetes-releases/minor.ts';
 import type { KubernetesSection } from './index.ts';
-import { isIPAddress, overlap, parseSubnet, type Subnet } from './subnets.ts';
+import { hostOf, isIPAddress, overlap, parseSubnet, type Subnet } from './subnets.ts';
 
 /**
  * What kubeadm itself refuses in its configuration, in any version (k/k cmd/kubeadm/app/apis/kubeadm/validation/
@@ -158,7 +158,7 @@ function isSubdomain(text: string): boolean {
 function checkEndpointHost({ cluster }: KubernetesSection): Finding[] {
   const endpoint = cluster?.controlPlaneEndpoint;
   if (endpoint === undefined) return [];
-  const host = endpoint.slice(0, endpoint.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
+  const host = hostOf(endpoint);
   if (isIPAddress(host) || isSubdomain(host)) return [];
   const message = 'the host is neither an IP address nor a DNS name in lower case (RFC 1123)';
   return [{ path: [...CLUSTER, 'controlPlaneEndpoint'], message, hint: 'such as api.example:6443' }];

@@ -242,7 +242,7 @@ function cleaned(path: string): string {
 }
 
 /** The field of the configuration that an argument sets: `system-reserved-cgroup`. */
-function fieldOf(argument: string): string {
+export function fieldOf(argument: string): string {
   if (argument === 'reserved-cpus') return 'reservedSystemCPUs';
   return argument.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,14 +1,12 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import { argumentKinds } from '../../kubernetes-releases/argument-values.ts';
 import type { Component } from '../../kubernetes-releases/flags.ts';
+import { BOOTSTRAP_KUBELET_KUBECONFIG, KUBELET_CONFIG, KUBELET_KUBECONFIG } from '../../ownership/kubernetes-paths.ts';
+import { fieldOf } from './checks-kubelet-contradictions.ts';
+import { DEFAULT_API_PORT, DEFAULT_DNS_DOMAIN, DEFAULT_SERVICE_SUBNET } from './cluster-defaults.ts';
 import { commandLines } from './command-lines.ts';
 import type { KubernetesSection } from './index.ts';
-import { overlap, parseSubnet } from './subnets.ts';
-
-/** What kubeadm sets where the document does not (k/k cmd/kubeadm/app/apis/kubeadm/v1beta4/defaults.go). */
-export const DEFAULT_SERVICE_SUBNET = '10.96.0.0/12';
-const DEFAULT_DNS_DOMAIN = 'cluster.local';
-export const DEFAULT_API_PORT = 6443;
+import { addressSubnet, overlap, parseSubnet } from './subnets.ts';
 
 /** The ports of the other programs of a control plane (k/k cmd/kubeadm/app/constants/constants.go, pkg/cluster/ports). */
 export const NODE_PORTS: Readonly<Record<number, string>> = {
@@ -117,14 +115,14 @@ const WARNED: readonly Twin[] = [
 
 /** Arguments that name the files which kubeadm writes for the kubelet. */
 const FILES_OF_KUBEADM: Readonly<Record<string, string>> = {
-  config: '/var/lib/kubelet/config.yaml',
-  kubeconfig: '/etc/kubernetes/kubelet.conf',
-  'bootstrap-kubeconfig': '/etc/kubernetes/bootstrap-kubelet.conf',
+  config: KUBELET_CONFIG,
+  kubeconfig: KUBELET_KUBECONFIG,
+  'bootstrap-kubeconfig': BOOTSTRAP_KUBELET_KUBECONFIG,
 };
 
 /** What an argument and a field say differently, where it cannot work. */
 export function checkSaidTwice(kubernetes: KubernetesSection): Finding[] {
-  return [...differences(kubernetes, REFUSED), ...otherSocket(kubernetes)];
+  return differences(kubernetes, REFUSED);
 }
 
 /** What an argument says differently from a field, from the configuration, or from itself. */
@@ -132,7 +130,6 @@ export function lintSaidTwice(kubernetes: KubernetesSection): Finding[] {
   return [
     ...differences(kubernetes, WARNED),
     ...otherClusterDNS(kubernetes),
-    ...otherClusterDomain(kubernetes),
     ...besideConfiguration(kubernetes),
     ...repeated(kubernetes),
     ...otherFiles(kubernetes),
@@ -144,29 +141,36 @@ export function lintSaidTwice(kubernetes: KubernetesSection): Finding[] {
 const isOpen = (text: string): boolean => text.includes('$');
 
 function differences(kubernetes: KubernetesSection, twins: readonly Twin[]): Finding[] {
-  const lines = commandLines(kubernetes);
   return twins.flatMap(({ component, argument, field, says, effect, normal = asSet }) => {
-    const line = lines.find((one) => one.component === component);
-    const index = line?.args.findLastIndex(({ name }) => name === argument) ?? -1;
-    const given = line?.args[index]?.value;
     const expected = says(kubernetes);
-    if (line === undefined || given === undefined || expected === undefined) return [];
-    if (isOpen(given) || isOpen(expected) || normal(given) === normal(expected)) return [];
-    const name = `kubernetes.${field.join('.')}`;
-    const message = `differs from ${name}, which is ${expected}: ${effect}`;
-    return [{ path: [...line.path, index, 'value'], message, hint: `use ${name} only` }];
+    if (expected === undefined || isOpen(expected)) return [];
+    return placesOf(kubernetes, component, argument).flatMap(({ path, value }): Finding[] => {
+      if (isOpen(value) || normal(value) === normal(expected)) return [];
+      const name = `kubernetes.${field.join('.')}`;
+      return [{ path, message: `differs from ${name}, which is ${expected}: ${effect}`, hint: `use ${name} only` }];
+    });
   });
 }
 
-const CONFIG: readonly PathSegment[] = ['kubernetes', 'node', 'kubelet', 'config'];
-
-function otherSocket({ node }: KubernetesSection): Finding[] {
-  const given: unknown = node?.kubelet?.config?.containerRuntimeEndpoint;
-  if (typeof given !== 'string' || node?.criSocket === undefined || isOpen(given)) return [];
-  if (asSocket(given) === asSocket(node.criSocket)) return [];
-  const message = `differs from kubernetes.node.criSocket, which is ${node.criSocket}: kubeadm and the kubelet would use two container runtimes`;
-  return [{ path: [...CONFIG, 'containerRuntimeEndpoint'], message, hint: 'use kubernetes.node.criSocket only' }];
+interface Place {
+  readonly path: readonly PathSegment[];
+  readonly value: string;
 }
+
+/** Where an argument is given, the last time, and the field of the kubelet's configuration that it is named after. */
+function placesOf(kubernetes: KubernetesSection, component: Component, argument: string): readonly Place[] {
+  const line = commandLines(kubernetes).find((one) => one.component === component);
+  const index = line?.args.findLastIndex(({ name }) => name === argument) ?? -1;
+  const given = line?.args[index]?.value;
+  const configured: unknown =
+    component === 'kubelet' ? kubernetes.node?.kubelet?.config?.[fieldOf(argument)] : undefined;
+  return [
+    ...(line === undefined || given === undefined ? [] : [{ path: [...line.path, index, 'value'], value: given }]),
+    ...(typeof configured === 'string' ? [{ path: [...CONFIG, fieldOf(argument)], value: configured }] : []),
+  ];
+}
+
+const CONFIG: readonly PathSegment[] = ['kubernetes', 'node', 'kubelet', 'config'];
 
 /** A DNS cache of the node has a link-local address, by its usual manifest (NodeLocal DNSCache). */
 const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10'].map(parseSubnet);
@@ -189,25 +193,12 @@ function otherClusterDNS(kubernetes: KubernetesSection): Finding[] {
     ),
   ];
   return places.flatMap(([path, text]): Finding[] => {
-    const address = parseSubnet(`${text}/${text.includes(':') ? 128 : 32}`);
+    const address = addressSubnet(text);
     if (address === undefined) return [];
     if ([...services, ...LINK_LOCAL].some((one) => one !== undefined && overlap(one, address))) return [];
     const message = `is not in the subnet of services (${servicesOf(kubernetes)}): the cluster DNS of kubeadm has the tenth address of it`;
     return [{ path, message, hint: 'remove it: kubeadm sets the address of its DNS' }];
   });
-}
-
-function otherClusterDomain(kubernetes: KubernetesSection): Finding[] {
-  const given: unknown = kubernetes.node?.kubelet?.config?.clusterDomain;
-  const served = kubernetes.cluster?.dnsDomain ?? ofInit(kubernetes, DEFAULT_DNS_DOMAIN);
-  if (typeof given !== 'string' || served === undefined || given === served || isOpen(given)) return [];
-  const message = `differs from kubernetes.cluster.dnsDomain, which is ${served}: pods search names that the cluster DNS does not serve`;
-  return [{ path: [...CONFIG, 'clusterDomain'], message, hint: 'use kubernetes.cluster.dnsDomain only' }];
-}
-
-/** The field of the kubelet's configuration that most arguments are named after: `max-pods`, `maxPods`. */
-function fieldOf(argument: string): string {
-  return argument.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** The kubelet reads its configuration, then its arguments (k/k cmd/kubelet/app/server.go, kubeletConfigFlagPrecedence). */

@@ -15,6 +15,16 @@ export function parseSubnet(text: string): Subnet | undefined {
   return { bits, prefix: Number(length), address: addressNumber(address, bits) };
 }
 
+/** The subnet with this address alone; undefined for what is no address. */
+export function addressSubnet(address: string): Subnet | undefined {
+  return isIPAddress(address) ? parseSubnet(`${address}/${address.includes(':') ? 128 : 32}`) : undefined;
+}
+
+/** The host of `host:port`, without the brackets of an IPv6 address. */
+export function hostOf(endpoint: string): string {
+  return endpoint.slice(0, endpoint.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
+}
+
 /** Whether two subnets share an address. */
 export function overlap(a: Subnet, b: Subnet): boolean {
   const host = BigInt(a.bits - Math.min(a.prefix, b.prefix));
