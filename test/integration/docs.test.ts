@@ -12,7 +12,12 @@ import { MAIN } from '../support/agent.ts';
 import { needs } from '../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...globSync('docs/**/*.md', { cwd: ROOT })];
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...globSync(['docs/**/*.md', 'packages/*/README.md'], { cwd: ROOT }),
+];
 
 interface Block {
   readonly language: string;
