@@ -18,8 +18,10 @@ import type { Entry, ExpectedLooks, Preparation } from './case-files.ts';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
 
+/** systemd's host key, which the first encryption on a machine makes. */
+const HOST_KEY = '/var/lib/systemd/credential.secret';
 /** The agent's own records, which are the business of other tests, and what belongs to the environment of the case. */
-const OWN = ['/var/lib/machineadm', '/run/machineadm', '/run/case', '/run/stand-in', '/run/mount'];
+const OWN = ['/var/lib/machineadm', '/run/machineadm', HOST_KEY, '/run/case', '/run/stand-in', '/run/mount'];
 
 /** Stands in for systemctl(1): keeps the states of services as files below /run/stand-in. */
 const SYSTEMCTL = join(import.meta.dirname, '../fixtures/cases/systemctl');
