@@ -237,6 +237,7 @@ describe('the site', () => {
         await inPlayground(async (view) => {
           await open(view, `${HEADER}host:\n  hostnam: b\n`);
           assert.equal(await view.locator('.playground .summary').innerText(), 'A document with 1 problem.');
+          assert.match(await output(view).locator('.cm-content').innerText(), /^# There is no output until/);
           const below = view.locator('.cm-line:has-text("hostnam") + .findings-of-line');
           assert.match(await below.innerText(), /^error UnknownField .*hostname/);
           await view.locator('.cm-lint-marker-error').waitFor({ timeout: TIMEOUT });
