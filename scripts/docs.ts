@@ -10,7 +10,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import * as z from 'zod';
-import { addressOf, pagesOf } from '../site/pages.ts';
+import { addressOf, HOME, pagesOf } from '../site/pages.ts';
 import { readOptions } from './options.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -79,7 +79,7 @@ export function publishStable(output: string, newest: string): void {
     const [, path] = /^\{\s*(?:"\$schema": "[^"]*",\s*)?"\$id": "https:\/\/machineadm\.dev\/([^"]+)"/.exec(text) ?? [];
     if (path !== undefined) write(path, text);
   }
-  for (const address of pagesOf(root).map(addressOf)) {
+  for (const address of [HOME, ...pagesOf(root)].map(addressOf)) {
     const target = `${'../'.repeat(address.split('/').length - 1)}${newest}/${address}`;
     write(
       address,

@@ -26,7 +26,7 @@ import { commandsPage } from './generate/reference/commands-page.ts';
 import { FIELD_RECORD, fieldPages } from './generate/reference/field-pages.ts';
 import { kubernetesMinorsPage } from './generate/reference/kubernetes-minors.ts';
 import { objectsPage } from './generate/reference/objects-page.ts';
-import { reasonsPage } from './generate/reference/reasons-page.ts';
+import { reasonsPages } from './generate/reference/reasons-page.ts';
 import { typescriptTypes } from './generate/schema-types.ts';
 import { statusSchema, summarySchema } from './generate/status-schema.ts';
 import {
@@ -83,7 +83,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   );
   files.set('docs/reference/commands.md', commandsPage(createProgram(() => undefined)));
   files.set('docs/reference/kubernetes-minors.md', kubernetesMinorsPage());
-  files.set('docs/reference/reasons.md', reasonsPage(read(root, 'docs/faults.md') ?? ''));
+  for (const [path, text] of reasonsPages(read(root, 'docs/faults.md') ?? '')) files.set(path, text);
   const outputs = [...outputSchemas()].map(([file, schema]) => {
     const kind = file.replace(/^.*\/|\.json$/g, '');
     return { kind, source: `\`machineadm schema --kind ${kind}\` prints its schema`, file, schema };

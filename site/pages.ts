@@ -24,7 +24,7 @@ export interface SidebarGroup {
   readonly entries: readonly (SidebarPage | SidebarGroup)[];
 }
 
-/** Every page of the site except its playground. */
+/** Every page of the site except its first page and its playground. */
 export function pagesOf(root: string): readonly string[] {
   return globSync(PAGES, { cwd: root })
     .map((page) => page.replaceAll('\\', '/'))
@@ -85,8 +85,13 @@ function titleOf(root: string, page: string): string {
   return heading?.text ?? page;
 }
 
+/** The first page of the site. The README of the repository is its overview. */
+export const HOME = 'site/home.md';
+
 /** The path of a page in the site, without the site's base: `docs/first-boot.html`. */
 export function addressOf(page: string): string {
+  if (page === HOME) return 'index.html';
+  if (page === 'README.md') return 'overview.html';
   return page.replace(/(^|\/)README\.md$/, '$1index.md').replace(/\.md$/, '.html');
 }
 

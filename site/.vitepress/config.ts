@@ -5,7 +5,9 @@ import { type DefaultTheme, defineConfig, type MarkdownRenderer } from 'vitepres
 import {
   addressOf,
   fileAddressOf,
+  HOME,
   linksOf,
+  pagesInSidebar,
   pagesOf,
   type SidebarGroup,
   type SidebarPage,
@@ -19,6 +21,14 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const base = process.env.SITE_BASE ?? '/';
 const pages = pagesOf(root);
 const PLAYGROUND = 'site/playground.md';
+const DEVELOPMENT = 'Development';
+
+const groups = sidebarOf(root);
+/** The pages for developers of machineadm have a sidebar of their own, and the search leaves them out. */
+const isDevelopment = ({ title }: SidebarGroup): boolean => title === DEVELOPMENT;
+const developmentPages = pagesInSidebar(groups.filter(isDevelopment));
+const sidebarWith = (some: readonly SidebarGroup[]): DefaultTheme.SidebarItem[] =>
+  some.map(({ title, entries }) => ({ text: title, items: itemsOf(entries) }));
 
 /** Tags that the pages use on purpose. Any other `<WORD>` in their prose is a placeholder, not HTML. */
 const TAG = /^<(?:!--|\/?(?:a|br|details|img|kbd|picture|source|sub|summary|sup)\b)/;
@@ -58,6 +68,7 @@ function addressIn(page: string, link: string): string {
   if (target === undefined) return link;
   const anchor = target.anchor === '' ? '' : `#${target.anchor}`;
   if (target.path === page && anchor !== '') return anchor;
+  if (target.path === PLAYGROUND) return '/playground.html';
   if (pages.includes(target.path)) return `/${addressOf(target.path)}${anchor}`;
   return `/${isDirectory(target.path) ? `files/${target.path}/index.html` : fileAddressOf(target.path)}`;
 }
@@ -66,12 +77,16 @@ function isDirectory(path: string): boolean {
   return statSync(join(root, path)).isDirectory();
 }
 
+/** The path of the page that is rendered, in the repository. */
+function pageOf(env: { realPath?: string; path?: string; relativePath?: string }): string {
+  const path = env.realPath ?? env.path;
+  return path === undefined ? String(env.relativePath) : path.slice(root.length + 1);
+}
+
 function configureMarkdown(md: MarkdownRenderer): void {
-  const pageOf = (env: { realPath?: string; path?: string; relativePath?: string }): string => {
-    const path = env.realPath ?? env.path;
-    return path === undefined ? String(env.relativePath) : path.slice(root.length + 1);
-  };
   md.core.ruler.push('repository', (state) => {
+    // A title of the front matter.
+    if (state.inlineMode) return;
     const page = pageOf(state.env);
     if (page === PLAYGROUND) return;
     for (const token of state.tokens.flatMap(({ children }) => children ?? [])) {
@@ -100,7 +115,7 @@ function configureMarkdown(md: MarkdownRenderer): void {
 
 /** Copies the files that the pages link to and that are no pages. */
 function copyLinkedFiles(outDir: string): void {
-  for (const page of pages) {
+  for (const page of [HOME, ...pages]) {
     for (const link of linksOf(readFileSync(join(root, page), 'utf8'))) {
       const target = targetOf(page, link);
       if (target === undefined || pages.includes(target.path)) continue;
@@ -150,17 +165,32 @@ export default defineConfig({
   },
   vue: { template: { transformAssetUrls: false } },
   themeConfig: {
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        _render: (text, env, md) => (developmentPages.includes(pageOf(env)) ? '' : md.render(text, env)),
+      },
+    },
     outline: [2, 3],
     nav: [
-      { text: 'Documentation', link: '/', activeMatch: '^/(?!playground)' },
-      { text: 'Playground', link: '/playground' },
+      { text: 'Documentation', link: '/docs/index.html', activeMatch: '^/(?:docs|contract|overview)' },
+      { text: 'Playground', link: '/playground.html' },
+      { text: 'Development', link: `/${addressOf('CONTRIBUTING.md')}` },
       {
         text: version,
         items: [{ text: 'Other versions', link: '/../versions.html', target: '_self' }],
       },
     ],
-    sidebar: sidebarOf(root).map(({ title, entries }) => ({ text: title, items: itemsOf(entries) })),
+    sidebar: {
+      ...Object.fromEntries(
+        developmentPages.map((page) => [
+          `/${addressOf(page).replace(/html$/, 'md')}`,
+          sidebarWith(groups.filter(isDevelopment)),
+        ]),
+      ),
+      // Last: of two prefixes of the same depth, the first one wins.
+      '/': sidebarWith(groups.filter((group) => !isDevelopment(group))),
+    },
     externalLinkIcon: true,
   },
   vite: {

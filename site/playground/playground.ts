@@ -20,6 +20,8 @@ import {
 /** After the last key, before the text is evaluated. */
 const PAUSE_MILLISECONDS = 150;
 
+const NO_OUTPUT = '# There is no output until the errors of the input are corrected.\n';
+
 const ROLES = ['InitControlPlane', 'JoinControlPlane', 'Worker'] as const;
 
 const EXAMPLES: Readonly<Record<string, () => string>> = {
@@ -111,7 +113,7 @@ export default defineComponent({
       if (own !== started) return;
       output.value = shownOutput;
       isCopied.value = false;
-      result?.setText(shownOutput?.text ?? '');
+      result?.setText(shownOutput?.text ?? NO_OUTPUT);
       result?.setFindings(shown.view === 'document' ? (document?.findings ?? []) : []);
     }
 

@@ -60,6 +60,9 @@ export const FOREIGN_COMMANDS: Readonly<Record<string, string>> = {
   view: 'config show',
 };
 
+/** Options that are commands: `convert` and then `wrap`. */
+const OPTIONS_THAT_ARE_COMMANDS: Readonly<Record<string, string>> = { '--wrap': 'machineadm wrap' };
+
 /** The same for options. The suggestion is given only where the command has that option. */
 export const FOREIGN_OPTIONS: Readonly<Record<string, string>> = {
   '--config': '--filename',
@@ -120,6 +123,7 @@ function suggestionFor(message: string, command: Command, isRoot: boolean): stri
     const longs = new Help().visibleOptions(command).flatMap(({ long }) => long ?? []);
     const [name = ''] = word.split('=');
     const synonym = Object.hasOwn(FOREIGN_OPTIONS, name) ? FOREIGN_OPTIONS[name] : undefined;
+    if (Object.hasOwn(OPTIONS_THAT_ARE_COMMANDS, name)) return OPTIONS_THAT_ARE_COMMANDS[name];
     if (synonym !== undefined && longs.includes(synonym.split(' ')[0] ?? '')) return synonym;
     return nearestName(name, longs);
   }

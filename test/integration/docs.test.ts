@@ -51,7 +51,7 @@ function blocksOf(page: string): Block[] {
 const OTHER_PROGRAMS = new Set(
   (
     'adcli apk apt-get cat chmod cp cryptsetup ctr curl dd djoin docker dnf echo export git gunzip head install kubeadm kubectl ls mkdir mkfs.ext4 ' +
-    'mount openssl packer ping powershell python3 rm rsync scp sed sha256sum ssh sudo systemctl systemd-cat tar tee test umount xargs zstd'
+    'base64 mount openssl packer ping powershell python3 rm rsync scp sed sha256sum ssh sudo systemctl systemd-cat tar tee test umount xargs zstd'
   ).split(' '),
 );
 

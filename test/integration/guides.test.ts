@@ -60,7 +60,11 @@ describe('the commands of docs/how-to/air-gap.md', { skip: needs('openssl') }, (
       assert.ok(existsSync(join(directory, 'usb/site/images', file)), file);
   });
 
-  const fetching = () => commandsOf('docs/how-to/air-gap.md', 'machineadm fetch images/').split('\n')[0] ?? '';
+  const fetching = () =>
+    commandsOf('docs/how-to/air-gap.md', 'machineadm fetch images/')
+      .split('\n')
+      .find((line) => line.includes('machineadm fetch images/'))
+      ?.replace(/^sudo /, '') ?? '';
 
   test('take it on a machine that trusts the key', () => {
     const fetched = run(fetching());

@@ -8,7 +8,7 @@ import { example } from '@machineadm/document/library.ts';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildSite, serveSite } from '../../scripts/docs.ts';
-import { addressOf, pagesInSidebar, pagesOf, sidebarOf } from '../../site/pages.ts';
+import { addressOf, HOME, headingsOf, pagesInSidebar, pagesOf, sidebarOf } from '../../site/pages.ts';
 import { openBrowser } from '../support/chromium.ts';
 import { needs } from '../support/needs.ts';
 
@@ -24,6 +24,10 @@ const SHOWN = ['README.md', 'docs/first-boot.md', 'docs/gallery.md', 'contract/C
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n';
 
+function titleOf(html: string): string {
+  return (/<title>(.*)<\/title>/.exec(html)?.[1] ?? '').replaceAll('&#39;', "'").replaceAll('&amp;', '&');
+}
+
 describe('the site', () => {
   let directory = '';
   before(
@@ -38,11 +42,14 @@ describe('the site', () => {
     for (const page of pagesOf(ROOT)) {
       const html = readFileSync(join(directory, addressOf(page)), 'utf8');
       assert.match(html, /<h1\b/, page);
+      const [heading] = headingsOf(readFileSync(join(ROOT, page), 'utf8'));
+      assert.ok(titleOf(html).startsWith(heading?.text ?? ''), `${page}: ${titleOf(html)}`);
     }
+    assert.equal(titleOf(readFileSync(join(directory, 'playground.html'), 'utf8')), 'Playground | machineadm');
   });
 
   test('loads nothing from another server, on any page, by its own policy', () => {
-    for (const page of ['playground.md', ...pagesOf(ROOT)]) {
+    for (const page of [HOME, 'playground.md', ...pagesOf(ROOT)]) {
       const html = readFileSync(join(directory, addressOf(page)), 'utf8');
       assert.match(html, /<meta http-equiv="Content-Security-Policy" content="[^"]*connect-src 'none'/, page);
       const loaded = Array.from(html.matchAll(/<(?:script|img|source|link)\b[^>]*?\b(?:src|srcset|href)="([^"]*)"/g));
@@ -97,7 +104,7 @@ describe('the site', () => {
       }
     }
 
-    for (const page of [...SHOWN, 'playground.md']) {
+    for (const page of [HOME, ...SHOWN, 'playground.md']) {
       for (const colorScheme of SCHEMES) {
         test(`${page}, ${colorScheme}: fits, and is accessible`, { timeout: TIMEOUT }, async () => {
           await visit(addressOf(page), { colorScheme }, async (view) => {
@@ -130,9 +137,38 @@ describe('the site', () => {
       });
     });
 
+    test('the search for a symptom finds troubleshooting first', { timeout: TIMEOUT }, async () => {
+      await visit('', { viewport: { width: 1400, height: 900 } }, async (view) => {
+        await view.getByRole('button', { name: 'Search' }).click();
+        await view.getByRole('searchbox').fill('bad token');
+        const first = view.locator('.VPLocalSearchBox .result').first();
+        await first.waitFor({ timeout: TIMEOUT });
+        assert.match((await first.getAttribute('href')) ?? '', /docs\/troubleshooting\.html#bad-token/);
+      });
+    });
+
+    test('pages for developers have a sidebar of their own', { timeout: TIMEOUT }, async () => {
+      const wide = { viewport: { width: 1400, height: 900 } };
+      const links = (view: Page) =>
+        view.locator('.VPSidebar a').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
+      const development = pagesInSidebar(sidebarOf(ROOT).filter(({ title }) => title === 'Development')).map(addressOf);
+      await visit(addressOf('docs/troubleshooting.md'), wide, async (view) => {
+        const shown = await links(view);
+        assert.deepEqual(
+          development.filter((address) => shown.some((link) => link.endsWith(`/${address}`))),
+          [],
+        );
+      });
+      for (const page of ['docs/fuzzing.md', 'CONTRIBUTING.md']) {
+        await visit(addressOf(page), wide, async (view) => {
+          assert.equal((await links(view)).length, development.length, page);
+        });
+      }
+    });
+
     test('the sidebar leads from page to page, and shows where one is', { timeout: TIMEOUT }, async () => {
       const [, page = ''] = pagesInSidebar(sidebarOf(ROOT).filter(({ title }) => title === 'Reference'));
-      await visit('', { viewport: { width: 1400, height: 900 } }, async (view) => {
+      await visit(addressOf('README.md'), { viewport: { width: 1400, height: 900 } }, async (view) => {
         const link = view.locator(`.VPSidebar a[href$="${addressOf(page)}"]`);
         await link.click();
         await view.waitForURL((address) => address.pathname.endsWith(addressOf(page)), { timeout: TIMEOUT });
@@ -201,6 +237,7 @@ describe('the site', () => {
         await inPlayground(async (view) => {
           await open(view, `${HEADER}host:\n  hostnam: b\n`);
           assert.equal(await view.locator('.playground .summary').innerText(), 'A document with 1 problem.');
+          assert.match(await output(view).locator('.cm-content').innerText(), /^# There is no output until/);
           const below = view.locator('.cm-line:has-text("hostnam") + .findings-of-line');
           assert.match(await below.innerText(), /^error UnknownField .*hostname/);
           await view.locator('.cm-lint-marker-error').waitFor({ timeout: TIMEOUT });

@@ -9,7 +9,7 @@ import { isIgnition } from './user-data/ignition.ts';
 import { unzippedText } from './user-data/mime.ts';
 import { isCloudConfig, isUserData, unwrapped } from './user-data/parts.ts';
 import { refuseOtherWorld } from './worlds/others.ts';
-import { isEmptyDocument, plain, yamlDocuments } from './yaml.ts';
+import { isEmptyDocument, plain, yamlDocuments, yamlMistake } from './yaml.ts';
 
 /** An input text, with its name for messages. */
 export interface InputText {
@@ -84,7 +84,7 @@ async function readObjects(name: string, text: string, report: Report): Promise<
     const [mistake] = document.errors;
     if (mistake !== undefined) {
       // Without the line's text, which may be a secret.
-      report.add('InputInvalid', `${name}:${mistake.linePos?.[0].line ?? 1}`, `not YAML: ${mistake.code}`);
+      report.add('InputInvalid', `${name}:${mistake.linePos?.[0].line ?? 1}`, `not YAML: ${yamlMistake(mistake)}`);
       continue;
     }
     if (isEmptyDocument(document)) continue;

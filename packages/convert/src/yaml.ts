@@ -43,10 +43,15 @@ export async function yamlValue(
   if (document === undefined) return undefined;
   const [mistake] = document.errors;
   if (mistake !== undefined) {
-    report.add('InputInvalid', at, `not YAML: ${mistake.code} in line ${mistake.linePos?.[0].line ?? '?'}`);
+    report.add('InputInvalid', at, `not YAML: ${yamlMistake(mistake)} in line ${mistake.linePos?.[0].line ?? '?'}`);
     return undefined;
   }
   return await plain(document, at, report, lineCounter);
+}
+
+/** What is wrong in a text, without its line, which may be a secret: `bad indent`. */
+export function yamlMistake({ code }: { readonly code: string }): string {
+  return code.toLowerCase().replaceAll('_', ' ');
 }
 
 /** A document of comments only, or of nothing: kubectl skips it. */

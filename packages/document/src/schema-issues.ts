@@ -127,7 +127,7 @@ function described(
     case 'invalid_union':
       return fromUnion(issue, schema, value, at, path);
     case 'invalid_key':
-      return [wrongKey(keyMessage(issue), path)];
+      return [wrongKey(keyMessage(issue), path), ...wrongValue(schemasAt(schema, inner), found, path)];
     case 'too_small':
     case 'too_big':
       return [{ code: 'InvalidValue', path, message: isRaw(issue.message) ? sizeMessage(issue) : issue.message }];
@@ -147,6 +147,20 @@ function wrongKey(message: string, path: readonly PathSegment[]): Finding {
   const key = String(path.at(-1));
   const told = withFound(message, key, path.slice(0, -1));
   return { code: 'InvalidValue', path, key, hidesKey: true, message: told };
+}
+
+/** What is wrong with the value of a wrong key, which zod does not check. The key is not shown. */
+function wrongValue(schemas: readonly z.core.$ZodType[], value: unknown, path: readonly PathSegment[]): Finding[] {
+  const [type, ...others] = schemas;
+  if (type === undefined || others.length > 0 || !isParser(type)) return [];
+  const issues = type.safeParse(value).error?.issues ?? [];
+  return issues
+    .filter((issue) => issue.path.length === 0 && !isRaw(issue.message))
+    .map(({ message }) => ({ ...wrongKey('', path), message: withFound(message, value, path) }));
+}
+
+function isParser(type: z.core.$ZodType): type is z.ZodType {
+  return 'safeParse' in type;
 }
 
 /** `, found "never"` at the end of a message; only the kind of a value that is not quoted. */

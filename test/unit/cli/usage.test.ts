@@ -46,6 +46,7 @@ describe('a command line that is not understood', () => {
     ['reset --config x', undefined, 'machineadm reset'],
     ['status --json', '--output json', 'machineadm status'],
     ['schema --kind plan', 'Plan', 'machineadm schema'],
+    ['convert --wrap -f x', 'machineadm wrap', 'machineadm convert'],
     ['validate', undefined, 'machineadm validate'],
   ];
   for (const [line, meant, command] of cases) {

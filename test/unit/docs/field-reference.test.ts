@@ -104,11 +104,20 @@ describe('the other generated pages', () => {
     );
 
   test('have a cause, a fix and an exit code for every reason', () => {
-    const reasons = sectionsOf('reasons');
+    const pages = globSync('docs/reference/reasons/*.md', { cwd: ROOT });
+    const reasons = new Map(pages.flatMap((page) => [...sectionsOf(page.slice('docs/reference/'.length, -3))]));
     assert.deepEqual([...reasons.keys()].toSorted(), Object.keys(REASONS).toSorted());
     for (const [name, entry] of reasons)
       for (const row of ['Cause', 'Fix', 'Exit code'])
-        assert.match(entry, new RegExp(`^\\| ${row} \\| \\S.* \\|$`, 'm'), name);
+        assert.match(entry, new RegExp(`^- \\*\\*${row}\\*\\*: \\S`, 'm'), name);
+  });
+
+  test('keep the address that every reason had on the page of all reasons', () => {
+    const list = readFileSync(join(ROOT, 'docs/reference/reasons.md'), 'utf8');
+    for (const name of Object.keys(REASONS)) {
+      const [letter, anchor] = [name.slice(0, 1).toLowerCase(), name.toLowerCase()];
+      assert.ok(list.includes(`<a id="${anchor}"></a>[${name}](reasons/${letter}.md#${anchor})`), name);
+    }
   });
 
   test('have the fields of every JSON object', () => {

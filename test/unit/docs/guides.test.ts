@@ -24,22 +24,34 @@ describe('tutorials and how-to guides', () => {
     }
   });
 
-  test('have documents of Linux nodes that pass the preflight of kubeadm for routing and swap', () => {
-    const documents = guides
-      .filter((path) => !path.endsWith('windows.md'))
-      .flatMap((path) =>
-        read(path)
-          .split(/^apiVersion: machineadm\.dev/m)
-          .slice(1)
-          .map((rest) => ({ path, text: rest.split(/^(?:```|END)$/m)[0] ?? '' })),
-      )
-      .filter(({ text }) => /^kubernetes:/m.test(text));
-    assert.ok(documents.length >= 11);
-    for (const { path, text } of documents) {
-      assert.match(text, /net\.ipv4\.ip_forward: 1/, path);
-      assert.match(text, /br_netfilter/, path);
-      assert.match(text, /swap: Disabled/, path);
+  test('say where the document is saved that their commands read', () => {
+    for (const path of guides) {
+      const [prose = '', commands = ''] = [
+        read(path).replace(/^```[\s\S]*?^```$/gm, ''),
+        [...read(path).matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block).join('\n'),
+      ];
+      if (!/^kind: MachineBootstrap$/m.test(read(path))) continue;
+      for (const [, file = ''] of commands.matchAll(/machineadm (?:provision|prepare|wrap|validate)\b.*? -f (\S+)/g)) {
+        const isWritten = commands.includes(`> ${file} `) || commands.includes(`> ${file}\n`);
+        assert.ok(isWritten || prose.includes(`\`${file}\``) || file.startsWith('documents/'), `${path}: ${file}`);
+      }
     }
+  });
+
+  test('read the credentials of the administrator as root', () => {
+    for (const path of guides) {
+      for (const line of read(path)
+        .split('\n')
+        .filter((one) => one.includes('/etc/kubernetes/admin.conf') && !/Path: |hostPath: /.test(one)))
+        assert.match(line, /\bsudo\b/, `${path}: ${line}`);
+    }
+  });
+
+  test('carry the images that the pod network of their version names', () => {
+    const text = read('docs/how-to/air-gap.md');
+    const [, version = ''] = /flannel\/releases\/download\/(v[\d.]+)\/kube-flannel\.yml/.exec(text) ?? [];
+    const images = [...text.matchAll(/ghcr\.io\/flannel-io\/flannel:(\S+)/g)].map(([, tag]) => tag);
+    assert.deepEqual(images, [version, version]);
   });
 });
 

@@ -71,7 +71,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'a label key with a blank',
     'kubernetes: {version: v1.35.2, role: InitControlPlane, node: {labels: {"bad label!": x}}}\n',
-    'kubernetes.node.labels: "bad label!" is not a label key',
+    'kubernetes.node.labels: "bad label!" is not a label key: use letters, digits, "-", "_" and ".", such as example.com/rack',
   ],
   [
     'a relative path',

@@ -264,8 +264,16 @@ export const environmentVariable = define(
 );
 
 export const labels = z.record(
-  z.string().regex(/^(?:[a-z0-9.-]{1,253}\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/, 'not a label key'),
+  z
+    .string()
+    .regex(
+      /^(?:[a-z0-9.-]{1,253}\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
+      'not a label key: use letters, digits, "-", "_" and ".", such as example.com/rack',
+    ),
   z
     .string({ error: 'expected a string; write numbers and booleans in quotes' })
-    .regex(/^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/, 'not a label value'),
+    .regex(
+      /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/,
+      'not a label value: use at most 63 letters, digits, "-", "_" and "."',
+    ),
 );
