@@ -47,15 +47,35 @@ export interface KubeApiServer extends AsyncDisposable {
 const ADMIN = 'admin-0123456789abcdef';
 const NODES = ['w1', 'w2'];
 
+/** Where the programs of an API server are. */
+interface Release {
+  readonly apiServer: string;
+  readonly etcd: string;
+  /** Options that only this release needs. */
+  readonly options: readonly string[];
+}
+
+/** Those of `MACHINEADM_CAPI` (test/support/capi-managers.ts), otherwise the lab's, 1.20. Only that one has a port without TLS. */
+function release(): Release {
+  const current = process.env.MACHINEADM_CAPI;
+  if (current !== undefined)
+    return { apiServer: join(current, 'kube-apiserver'), etcd: join(current, 'etcd'), options: [] };
+  const lab = kubernetes() ?? '';
+  return {
+    apiServer: join(lab, 'bin/kube-apiserver'),
+    etcd: join(lab, 'etcd/usr/bin/etcd'),
+    options: ['--insecure-port=0'],
+  };
+}
+
 /**
- * A real kube-apiserver 1.20 with its etcd on loopback: RBAC, the node authorizer, NodeRestriction, service account
+ * A real kube-apiserver with its etcd on loopback: RBAC, the node authorizer, NodeRestriction, service account
  * tokens. No controller and no kubelet.
  *
  * @param webhookClient what it proves itself with to webhooks, by an AdmissionConfiguration
  */
 export async function startKubeApiServer(webhookClient?: Identity): Promise<KubeApiServer> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-apiserver-'));
-  const root = kubernetes() ?? '';
   const at = (name: string): string => join(directory, name);
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   writeFileSync(at('sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }), { mode: 0o600 });
@@ -66,18 +86,19 @@ export async function startKubeApiServer(webhookClient?: Identity): Promise<Kube
   const started: ReturnType<typeof spawn>[] = [];
   const start = (program: string, args: readonly string[]): void => {
     const log = openSync(at('log'), 'a');
-    started.push(spawn(join(root, program), args, { stdio: ['ignore', log, log], cwd: directory }));
+    started.push(spawn(program, args, { stdio: ['ignore', log, log], cwd: directory }));
   };
-  start('etcd/usr/bin/etcd', [
+  const { apiServer, etcd, options } = release();
+  start(etcd, [
     `--data-dir=${at('etcd')}`,
     '--unsafe-no-fsync',
     `--listen-client-urls=http://127.0.0.1:${client}`,
     `--advertise-client-urls=http://127.0.0.1:${client}`,
     `--listen-peer-urls=http://127.0.0.1:${peer}`,
   ]);
-  start('bin/kube-apiserver', [
+  start(apiServer, [
     `--etcd-servers=http://127.0.0.1:${client}`,
-    '--insecure-port=0',
+    ...options,
     `--secure-port=${secure}`,
     '--bind-address=127.0.0.1',
     '--advertise-address=127.0.0.1',
@@ -235,7 +256,8 @@ async function until(what: string, log: string | undefined, holds: () => Promise
   );
 }
 
-async function freePorts(count: number): Promise<readonly number[]> {
+/** Ports of loopback on which nothing listens at this moment. */
+export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(
     servers.map(

@@ -29,6 +29,7 @@ const CIRCUMSTANCES = {
   'the Kubernetes of the lab (npm run lab -- build)': () =>
     globSync(join(LAB_DIRECTORY, 'kubernetes-*/bin/kube-apiserver')).length > 0,
   'published templates of Cluster API': () => isFile(TEMPLATES),
+  'MACHINEADM_CAPI=DIRECTORY': () => isFile(join(process.env.MACHINEADM_CAPI ?? '', 'crds')),
   'MACHINEADM_CAPI_TEMPLATES=DIRECTORY': () => isFile(process.env.MACHINEADM_CAPI_TEMPLATES ?? ''),
   // Debian has no package of it.
   'terraform in PATH': () => runs('terraform', 'version'),

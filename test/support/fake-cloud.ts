@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeApiServer, Method } from './kube-apiserver.ts';
+
+interface Found {
+  readonly metadata: {
+    readonly name: string;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
+  };
+  readonly spec?: { readonly bootstrap?: { readonly dataSecretName?: string }; readonly providerID?: string };
+  readonly status?: { readonly initialization?: { readonly provisioned?: boolean } };
+}
+
+/**
+ * An infrastructure provider without machines, which does what Cluster API's contract demands: a cluster is provisioned at
+ * once, and a machine when its bootstrap data is there. Each machine joins: a Node with its provider id.
+ */
+export class FakeCloud implements AsyncDisposable {
+  /** Nodes that are not Ready, by the name of their machine. */
+  readonly ill = new Set<string>();
+  readonly #server: KubeApiServer;
+  readonly #namespace: string;
+  #running = true;
+  #done: Promise<void> = Promise.resolve();
+  /** The last thing that it could not do: it tries again, as controllers do. */
+  lastError: unknown;
+
+  private constructor(server: KubeApiServer, namespace: string) {
+    this.#server = server;
+    this.#namespace = namespace;
+  }
+
+  static start(server: KubeApiServer, namespace: string): FakeCloud {
+    const cloud = new FakeCloud(server, namespace);
+    cloud.#done = cloud.#work();
+    return cloud;
+  }
+
+  async #work(): Promise<void> {
+    while (this.#running) {
+      try {
+        await this.#once();
+      } catch (error) {
+        this.lastError = error;
+      }
+      await sleep(300);
+    }
+  }
+
+  async #once(): Promise<void> {
+    for (const { metadata, status } of await this.#list('fakeclusters'))
+      if (status?.initialization?.provisioned !== true) await this.#provisioned('fakeclusters', metadata.name);
+    for (const { metadata, spec } of await this.#list('fakemachines')) {
+      const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Machine')?.name;
+      if (owner === undefined || spec?.providerID !== undefined) continue;
+      const path = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${this.#namespace}/machines/${owner}`;
+      const machine = (await this.#server.ask('GET', path)) as Found;
+      if (machine.spec?.bootstrap?.dataSecretName === undefined) continue;
+      const providerID = `fake://${metadata.name}`;
+      await this.#join(metadata.name, providerID);
+      await this.#patch(`${this.#path('fakemachines')}/${metadata.name}`, { spec: { providerID } });
+      await this.#provisioned('fakemachines', metadata.name);
+    }
+  }
+
+  /** A Node as the kubelet of the machine registers it. */
+  async #join(name: string, providerID: string): Promise<void> {
+    await this.#server.ask('POST', '/api/v1/nodes', { metadata: { name }, spec: { providerID } });
+    await this.setReady(name, true);
+  }
+
+  /** Whether the Node of a machine is Ready. */
+  async setReady(name: string, isReady: boolean): Promise<void> {
+    const now = new Date().toISOString();
+    const common = { status: isReady ? 'True' : 'False', lastHeartbeatTime: now, lastTransitionTime: now };
+    const conditions = [{ type: 'Ready', reason: isReady ? 'KubeletReady' : 'KubeletNotReady', ...common }];
+    const nodeInfo = { kubeletVersion: 'v1.35.2' };
+    await this.#patch(`/api/v1/nodes/${name}/status`, { status: { conditions, nodeInfo } });
+  }
+
+  async #provisioned(plural: string, name: string): Promise<void> {
+    await this.#patch(`${this.#path(plural)}/${name}/status`, { status: { initialization: { provisioned: true } } });
+  }
+
+  #path(plural: string): string {
+    return `/apis/infrastructure.cluster.x-k8s.io/v1/namespaces/${this.#namespace}/${plural}`;
+  }
+
+  async #list(plural: string): Promise<readonly Found[]> {
+    return ((await this.#server.ask('GET', this.#path(plural))) as { items: readonly Found[] }).items;
+  }
+
+  async #patch(path: string, body: object): Promise<void> {
+    const method: Method = 'PATCH';
+    const type = 'application/merge-patch+json';
+    const status = await this.#server.statusOf(this.#server.admin, method, path, type, JSON.stringify(body));
+    if (status !== 200) throw new Error(`${path}: ${status}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#running = false;
+    await this.#done;
+  }
+}
