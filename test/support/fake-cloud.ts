@@ -71,8 +71,12 @@ export class FakeCloud implements AsyncDisposable {
   /** Whether the Node of a machine is Ready. */
   async setReady(name: string, isReady: boolean): Promise<void> {
     const now = new Date().toISOString();
-    const common = { status: isReady ? 'True' : 'False', lastHeartbeatTime: now, lastTransitionTime: now };
-    const conditions = [{ type: 'Ready', reason: isReady ? 'KubeletReady' : 'KubeletNotReady', ...common }];
+    const times = { lastHeartbeatTime: now, lastTransitionTime: now };
+    const pressures = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => {
+      return { type, status: 'False', reason: 'KubeletHasNoPressure', ...times };
+    });
+    const reason = isReady ? 'KubeletReady' : 'KubeletNotReady';
+    const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False', reason, ...times }, ...pressures];
     const nodeInfo = { kubeletVersion: 'v1.35.2' };
     await this.#patch(`/api/v1/nodes/${name}/status`, { status: { conditions, nodeInfo } });
   }

@@ -117,6 +117,32 @@ describe('with the real controllers of Cluster API', {
       spec: { template: { spec: {} } },
     });
   }
+  /** A machine of a control plane that nobody manages, with bootstrap data that its user made. Its node initializes the Cluster. */
+  async function createControlPlane(cluster: string): Promise<void> {
+    const name = `${cluster}-0`;
+    const labels = { 'cluster.x-k8s.io/cluster-name': cluster, 'cluster.x-k8s.io/control-plane': '' };
+    await server.ask('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+      metadata: { name },
+      type: 'cluster.x-k8s.io/secret',
+      stringData: { value: '#cloud-config', format: 'cloud-config' },
+    });
+    await server.ask('POST', `${FAKES}/fakemachines`, {
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1',
+      kind: 'FakeMachine',
+      metadata: { name, labels },
+    });
+    await server.ask('POST', `${CORE}/machines`, {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Machine',
+      metadata: { name, labels },
+      spec: {
+        clusterName: cluster,
+        version: VERSION,
+        bootstrap: { dataSecretName: name },
+        infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'FakeMachine', name },
+      },
+    });
+  }
   const machinesAre = (name: string) => ({
     apiGroup: 'infrastructure.cluster.x-k8s.io',
     kind: 'FakeMachineTemplate',
@@ -166,11 +192,12 @@ describe('with the real controllers of Cluster API', {
   describe('workers by MachineadmConfigs', () => {
     const name = 'prod-b';
     const path = `${CORE}/machinedeployments/${name}-md-0`;
+    const workers = (): Promise<readonly Found[]> => list(`${CORE}/machines?labelSelector=pool%3D${name}`);
     const tokens = async (): Promise<readonly Found[]> =>
       list('/api/v1/namespaces/kube-system/secrets?fieldSelector=type%3Dbootstrap.kubernetes.io/token');
     /** All machines of the cluster, each with its node, and as many as asked for. */
     const haveJoined = async (count: number, version: string): Promise<boolean> => {
-      const machines = await machinesOf(name);
+      const machines = await workers();
       const joined = machines.filter(({ spec, status }) => status?.nodeRef !== undefined && spec?.version === version);
       return joined.length === count && machines.length === count;
     };
@@ -183,9 +210,7 @@ describe('with the real controllers of Cluster API', {
         type: 'cluster.x-k8s.io/secret',
         stringData: { value: kubeconfig(server.url, server.certificateAuthority, admin) },
       });
-      // There is no control plane that its provider could report.
-      const status = { initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true } };
-      await patch(`${CORE}/clusters/${name}/status`, { status });
+      await createControlPlane(name);
       const document = { host: { sysctl: { 'vm.max_map_count': 262144 } } };
       await server.ask('POST', `${BOOTSTRAP}/v1alpha1/namespaces/${NAMESPACE}/machineadmconfigtemplates`, {
         apiVersion: 'bootstrap.cluster.x-k8s.io/v1alpha1',
@@ -205,6 +230,8 @@ describe('with the real controllers of Cluster API', {
           clusterName: name,
           replicas: 3,
           selector: { matchLabels: { pool: name } },
+          // What Cluster API's webhook of defaults would write.
+          rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
           template: {
             metadata: { labels: { pool: name, 'cluster.x-k8s.io/cluster-name': name } },
             spec: {
@@ -239,10 +266,10 @@ describe('with the real controllers of Cluster API', {
           checks: { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 1 }] },
         },
       });
-      const [ill] = await machinesOf(name);
+      const [ill] = await workers();
       await cloud.setReady(ill?.status?.nodeRef?.name ?? '', false);
       await until('the machine is replaced', async () => {
-        const all = await machinesOf(name);
+        const all = await workers();
         return !all.some(({ metadata }) => metadata.uid === ill?.metadata.uid) && (await haveJoined(4, 'v1.35.3'));
       });
       await until('no token is left', async () => (await tokens()).length === 0);
