@@ -28,7 +28,9 @@ const MANAGERS = [
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The objects of a cloud, of which only what the contract of infrastructure providers demands is there. */
 const INFRASTRUCTURE = ['FakeCluster', 'FakeMachine', 'FakeMachineTemplate'] as const;
-const LABELS = { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' };
+/** Which version fulfils which contract, and what clusterctl adds to everything that it installs: `move` looks for it. */
+const CONTRACTS = { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' };
+const INSTALLED = { 'clusterctl.cluster.x-k8s.io': '' };
 
 interface Definition {
   readonly metadata: { readonly name: string; readonly labels?: object };
@@ -39,8 +41,9 @@ interface Definition {
 export async function installDefinitions(server: KubeApiServer): Promise<void> {
   const files = globSync(join(CAPI_DIRECTORY, 'crds/*.yaml')).map((file) => parse(readFileSync(file, 'utf8')));
   for (const definition of [...files, ...INFRASTRUCTURE.map(fakeDefinition)] as readonly Definition[]) {
-    const labels = definition.spec.group.includes('infrastructure') ? { 'cluster.x-k8s.io/v1beta2': 'v1' } : LABELS;
-    const metadata = { ...definition.metadata, labels: { ...definition.metadata.labels, ...labels } };
+    const isFake = definition.spec.group.startsWith('infrastructure.');
+    const contracts = isFake ? { 'cluster.x-k8s.io/v1beta2': 'v1' } : CONTRACTS;
+    const metadata = { ...definition.metadata, labels: { ...definition.metadata.labels, ...contracts, ...INSTALLED } };
     await server.ask('POST', DEFINITIONS, { ...definition, metadata });
   }
   await server.until('/apis/controlplane.cluster.x-k8s.io/v1beta2/kubeadmcontrolplanes');

@@ -4,6 +4,7 @@ import type { KubeApiServer, Method } from './kube-apiserver.ts';
 interface Found {
   readonly metadata: {
     readonly name: string;
+    readonly namespace: string;
     readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
   };
   readonly spec?: { readonly bootstrap?: { readonly dataSecretName?: string }; readonly providerID?: string };
@@ -15,22 +16,18 @@ interface Found {
  * once, and a machine when its bootstrap data is there. Each machine joins: a Node with its provider id.
  */
 export class FakeCloud implements AsyncDisposable {
-  /** Nodes that are not Ready, by the name of their machine. */
-  readonly ill = new Set<string>();
   readonly #server: KubeApiServer;
-  readonly #namespace: string;
   #running = true;
   #done: Promise<void> = Promise.resolve();
   /** The last thing that it could not do: it tries again, as controllers do. */
   lastError: unknown;
 
-  private constructor(server: KubeApiServer, namespace: string) {
+  private constructor(server: KubeApiServer) {
     this.#server = server;
-    this.#namespace = namespace;
   }
 
-  static start(server: KubeApiServer, namespace: string): FakeCloud {
-    const cloud = new FakeCloud(server, namespace);
+  static start(server: KubeApiServer): FakeCloud {
+    const cloud = new FakeCloud(server);
     cloud.#done = cloud.#work();
     return cloud;
   }
@@ -47,18 +44,20 @@ export class FakeCloud implements AsyncDisposable {
   }
 
   async #once(): Promise<void> {
-    for (const { metadata, status } of await this.#list('fakeclusters'))
-      if (status?.initialization?.provisioned !== true) await this.#provisioned('fakeclusters', metadata.name);
-    for (const { metadata, spec } of await this.#list('fakemachines')) {
-      const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Machine')?.name;
-      if (owner === undefined || spec?.providerID !== undefined) continue;
-      const path = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${this.#namespace}/machines/${owner}`;
-      const machine = (await this.#server.ask('GET', path)) as Found;
-      if (machine.spec?.bootstrap?.dataSecretName === undefined) continue;
-      const providerID = `fake://${metadata.name}`;
-      await this.#join(metadata.name, providerID);
-      await this.#patch(`${this.#path('fakemachines')}/${metadata.name}`, { spec: { providerID } });
-      await this.#provisioned('fakemachines', metadata.name);
+    for (const cluster of await this.#list('fakeclusters')) await this.#provisioned('fakeclusters', cluster);
+    for (const machine of await this.#list('fakemachines')) {
+      const { metadata, spec } = machine;
+      if (spec?.providerID === undefined) {
+        const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Machine')?.name;
+        if (owner === undefined) continue;
+        const path = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${metadata.namespace}/machines/${owner}`;
+        const owned = (await this.#server.ask('GET', path)) as Found;
+        if (owned.spec?.bootstrap?.dataSecretName === undefined) continue;
+        const providerID = `fake://${metadata.name}`;
+        await this.#join(metadata.name, providerID);
+        await this.#patch(pathOf('fakemachines', machine), { spec: { providerID } });
+      }
+      await this.#provisioned('fakemachines', machine);
     }
   }
 
@@ -81,16 +80,14 @@ export class FakeCloud implements AsyncDisposable {
     await this.#patch(`/api/v1/nodes/${name}/status`, { status: { conditions, nodeInfo } });
   }
 
-  async #provisioned(plural: string, name: string): Promise<void> {
-    await this.#patch(`${this.#path(plural)}/${name}/status`, { status: { initialization: { provisioned: true } } });
-  }
-
-  #path(plural: string): string {
-    return `/apis/infrastructure.cluster.x-k8s.io/v1/namespaces/${this.#namespace}/${plural}`;
+  /** The status, also of an object that `clusterctl move` brought without it. */
+  async #provisioned(plural: string, object: Found): Promise<void> {
+    if (object.status?.initialization?.provisioned === true) return;
+    await this.#patch(`${pathOf(plural, object)}/status`, { status: { initialization: { provisioned: true } } });
   }
 
   async #list(plural: string): Promise<readonly Found[]> {
-    return ((await this.#server.ask('GET', this.#path(plural))) as { items: readonly Found[] }).items;
+    return ((await this.#server.ask('GET', `${GROUP}/${plural}`)) as { items: readonly Found[] }).items;
   }
 
   async #patch(path: string, body: object): Promise<void> {
@@ -104,4 +101,10 @@ export class FakeCloud implements AsyncDisposable {
     this.#running = false;
     await this.#done;
   }
+}
+
+const GROUP = '/apis/infrastructure.cluster.x-k8s.io/v1';
+
+function pathOf(plural: string, { metadata }: Found): string {
+  return `${GROUP}/namespaces/${metadata.namespace}/${plural}/${metadata.name}`;
 }

@@ -1,137 +1,102 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { parseAllDocuments } from 'yaml';
+import { clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
 import { kubeconfig } from '../../support/api-server.ts';
-import { ClusterApi, installDefinitions } from '../../support/capi-managers.ts';
-import { FakeCloud } from '../../support/fake-cloud.ts';
-import { type KubeApiServer, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { CAPI_DIRECTORY } from '../../support/capi-managers.ts';
+import { type Found, ManagementPlane } from '../../support/management-plane.ts';
 import { needs } from '../../support/needs.ts';
-import { InstalledTranslator, until, webhookClient } from '../../support/translator.ts';
+import { until } from '../../support/translator.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const NAMESPACE = 'clusters';
-const PROVIDER = 'system:serviceaccount:capi-kubeadm-bootstrap-system:capi-kubeadm-bootstrap-manager';
-const BOOTSTRAP = `/apis/bootstrap.cluster.x-k8s.io`;
-const CORE = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${NAMESPACE}`;
-const FAKES = `/apis/infrastructure.cluster.x-k8s.io/v1/namespaces/${NAMESPACE}`;
+const CONTROL_PLANES = 'control-planes';
+const WORKERS = 'workers';
 const VERSION = 'v1.35.2';
+const NEXT = 'v1.35.3';
+const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
+const core = (namespace: string): string => `/apis/cluster.x-k8s.io/v1beta2/namespaces/${namespace}`;
+const fakes = (namespace: string): string => `/apis/${INFRASTRUCTURE}/v1/namespaces/${namespace}`;
+const configs = `/apis/bootstrap.cluster.x-k8s.io/v1alpha1/namespaces/${WORKERS}`;
+const TRANSLATED = 'machineadm.dev/BootstrapTranslated';
 
-interface Listed {
-  readonly items: readonly Found[];
-}
-interface Found {
-  readonly metadata: {
-    readonly name: string;
-    readonly uid: string;
-    readonly labels?: Readonly<Record<string, string>>;
-  };
-  readonly spec?: { readonly version?: string };
-  readonly status?: {
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
-    readonly nodeRef?: { readonly name: string };
-    readonly readyReplicas?: number;
-    readonly upToDateReplicas?: number;
-    readonly replicas?: number;
-  };
+const conditionOf = (object: Found | undefined, type: string) =>
+  object?.status?.conditions?.find((one) => one.type === type);
+const machinesAre = (name: string) => ({ apiGroup: INFRASTRUCTURE, kind: 'FakeMachineTemplate', name });
+
+/** What the API server and clusterctl are told by an administrator's kubeconfig. */
+function adminOf({ server }: ManagementPlane): string {
+  return kubeconfig(server.url, server.certificateAuthority, { token: server.admin.token?.reveal() ?? '' });
 }
 
 describe('with the real controllers of Cluster API', {
   skip: needs('MACHINEADM_CAPI=DIRECTORY'),
   timeout: 900_000,
 }, () => {
-  let server: KubeApiServer;
-  let managers: ClusterApi;
-  let translator: InstalledTranslator;
-  let cloud: FakeCloud;
+  let plane: ManagementPlane;
+  let scratch = '';
 
   before(
     async () => {
-      server = await startKubeApiServer(webhookClient());
-      await server.ask('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
-      await installDefinitions(server);
-      translator = await InstalledTranslator.install(server, [NAMESPACE]);
-      await installProvider();
-      await translator.start('one', `--provider-user=${PROVIDER}`, '--bootstrap-provider');
-      managers = await ClusterApi.start(server);
-      cloud = FakeCloud.start(server, NAMESPACE);
+      scratch = mkdtempSync(join(tmpdir(), 'machineadm-clusterctl-'));
+      plane = await ManagementPlane.start([CONTROL_PLANES, WORKERS]);
     },
     { timeout: 300_000 },
   );
   after(async () => {
-    await cloud?.[Symbol.asyncDispose]();
-    await managers?.[Symbol.asyncDispose]();
-    await translator?.[Symbol.asyncDispose]();
-    await server?.[Symbol.asyncDispose]();
+    await plane?.[Symbol.asyncDispose]();
+    if (scratch !== '') rmSync(scratch, { recursive: true });
   });
 
-  /** The definitions and rights of MachineadmConfigs, as packaging/bootstrap-provider has them. */
-  async function installProvider(): Promise<void> {
-    const directory = join(ROOT, 'packaging/bootstrap-provider');
-    for (const file of ['definitions.yaml', 'rbac.yaml'])
-      for (const document of parseAllDocuments(readFileSync(join(directory, file), 'utf8'))) {
-        const { apiVersion, kind, ...rest } = document.toJS() as { apiVersion: string; kind: string };
-        await server.ask('POST', `/apis/${apiVersion}/${kind.toLowerCase()}s`, { apiVersion, kind, ...rest });
-      }
-    await server.ask('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`, {
-      metadata: { name: 'machineadm-bootstrap-namespace' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'machineadm-bootstrap-namespace' },
-      subjects: [{ kind: 'ServiceAccount', namespace: 'machineadm-system', name: 'machineadm-translator' }],
-    });
-    await server.until(`${BOOTSTRAP}/v1alpha1/machineadmconfigs`);
+  /** clusterctl, with an empty configuration and no home directory. */
+  function clusterctl(configuration: object, ...args: readonly string[]): string {
+    const config = join(scratch, 'clusterctl.yaml');
+    writeFileSync(config, JSON.stringify(configuration));
+    const env = {
+      HOME: scratch,
+      XDG_CONFIG_HOME: scratch,
+      PATH: '/usr/bin:/bin',
+      CLUSTERCTL_DISABLE_VERSIONCHECK: 'true',
+    };
+    return execFileSync(join(CAPI_DIRECTORY, 'clusterctl'), [...args, '--config', config], { encoding: 'utf8', env });
   }
 
-  const list = async (path: string): Promise<readonly Found[]> => ((await server.ask('GET', path)) as Listed).items;
-  const machinesOf = (cluster: string): Promise<readonly Found[]> =>
-    list(`${CORE}/machines?labelSelector=cluster.x-k8s.io/cluster-name%3D${cluster}`);
-  const conditionOf = (object: Found | undefined, type: string) =>
-    object?.status?.conditions?.find((one) => one.type === type);
-  const userDataOf = async (name: string): Promise<string> => {
-    const { data } = (await server.ask('GET', `/api/v1/namespaces/${NAMESPACE}/secrets/${name}`)) as {
-      data: { value: string };
-    };
-    return Buffer.from(data.value, 'base64').toString();
-  };
-
-  /** A Cluster with the endpoint of this API server, and what its infrastructure provider would have made. */
-  async function createCluster(name: string, spec: object): Promise<void> {
-    const { hostname, port } = new URL(server.url);
-    const ref = { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'FakeCluster', name };
-    await server.ask('POST', `${FAKES}/fakeclusters`, {
-      apiVersion: 'infrastructure.cluster.x-k8s.io/v1',
-      kind: 'FakeCluster',
+  /** A Cluster with the endpoint of this API server, and what its infrastructure provider has for it. */
+  async function createCluster(namespace: string, name: string, spec: object): Promise<void> {
+    const { hostname, port } = new URL(plane.server.url);
+    const controlPlaneEndpoint = { host: hostname, port: Number(port) };
+    const infrastructureRef = { apiGroup: INFRASTRUCTURE, kind: 'FakeCluster', name };
+    const fake = (kind: string, of: object) => ({
+      apiVersion: `${INFRASTRUCTURE}/v1`,
+      kind,
       metadata: { name },
-      spec: { controlPlaneEndpoint: { host: hostname, port: Number(port) } },
+      spec: of,
     });
-    await server.ask('POST', `${CORE}/clusters`, {
+    await plane.server.ask('POST', `${fakes(namespace)}/fakeclusters`, fake('FakeCluster', { controlPlaneEndpoint }));
+    const template = fake('FakeMachineTemplate', { template: { spec: {} } });
+    await plane.server.ask('POST', `${fakes(namespace)}/fakemachinetemplates`, template);
+    await plane.server.ask('POST', `${core(namespace)}/clusters`, {
       apiVersion: 'cluster.x-k8s.io/v1beta2',
       kind: 'Cluster',
       metadata: { name },
-      spec: { controlPlaneEndpoint: { host: hostname, port: Number(port) }, infrastructureRef: ref, ...spec },
-    });
-    await server.ask('POST', `${FAKES}/fakemachinetemplates`, {
-      apiVersion: 'infrastructure.cluster.x-k8s.io/v1',
-      kind: 'FakeMachineTemplate',
-      metadata: { name },
-      spec: { template: { spec: {} } },
+      spec: { controlPlaneEndpoint, infrastructureRef, ...spec },
     });
   }
+
   /** A machine of a control plane that nobody manages, with bootstrap data that its user made. Its node initializes the Cluster. */
-  async function createControlPlane(cluster: string): Promise<void> {
+  async function createControlPlane(namespace: string, cluster: string): Promise<void> {
     const name = `${cluster}-0`;
     const labels = { 'cluster.x-k8s.io/cluster-name': cluster, 'cluster.x-k8s.io/control-plane': '' };
-    await server.ask('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
-      metadata: { name },
+    await plane.server.ask('POST', `/api/v1/namespaces/${namespace}/secrets`, {
+      metadata: { name, labels },
       type: 'cluster.x-k8s.io/secret',
       stringData: { value: '#cloud-config', format: 'cloud-config' },
     });
-    await server.ask('POST', `${FAKES}/fakemachines`, {
-      apiVersion: 'infrastructure.cluster.x-k8s.io/v1',
-      kind: 'FakeMachine',
-      metadata: { name, labels },
-    });
-    await server.ask('POST', `${CORE}/machines`, {
+    const fake = { apiVersion: `${INFRASTRUCTURE}/v1`, kind: 'FakeMachine', metadata: { name, labels } };
+    await plane.server.ask('POST', `${fakes(namespace)}/fakemachines`, fake);
+    await plane.server.ask('POST', `${core(namespace)}/machines`, {
       apiVersion: 'cluster.x-k8s.io/v1beta2',
       kind: 'Machine',
       metadata: { name, labels },
@@ -139,80 +104,81 @@ describe('with the real controllers of Cluster API', {
         clusterName: cluster,
         version: VERSION,
         bootstrap: { dataSecretName: name },
-        infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'FakeMachine', name },
+        infrastructureRef: { apiGroup: INFRASTRUCTURE, kind: 'FakeMachine', name },
       },
     });
-  }
-  const machinesAre = (name: string) => ({
-    apiGroup: 'infrastructure.cluster.x-k8s.io',
-    kind: 'FakeMachineTemplate',
-    name,
-  });
-
-  async function patch(path: string, body: object): Promise<void> {
-    const type = 'application/merge-patch+json';
-    assert.equal(await server.statusOf(server.admin, 'PATCH', path, type, JSON.stringify(body)), 200, path);
   }
 
   test('the first machine of a KubeadmControlPlane gets translated bootstrap data, and both objects say so', async () => {
     const name = 'prod-a';
-    await createCluster(name, {
-      controlPlaneRef: { apiGroup: 'controlplane.cluster.x-k8s.io', kind: 'KubeadmControlPlane', name },
+    const group = 'controlplane.cluster.x-k8s.io';
+    await createCluster(CONTROL_PLANES, name, {
+      controlPlaneRef: { apiGroup: group, kind: 'KubeadmControlPlane', name },
     });
-    await server.ask(
-      'POST',
-      `/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/${NAMESPACE}/kubeadmcontrolplanes`,
-      {
-        apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
-        kind: 'KubeadmControlPlane',
-        metadata: { name },
-        spec: {
-          replicas: 1,
-          version: VERSION,
-          machineTemplate: {
-            metadata: { labels: { 'machineadm.dev/bootstrap': 'enabled' } },
-            spec: { infrastructureRef: machinesAre(name) },
-          },
-          kubeadmConfigSpec: { preKubeadmCommands: ['sysctl -w vm.max_map_count=262144'] },
+    await plane.server.ask('POST', `/apis/${group}/v1beta2/namespaces/${CONTROL_PLANES}/kubeadmcontrolplanes`, {
+      apiVersion: `${group}/v1beta2`,
+      kind: 'KubeadmControlPlane',
+      metadata: { name },
+      spec: {
+        replicas: 1,
+        version: VERSION,
+        machineTemplate: {
+          metadata: { labels: { 'machineadm.dev/bootstrap': 'enabled' } },
+          spec: { infrastructureRef: machinesAre(name) },
         },
+        kubeadmConfigSpec: { preKubeadmCommands: ['sysctl -w vm.max_map_count=262144'] },
       },
-    );
-    let machine: Found | undefined;
-    await until('the Machine says that its data was translated', async () => {
-      [machine] = await machinesOf(name);
-      return conditionOf(machine, 'machineadm.dev/BootstrapTranslated')?.status === 'True';
     });
-    const [config] = await list(`${BOOTSTRAP}/v1beta2/namespaces/${NAMESPACE}/kubeadmconfigs`);
-    assert.equal(conditionOf(config, 'machineadm.dev/BootstrapTranslated')?.status, 'True');
-    const userData = await userDataOf(config?.metadata.name ?? '');
-    assert.match(userData, /machineadm provision/);
-    assert.doesNotMatch(userData, /kubeadm init/);
+    await until('the Machine says that its data was translated', async () => {
+      const [machine] = await plane.list(`${core(CONTROL_PLANES)}/machines`);
+      return conditionOf(machine, TRANSLATED)?.status === 'True';
+    });
+    const [config] = await plane.list(
+      `/apis/bootstrap.cluster.x-k8s.io/v1beta2/namespaces/${CONTROL_PLANES}/kubeadmconfigs`,
+    );
+    assert.equal(conditionOf(config, TRANSLATED)?.status, 'True');
+    const { value = '' } = await plane.secret(CONTROL_PLANES, config?.metadata.name ?? '');
+    assert.match(value, /machineadm provision/);
+    assert.doesNotMatch(value, /kubeadm init/);
+  });
+
+  test('clusterctl takes the components of a release', () => {
+    const release = join(scratch, 'runtime-extension-machineadm/v0.1.0');
+    mkdirSync(release, { recursive: true });
+    writeFileSync(join(release, 'components.yaml'), components(ROOT, '0.1.0'));
+    writeFileSync(join(release, 'metadata.yaml'), clusterctlMetadata('0.1.0'));
+    const provider = { name: 'machineadm', type: 'RuntimeExtensionProvider', url: join(release, 'components.yaml') };
+    const images = { 'runtime-extension-machineadm': { repository: 'registry.example.com' } };
+    const args = ['generate', 'provider', '--runtime-extension', 'machineadm:v0.1.0'];
+    const text = clusterctl({ providers: [provider], images }, ...args);
+    assert.match(text, /image: registry\.example\.com\/machineadm-translator:0\.1\.0/);
   });
 
   describe('workers by MachineadmConfigs', () => {
     const name = 'prod-b';
-    const path = `${CORE}/machinedeployments/${name}-md-0`;
-    const workers = (): Promise<readonly Found[]> => list(`${CORE}/machines?labelSelector=pool%3D${name}`);
-    const tokens = async (): Promise<readonly Found[]> =>
-      list('/api/v1/namespaces/kube-system/secrets?fieldSelector=type%3Dbootstrap.kubernetes.io/token');
-    /** All machines of the cluster, each with its node, and as many as asked for. */
-    const haveJoined = async (count: number, version: string): Promise<boolean> => {
-      const machines = await workers();
+    const workers = (of = plane): Promise<readonly Found[]> =>
+      of.list(`${core(WORKERS)}/machines?labelSelector=pool%3D${name}`);
+    /** Bootstrap tokens of the workload cluster, which is the API server of the first plane. */
+    const tokens = (): Promise<readonly Found[]> =>
+      plane.list('/api/v1/namespaces/kube-system/secrets?fieldSelector=type%3Dbootstrap.kubernetes.io/token');
+    /** All machines, each with its node, and as many as asked for. */
+    const haveJoined = async (count: number, version: string, of = plane): Promise<boolean> => {
+      const machines = await workers(of);
       const joined = machines.filter(({ spec, status }) => status?.nodeRef !== undefined && spec?.version === version);
       return joined.length === count && machines.length === count;
     };
+    const noTokenIsLeft = () => until('no token is left', async () => (await tokens()).length === 0);
 
     before(async () => {
-      await createCluster(name, {});
-      const admin = { token: server.admin.token?.reveal() ?? '' };
-      await server.ask('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+      await createCluster(WORKERS, name, {});
+      await plane.server.ask('POST', `/api/v1/namespaces/${WORKERS}/secrets`, {
         metadata: { name: `${name}-kubeconfig`, labels: { 'cluster.x-k8s.io/cluster-name': name } },
         type: 'cluster.x-k8s.io/secret',
-        stringData: { value: kubeconfig(server.url, server.certificateAuthority, admin) },
+        stringData: { value: adminOf(plane) },
       });
-      await createControlPlane(name);
+      await createControlPlane(WORKERS, name);
       const document = { host: { sysctl: { 'vm.max_map_count': 262144 } } };
-      await server.ask('POST', `${BOOTSTRAP}/v1alpha1/namespaces/${NAMESPACE}/machineadmconfigtemplates`, {
+      await plane.server.ask('POST', `${configs}/machineadmconfigtemplates`, {
         apiVersion: 'bootstrap.cluster.x-k8s.io/v1alpha1',
         kind: 'MachineadmConfigTemplate',
         metadata: { name },
@@ -222,7 +188,7 @@ describe('with the real controllers of Cluster API', {
 
     test('join, and leave no bootstrap token', async () => {
       const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'MachineadmConfigTemplate', name };
-      await server.ask('POST', `${CORE}/machinedeployments`, {
+      await plane.server.ask('POST', `${core(WORKERS)}/machinedeployments`, {
         apiVersion: 'cluster.x-k8s.io/v1beta2',
         kind: 'MachineDeployment',
         metadata: { name: `${name}-md-0` },
@@ -244,19 +210,20 @@ describe('with the real controllers of Cluster API', {
         },
       });
       await until('three machines have joined', () => haveJoined(3, VERSION));
-      const configs = await list(`${BOOTSTRAP}/v1alpha1/namespaces/${NAMESPACE}/machineadmconfigs`);
-      assert.equal(configs.length, 3);
-      for (const config of configs) {
+      const made = await plane.list(`${configs}/machineadmconfigs`);
+      assert.equal(made.length, 3);
+      for (const config of made) {
         assert.equal(conditionOf(config, 'Ready')?.reason, 'DataSecretCreated');
-        assert.match(await userDataOf(config.metadata.name), /machineadm provision/);
+        assert.match((await plane.secret(WORKERS, config.metadata.name)).value ?? '', /machineadm provision/);
       }
-      await until('no token is left', async () => (await tokens()).length === 0);
+      await noTokenIsLeft();
     });
 
     test('are replaced for a new version, and when their node is not Ready', async () => {
-      await patch(path, { spec: { replicas: 4, template: { spec: { version: 'v1.35.3' } } } });
-      await until('four machines have the new version', () => haveJoined(4, 'v1.35.3'));
-      await server.ask('POST', `${CORE}/machinehealthchecks`, {
+      const change = { replicas: 4, template: { spec: { version: NEXT } } };
+      await plane.patch(`${core(WORKERS)}/machinedeployments/${name}-md-0`, { spec: change });
+      await until('four machines have the new version', () => haveJoined(4, NEXT));
+      await plane.server.ask('POST', `${core(WORKERS)}/machinehealthchecks`, {
         apiVersion: 'cluster.x-k8s.io/v1beta2',
         kind: 'MachineHealthCheck',
         metadata: { name },
@@ -267,12 +234,32 @@ describe('with the real controllers of Cluster API', {
         },
       });
       const [ill] = await workers();
-      await cloud.setReady(ill?.status?.nodeRef?.name ?? '', false);
+      await plane.cloud.setReady(ill?.status?.nodeRef?.name ?? '', false);
       await until('the machine is replaced', async () => {
         const all = await workers();
-        return !all.some(({ metadata }) => metadata.uid === ill?.metadata.uid) && (await haveJoined(4, 'v1.35.3'));
+        return !all.some(({ metadata }) => metadata.uid === ill?.metadata.uid) && (await haveJoined(4, NEXT));
       });
-      await until('no token is left', async () => (await tokens()).length === 0);
+      await noTokenIsLeft();
+    });
+
+    test('stay as they are when clusterctl moves them to another management cluster', async () => {
+      await using target = await ManagementPlane.start([WORKERS]);
+      const [from, to] = [join(scratch, 'from.conf'), join(scratch, 'to.conf')];
+      writeFileSync(from, adminOf(plane), { mode: 0o600 });
+      writeFileSync(to, adminOf(target), { mode: 0o600 });
+      const namesOf = async (of: ManagementPlane) => (await workers(of)).map(({ metadata }) => metadata.name).sort();
+      const before = await namesOf(plane);
+      const secrets = await Promise.all(before.map((one) => plane.secret(WORKERS, one)));
+      clusterctl({}, 'move', '--namespace', WORKERS, '--kubeconfig', from, '--to-kubeconfig', to);
+      assert.deepEqual(await workers(plane), []);
+      await until('all have their nodes again', () => haveJoined(4, NEXT, target));
+      await until('each MachineadmConfig is Ready again', async () => {
+        const moved = await target.list(`${configs}/machineadmconfigs`);
+        return moved.length === 4 && moved.every((one) => conditionOf(one, 'Ready')?.reason === 'DataSecretCreated');
+      });
+      assert.deepEqual(await namesOf(target), before);
+      assert.deepEqual(await Promise.all(before.map((one) => target.secret(WORKERS, one))), secrets);
+      assert.deepEqual(await tokens(), []);
     });
   });
 });
