@@ -69,8 +69,7 @@ export function fieldReferences(recorded: string, version: string): readonly Fie
 export function fieldPages(recorded: string, version: string): ReadonlyMap<string, string> {
   const references = fieldReferences(recorded, version);
   const facts = Object.fromEntries(references.map((one) => [one.field.path, factsOf(one)]));
-  const sizes = Map.groupBy(references, partOf);
-  const pages = Map.groupBy(references, (one) => pageOf(one, sizes.get(partOf(one))?.length ?? 0));
+  const pages = paged(references);
   const files = new Map([...pages].map(([name, list]) => [`${FOLDER}/${name}.md`, page(name, list)]));
   files.set(`${FOLDER}/README.md`, overview(pages));
   files.set(FIELD_FACTS, `${JSON.stringify(facts, undefined, 2)}\n`);
@@ -82,6 +81,17 @@ export function fieldPages(recorded: string, version: string): ReadonlyMap<strin
       .join(''),
   );
   return files;
+}
+
+/** The page of each field, by the path of the field. */
+export function pagesOfFields(recorded: string, version: string): ReadonlyMap<string, string> {
+  const pages = paged(fieldReferences(recorded, version));
+  return new Map([...pages].flatMap(([name, list]) => list.map(({ field }) => [field.path, name] as const)));
+}
+
+function paged(references: readonly FieldReference[]): ReadonlyMap<string, readonly FieldReference[]> {
+  const sizes = Map.groupBy(references, partOf);
+  return Map.groupBy(references, (one) => pageOf(one, sizes.get(partOf(one))?.length ?? 0));
 }
 
 function recordOf(recorded: string): ReadonlyMap<string, string> {
