@@ -84,7 +84,9 @@ export function publishStable(output: string, newest: string): void {
     write(
       address,
       `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="robots" content="noindex">\n` +
-        `<meta http-equiv="refresh" content="0; url=${target}">\n<title>machineadm</title>\n<a href="${target}">${address}</a>\n</html>\n`,
+        // The script keeps the anchor, which the refresh without scripts loses.
+        `<script>location.replace('${target}' + location.hash)</script>\n` +
+        `<meta http-equiv="refresh" content="1; url=${target}">\n<title>machineadm</title>\n<a href="${target}">${address}</a>\n</html>\n`,
     );
   }
 }

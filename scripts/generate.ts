@@ -23,7 +23,7 @@ import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
 import { outputSchemas } from './generate/output-schemas.ts';
 import { commandsPage } from './generate/reference/commands-page.ts';
-import { FIELD_RECORD, fieldPages } from './generate/reference/field-pages.ts';
+import { FIELD_RECORD, fieldPages, pagesOfFields } from './generate/reference/field-pages.ts';
 import { kubernetesMinorsPage } from './generate/reference/kubernetes-minors.ts';
 import { objectsPage } from './generate/reference/objects-page.ts';
 import { reasonsPages } from './generate/reference/reasons-page.ts';
@@ -54,7 +54,9 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
       files.set('packaging/bootstrap-provider/definitions.yaml', customResourceDefinitions(schema));
     files.set(`contract/types/${name}.d.ts`, typescriptTypes(schema));
     files.set(`contract/go/${name}/types.go`, goTypes(schema, name));
-    for (const [file, value] of Object.entries(editorFiles(documentSchema(version, undefined, valueMeanings), name))) {
+    const pages = pagesOfFields(read(root, FIELD_RECORD) ?? '', buildInfo().version);
+    const editor = editorFiles(documentSchema(version, undefined, valueMeanings), name, pages);
+    for (const [file, value] of Object.entries(editor)) {
       files.set(`contract/editor/${file}`, typeof value === 'string' ? value : json(value));
     }
   }

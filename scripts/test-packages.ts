@@ -27,6 +27,7 @@ const SOURCES = {
   openssl: { package: 'openssl' },
   'update-ca-certificates': { package: 'ca-certificates' },
   git: { package: 'git' },
+  'pre-commit': { package: 'pre-commit' },
   jq: { package: 'jq' },
   xz: { package: 'xz-utils' },
   sfdisk: { package: 'fdisk' },

@@ -5,6 +5,7 @@ import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { titleOf } from '@machineadm/hardening/title.ts';
 import type * as z from 'zod';
 import { globalRegistry } from 'zod';
+import { slugOf } from '../../site/pages.ts';
 
 const SITE = 'https://machineadm.dev';
 
@@ -44,14 +45,14 @@ export function editorSchemaUrl(version: string): string {
 }
 
 /**
- * The schema for editors: the published one with additional keywords of VS Code and yaml-language-server. Descriptions are
- * Markdown with a link. The error for a value with the wrong format has a description and an example instead of a pattern.
+ * The schema for editors: the published one with additional keywords of VS Code and yaml-language-server. The title of a field is
+ * its path, which editors show above its description. Descriptions are Markdown with links to the reference and to a guide. The error for a value with the wrong format has a description and an example instead of a pattern.
  * Conditions across fields are left out, because editors report them as "matches a schema that is not allowed";
  * `machineadm validate` checks them.
  */
-export function editorSchema(schema: JsonSchema, version: string): JsonSchema {
+export function editorSchema(schema: JsonSchema, version: string, pages: PagesOfFields): JsonSchema {
   const { $schema, $id: _, ...rest } = schema;
-  return { $schema, $id: editorSchemaUrl(version), ...part(rest, { path: '', meaning: undefined }) };
+  return { $schema, $id: editorSchemaUrl(version), ...part(rest, { path: '', meaning: undefined, pages }) };
 }
 
 const EXAMPLES: Readonly<Record<string, Role>> = {
@@ -61,11 +62,15 @@ const EXAMPLES: Readonly<Record<string, Role>> = {
 };
 
 /** The files for SchemaStore: the schema, its catalog entry, and documents that it accepts and rejects. */
-export function editorFiles(schema: JsonSchema, version: string): Readonly<Record<string, JsonSchema | string>> {
+export function editorFiles(
+  schema: JsonSchema,
+  version: string,
+  pages: PagesOfFields,
+): Readonly<Record<string, JsonSchema | string>> {
   const examples = Object.entries(EXAMPLES).map(([name, role]) => [`test/${name}.yaml`, exampleDocument(role)]);
   const wrong = exampleDocument('Worker').replace('role: Worker', 'role: Master');
   return {
-    [`${version}.json`]: editorSchema(schema, version),
+    [`${version}.json`]: editorSchema(schema, version, pages),
     'catalog-entry.json': {
       name: 'machineadm bootstrap document',
       description: 'A bootstrap document of machineadm, which turns a machine into a Kubernetes node',
@@ -77,7 +82,11 @@ export function editorFiles(schema: JsonSchema, version: string): Readonly<Recor
   };
 }
 
+/** The page below docs/reference/fields of each field, by the path of the field. */
+export type PagesOfFields = ReadonlyMap<string, string>;
+
 interface Context {
+  readonly pages: PagesOfFields;
   /** Of the field; undefined inside a definition, which several fields share. */
   readonly path: string | undefined;
   /** The description of the nearest field. */
@@ -97,7 +106,12 @@ function part(schema: JsonSchema, context: Context): JsonSchema {
       case 'not':
         break;
       case 'properties':
-        converted.properties = mapped(value, (field, name) => below(field, joined(context.path, name)));
+        converted.properties = mapped(value, (field, name) => {
+          const path = joined(context.path, name);
+          return isSchema(field)
+            ? { title: path ?? name, ...without(part(field, { ...inner, path }), 'title') }
+            : field;
+        });
         break;
       case '$defs':
         converted.$defs = mapped(value, (definition) => below(definition, undefined));
@@ -116,7 +130,7 @@ function part(schema: JsonSchema, context: Context): JsonSchema {
   }
   return {
     ...converted,
-    ...(typeof description === 'string' ? { markdownDescription: markdown(description, context.path) } : {}),
+    ...(typeof description === 'string' ? { markdownDescription: markdown(description, context) } : {}),
     ...('pattern' in converted && inner.meaning !== undefined
       ? { patternErrorMessage: `This value has the wrong form. ${inner.meaning}` }
       : {}),
@@ -130,12 +144,27 @@ function meaningOf(description: string, examples: unknown): string {
   return `${first} Example: ${typeof example === 'string' ? example : JSON.stringify(example)}`;
 }
 
-function markdown(description: string, path: string | undefined): string {
+function markdown(description: string, { path, pages }: Context): string {
   if (path === undefined) return description;
-  const page = Object.keys(PAGES)
-    .filter((prefix) => prefix === '' || path === prefix || path.startsWith(`${prefix}.`))
+  const field = longestPrefix(pages.keys(), path);
+  const reference = field === '' ? 'index' : `${pages.get(field)}`;
+  const links = [
+    `[Reference](${SITE}/docs/reference/fields/${reference}.html${field === '' ? '' : `#${slugOf(field)}`})`,
+    `[Guide](${SITE}/docs/${PAGES[longestPrefix(Object.keys(PAGES), path)]}.html)`,
+  ];
+  return `${description}\n\n${links.join(' · ')}`;
+}
+
+/** The longest of these paths that is the path of a field or of an ancestor; '' if none is. */
+function longestPrefix(paths: Iterable<string>, path: string): string {
+  return [...paths]
+    .filter((prefix) => path === prefix || path.startsWith(`${prefix}.`))
     .reduce((longest, prefix) => (prefix.length > longest.length ? prefix : longest), '');
-  return `${description}\n\n[Documentation](${SITE}/docs/${PAGES[page]}.html)`;
+}
+
+function without({ ...schema }: JsonSchema, keyword: string): JsonSchema {
+  delete schema[keyword];
+  return schema;
 }
 
 function mapped(value: unknown, change: (item: unknown, name: string) => unknown): unknown {

@@ -25,6 +25,7 @@ export async function diagnose(options: DiagnoseOptions): Promise<number> {
   return exitCode('Success');
 }
 
+/** Lines of logs. Evidence without a line is that of the run itself, which `status` shows whole, too. */
 const MOST_EVIDENCE = 3;
 
 const CLEANUPS: Readonly<Record<Verdict['cleanup'], string | undefined>> = {
@@ -56,7 +57,7 @@ export function formatVerdict(verdict: Verdict): string {
 
 function evidenceLines({ evidence }: Verdict): readonly string[] {
   return evidence
-    .slice(0, MOST_EVIDENCE)
+    .filter(({ line }, index) => line === 0 || index < MOST_EVIDENCE)
     .map(({ source, line, text }) => `  ${source}${line === 0 ? '' : `:${line}`}: ${text}`);
 }
 

@@ -264,12 +264,14 @@ function placeEvidence({ reason, what }: UnmetRequirement, source: ChangeSource 
 function missingError(unmet: readonly Unmet[], exit: ExitName, installer?: Step): MachineadmError {
   const [first, second] = unmet.map(({ missing }) => missing);
   const still = installer === undefined ? '' : ` (after the ${stepTitle(installer.id)})`;
-  const what = unmet.map(({ missing }) => missing.what);
   const isOne = first !== undefined && second === undefined;
   const [reason = 'PreflightFailed', ...others] = new Set(unmet.map(({ missing }) => missing.reason));
   return new MachineadmError({
     reason: others.length === 0 ? reason : 'PreflightFailed',
-    summary: isOne ? `${first.what}${still}` : `${unmet.length} requirements are not met${still}: ${what.join('; ')}`,
+    // The evidence has their texts, each with its place.
+    summary: isOne
+      ? `${first.what}${still}`
+      : `${unmet.length} requirements are not met${still}: ${[reason, ...others].join(', ')}`,
     remedy: [
       ...new Set(unmet.map(({ missing }) => missing.remedy)),
       ...(installer?.runsHooks === true ? ['A hook that ran runs again only after its commands are changed.'] : []),

@@ -8,7 +8,7 @@ import { type PriorStates, priorStates } from './prior-states.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
-/** What a reboot empties is not owned, nor is what a run works with. */
+/** Not owned: directories that a reboot empties, and the files with which a run works. */
 const NOT_OWNED = ['/run/', `${STATE_DIRECTORY}/`];
 
 type Maker = Pick<Step, 'id' | 'owned'> & Pick<OwnedPlace, 'owes'>;

@@ -51,7 +51,7 @@ export function attachReporting(
     !local.some((sink) => sink.kind === 'Console' && sink.device === CONSOLE);
   const console = output === 'journal and console' && isSilent ? [withoutTrouble(consoleSink(CONSOLE))] : [];
   reporter.useSinks([...opened, ...console], deadlineMs);
-  // Nothing waits for an image, and a spool in it would be on every machine.
+  // No sink waits for reports of an image build, and a spool in an image would be copied to every machine.
   if (reporter.status.command !== 'prepare' && sinks.some(isRemote))
     reporter.useOutbox(outboxOf(model.reporting, document, host, reporter));
   for (const warning of document.warnings) reporter.warn(formatDiagnostic(warning));

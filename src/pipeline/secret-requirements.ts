@@ -22,7 +22,8 @@ export async function unreadableSecrets(
     const trouble = await troubleOf(asked.host, value);
     if (trouble === undefined) continue;
     const broughtBy = bringerOf(value.source, asked.model.host);
-    const { reason, message: what, remedy, evidence } = trouble;
+    const { reason, message: what, remedy } = trouble;
+    const evidence = trouble.evidence.filter(({ text }) => !what.includes(text));
     const field = value.name;
     missing.push({ reason, what, remedy, evidence, field, scope: 'node', ...(broughtBy ? { broughtBy } : {}) });
   }

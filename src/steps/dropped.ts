@@ -203,7 +203,7 @@ export async function planDropped(
     const { kind, name } = partsOf(of);
     if ((kind === 'path' || kind === 'attributes') && (await isClaimed(name))) restored.delete(of);
   }
-  // What stays mounted is mounted at the next boot, too, and a name that stays is looked up.
+  // A mount that stays needs its line in fstab at the next boot, and a host name that stays needs its line in the hosts file.
   if (isNamed(memory) && memory.before.get(`path:${HOSTS_FILE}`)?.step === 'hosts')
     restored.delete(`path:${HOSTS_FILE}`);
   if ([...memory.before.values()].some(({ step }) => step === 'mounts')) restored.delete(`path:${FSTAB}`);

@@ -26,7 +26,7 @@ export function scopeOfPath(path: string): 'base' | 'node' {
 export function sourceOf({ content }: Pick<FileModel, 'content'>): string {
   switch (content.kind) {
     case 'inline':
-      return `${content.bytes.length} bytes of the document`;
+      return content.bytes.length === 1 ? '1 byte of the document' : `${content.bytes.length} bytes of the document`;
     case 'secret':
       return `the secret ${content.secret.name}`;
     case 'file':

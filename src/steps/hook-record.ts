@@ -43,7 +43,7 @@ export function isDone(group: HookGroup, changeId: string, record: RanRecord): b
 export function whyAgain(group: HookGroup, changeId: string, record: StepRecord): string | undefined {
   if (!record.done.has(changeId) || record.interrupted.has(changeId)) return undefined;
   if (group.rerun === 'Always') return 'as in every run';
-  return group.rerun === undefined ? 'which have not run yet' : 'again: it changed since it ran';
+  return group.rerun === undefined ? 'not run before' : 'again: it changed since it ran';
 }
 
 /** What `apply` left in the journal. Throws `JournalUnreadable` for what no version of it ever wrote. */

@@ -192,7 +192,7 @@ function keyChange(
     id: `sysctl/${key}`,
     summary:
       resetBy !== undefined && now === value
-        ? `${dotted(key)}: ${value} again, as ${dotted(resetBy)} resets it`
+        ? `${dotted(key)}: write ${value} again, because ${dotted(resetBy)} resets it`
         : `${dotted(key)}: ${from} -> ${value}`,
     scope: 'node',
     ...(awaited ? { knownAfter: 'kernel-modules' as const } : {}),

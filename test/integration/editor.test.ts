@@ -85,7 +85,7 @@ describe('an editor', { timeout: 300_000 }, () => {
     });
   }
 
-  test('shows what a field is for, with a link', async () => {
+  test('shows the path of a field and what it is for, with links', async () => {
     const { uri } = await opened('host:\n  swap: Disabled\n');
     const position = { line: HEAD.split('\n').length, character: 4 };
     const hover = (await server.request('textDocument/hover', { textDocument: { uri }, position })) as {
@@ -93,7 +93,12 @@ describe('an editor', { timeout: 300_000 }, () => {
     };
     assert.equal(hover.contents.kind, 'markdown');
     assert.match(hover.contents.value, /Disabled switches swap off/);
-    assert.match(hover.contents.value, /\[Documentation\]\(https:\/\/machineadm\.dev\/docs\/\w[\w-]*\.html\)/);
+    assert.match(hover.contents.value, /^#### host\.swap\n/);
+    assert.match(
+      hover.contents.value,
+      /\[Reference\]\(https:\/\/machineadm\.dev\/docs\/reference\/fields\/host\.html#hostswap\)/,
+    );
+    assert.match(hover.contents.value, /\[Guide\]\(https:\/\/machineadm\.dev\/docs\/\w[\w-]*\.html\)/);
   });
 
   const mistakes: readonly (readonly [string, string, RegExp])[] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -67,6 +67,35 @@ describe('documents are validated in a repository', { skip: needs('POSIX files')
     assert.equal(status, 3, stderr);
     assert.match(stdout + stderr, /bad dir\/node one\.yml:\d+:1 {2}hosts: unknown key/);
     assert.match(stdout + stderr, /\[DocumentInvalid\]/);
+  });
+
+  test('pre-commit runs the hook', { skip: needs('pre-commit', 'git') }, () => {
+    const [repository, work] = [join(directory, 'repository'), join(directory, 'work')];
+    cpSync(CHECKS, join(repository, 'packaging/checks'), { recursive: true });
+    cpSync(join(ROOT, '.pre-commit-hooks.yaml'), join(repository, '.pre-commit-hooks.yaml'));
+    cpSync(join(directory, 'good'), work, { recursive: true });
+    cpSync(join(directory, 'bad dir'), work, { recursive: true });
+    const env = { PATH: `${path}:${process.env.PATH}`, HOME: directory };
+    const git = ['-c', 'user.name=a', '-c', 'user.email=a@example.com'];
+    for (const cwd of [repository, work]) {
+      for (const args of [
+        ['init', '-q'],
+        ['add', '.'],
+        [...git, 'commit', '-qm', 'a'],
+      ])
+        assert.equal(spawnSync('git', args, { cwd, env, encoding: 'utf8' }).status, 0, args.join(' '));
+    }
+    const commit = (...files: readonly string[]) =>
+      spawnSync('pre-commit', ['try-repo', repository, 'machineadm-validate', '--files', ...files], {
+        cwd: work,
+        env,
+        encoding: 'utf8',
+      });
+    const valid = commit('node.yaml', 'other.yaml');
+    assert.equal(valid.status, 0, valid.stdout + valid.stderr);
+    const invalid = commit('node one.yml', 'node.yaml');
+    assert.equal(invalid.status, 1, invalid.stdout + invalid.stderr);
+    assert.match(invalid.stdout, /exit code: 3\n[\s\S]*node one\.yml:\d+:1 {2}hosts: unknown key/);
   });
 
   test('a path that starts with a hyphen is no option', () => assert.equal(hook('-hyphen').status, 3));

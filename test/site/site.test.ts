@@ -10,6 +10,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildSite, serveSite } from '../../scripts/docs.ts';
 import { addressOf, HOME, headingsOf, pagesInSidebar, pagesOf, sidebarOf } from '../../site/pages.ts';
 import { openBrowser } from '../support/chromium.ts';
+import { LanguageServer } from '../support/language-server.ts';
 import { needs } from '../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -317,6 +318,43 @@ describe('the site', () => {
         }, `${url}hashmap.json`);
         assert.deepEqual(refused, ['refused', 'refused']);
         assert.deepEqual(requests, []);
+      } finally {
+        await context.close();
+      }
+    });
+
+    test('an editor takes the schema from the site, and its links lead to the field', {
+      timeout: TIMEOUT,
+    }, async () => {
+      const origin = new URL(url).origin;
+      const { $id } = JSON.parse(readFileSync(join(ROOT, 'contract/editor/v1alpha1.json'), 'utf8')) as { $id: string };
+      const here = (link: string): string => link.replace('https://machineadm.dev', origin);
+      const text = `# yaml-language-server: $schema=${here($id)}\n${HEADER}host:\n  swap: Off\n`;
+      await using editor = new LanguageServer();
+      await editor.initialize();
+      const uri = 'file:///tmp/site.yaml';
+      const [problem, ...others] = await editor.open(uri, text);
+      assert.deepEqual(others, []);
+      assert.match(problem?.message ?? '', /"Disabled"/);
+      const position = { line: 5, character: 4 };
+      const hover = (await editor.request('textDocument/hover', { textDocument: { uri }, position })) as {
+        contents: { value: string };
+      };
+      const links = Array.from(
+        hover.contents.value.matchAll(/\]\((https:\/\/machineadm\.dev\/[^)]+)\)/g),
+        ([, link = '']) => link,
+      );
+      assert.equal(links.length, 2, hover.contents.value);
+      const context = await browser.newContext();
+      try {
+        const view = await context.newPage();
+        for (const link of links) {
+          const { hash, pathname } = new URL(link);
+          await view.goto(here(link), { timeout: TIMEOUT });
+          await view.waitForURL((address) => address.href.startsWith(url), { timeout: TIMEOUT });
+          assert.ok(view.url().endsWith(`${pathname}${hash}`), view.url());
+          if (hash !== '') await view.locator(hash).waitFor({ timeout: TIMEOUT });
+        }
       } finally {
         await context.close();
       }

@@ -83,7 +83,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual(ended(run), ['kubeadm', 'PreflightFailed', 10]);
         assert.match(
           statusOf(run).failure?.summary ?? '',
-          /2 requirements are not met \(after the .*hooks.*\): the kubelet is not installed; kubeadm is not installed/,
+          /2 requirements are not met \(after the .*hooks.*\): KubeletNotInstalled, KubeadmNotInstalled/,
         );
         // Nothing will install them any more.
         const again = await provision();

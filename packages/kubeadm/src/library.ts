@@ -6,8 +6,8 @@ import { renderKubeadm } from './index.ts';
 import { fieldsOfMachine } from './unresolved.ts';
 
 /**
- * kubeadm's configuration for programs of others: `import … from 'machineadm/render'`. Its types name nothing of another
- * package, and stay when the inside changes.
+ * kubeadm's configuration for other programs: `import … from 'machineadm/render'`. Its types depend on no other package, and
+ * stay the same when the implementation changes.
  */
 
 export interface RenderOptions {

@@ -120,7 +120,7 @@ function shellWord(text: string): string {
   return /^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The chain of causes that a reason stands in: what caused it, and what it led to. Nothing for a reason alone. */
+/** The causes of a reason and its consequences. Empty for a reason without either. */
 export function formatCauses({
   reason,
   causes = [],

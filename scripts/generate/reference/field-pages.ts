@@ -2,6 +2,7 @@ import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { isUnknownField, limitsOf, type SchemaField, SchemaFields } from '@machineadm/document/schema-fields.ts';
 import { stringify } from 'yaml';
+import { slugOf } from '../../../site/pages.ts';
 import type { FieldFacts } from '../../../src/cli/explain.ts';
 import { documentSchema } from '../document-schema/index.ts';
 import { PAGES, valueMeanings } from '../editor-schema.ts';
@@ -69,9 +70,18 @@ export function fieldReferences(recorded: string, version: string): readonly Fie
 export function fieldPages(recorded: string, version: string): ReadonlyMap<string, string> {
   const references = fieldReferences(recorded, version);
   const facts = Object.fromEntries(references.map((one) => [one.field.path, factsOf(one)]));
-  const sizes = Map.groupBy(references, partOf);
-  const pages = Map.groupBy(references, (one) => pageOf(one, sizes.get(partOf(one))?.length ?? 0));
-  const files = new Map([...pages].map(([name, list]) => [`${FOLDER}/${name}.md`, page(name, list)]));
+  const pages = paged(references);
+  const pageOfField = namesOf(pages);
+  const children = Map.groupBy(pageOfField.keys(), (path) => path.split('.').slice(0, -1).join('.'));
+  const inside = (path: string, name: string): string | undefined =>
+    children
+      .get(path)
+      ?.map((child) => {
+        const file = pageOfField.get(child) === name ? '' : `${pageOfField.get(child)}.md`;
+        return `[${child.slice(path.length + 1)}](${file}#${slugOf(child)})`;
+      })
+      .join(', ');
+  const files = new Map([...pages].map(([name, list]) => [`${FOLDER}/${name}.md`, page(name, list, inside)]));
   files.set(`${FOLDER}/README.md`, overview(pages));
   files.set(FIELD_FACTS, `${JSON.stringify(facts, undefined, 2)}\n`);
   files.set(
@@ -82,6 +92,20 @@ export function fieldPages(recorded: string, version: string): ReadonlyMap<strin
       .join(''),
   );
   return files;
+}
+
+/** The page of each field, by the path of the field. */
+export function pagesOfFields(recorded: string, version: string): ReadonlyMap<string, string> {
+  return namesOf(paged(fieldReferences(recorded, version)));
+}
+
+function namesOf(pages: ReadonlyMap<string, readonly FieldReference[]>): ReadonlyMap<string, string> {
+  return new Map([...pages].flatMap(([name, list]) => list.map(({ field }) => [field.path, name] as const)));
+}
+
+function paged(references: readonly FieldReference[]): ReadonlyMap<string, readonly FieldReference[]> {
+  const sizes = Map.groupBy(references, partOf);
+  return Map.groupBy(references, (one) => pageOf(one, sizes.get(partOf(one))?.length ?? 0));
 }
 
 function recordOf(recorded: string): ReadonlyMap<string, string> {
@@ -126,6 +150,7 @@ function overview(pages: ReadonlyMap<string, readonly FieldReference[]>): string
     '| Fact | Meaning |',
     '|---|---|',
     '| Type | the type of the value. `[]string` is a list, `map[string]string` a map; a name such as `Secret` is a type of [the schema](../../../contract/schema/v1alpha1.json) |',
+    '| Fields | the fields inside an object or a list of objects |',
     '| Default | the value of an absent field, or what happens without it |',
     '| Values | the allowed values and their meanings |',
     '| Changes | what the field changes on the machine. Without this line, see the field that it is in |',
@@ -140,7 +165,10 @@ function contentOf(name: string, list: readonly FieldReference[]): string {
   return name === 'document' ? 'Version, identity, variables and secrets.' : (list[0]?.part.description ?? '');
 }
 
-function page(name: string, list: readonly FieldReference[]): string {
+/** Links to the fields inside a field, from a page; undefined if it has none. */
+type FieldsInside = (path: string, name: string) => string | undefined;
+
+function page(name: string, list: readonly FieldReference[], inside: FieldsInside): string {
   const guide = PAGES[name];
   return [
     `# Fields: ${name}`,
@@ -149,7 +177,7 @@ function page(name: string, list: readonly FieldReference[]): string {
     '',
     `[All fields](README.md)${guide === undefined ? '' : ` · [Guide](../../${guide}.md)`} · \`machineadm explain ${name === 'document' ? 'metadata' : name}\``,
     '',
-    ...list.flatMap(entry),
+    ...list.flatMap((one) => entry(one, inside(one.field.path, name))),
   ].join('\n');
 }
 
@@ -168,13 +196,14 @@ function factsOf(reference: FieldReference): FieldFacts {
   };
 }
 
-function entry(reference: FieldReference): readonly string[] {
+function entry(reference: FieldReference, inside: string | undefined): readonly string[] {
   const { field, part } = reference;
   const { changes, platform, kubeadm, since } = factsOf(reference);
   const { row, block = [] } = example(field);
   const limits = limitsOf(part);
   const rows = {
     Type: `\`${field.type.replaceAll('|', '\\|')}\`${limits === undefined ? '' : `, ${limits}`}${field.required ? ', required' : ''}`,
+    Fields: inside,
     Default: part.default === undefined ? part.absent && cell(part.absent) : code(part.default),
     Values: valuesText(part),
     Changes: changes && cell(changes),

@@ -98,7 +98,7 @@ async function restore(host: Host, { files }: Trial): Promise<void> {
   await host.sync('/etc');
 }
 
-/** What a killed run left; undefined: none was killed in a trial. Throws `HostStepFailed` where it cannot be read. */
+/** The trial that a killed run left, or undefined if no run was killed during one. Throws `HostStepFailed` where it cannot be read. */
 export async function readTrial(host: QueryHost): Promise<Trial | undefined> {
   const source = await readSealedText(host, NETWORK_TRIAL);
   if (source === undefined) return undefined;

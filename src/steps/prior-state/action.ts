@@ -9,13 +9,13 @@ export interface ResetAction {
   /** One line. undefined: it completes the actions before it. */
   readonly summary?: string;
   readonly resource?: Resource;
-  /** What a killed reset may leave in between, as marks (`markOf`): it is ours, so that another reset completes it. */
+  /** The states in which a killed reset may leave a resource, as marks (`markOf`). Another reset recognizes them and completes them. */
   readonly unsettles?: readonly (readonly [Resource, string])[];
-  /** Set where it does nothing as long as others have files there. */
+  /** Set if it does nothing while there are files of others. */
   readonly isFull?: boolean;
-  /** Fingerprint of a copy that stays, because what it is of stays changed. */
+  /** Fingerprint of a copy that is kept, because its original stays changed. */
   readonly keeps?: string;
-  /** Absent: it is only said. It may meet that an interrupted reset has done it. */
+  /** Absent: it is only reported. An interrupted reset may have done it already. */
   perform?(host: Host, signal: AbortSignal): Promise<void>;
 }
 

@@ -179,3 +179,11 @@ test('a command to copy is continued with a backslash, and explained below', () 
     '      what would change',
   ]);
 });
+
+test('diagnose shows three lines of logs, and the evidence of the run itself whole: the last line may be the cause', () => {
+  const shown = (line: number): number => {
+    const evidence = ['a', 'b', 'c', 'd'].map((text) => ({ source: 'hook early, entry 1', line, text }));
+    return formatVerdict({ ...verdict, evidence }).match(/^ {2}hook early, entry 1/gm)?.length ?? 0;
+  };
+  assert.deepEqual([shown(12), shown(0)], [3, 4]);
+});

@@ -105,8 +105,13 @@ describe('the built site', () => {
     const links = [...JSON.stringify(editor).matchAll(/https:\/\/machineadm\.dev\/[^)"]+/g)].map(([url]) => url);
     assert.ok(links.length > 500, `${links.length} links`);
     for (const link of new Set(links)) {
-      const text = readFileSync(published(link), 'utf8');
-      if (link.endsWith('.html')) assert.match(text, /url=(?:\.\.\/)*9\.8\.7\/docs\/[\w-]+\.html"/, link);
+      const [address = '', anchor] = link.split('#');
+      const text = readFileSync(published(address), 'utf8');
+      if (!address.endsWith('.html')) continue;
+      const [, page = ''] = /url=(?:\.\.\/)*9\.8\.7\/(docs\/[\w./-]+)\.html"/.exec(text) ?? [];
+      const source = join(ROOT, `${page.replace(/(^|\/)index$/, '$1README')}.md`);
+      const anchors = headingsOf(readFileSync(source, 'utf8')).map((heading) => heading.anchor);
+      assert.ok(anchor === undefined || anchors.includes(anchor), link);
     }
     assert.match(readFileSync(join(output, 'index.html'), 'utf8'), /url=9\.8\.7\/index\.html"/, 'the first page');
     assert.match(

@@ -277,7 +277,7 @@ describe('hooks', () => {
       assert.deepEqual(await summaries({}, record), []);
       for (const changed of [{ commands: ['other'] }, { environment: { A: 'b' } }, { workingDirectory: '/srv' }]) {
         const [summary = ''] = await summaries(changed, record);
-        assert.match(summary, /^run \d commands? with sh, which have not run yet$/);
+        assert.match(summary, /^run \d commands? with sh, not run before$/);
       }
     });
 

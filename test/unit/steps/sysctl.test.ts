@@ -69,7 +69,7 @@ describe('sysctl', () => {
       run.changes.slice(1).map(({ id }) => id),
       ['sysctl/net/ipv4/ip_forward', 'sysctl/net/ipv4/conf/all/accept_redirects'],
     );
-    assert.match(run.changes.at(-1)?.summary ?? '', /as net.ipv4.ip_forward resets it/);
+    assert.match(run.changes.at(-1)?.summary ?? '', /because net\.ipv4\.ip_forward resets it/);
     assert.deepEqual(run.left, []);
   });
 

@@ -10,9 +10,9 @@ export interface NamedDevice {
 }
 
 /**
+ * Converts a device of cloud-init to one of a document.
  *
- * @param mentionsAzure true where another device of the input is an Azure path: identifies the provider, when nothing
- * else does
+ * @param mentionsAzure whether another device of the input is an Azure path, which identifies the provider if nothing else does
  */
 export function convertDevice(
   name: string,

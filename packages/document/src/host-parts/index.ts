@@ -74,10 +74,10 @@ export type HostPartModels = PartModels & {
 
 type PartModels = { readonly [Name in PartName]: Awaited<ReturnType<Parts[Name]['toModel']>> };
 
-/** What the document has of them. */
+/** The sections of a document, by the name of their part. */
 type PartSections = { readonly [Name in PartName]?: Parameters<Parts[Name]['toModel']>[0] };
 
-/** Each with its name. What one part gives is only ever handed to the same part again, which no type can say of a list. */
+/** Each part with its name. A part only gets back what it returned itself, which no type of a list can express. */
 const EACH = Object.entries(HOST_PARTS) as unknown as readonly (readonly [
   PartName,
   HostPart & { check?(section: unknown, beside: Beside): readonly Finding[] | Promise<readonly Finding[]> },

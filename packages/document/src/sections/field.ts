@@ -43,14 +43,14 @@ export type Fields = Readonly<Record<string, Field>>;
 
 export type ShapeOf<Of extends Fields> = { -readonly [Name in keyof Of]: Of[Name]['schema'] };
 
-/** What the generated files say of a schema beside what zod knows of it. */
+/** Facts about a schema for the generated files, beyond those that zod knows. */
 interface Notes {
   readonly fields?: Fields;
-  /** What an object demands across its fields, as far as a JSON Schema can judge it. None refuses more than the checks do. */
+  /** Rules across the fields of an object, as far as a JSON Schema can express them. None refuses more than the checks do. */
   readonly conditions?: () => readonly JsonSchema[];
   /** It is published once, under this name. */
   readonly definition?: { readonly name: string; readonly text: FieldText };
-  /** What a rule in code means in a JSON Schema. */
+  /** The JSON Schema of a rule in code. */
   readonly rule?: JsonSchema;
   /** What each value of an enumeration means. */
   readonly values?: Readonly<Record<string, string>>;

@@ -69,7 +69,7 @@ export const images = object({
 
 export type ImagesSection = z.infer<typeof images>;
 
-/** What an archive needs and what excludes what; the same archive twice. */
+/** Archives that lack a field or have two that exclude each other, and archives that are listed twice. */
 export function checkImages(section: ImagesSection): Finding[] {
   const findings: Finding[] = [];
   const first = new Map<string, number>();
