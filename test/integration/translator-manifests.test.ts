@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { parse, parseAllDocuments } from 'yaml';
 import { chartArchive, components } from '../../scripts/translator/manifests.ts';
-import { labProgram } from '../support/kube-apiserver.ts';
+import { kubernetesProgram } from '../support/kubernetes-release.ts';
 import { BASE } from '../support/translator.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -59,7 +59,7 @@ describe('the kustomize base, by kustomize', {
     // kustomize 2.0 of kubectl 1.20 names directories `bases`; later ones take them among the resources, too.
     const own = `bases: [base]\nimages: [{name: docker.io/library/machineadm-translator, newName: registry.example.com/a/b, newTag: 9.9.9}]\n`;
     writeFileSync(join(scratch, 'kustomization.yaml'), own);
-    const found = byName(execFileSync(labProgram('kubectl'), ['kustomize', scratch], { encoding: 'utf8' }));
+    const found = byName(execFileSync(kubernetesProgram('kubectl'), ['kustomize', scratch], { encoding: 'utf8' }));
     const expected = byName(components(ROOT, VERSION));
     containerOf(expected).image = 'registry.example.com/a/b:9.9.9';
     assert.deepEqual(found, expected);

@@ -1,25 +1,15 @@
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, globSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret } from '@machineadm/document/secret.ts';
-import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import type { ApiCredential } from '../../src/host/cluster/api-server.ts';
 import { requestOnce, type SingleRequest } from '../../src/host/http/request-once.ts';
 import { type Identity, newAuthority } from './api-server.ts';
-
-/** The lab's Kubernetes, where it was built; undefined otherwise. */
-function kubernetes(): string | undefined {
-  return globSync(join(LAB_DIRECTORY, 'kubernetes-*/bin/kube-apiserver'))[0]?.replace(/\/bin\/kube-apiserver$/, '');
-}
-
-/** Where a program of the lab's Kubernetes is: `kubectl`. */
-export function labProgram(name: string): string {
-  return join(kubernetes() ?? '', 'bin', name);
-}
+import { kubernetesRelease } from './kubernetes-release.ts';
 
 export type Method = NonNullable<SingleRequest['method']>;
 
@@ -47,27 +37,6 @@ export interface KubeApiServer extends AsyncDisposable {
 const ADMIN = 'admin-0123456789abcdef';
 const NODES = ['w1', 'w2'];
 
-/** Where the programs of an API server are. */
-interface Release {
-  readonly apiServer: string;
-  readonly etcd: string;
-  /** Options that only this release needs. */
-  readonly options: readonly string[];
-}
-
-/** Those of `MACHINEADM_CAPI` (test/support/capi-managers.ts), otherwise the lab's, 1.20. Only that one has a port without TLS. */
-function release(): Release {
-  const current = process.env.MACHINEADM_CAPI;
-  if (current !== undefined)
-    return { apiServer: join(current, 'kube-apiserver'), etcd: join(current, 'etcd'), options: [] };
-  const lab = kubernetes() ?? '';
-  return {
-    apiServer: join(lab, 'bin/kube-apiserver'),
-    etcd: join(lab, 'etcd/usr/bin/etcd'),
-    options: ['--insecure-port=0'],
-  };
-}
-
 /**
  * A real kube-apiserver with its etcd on loopback: RBAC, the node authorizer, NodeRestriction, service account
  * tokens. No controller and no kubelet.
@@ -88,17 +57,18 @@ export async function startKubeApiServer(webhookClient?: Identity): Promise<Kube
     const log = openSync(at('log'), 'a');
     started.push(spawn(program, args, { stdio: ['ignore', log, log], cwd: directory }));
   };
-  const { apiServer, etcd, options } = release();
-  start(etcd, [
+  const release = kubernetesRelease();
+  if (release === undefined) throw new Error('there is no kube-apiserver: npm run lab -- build');
+  start(release.etcd, [
     `--data-dir=${at('etcd')}`,
     '--unsafe-no-fsync',
     `--listen-client-urls=http://127.0.0.1:${client}`,
     `--advertise-client-urls=http://127.0.0.1:${client}`,
     `--listen-peer-urls=http://127.0.0.1:${peer}`,
   ]);
-  start(apiServer, [
+  start(join(release.programs, 'kube-apiserver'), [
     `--etcd-servers=http://127.0.0.1:${client}`,
-    ...options,
+    ...release.options,
     `--secure-port=${secure}`,
     '--bind-address=127.0.0.1',
     '--advertise-address=127.0.0.1',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { isProgram, isThere, type Program, withPackage } from '../../scripts/test-packages.ts';
 import { TEMPLATES } from './capi-templates.ts';
+import { kubernetesRelease } from './kubernetes-release.ts';
 
 const isFile = (path: string): boolean => existsSync(path);
 const read = (path: string): string => (isFile(path) ? readFileSync(path, 'utf8').trim() : '');
@@ -28,6 +29,7 @@ const CIRCUMSTANCES = {
   'cgroup v1': () => isFile('/sys/fs/cgroup/memory/cgroup.procs'),
   'the Kubernetes of the lab (npm run lab -- build)': () =>
     globSync(join(LAB_DIRECTORY, 'kubernetes-*/bin/kube-apiserver')).length > 0,
+  'a kube-apiserver (npm run lab -- build)': () => kubernetesRelease() !== undefined,
   'published templates of Cluster API': () => isFile(TEMPLATES),
   'MACHINEADM_CAPI=DIRECTORY': () => isFile(join(process.env.MACHINEADM_CAPI ?? '', 'crds')),
   'MACHINEADM_CAPI_TEMPLATES=DIRECTORY': () => isFile(process.env.MACHINEADM_CAPI_TEMPLATES ?? ''),

@@ -23,7 +23,7 @@ function failed(): ReportEvent {
 }
 
 describe('a machine reports to a management cluster', {
-  skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
+  skip: needs('a kube-apiserver (npm run lab -- build)'),
   timeout: 120_000,
 }, () => {
   let server: KubeApiServer;

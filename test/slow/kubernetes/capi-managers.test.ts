@@ -186,20 +186,20 @@ describe('with the real controllers of Cluster API', {
       });
     });
 
-    test('join, and leave no bootstrap token', async () => {
-      const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'MachineadmConfigTemplate', name };
+    async function createWorkers(deployment: string, replicas: number, kind: string, labels: object): Promise<void> {
+      const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind, name };
       await plane.server.ask('POST', `${core(WORKERS)}/machinedeployments`, {
         apiVersion: 'cluster.x-k8s.io/v1beta2',
         kind: 'MachineDeployment',
-        metadata: { name: `${name}-md-0` },
+        metadata: { name: deployment },
         spec: {
           clusterName: name,
-          replicas: 3,
-          selector: { matchLabels: { pool: name } },
+          replicas,
+          selector: { matchLabels: labels },
           // What Cluster API's webhook of defaults would write.
           rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
           template: {
-            metadata: { labels: { pool: name, 'cluster.x-k8s.io/cluster-name': name } },
+            metadata: { labels: { ...labels, 'cluster.x-k8s.io/cluster-name': name } },
             spec: {
               clusterName: name,
               version: VERSION,
@@ -209,6 +209,10 @@ describe('with the real controllers of Cluster API', {
           },
         },
       });
+    }
+
+    test('join, and leave no bootstrap token', async () => {
+      await createWorkers(`${name}-md-0`, 3, 'MachineadmConfigTemplate', { pool: name });
       await until('three machines have joined', () => haveJoined(3, VERSION));
       const made = await plane.list(`${configs}/machineadmconfigs`);
       assert.equal(made.length, 3);
@@ -242,14 +246,38 @@ describe('with the real controllers of Cluster API', {
       await noTokenIsLeft();
     });
 
+    const optedIn = (of: ManagementPlane) => of.list(`${core(WORKERS)}/machines?labelSelector=pool%3Dkubeadm`);
+    const isTranslated = async (of: ManagementPlane): Promise<boolean> => {
+      const [machine] = await optedIn(of);
+      return conditionOf(machine, TRANSLATED)?.status === 'True' && machine?.status?.nodeRef !== undefined;
+    };
+
+    test('have a neighbour of a KubeadmConfigTemplate, whose bootstrap data is translated', async () => {
+      const spec = { template: { spec: { preKubeadmCommands: ['sysctl -w vm.max_map_count=262144'] } } };
+      const group = 'bootstrap.cluster.x-k8s.io/v1beta2';
+      await plane.server.ask('POST', `/apis/${group}/namespaces/${WORKERS}/kubeadmconfigtemplates`, {
+        apiVersion: group,
+        kind: 'KubeadmConfigTemplate',
+        metadata: { name },
+        spec,
+      });
+      const labels = { pool: 'kubeadm', 'machineadm.dev/bootstrap': 'enabled' };
+      await createWorkers(`${name}-kubeadm`, 1, 'KubeadmConfigTemplate', labels);
+      await until('it is translated, and has joined', () => isTranslated(plane));
+    });
+
     test('stay as they are when clusterctl moves them to another management cluster', async () => {
       await using target = await ManagementPlane.start([WORKERS]);
       const [from, to] = [join(scratch, 'from.conf'), join(scratch, 'to.conf')];
       writeFileSync(from, adminOf(plane), { mode: 0o600 });
       writeFileSync(to, adminOf(target), { mode: 0o600 });
       const namesOf = async (of: ManagementPlane) => (await workers(of)).map(({ metadata }) => metadata.name).sort();
-      const before = await namesOf(plane);
+      const [neighbour] = await optedIn(plane);
+      assert.ok(neighbour);
+      const before = [...(await namesOf(plane)), neighbour.metadata.name];
       const secrets = await Promise.all(before.map((one) => plane.secret(WORKERS, one)));
+      const uidsOf = (all: readonly Found[]) => all.map(({ metadata }) => metadata.uid).sort();
+      const tokensBefore = uidsOf(await tokens());
       clusterctl({}, 'move', '--namespace', WORKERS, '--kubeconfig', from, '--to-kubeconfig', to);
       assert.deepEqual(await workers(plane), []);
       await until('all have their nodes again', () => haveJoined(4, NEXT, target));
@@ -257,9 +285,11 @@ describe('with the real controllers of Cluster API', {
         const moved = await target.list(`${configs}/machineadmconfigs`);
         return moved.length === 4 && moved.every((one) => conditionOf(one, 'Ready')?.reason === 'DataSecretCreated');
       });
-      assert.deepEqual(await namesOf(target), before);
+      await until('the neighbour says again that it was translated', () => isTranslated(target));
+      assert.deepEqual([...(await namesOf(target)), neighbour.metadata.name], before);
       assert.deepEqual(await Promise.all(before.map((one) => target.secret(WORKERS, one))), secrets);
-      assert.deepEqual(await tokens(), []);
+      // The kubeadm provider leaves its own to end by itself.
+      assert.deepEqual(uidsOf(await tokens()), tokensBefore);
     });
   });
 });

@@ -54,7 +54,7 @@ async function documentIn(userData: string): Promise<Model> {
 }
 
 describe('the bootstrap translator', {
-  skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
+  skip: needs('a kube-apiserver (npm run lab -- build)'),
   timeout: 900_000,
 }, () => {
   let server: KubeApiServer;

@@ -11,7 +11,8 @@ import { kubernetesSink } from '../../../src/reporting/remote/kubernetes.ts';
 import { kubeconfig } from '../../support/api-server.ts';
 import { installClusterApi } from '../../support/capi-definitions.ts';
 import { deliveryContext } from '../../support/delivery.ts';
-import { type KubeApiServer, labProgram, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { type KubeApiServer, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { kubernetesProgram } from '../../support/kubernetes-release.ts';
 import { needs } from '../../support/needs.ts';
 import { at, FAILURE, statusAfter } from '../../unit/reporting/runs.ts';
 
@@ -20,7 +21,7 @@ const MACHINES = '/apis/cluster.x-k8s.io/v1beta2/namespaces/clusters/machines';
 const REPORTS = '/api/v1/namespaces/clusters/configmaps';
 
 describe('the material for a management cluster', {
-  skip: needs('the Kubernetes of the lab (npm run lab -- build)'),
+  skip: needs('a kube-apiserver (npm run lab -- build)'),
   timeout: 600_000,
 }, () => {
   let server: KubeApiServer;
@@ -48,7 +49,10 @@ describe('the material for a management cluster', {
   });
 
   const run = (script: string, args: readonly string[], env: Readonly<Record<string, string>>) =>
-    execute(join(PACKAGING, script), args, { PATH: `${dirname(labProgram('kubectl'))}:${process.env.PATH}`, ...env });
+    execute(join(PACKAGING, script), args, {
+      PATH: `${dirname(kubernetesProgram('kubectl'))}:${process.env.PATH}`,
+      ...env,
+    });
   const mint = (...args: string[]) =>
     run('mint-report-credential.sh', args, { KUBECONFIG: join(directory, 'kubeconfig'), HOME: directory });
 

@@ -11,7 +11,8 @@ import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 import { agent } from '../../support/agent.ts';
 import { kubeconfig, newAuthority } from '../../support/api-server.ts';
 import { debianPackages } from '../../support/debian-packages.ts';
-import { type KubeApiServer, labProgram, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { type KubeApiServer, startKubeApiServer } from '../../support/kube-apiserver.ts';
+import { kubernetesProgram } from '../../support/kubernetes-release.ts';
 import { needs } from '../../support/needs.ts';
 import { askingOnce, newKey, type TestRelease, testRelease } from '../../support/release.ts';
 
@@ -29,7 +30,7 @@ function findNginx(): { readonly program: string } | { readonly unavailable: str
 }
 
 /** The download script installs for root only. */
-const missing = needs('root', 'x86-64', 'curl', 'the Kubernetes of the lab (npm run lab -- build)');
+const missing = needs('root', 'x86-64', 'curl', 'a kube-apiserver (npm run lab -- build)');
 const nginxFound = missing === false ? findNginx() : { unavailable: missing };
 const skip = needs(nginxFound);
 
@@ -57,7 +58,7 @@ describe('the mirror of a management cluster', { skip, timeout: 600_000 }, () =>
       const token = server.admin.token?.reveal() ?? '';
       writeFileSync(join(scratch, 'kubeconfig'), kubeconfig(server.url, server.certificateAuthority, { token }));
       await server.ask('POST', '/api/v1/namespaces', { metadata: { name: 'machineadm-system' } });
-      const applied = run(labProgram('kubectl'), ['apply', '-f', join(PACKAGING, 'release-mirror.yaml')]);
+      const applied = run(kubernetesProgram('kubectl'), ['apply', '-f', join(PACKAGING, 'release-mirror.yaml')]);
       assert.equal(applied.status, 0, applied.stderr);
       const key = newKey();
       writeFileSync(join(scratch, 'publisher.pem'), key.pem);
@@ -80,7 +81,7 @@ describe('the mirror of a management cluster', { skip, timeout: 600_000 }, () =>
 
   function run(program: string, args: readonly string[]) {
     const env = {
-      PATH: `${dirname(labProgram('kubectl'))}:${process.env.PATH}`,
+      PATH: `${dirname(kubernetesProgram('kubectl'))}:${process.env.PATH}`,
       KUBECONFIG: join(scratch, 'kubeconfig'),
       HOME: scratch,
     };
