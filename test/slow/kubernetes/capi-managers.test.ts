@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
-import { kubeconfig } from '../../support/api-server.ts';
+import { kubeconfig, newAuthority } from '../../support/api-server.ts';
 import { CAPI_DIRECTORY } from '../../support/capi-managers.ts';
 import { type Found, ManagementPlane } from '../../support/management-plane.ts';
 import { needs } from '../../support/needs.ts';
@@ -175,6 +175,13 @@ describe('with the real controllers of Cluster API', {
         metadata: { name: `${name}-kubeconfig`, labels: { 'cluster.x-k8s.io/cluster-name': name } },
         type: 'cluster.x-k8s.io/secret',
         stringData: { value: adminOf(plane) },
+      });
+      // The kubeadm provider tells a worker its digest.
+      const { certificate, key } = newAuthority(name).issue('kubernetes');
+      await plane.server.ask('POST', `/api/v1/namespaces/${WORKERS}/secrets`, {
+        metadata: { name: `${name}-ca`, labels: { 'cluster.x-k8s.io/cluster-name': name } },
+        type: 'cluster.x-k8s.io/secret',
+        stringData: { 'tls.crt': certificate, 'tls.key': key },
       });
       await createControlPlane(WORKERS, name);
       const document = { host: { sysctl: { 'vm.max_map_count': 262144 } } };
