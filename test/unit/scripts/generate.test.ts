@@ -1,14 +1,44 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { Command, Option } from 'commander';
 import { manPage } from '../../../scripts/generate/man-page.ts';
 import { statusSchema } from '../../../scripts/generate/status-schema.ts';
-import { outdatedFiles } from '../../../scripts/generate.ts';
+import { generatedFiles } from '../../../scripts/generate.ts';
+import { CHECKOUT, git } from '../../support/checkout.ts';
+import { needs } from '../../support/needs.ts';
 
-test('the generated files are those the sources make (else: npm run generate)', () => {
-  assert.deepEqual([...outdatedFiles(resolve(import.meta.dirname, '../../..')).keys()], []);
+const ROOT = resolve(import.meta.dirname, '../../..');
+
+describe('the generated files', () => {
+  const files = generatedFiles(ROOT);
+
+  test('are those the sources make (else: npm run generate)', () => {
+    const outdated = [...files].filter(([path, text]) => readFileSync(resolve(ROOT, path), 'utf8') !== text);
+    assert.deepEqual(
+      outdated.map(([path]) => path),
+      [],
+    );
+  });
+
+  test('are marked as generated, and no others', { skip: needs('git', CHECKOUT) }, () => {
+    const partly = ['contract/CONTRACT.md', 'docs/plan-and-apply.md'];
+    const generated = [...files.keys(), 'docs/security-tests.md', 'package-lock.json', 'site/package-lock.json'];
+    const attributes = git('check-attr', 'linguist-generated', '--', ...git('ls-files').trim().split('\n'));
+    const marked = [...attributes.matchAll(/^(.+): linguist-generated: set$/gm)].map(([, path]) => path ?? '');
+    assert.deepEqual(
+      generated.filter((path) => !partly.includes(path) && !marked.includes(path)),
+      [],
+      'not marked',
+    );
+    assert.deepEqual(
+      marked.filter((path) => !generated.includes(path)),
+      [],
+      'marked, but not generated',
+    );
+  });
 });
 
 describe('the status schema', () => {

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { generatedFiles } from '../../../scripts/generate.ts';
+import { CHECKOUT, git } from '../../support/checkout.ts';
 import { needs } from '../../support/needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const git = (...args: readonly string[]): string => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' });
 const read = (path: string): string => readFileSync(resolve(ROOT, path), 'utf8');
-
-/** An archive of the sources has no list of what belongs to them. */
-const CHECKOUT = existsSync(resolve(ROOT, '.git')) ? {} : { unavailable: 'a checkout of git' };
 
 /** Everything that may stand at the root. What programs write there by mistake belongs into .gitignore. */
 const AT_THE_ROOT = [
@@ -35,28 +30,6 @@ describe('the repository', { skip: needs('git', CHECKOUT) }, () => {
         .map((path) => path.replace(/\/.*/, '')),
     );
     assert.deepEqual([...names].sort(), AT_THE_ROOT.toSorted());
-  });
-
-  test('marks each generated file as generated, and no other', () => {
-    const partly = ['contract/CONTRACT.md', 'docs/plan-and-apply.md'];
-    const generated = [
-      ...generatedFiles(ROOT).keys(),
-      'docs/security-tests.md',
-      'package-lock.json',
-      'site/package-lock.json',
-    ];
-    const attributes = git('check-attr', 'linguist-generated', '--', ...git('ls-files').trim().split('\n'));
-    const marked = [...attributes.matchAll(/^(.+): linguist-generated: set$/gm)].map(([, path]) => path ?? '');
-    assert.deepEqual(
-      generated.filter((path) => !partly.includes(path) && !marked.includes(path)),
-      [],
-      'not marked',
-    );
-    assert.deepEqual(
-      marked.filter((path) => !generated.includes(path)),
-      [],
-      'marked, but not generated',
-    );
   });
 });
 
