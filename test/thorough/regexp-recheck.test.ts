@@ -24,10 +24,10 @@ const Judged = z.strictObject({
 type Verdict = keyof z.infer<typeof Judged>;
 
 test('recheck finds an attack where there is one, and it is not taken for bounded', async () => {
-  for (const source of ['(a+)+$', '^(a|a)*$', '\\s+$'])
-    await assert.rejects(verdict({ source, flags: '' }), /grows/, source);
-  assert.equal(await verdict({ source: '^[a-z]+=\\d+$', flags: '' }), 'safe');
-  assert.equal(await verdict({ source: '\\(([^)]{0,1000})\\)', flags: '' }), 'bounded');
+  const judged = (source: string) => verdict({ source, flags: '' }, 120_000);
+  for (const source of ['(a+)+$', '^(a|a)*$', '\\s+$']) await assert.rejects(judged(source), /grows/, source);
+  assert.equal(await judged('^[a-z]+=\\d+$'), 'safe');
+  assert.equal(await judged('\\(([^)]{0,1000})\\)'), 'bounded');
 });
 
 test('recheck knows no attack on any expression of the sources (MACHINEADM_WRITE_EXPRESSIONS=1 writes the record)', async () => {
@@ -65,8 +65,8 @@ function nameOf(text: string): string {
 }
 
 /** Rejects where the cost of an attack grows faster than its text. */
-async function verdict({ source, flags }: Expression): Promise<Verdict> {
-  const found = await check(source, flags, { timeout: BOUND_MS });
+async function verdict({ source, flags }: Expression, boundMs = BOUND_MS): Promise<Verdict> {
+  const found = await check(source, flags, { timeout: boundMs });
   if (found.status === 'safe') return 'safe';
   if (found.status === 'unknown') return 'undecided';
   const costs: number[] = [];
