@@ -33,20 +33,25 @@ export async function etcdOutlook(etcd: LocalEtcd, signal?: AbortSignal): Promis
 }
 
 /**
- * One or two members cannot do without one: then etcd, and with it the API, pauses while it restarts, which is no reason
- * to refuse.
+ * Why the member of this machine must not be stopped. One or two members cannot do without one: then etcd, and with it the
+ * API, pauses while it restarts, which is no reason to refuse. A member that does not answer is one, even if the others are a
+ * quorum: one more failure during the upgrade would end the API.
+ *
+ * @param others each with whether it is healthy
  */
-function riskOf(
-  members: readonly EtcdMember[],
-  others: readonly (readonly [EtcdMember, boolean])[],
+export function riskOf(
+  members: readonly Pick<EtcdMember, 'isLearner'>[],
+  others: readonly (readonly [Pick<EtcdMember, 'id' | 'name' | 'isLearner'>, boolean])[],
 ): string | undefined {
   const ill = others.filter(([, healthy]) => !healthy).map(([{ name, id }]) => name || id);
   const voters = members.filter(({ isLearner }) => !isLearner).length;
   const quorum = Math.floor(voters / 2) + 1;
   const healthy = others.filter(([{ isLearner }, isUp]) => isUp && !isLearner).length;
-  if (ill.length === 0 && (healthy >= quorum || members.length <= 2)) return undefined;
+  const keepsQuorum = healthy >= quorum;
+  if (ill.length === 0 && (keepsQuorum || members.length <= 2)) return undefined;
   const without = `without the member of this machine ${healthy} of ${voters} are healthy, and a quorum is ${quorum}`;
-  return ill.length === 0 ? without : `${ill.join(', ')} ${ill.length === 1 ? 'does' : 'do'} not answer: ${without}`;
+  const risk = keepsQuorum ? `${without}, so one more failure could end the API` : without;
+  return ill.length === 0 ? risk : `${ill.join(', ')} ${ill.length === 1 ? 'does' : 'do'} not answer: ${risk}`;
 }
 
 async function isHealthy(etcd: LocalEtcd, one: EtcdMember, signal: AbortSignal | undefined): Promise<boolean> {

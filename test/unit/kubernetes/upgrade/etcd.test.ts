@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
-import { etcdOutlook } from '../../../../src/kubernetes/upgrade/etcd-quorum.ts';
+import { etcdOutlook, riskOf } from '../../../../src/kubernetes/upgrade/etcd-quorum.ts';
 import { takeSnapshot } from '../../../../src/kubernetes/upgrade/etcd-snapshot.ts';
 import { newAuthority } from '../../../support/api-server.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
@@ -76,6 +76,28 @@ describe('etcd without the member of this machine', () => {
 
   test('would lose its quorum where the others do not answer', async () => {
     assert.match((await riskWith(2, { othersAnswer: false }))?.risk ?? '', /0 of 3 are healthy, and a quorum is 2/);
+  });
+
+  test('a member that does not answer is a risk, even where the others are a quorum', () => {
+    const members = Array.from({ length: 5 }, (_, index) => ({
+      id: `${index + 1}`,
+      name: `node-${index + 1}`,
+      isLearner: false,
+    }));
+    const risk = (...ill: readonly string[]) =>
+      riskOf(
+        members,
+        members.slice(1).map((one) => [one, !ill.includes(one.name)] as const),
+      );
+    assert.equal(risk(), undefined);
+    assert.equal(
+      risk('node-3'),
+      'node-3 does not answer: without the member of this machine 3 of 5 are healthy, and a quorum is 3, so one more failure could end the API',
+    );
+    assert.equal(
+      risk('node-3', 'node-4'),
+      'node-3, node-4 do not answer: without the member of this machine 2 of 5 are healthy, and a quorum is 3',
+    );
   });
 });
 
