@@ -13,7 +13,7 @@ import { attemptOf } from '../../kubernetes/kubeadm/attempt.ts';
 import { assumedInventory, type Inventory, keeperOf, RESET_FILES } from '../../kubernetes/kubeadm/inventory.ts';
 import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
-import { upgradeRemains } from '../../kubernetes/upgrade/remains.ts';
+import { upgradeRemains } from '../../kubernetes/upgrade/kubeadm-copies.ts';
 import { describeLeave, type LeaveOrder } from '../active-directory/leave.ts';
 import type { ResetAction } from '../prior-state/action.ts';
 import type { Memory } from '../prior-state/memory.ts';

@@ -13,6 +13,7 @@ import {
 import { settingObstacles } from '../../kubernetes/upgrade/check-settings.ts';
 import { clusterObstacles, stepObstacle } from '../../kubernetes/upgrade/check-versions.ts';
 import { ClusterUnanswered, clusterConfiguration, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
+import { beginCopies, endCopies } from '../../kubernetes/upgrade/kubeadm-copies.ts';
 import {
   removePatches,
   runUpgrade,
@@ -130,6 +131,7 @@ export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload>
       ignored: upgrade.ignorePreflightErrors ?? [],
     });
     execution.waitingFor(`kubeadm ${args.slice(0, 3).join(' ')}`);
+    await beginCopies(host);
     try {
       await runUpgrade(host, args, {
         signal: execution.signal,
@@ -137,6 +139,7 @@ export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload>
       });
     } finally {
       await removePatches(host);
+      await endCopies(host);
     }
     execution.waitingFor(undefined);
     await requireReplaced(host, desired, upgrade);

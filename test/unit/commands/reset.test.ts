@@ -169,7 +169,9 @@ describe('a reset', () => {
     const [kept, copies] = ['/var/lib/machineadm/upgrade', '/etc/kubernetes/tmp'];
     const files = {
       [`${kept}/etcd-snapshot.db`]: 'db',
+      [`${kept}/kubeadm-copies.json`]: '{"ours":["kubeadm-backup-etcd-2026"]}',
       [`${copies}/kubeadm-backup-etcd-2026/etcd/member`]: 'm',
+      [`${copies}/kubeadm-backup-etcd-2027/etcd/member`]: 'of a kubeadm that was run by hand',
       [`${copies}/kubeadm-init-dryrun1/admin.conf`]: 'of a dry run',
     };
     const machine = { files, programs: { kubeadm: () => ({}), rm: () => ({}) } };
