@@ -3,23 +3,30 @@ import { describe, test } from 'node:test';
 import { Redactor } from '@machineadm/document/redaction/redactor.ts';
 import { type Part, redactionFigures } from '../../../support/redaction-corpus.ts';
 
-const PARTS: readonly Part[] = ['tuned', 'stranger', 'held-out'];
+/** What each part demands: the goals, and for lines that no rule was corrected after what they were first measured with. */
+const PARTS: Readonly<Record<Part, { readonly recall: number; readonly touched: number }>> = {
+  tuned: { recall: 0.97, touched: 0.03 },
+  stranger: { recall: 0.97, touched: 0.03 },
+  'held-out': { recall: 0.97, touched: 0.03 },
+  'second-stranger': { recall: 0.839, touched: 0.1 },
+};
 const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(1)} %`;
 
 describe('the redactor on the labelled corpus', () => {
-  const figures = PARTS.map((part) => ({ part, ...redactionFigures(part) }));
-  for (const { part, secret, caught, missed, innocent, touched } of figures) {
+  const parts = Object.entries(PARTS) as [Part, (typeof PARTS)[Part]][];
+  const figures = parts.map(([part, limits]) => ({ part, limits, ...redactionFigures(part) }));
+  for (const { part, limits, secret, caught, missed, innocent, touched } of figures) {
     test(`${part}: recall and lines touched`, (context) => {
       const precision = percent(caught, caught + touched.length);
       context.diagnostic(
         `${part}: recall ${caught} of ${secret} (${percent(caught, secret)}), innocent lines touched ${touched.length} of ${innocent} (${percent(touched.length, innocent)}), precision ${precision}`,
       );
-      assert.ok(caught / secret >= 0.97, missed.join('\n'));
-      assert.ok(touched.length / innocent <= 0.03, touched.join('\n'));
+      assert.ok(caught / secret >= limits.recall, missed.join('\n'));
+      assert.ok(touched.length / innocent <= limits.touched, touched.join('\n'));
     });
   }
-  test('has 800 lines or more', () => {
-    assert.ok(figures.reduce((sum, { secret, innocent }) => sum + secret + innocent, 0) >= 800);
+  test('has 1,200 lines or more', () => {
+    assert.ok(figures.reduce((sum, { secret, innocent }) => sum + secret + innocent, 0) >= 1200);
   });
 });
 
