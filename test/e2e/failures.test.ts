@@ -19,7 +19,7 @@ const MINUTE = 60_000;
 
 describe('a failure reports its cause', {
   skip: needs(...LAB),
-  timeout: 12 * MINUTE,
+  timeout: 18 * MINUTE,
   concurrency: 2,
 }, () => {
   const seeds = newSeeds();
@@ -143,7 +143,8 @@ describe('a failure reports its cause', {
     });
 
     test('the API port is taken: PortInUse, twice; the port is freed: the same document bootstraps', {
-      timeout: 5 * MINUTE,
+      // Longer than a run may take (`timeouts.overall`): one that does not end in time says what it waited for.
+      timeout: 10 * MINUTE,
     }, async () => {
       await node.machine.shell('systemd-run --unit=e2e-squatter socat TCP-LISTEN:6443,fork,reuseaddr /dev/null');
       const document = initDocument(node.site, seeds);
