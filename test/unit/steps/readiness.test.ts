@@ -78,7 +78,7 @@ describe('readiness', () => {
       role: 'InitControlPlane',
       kubeadm: { skipPhases: ['etcd', 'control-plane'] },
     });
-    const ready = { require: 'NodeRegistered', timeoutMs: 200, endpoint: 'Later' } as const;
+    const ready = { require: 'NodeRegistered', timeoutMs: 1000, endpoint: 'Later' } as const;
     const step = bench(readiness, memoryHost({ files }), { ...hostModel(), kubernetes: { ...kubernetes, ready } });
     const { warnings } = await step.apply();
     assert.match(

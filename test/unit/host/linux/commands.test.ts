@@ -209,7 +209,7 @@ describe('the output of a command', () => {
 
 describe('ending a command early', () => {
   test('a timeout ends the whole group, grandchildren too', async () => {
-    const result = await runCommand(shell('sleep 60 & echo $!; wait', { timeoutMs: 300 }));
+    const result = await runCommand(shell('sleep 60 & echo $!; wait', { timeoutMs: 1000 }));
     assert.equal(result.timedOut, true);
     assert.equal(result.status, 143);
     assert.equal(await isAlive(Number(result.stdout)), false);
