@@ -138,8 +138,11 @@ export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload>
         line: (line) => execution.output('kubeadm', line),
       });
     } finally {
-      await removePatches(host);
-      await endCopies(host);
+      try {
+        await removePatches(host);
+      } finally {
+        await endCopies(host);
+      }
     }
     execution.waitingFor(undefined);
     await requireReplaced(host, desired, upgrade);
