@@ -39,14 +39,17 @@ export function loopDevice(mebibytes: number): LoopDevice {
 }
 
 /**
- * Shell text that gives a device a partition table, and waits for its first partition. Agents of other tests look at all block
- * devices, and a partition that is open cannot be removed and added again.
+ * Shell text that gives a device a partition table, and waits half a minute for its first partition. Agents of other tests
+ * look at all block devices, and a partition that is open cannot be removed and added again. Where it does not come, what
+ * the kernel knows is in the error.
  *
  * @param script of sfdisk(8), in the notation of printf(1)
  */
 export function partitionCommand(path: string, script: string): string {
   const isThere = `partx -u ${path} && [ -b ${path}p1 ]`;
-  return `printf '${script}' | sfdisk -q ${path} 2>&1; for try in 1 2 3 4 5 6 7 8 9; do ${isThere} && break; sleep 0.5; done`;
+  const told = `cat /proc/partitions; partx -s ${path}; losetup -l; ls -l ${path}*`;
+  const wait = `n=0; until ${isThere}; do n=$((n+1)); if [ $n -gt 60 ]; then (${told}) >&2; exit 1; fi; sleep 0.5; done`;
+  return `printf '${script}' | sfdisk -q ${path} 2>&1; ${wait}`;
 }
 
 /** The device of a path in a document, with a short wait. */

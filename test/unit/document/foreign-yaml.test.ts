@@ -20,9 +20,9 @@ test('the steps of reading grow as the text does', async () => {
       const steps = async (size: number): Promise<number> => await counter.count(async () => await read(text(size)));
       await steps(10);
       const [once, twice, fourTimes] = [await steps(100), await steps(200), await steps(400)] as const;
-      const growth = (fourTimes - twice) / Math.max(1, twice - once);
-      // 2 is linear, 4 is quadratic.
-      assert.ok(growth < 3, `${name}: ${once}, ${twice}, ${fourTimes} steps`);
+      // Twice the growth is linear, four times is quadratic, which is tens of thousands of steps here. The engine itself adds
+      // some, now and then, also where nothing grows.
+      assert.ok(fourTimes - twice < 3 * (twice - once) + 1000, `${name}: ${once}, ${twice}, ${fourTimes} steps`);
     }
   }
 });
