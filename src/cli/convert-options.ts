@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { ConvertCommandOptions } from './convert.ts';
-import { addInputs, formerly, several } from './options.ts';
+import { addInputs, several } from './options.ts';
 
 /** Adds `convert` and its options. */
 export function addConvert(program: Command, done: (status: number) => void): void {
@@ -26,6 +26,12 @@ export function addConvert(program: Command, done: (status: number) => void): vo
     .option('--references <directory>', 'the directory of referenced secrets on the machine (default: /run/secrets)')
     .option('--standalone', 'add no taint that a controller of Cluster API would have to remove')
     .option('--from-node [root]', 'convert the files of an existing node: of this machine, or below a root directory')
+    .addOption(
+      new Option(
+        '--to <kind>',
+        "write objects of machineadm's bootstrap provider: of each KubeadmConfigTemplate a MachineadmConfigTemplate",
+      ).choices(['machineadmconfigtemplate']),
+    )
     .option('--structure', 'convert common files and commands to fields of the document')
     .addOption(
       new Option('--accept <codes>', 'accept these decisions, separated by commas, or all').argParser(
@@ -38,7 +44,6 @@ export function addConvert(program: Command, done: (status: number) => void): vo
       'write NAMESPACE/NAME.yaml below this directory, mode 0600, instead of to stdout',
     )
     .option('--force', 'with --output-dir: overwrite files that exist')
-    .addOption(formerly('--to <directory>', 'outputDir'))
     .addOption(
       new Option('--report <format>', 'the format of the report on stderr').choices(['text', 'json']).default('text'),
     );
@@ -53,6 +58,7 @@ export function addConvert(program: Command, done: (status: number) => void): vo
       '\nExits with 3, and writes nothing, while a decision is open or an error must be corrected.\n\nExamples:\n' +
         '  machineadm convert --from-node --structure --output-dir documents\n' +
         '  machineadm convert -f control-plane.yaml -f cluster.yaml --output-dir documents\n' +
+        '  kubectl -n clusters get kubeadmconfigtemplates,machinedeployments -o yaml | machineadm convert -f - --to machineadmconfigtemplate\n' +
         '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 > bootstrap.yaml\n' +
         '  kubectl get secret OLD -o yaml | machineadm convert -f - | machineadm wrap -f - --format cloud-init --secret NEW | kubectl create -f -',
     )

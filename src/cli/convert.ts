@@ -30,6 +30,7 @@ export interface ConvertCommandOptions {
   readonly references?: string;
   readonly standalone?: true;
   readonly structure?: true;
+  readonly to?: 'machineadmconfigtemplate';
   readonly accept?: readonly string[];
   readonly strict?: true;
   readonly outputDir?: string;
@@ -63,6 +64,13 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
       remedy: 'Name it as an argument or with -f, or use --from-node for an existing node.',
     });
   }
+  if (options.to !== undefined && options.fromNode !== undefined) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: '--to and --from-node exclude each other',
+      remedy: 'A node exists already: convert the template that new machines are made from.',
+    });
+  }
   const texts: InputText[] = [];
   for (const source of options.filename ?? []) {
     for (const { name, bytes } of await readInputText(source))
@@ -79,6 +87,7 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
     node: options.fromNode === undefined ? undefined : await nodeFiles(options.fromNode),
     standalone: options.standalone,
     structure: options.structure,
+    forProvider: options.to !== undefined,
   });
   const open = decisions.filter((decision) => isOpen(decision, accepted, options.strict === true));
   if (decisions.length > 0) {

@@ -43,6 +43,10 @@ export const CODES = {
   PatchesNotApplied: decision('A patch of the ClusterClass may change this template, and was not applied.'),
   CertificatesByKubeadm: warning('No certificate authorities are in the input: kubeadm makes them on the machine.'),
   OwnCertificate: note("A file of the user's takes the place of a certificate of the cluster, as today."),
+  DecidedByCluster: note('Cluster API decides it when a machine is made: the object leaves it out.'),
+  ReferenceToChange: warning(
+    'Machines are made from the object of the kubeadm provider until you change this reference. Then all of them are replaced.',
+  ),
   MachineNameUnknown: warning('The name in `metadata` is not that of a Machine.'),
   RetryJoin: warning(
     'useExperimentalRetryJoin has no equivalent: machineadm retries depending on the cause of a failure.',
@@ -51,6 +55,8 @@ export const CODES = {
   // Secrets.
   SecretReferenced: warning('A secret is read from a file on the machine, which the operator must provide.'),
   SecretInDocument: warning('The document contains secrets: keep it as private as its input.'),
+  SecretStays: note('A value stays in its Secret, which the object refers to.'),
+  SecretMade: warning('Values in clear text are in a new Secret, which the object refers to: apply both.'),
   SecretNotText: decision('A Secret contains binary data, which the document takes as file content.'),
   FileIsSecret: note('A file that only its owner may read is kept as a secret of the document.'),
 

@@ -27,6 +27,11 @@ export interface ConvertOptions {
   readonly standalone?: boolean | undefined;
   /** Convert well-known files and commands to structured fields of the document. */
   readonly structure?: boolean | undefined;
+  /**
+   * Objects of machineadm's own bootstrap provider instead of documents: MachineadmConfigTemplates of KubeadmConfigTemplates,
+   * and MachineadmConfigs of the KubeadmConfigs of MachinePools.
+   */
+  readonly forProvider?: boolean | undefined;
 }
 
 /** Facts about the cluster and the machine from related objects. Everything may be absent. */

@@ -7,6 +7,7 @@ import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
 import type { InputObject, Inputs } from './inputs.ts';
 import { Expressions, markTree } from './jinja.ts';
 import { isMap } from './map.ts';
+import { emitProviderObject } from './provider-object.ts';
 import { relatedObjectsOf } from './related-objects.ts';
 import type { Relations } from './relations.ts';
 import type { Report } from './report.ts';
@@ -73,7 +74,12 @@ export async function convertDeclared(
   const documents: ConvertedDocument[] = [];
   const roles = rolesOf(object, spec, related, options, report);
   for (const role of roles) {
-    const context = { report, expressions, options, related, object: object.title };
+    const emit: Parameters<typeof convertSpec>[3]['emit'] =
+      options.forProvider === true
+        ? async (sections, own, secrets) =>
+            await emitProviderObject(object, related.machine.name, own, sections, secrets, report)
+        : undefined;
+    const context = { report, expressions, options, related, object: object.title, emit };
     documents.push(...(await convertSpec(spec, role, inputs.secrets, context)));
   }
   dropOtherRoles(spec, roles, report);

@@ -13,6 +13,7 @@ import { convertTime } from './host/time.ts';
 import type { Inputs } from './inputs.ts';
 import { convertKubernetes } from './kubernetes/index.ts';
 import { withOwnCertificates } from './kubernetes/pki.ts';
+import { joining, ownSections, type ProviderSections } from './provider-object.ts';
 import type { Report } from './report.ts';
 import { SecretBook } from './secrets.ts';
 import type { Spec } from './spec.ts';
@@ -34,7 +35,11 @@ export interface ConvertedDocument {
   readonly holdsSecrets: boolean;
 }
 
-type Context = Omit<Conversion, 'secrets' | 'resolved' | 'platform'> & { readonly stem?: string | undefined };
+type Context = Omit<Conversion, 'secrets' | 'resolved' | 'platform'> & {
+  readonly stem?: string | undefined;
+  /** The object of machineadm's bootstrap provider, instead of the document. */
+  readonly emit?: ((sections: ProviderSections, spec: Spec, secrets: SecretBook) => Promise<string>) | undefined;
+};
 
 /** One document of one specification; none where its version is unknown, which is reported. */
 export async function convertSpec(
@@ -44,7 +49,7 @@ export async function convertSpec(
   context: Context,
 ): Promise<readonly ConvertedDocument[]> {
   const { options, report, related, expressions, object } = context;
-  const secrets = new SecretBook(objects, options.inlineSecrets === true, options.references, report);
+  const secrets = new SecretBook(objects, options, report);
   const platform = platformOf(given);
   const conversion: Conversion = { ...context, secrets, resolved: given.resolved, platform };
   const variables = new Variables(expressions);
@@ -75,7 +80,8 @@ export async function convertSpec(
     ? await structured(plain, conversion)
     : { ...plain, containerRuntime: undefined };
   const { machine, clusterName } = related;
-  if (!machine.isMachine) report.add('MachineNameUnknown', object, 'write the name of the Machine into its document');
+  if (!machine.isMachine && context.emit === undefined)
+    report.add('MachineNameUnknown', object, 'write the name of the Machine into its document');
   const sections = {
     metadata: { name: machine.name, namespace: machine.namespace, uid: machine.uid, cluster: clusterName },
     host: prepared,
@@ -95,9 +101,17 @@ export async function convertSpec(
     kubernetes: placed.kubernetes,
     reporting: placed.reporting,
   });
-  if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
-  const yaml = await emitDocument(document as object, `Converted from ${object}.`);
-  await reportProblems(yaml, conversion);
+  if (context.emit === undefined) {
+    if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
+  } else if (secrets.isPrivate) {
+    report.add('SecretInDocument', object, 'everyone who may read the object sees them, as today');
+  }
+  const whole = await emitDocument(
+    context.emit === undefined ? (document as object) : joining(document as object),
+    `Converted from ${object}.`,
+  );
+  await reportProblems(whole, conversion);
+  const yaml = context.emit === undefined ? whole : await context.emit(ownSections(document as object), spec, secrets);
   return [
     {
       role,

@@ -6,6 +6,7 @@ import { convertDeclared, type Declared, declaredOf } from './declared.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
 import { type InputObject, type InputText, readInputs } from './inputs.ts';
 import { Expressions } from './jinja.ts';
+import { reasonAgainst, tellReferences, usesForProvider } from './provider-object.ts';
 import { configurationOf, relatedObjectsOf } from './related-objects.ts';
 import { CORE_GROUP, Relations } from './relations.ts';
 import { type Decision, type DroppedPart, Report } from './report.ts';
@@ -48,6 +49,14 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   const relations = new Relations([...inputs.objects, ...dataSecrets], report);
   const carried = new Set(dataSecrets.flatMap((secret) => configurationOf(secret, relations) ?? []));
   for (const { format, content, title, secret } of inputs.userData) {
+    if (options.forProvider === true) {
+      report.add(
+        'ObjectIgnored',
+        title,
+        'it is the data of one machine: give the template that the machines are made from',
+      );
+      continue;
+    }
     const expressions = new Expressions();
     const spec =
       format === 'ignition'
@@ -67,7 +76,7 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
     if (role !== undefined) dropOtherRoles(spec, [role], report);
     report.settle(converted.length > 0);
   }
-  documents.push(...(await convertKubeadmFiles(inputs, options, report)));
+  if (options.forProvider !== true) documents.push(...(await convertKubeadmFiles(inputs, options, report)));
   for (const object of inputs.objects) {
     if (isOfKubeadm(object)) continue;
     const found = declaredOf({ object }, report);
@@ -76,11 +85,19 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
       tellIgnored(object, found, report);
       continue;
     }
-    for (const use of await templateUses(object, relations, report)) {
+    const against = options.forProvider === true ? reasonAgainst(object, relations) : undefined;
+    if (against !== undefined) {
+      report.add('ObjectIgnored', object.title, against);
+      continue;
+    }
+    const all = await templateUses(object, relations, report);
+    for (const use of options.forProvider === true ? usesForProvider(all) : all) {
       const declared = declaredOf(use, report) ?? found;
       const converted = await convertDeclared(declared, inputs, relations, options, report);
       leftOut ||= converted.length === 0;
       documents.push(...converted);
+      for (const { name } of options.forProvider === true ? converted : [])
+        tellReferences(object, use, name, relations, report);
     }
   }
   for (const { namespace, name, data, named } of inputs.secrets.all()) {
@@ -91,7 +108,10 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   }
   if (documents.length === 0 && report.decisions.every(({ severity }) => severity !== 'error')) {
     const names = texts.map(({ name }) => name).join(', ');
-    const kinds = "KubeadmConfig, KubeadmControlPlane, a Template of them, a bootstrap data Secret, or kubeadm's YAML";
+    const kinds =
+      options.forProvider === true
+        ? 'a KubeadmConfigTemplate, or the KubeadmConfig of a MachinePool'
+        : "KubeadmConfig, KubeadmControlPlane, a Template of them, a bootstrap data Secret, or kubeadm's YAML";
     for (const { group, kind, title } of inputs.objects) {
       const refusal = refusalOfProvider(group, kind);
       if (refusal !== undefined) report.add('NotKubeadm', title, refusal);

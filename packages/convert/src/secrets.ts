@@ -2,6 +2,7 @@ import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { detect, detectForms } from '@machineadm/document/redaction/detectors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { trimmed, trimmedEnd } from '@machineadm/document/trim.ts';
+import type { ConvertOptions } from './conversion.ts';
 import type { ObjectsByName } from './namespaces.ts';
 import type { Placed, Report } from './report.ts';
 
@@ -23,25 +24,38 @@ export interface SecretName {
   readonly secret: string;
 }
 
+/** A key of a Secret of the management cluster. */
+export interface SecretKey {
+  readonly name: string;
+  readonly key: string;
+}
+
 type SecretEntry = { value: string } | { file: string };
 
 /**
  * The `secrets` of one document. The rule: values in clear in the converted object become a `value`. Values from a
  * Secret become a reference to a file on the machine, and a `value` only if inlining was requested and the Secret is in
- * the input.
+ * the input. For machineadm's bootstrap provider they stay references to the Secret, and values become a Secret.
  */
 export class SecretBook {
   #isPrivate = false;
   readonly #entries = new Map<string, SecretEntry>();
+  readonly #kept = new Map<string, SecretKey>();
   readonly #objects: ObjectsByName<SecretObject>;
   readonly #inline: boolean;
+  readonly #forProvider: boolean;
   readonly #directory: string;
   readonly #report: Report;
 
-  constructor(objects: ObjectsByName<SecretObject>, inline: boolean, directory: string | undefined, report: Report) {
+  constructor(
+    objects: ObjectsByName<SecretObject>,
+    { inlineSecrets, references, forProvider }: ConvertOptions,
+    report: Report,
+  ) {
     this.#objects = objects;
-    this.#inline = inline;
-    this.#directory = trimmedEnd(directory ?? DEFAULT_REFERENCES, '/') || '/';
+    this.#inline = inlineSecrets === true;
+    this.#forProvider = forProvider === true;
+    this.#directory = trimmedEnd(references ?? DEFAULT_REFERENCES, '/') || '/';
     this.#report = report;
   }
 
@@ -66,6 +80,11 @@ export class SecretBook {
     for (const { start, end } of detectForms(content)) this.keepPrivate(content.slice(start, end));
   }
 
+  /** Whether text of the document itself, which is no secret of it, is private. */
+  get isPrivate(): boolean {
+    return this.#isPrivate;
+  }
+
   get holdsValues(): boolean {
     if (this.#isPrivate) return true;
     return [...this.#entries.values()].some((entry) => 'value' in entry);
@@ -87,6 +106,22 @@ export class SecretBook {
   /** Removes an unused secret. */
   drop(name: string): void {
     this.#entries.delete(name);
+  }
+
+  /** The Secrets that the entries of the section stand for, where the provider reads them. */
+  get kept(): ReadonlyMap<string, SecretKey> {
+    return this.#kept;
+  }
+
+  /** A key of a Secret: the provider reads it, or a file on the machine contains the value when the document is used. */
+  referenceTo(of: SecretKey, at: Placed | string): SecretName {
+    const wanted = `${of.name}-${of.key}`;
+    const what = `key ${of.key} of the Secret ${of.name}`;
+    if (!this.#forProvider) return this.reference(wanted, at, what);
+    this.#report.add('SecretStays', at, what);
+    const added = this.#add(wanted, { file: this.path(wanted) });
+    this.#kept.set(added.secret, of);
+    return added;
   }
 
   /** A file on the machine that contains the value when the document is used. */

@@ -45,11 +45,11 @@ describe('machineadm convert', () => {
     const example = EXAMPLES[2];
     const sources = withRelatedObjects(example).flatMap(({ name, text }) => ['-f', lay(name, text)]);
     const to = join(directory, 'documents');
-    const open = await convert(...sources, '--to', to);
+    const open = await convert(...sources, '--output-dir', to);
     assert.deepEqual([open.status, open.stdout], [3, '']);
     assert.match(open.stderr, /nothing was written\nDecide: --accept DeviceAlias$/m);
     assert.throws(() => readdirSync(to), { code: 'ENOENT' });
-    const accepted = await convert(...sources, '--to', to, '--accept', 'DeviceAlias');
+    const accepted = await convert(...sources, '--output-dir', to, '--accept', 'DeviceAlias');
     assert.equal(accepted.status, 0, accepted.stderr);
     assert.deepEqual(readdirSync(to), ['clusters']);
     const namespace = join(to, 'clusters');
@@ -57,10 +57,10 @@ describe('machineadm convert', () => {
     assert.deepEqual(names, ['prod-c-control-plane.init.yaml', 'prod-c-control-plane.join-control-plane.yaml']);
     for (const name of names) assert.equal(statSync(join(namespace, name)).mode & 0o777, 0o600);
     const again = names.map((name) => readFileSync(join(namespace, name), 'utf8'));
-    const repeated = await convert(...sources, '--to', to, '--accept', 'all');
+    const repeated = await convert(...sources, '--output-dir', to, '--accept', 'all');
     assert.equal(repeated.status, 4, repeated.stderr);
     assert.match(repeated.stderr, /init\.yaml exists already/);
-    const forced = await convert(...sources, '--to', to, '--accept', 'all', '--force');
+    const forced = await convert(...sources, '--output-dir', to, '--accept', 'all', '--force');
     assert.equal(forced.status, 0, forced.stderr);
     assert.deepEqual(
       names.map((name) => readFileSync(join(namespace, name), 'utf8')),

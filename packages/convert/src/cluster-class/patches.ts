@@ -53,7 +53,7 @@ export async function templateUses(
 }
 
 /** The objects that create Machines from a template; of a MachineSet its MachineDeployment. */
-function makersOf(object: InputObject, relations: Relations): readonly InputObject[] {
+export function makersOf(object: InputObject, relations: Relations): readonly InputObject[] {
   if (!isOf(object, BOOTSTRAP_GROUP, 'KubeadmConfigTemplate')) return [];
   const makers = relations.usersOf(object).filter(({ kind }) => kind !== 'Machine');
   const deployments = makers.filter(({ kind }) => kind !== 'MachineSet');

@@ -68,7 +68,7 @@ function passwordOf(user: UserSpec, { report, secrets, related }: Conversion): S
   if (user.passwordSecret !== undefined) {
     const { name, key } = user.passwordSecret;
     const bytes = secrets.inlineBytes(related.namespace, name, key);
-    if (bytes === undefined) return secrets.reference(`${name}-${key}`, user.at, `key ${key} of the Secret ${name}`);
+    if (bytes === undefined) return secrets.referenceTo({ name, key }, user.at);
     return hashOf(utf8Text(bytes)?.trim(), wanted);
   }
   return user.password === undefined || user.password === '' ? undefined : hashOf(user.password, wanted);

@@ -118,7 +118,6 @@ function encodedContent(
 function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: Conversion): Content {
   const { report, secrets, related } = conversion;
   const encoding = encodingOf(file, conversion);
-  const wanted = `${name}-${key}`;
   const bytes = secrets.inlineBytes(related.namespace, name, key);
   if (bytes === undefined) {
     if (file.template) {
@@ -132,7 +131,7 @@ function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: C
         `the encoding of a Secret is only undone where it is inlined: --inline-secrets`,
       );
     }
-    return { contentFrom: secrets.reference(wanted, file.at, `key ${key} of the Secret ${name}`) };
+    return { contentFrom: secrets.referenceTo({ name, key }, file.at) };
   }
   const raw = utf8Text(bytes);
   const text = raw === undefined || !file.template ? raw : rendered(file, raw, conversion);
@@ -144,7 +143,7 @@ function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: C
   }
   const content = normalised(file, text, conversion);
   if (/\{\{|\{%/.test(content)) report.add('JinjaInSecret', file.at, `key ${key} of the Secret ${name}`);
-  const reference: SecretName = secrets.value(wanted, content);
+  const reference: SecretName = secrets.value(`${name}-${key}`, content);
   return { contentFrom: reference };
 }
 

@@ -2,6 +2,7 @@ import { omitEmpty } from '@machineadm/document/defined.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
+import { leaveJoinToProvider } from '../provider-object.ts';
 import type { Spec } from '../spec.ts';
 import { clusterIdentity, convertCluster } from './cluster.ts';
 import { convertComponents, convertExternalEtcd, nonEmpty, someTexts } from './components.ts';
@@ -38,17 +39,25 @@ export async function convertKubernetes(
     bootstrapper: kubeadm === undefined ? undefined : { kubeadm },
     cluster: initializes
       ? convertCluster(cluster, spec.init, target, conversion, variable)
-      : omitEmpty(clusterIdentity(cluster, conversion)),
+      : conversion.options.forProvider === true
+        ? undefined
+        : omitEmpty(clusterIdentity(cluster, conversion)),
     pki: role === 'Worker' ? undefined : pkiOf(spec, !initializes, conversion, variable),
     controlPlane: role === 'Worker' ? undefined : convertControlPlane(spec, initializes, target, conversion),
     node: withConfig(
       convertNode(registration, role, spec.resolved, target, conversion, placeholderName(registration, spec)),
       spec.kubeletConfig,
     ),
-    join: initializes ? undefined : await convertJoin(spec, conversion, variable),
+    join: initializes ? undefined : await joinOf(spec, conversion, variable),
     addons: initializes ? convertAddons(spec) : undefined,
     timeouts: convertTimeouts(configuration, cluster, !initializes, target, conversion),
   };
+}
+
+async function joinOf(spec: Spec, conversion: Conversion, variable: Variable): Promise<KubernetesSection['join']> {
+  if (conversion.options.forProvider !== true) return await convertJoin(spec, conversion, variable);
+  leaveJoinToProvider(spec, conversion.report);
+  return undefined;
 }
 
 type Node = KubernetesSection['node'];

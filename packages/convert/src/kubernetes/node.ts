@@ -85,7 +85,7 @@ function taints(
         };
       })
     : undefined;
-  const adds = role === 'Worker' && !resolved && options.standalone !== true;
+  const adds = role === 'Worker' && !resolved && options.standalone !== true && options.forProvider !== true;
   if (!adds || given?.some(({ key }) => key === UNINITIALIZED.key) === true) return given;
   report.add('UninitializedTaint', source, '--standalone leaves it out');
   return [...(given ?? []), UNINITIALIZED];

@@ -67,7 +67,8 @@ export function renderDocument(config: Config, decisions: Decisions): object {
   const { name, uid, cluster } = decisions;
   const { kubernetes = {}, secrets = {}, ...rest } = document;
   const node = isObject(kubernetes.node) ? kubernetes.node : {};
-  const taints = Array.isArray(node.taints) ? node.taints : [];
+  const given: readonly unknown[] = Array.isArray(node.taints) ? node.taints : [];
+  const taints = given.filter((taint) => !isObject(taint) || taint.key !== UNINITIALIZED.key);
   const token = hasOwnToken(config) ? JOIN_TOKEN : BOOTSTRAP_TOKEN;
   const values = [...decisions.secrets, ...(token === JOIN_TOKEN ? [] : [[BOOTSTRAP_TOKEN, decisions.token] as const])];
   return {
