@@ -16,6 +16,8 @@ import { readOptions } from './options.ts';
 import { bundleTranslator } from './translator/bundle.ts';
 import { TRANSLATOR_ARCHIVE, TRANSLATOR_IMAGE, TRANSLATOR_NODE, TRANSLATOR_PROGRAM } from './translator/image.ts';
 import {
+  BOOTSTRAP_COMPONENTS,
+  bootstrapComponents,
   COMPONENTS,
   chartArchive,
   chartFile,
@@ -72,6 +74,7 @@ export async function buildTranslator(root: string, directory: string, isForAll:
     write(archive, imageArchive(`machineadm-translator:${version}`, images, origin, TRANSLATOR_IMAGE));
     write(TRANSLATOR_LICENSES, terms);
     write(COMPONENTS, components(root, version));
+    write(BOOTSTRAP_COMPONENTS, bootstrapComponents(root, version));
     write(METADATA, clusterctlMetadata(version));
     write(chartFile(version), chartArchive(root, version));
     return written;

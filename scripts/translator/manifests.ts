@@ -10,14 +10,17 @@ import { TRANSLATOR_REPOSITORY } from './image.ts';
 
 const BASE = 'packaging/translator/base';
 const CHART = 'packaging/translator/chart';
+const PROVIDER = 'packaging/bootstrap-provider';
 
 export const COMPONENTS = 'components.yaml';
+/** The name that clusterctl looks for in a release of a bootstrap provider. */
+export const BOOTSTRAP_COMPONENTS = 'bootstrap-components.yaml';
 export const METADATA = 'metadata.yaml';
 export const TRANSLATOR_LICENSES = 'machineadm-translator-LICENSES.txt';
 
 /** The files of a release for the translator, without the image. */
 export function translatorFiles(version: string): readonly string[] {
-  return [COMPONENTS, METADATA, TRANSLATOR_LICENSES, chartFile(version)];
+  return [COMPONENTS, BOOTSTRAP_COMPONENTS, METADATA, TRANSLATOR_LICENSES, chartFile(version)];
 }
 
 export function chartFile(version: string): string {
@@ -37,6 +40,24 @@ function baseFiles(root: string): readonly { readonly name: string; readonly tex
 export function components(root: string, version: string): string {
   const texts = baseFiles(root).map(({ text }) => text);
   return texts.join('---\n').replace(IMAGE, `${TRANSLATOR_REPOSITORY}:${version}`);
+}
+
+/**
+ * The same service as the bootstrap provider of MachineadmConfigs, for `clusterctl init --bootstrap machineadm`: what
+ * packaging/bootstrap-provider makes, with the label of that provider on everything.
+ */
+export function bootstrapComponents(root: string, version: string): string {
+  const own = ['definitions.yaml', 'rbac.yaml', 'webhook.yaml'].map((name) =>
+    readFileSync(join(root, PROVIDER, name), 'utf8'),
+  );
+  const service = components(root, version)
+    .replaceAll(
+      'cluster.x-k8s.io/provider: runtime-extension-machineadm',
+      'cluster.x-k8s.io/provider: bootstrap-machineadm',
+    )
+    .replace(/( +)- --profiles=\S+\n/, '$&$1- --bootstrap-provider\n');
+  // clusterctl replaces variables in all that it reads (drone/envsubst), and the definitions explain those of documents.
+  return [service, ...own].join('---\n').replace(/\$+(?=\{)/g, (dollars) => `${dollars}${dollars}`);
 }
 
 /** metadata.yaml for clusterctl (cmd/clusterctl/api/v1alpha3/metadata_type.go). */

@@ -146,7 +146,10 @@ function writeAdmissionFiles(directory: string, { certificate, key }: Identity):
     JSON.stringify({
       apiVersion: 'apiserver.config.k8s.io/v1',
       kind: 'AdmissionConfiguration',
-      plugins: [{ name: 'MutatingAdmissionWebhook', configuration }],
+      plugins: [
+        { name: 'MutatingAdmissionWebhook', configuration },
+        { name: 'ValidatingAdmissionWebhook', configuration },
+      ],
     }),
   );
   return at('admission.yaml');

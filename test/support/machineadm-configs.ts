@@ -1,9 +1,9 @@
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
-import { wrapConverted } from '@machineadm/translator/conversions/translate.ts';
 import type { Profiles } from '@machineadm/translator/profiles.ts';
 import { provideBootstrap } from '@machineadm/translator/provider/controller.ts';
 import { Workloads } from '@machineadm/translator/provider/workloads.ts';
 import { newMetrics } from '@machineadm/translator/service/metrics.ts';
+import { DIRECT_CONVERSIONS } from './direct-conversions.ts';
 import { base64, type ManagementCluster, NAMESPACE } from './management-cluster.ts';
 import { WorkloadCluster } from './workload-cluster.ts';
 
@@ -99,11 +99,7 @@ export function providing(api: ManagementCluster, profiles: Profiles = { profile
       api,
       versions: new ServedVersions(api),
       profiles: async () => profiles,
-      conversions: {
-        convertSecret: () => Promise.reject(new Error('nothing is converted')),
-        wrapConverted: (_, __, ...args) => wrapConverted(...args),
-        close: async () => undefined,
-      },
+      conversions: DIRECT_CONVERSIONS,
       version: '0.1.0',
       log: (level, message, fields) => said.push([level, message, ...Object.values(fields ?? {})].join(' ')),
       metrics: newMetrics(),

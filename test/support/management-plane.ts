@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { ClusterApi, installDefinitions } from './capi-managers.ts';
 import { FakeCloud } from './fake-cloud.ts';
 import { type KubeApiServer, startKubeApiServer } from './kube-apiserver.ts';
-import { InstalledTranslator, webhookClient } from './translator.ts';
+import { InstalledTranslator, type Manifest, webhookClient } from './translator.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** Who writes the Secrets of KubeadmConfigs. */
@@ -46,7 +46,7 @@ export class ManagementPlane implements AsyncDisposable {
       await installDefinitions(server);
       const translator = await InstalledTranslator.install(server, namespaces);
       parts.unshift(translator);
-      await installProvider(server, namespaces);
+      await installProvider(server, translator, namespaces);
       await translator.start('one', `--provider-user=${PROVIDER}`, '--bootstrap-provider');
       parts.unshift(await ClusterApi.start(server));
       const cloud = FakeCloud.start(server);
@@ -83,11 +83,15 @@ export class ManagementPlane implements AsyncDisposable {
 }
 
 /** The definitions and rights of MachineadmConfigs, as packaging/bootstrap-provider has them. */
-async function installProvider(server: KubeApiServer, namespaces: readonly string[]): Promise<void> {
-  for (const file of ['definitions.yaml', 'rbac.yaml'])
+async function installProvider(
+  server: KubeApiServer,
+  translator: InstalledTranslator,
+  namespaces: readonly string[],
+): Promise<void> {
+  for (const file of ['definitions.yaml', 'rbac.yaml', 'webhook.yaml'])
     for (const document of parseAllDocuments(readFileSync(join(ROOT, 'packaging/bootstrap-provider', file), 'utf8'))) {
-      const object = document.toJS() as { readonly apiVersion: string; readonly kind: string };
-      await server.ask('POST', `/apis/${object.apiVersion}/${object.kind.toLowerCase()}s`, object);
+      const object = document.toJS() as Manifest;
+      await server.ask('POST', `/apis/${object.apiVersion}/${object.kind.toLowerCase()}s`, translator.pointed(object));
     }
   const name = 'machineadm-bootstrap-namespace';
   for (const namespace of namespaces)

@@ -34,11 +34,25 @@ const CALLER = 'kube-apiserver';
 /** For `startKubeApiServer`. */
 export const webhookClient = (): Identity => CALLERS.issue(CALLER);
 
-interface Manifest {
+export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
-  readonly webhooks?: readonly object[];
+  readonly webhooks?: readonly {
+    readonly clientConfig: { readonly service?: { readonly path?: string }; readonly url?: string };
+  }[];
+}
+
+function pointedTo(port: number, authority: string, manifest: Manifest): Manifest {
+  if (manifest.webhooks === undefined) return manifest;
+  const caBundle = Buffer.from(authority).toString('base64');
+  const webhooks = manifest.webhooks.map((webhook) => ({
+    ...webhook,
+    clientConfig: { url: `https://localhost:${port}${webhook.clientConfig.service?.path}`, caBundle },
+    // A machine that runs many tests at once is slow: nothing here is to depend on that.
+    timeoutSeconds: 30,
+  }));
+  return { ...manifest, webhooks };
 }
 
 /** Manifests of the kustomize base, in its order. */
@@ -74,12 +88,19 @@ export class InstalledTranslator implements AsyncDisposable {
   readonly directory: string;
   /** Where the webhook configuration points; each connection goes to the first replica that accepts it. */
   readonly #proxy: TcpProxy;
+  readonly #authority: string;
   readonly #replicas: Replica[] = [];
 
-  private constructor(server: KubeApiServer, directory: string, proxy: TcpProxy) {
+  private constructor(server: KubeApiServer, directory: string, proxy: TcpProxy, authority: string) {
     this.server = server;
     this.directory = directory;
     this.#proxy = proxy;
+    this.#authority = authority;
+  }
+
+  /** A manifest as it is created here: its webhooks lead to the replicas. */
+  pointed(manifest: Manifest): Manifest {
+    return pointedTo(this.#proxy.port, this.#authority, manifest);
   }
 
   /** @param namespaces that contain clusters; the roles for their Secrets and reports are bound there */
@@ -96,11 +117,7 @@ export class InstalledTranslator implements AsyncDisposable {
     writeFileSync(join(directory, 'callers.crt'), CALLERS.certificate);
     for (const manifest of baseManifests()) {
       if (NOT_HERE.has(manifest.kind)) continue;
-      const caBundle = Buffer.from(authority.certificate).toString('base64');
-      const clientConfig = { url: `https://localhost:${proxy.port}/translate`, caBundle };
-      // A machine that runs many tests at once is slow: nothing here is to depend on that.
-      const webhooks = manifest.webhooks?.map((webhook) => ({ ...webhook, clientConfig, timeoutSeconds: 30 }));
-      await server.ask('POST', pathOf(manifest), { ...manifest, ...(webhooks === undefined ? {} : { webhooks }) });
+      await server.ask('POST', pathOf(manifest), pointedTo(proxy.port, authority.certificate, manifest));
     }
     for (const namespace of namespaces) {
       for (const name of ['machineadm-translator-reports', 'machineadm-translator-namespace']) {
@@ -115,7 +132,7 @@ export class InstalledTranslator implements AsyncDisposable {
     writeFileSync(join(directory, 'kubeconfig'), kubeconfig(server.url, server.certificateAuthority, { token }), {
       mode: 0o600,
     });
-    return new InstalledTranslator(server, directory, proxy);
+    return new InstalledTranslator(server, directory, proxy, authority.certificate);
   }
 
   /** The credential of its ServiceAccount. */

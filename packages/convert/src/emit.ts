@@ -1,14 +1,24 @@
 import { VERBATIM_TAG, Verbatim } from '@machineadm/document/verbatim.ts';
 
-/** Writes a readable document: sections in the order of the reference, long texts as blocks, no folded lines. */
-export async function emitDocument(document: object, title: string): Promise<string> {
+/**
+ * Writes a readable document: sections in the order of the reference, long texts as blocks, no folded lines.
+ *
+ * @param reader kubectl reads YAML 1.1, where `no`, `on` and 12:30 are no texts
+ */
+export async function emitDocument(
+  document: object,
+  title: string,
+  reader: 'machineadm' | 'kubectl' = 'machineadm',
+): Promise<string> {
   const { Document, visit } = await import('yaml');
-  const written = new Document(document, { aliasDuplicateObjects: false, customTags: [VERBATIM_TAG] });
+  const version = reader === 'kubectl' ? '1.1' : '1.2';
+  const written = new Document(document, { aliasDuplicateObjects: false, customTags: [VERBATIM_TAG], version });
   visit(written, {
     Scalar(_key, scalar) {
-      if (typeof scalar.value === 'string' && scalar.value.includes('\n') && isBlockText(scalar.value)) {
-        scalar.type = 'BLOCK_LITERAL';
-      }
+      if (typeof scalar.value !== 'string') return;
+      if (scalar.value.includes('\n') && isBlockText(scalar.value)) scalar.type = 'BLOCK_LITERAL';
+      // A number of YAML 1.2 only, which kubectl knows, too.
+      if (/^[-+]?0o[0-7]+$/.test(scalar.value)) scalar.type = 'QUOTE_DOUBLE';
     },
   });
   written.commentBefore = ` ${title}`;

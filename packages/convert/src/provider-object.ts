@@ -127,7 +127,7 @@ export async function emitProviderObject(
   const metadata = { name, namespace };
   const placed = kind === 'MachineadmConfig' ? written : { template: { spec: written } };
   const whole = { apiVersion: API_VERSION, kind, metadata, spec: placed };
-  const emitted = await emitDocument(omitUndefinedDeep(whole) as object, `Converted from ${object.title}.`);
+  const emitted = await emitDocument(omitUndefinedDeep(whole) as object, `Converted from ${object.title}.`, 'kubectl');
   if (values.length === 0) return emitted;
   report.add('SecretMade', object.title, `${made}: ${values.map(([key]) => key).join(', ')}`);
   const secret = {
@@ -137,7 +137,7 @@ export async function emitProviderObject(
     type: 'Opaque',
     stringData: Object.fromEntries(values),
   };
-  return `${await emitDocument(omitUndefinedDeep(secret) as object, `Values of ${object.title}.`)}---\n${emitted}`;
+  return `${await emitDocument(omitUndefinedDeep(secret) as object, `Values of ${object.title}.`, 'kubectl')}---\n${emitted}`;
 }
 
 /** Tells which references lead to the configuration today, and how each becomes one to the object of this name. */

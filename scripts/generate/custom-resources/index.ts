@@ -22,17 +22,20 @@ export function customResourceDefinitions(document: JsonSchema): string {
     },
     'The MachineadmConfig that each machine gets.',
   );
-  return [
-    definition('MachineadmConfig', 'How machineadm bootstraps one machine, or the instances of one MachinePool.', {
-      spec,
-      status: STATUS,
-    }),
-    definition('MachineadmConfigTemplate', 'The MachineadmConfigs of a MachineDeployment or MachineSet.', {
-      spec: { ...object({ template }, 'What is made from this template.'), required: ['template'] },
-    }),
-  ]
-    .map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false }))
-    .join('---\n');
+  return (
+    [
+      definition('MachineadmConfig', 'How machineadm bootstraps one machine, or the instances of one MachinePool.', {
+        spec,
+        status: STATUS,
+      }),
+      definition('MachineadmConfigTemplate', 'The MachineadmConfigs of a MachineDeployment or MachineSet.', {
+        spec: { ...object({ template }, 'What is made from this template.'), required: ['template'] },
+      }),
+    ]
+      // kubectl and clusterctl read YAML 1.1, where the fields `no` and `on` would be booleans.
+      .map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false, version: '1.1' }))
+      .join('---\n')
+  );
 }
 
 const text = (description: string, more: JsonSchema = {}): JsonSchema => ({ description, type: 'string', ...more });

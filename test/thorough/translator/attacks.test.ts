@@ -8,11 +8,11 @@ import { after, before, describe, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { limitConnections } from '@machineadm/translator/admission/connections.ts';
 import { ReceivedBodies } from '@machineadm/translator/admission/received.ts';
-import { convertSecret, wrapConverted } from '@machineadm/translator/conversions/translate.ts';
 import { readCommandLine } from '@machineadm/translator/service/configuration.ts';
 import { type Service, startService } from '@machineadm/translator/service/service.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { goldenUserData } from '../../support/capi.ts';
+import { DIRECT_CONVERSIONS } from '../../support/direct-conversions.ts';
 import { ENABLED, ManagementCluster, patched, patchOf, reviewOf } from '../../support/management-cluster.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -59,11 +59,6 @@ async function translatorWith(...args: readonly string[]) {
   assert.ok(line.kind === 'run', JSON.stringify(line));
   const api = new ManagementCluster();
   api.addCluster();
-  const conversions = {
-    convertSecret: (_: string, __: AbortSignal, ...more: Parameters<typeof convertSecret>) => convertSecret(...more),
-    wrapConverted: (_: string, __: AbortSignal, ...more: Parameters<typeof wrapConverted>) => wrapConverted(...more),
-    close: async () => undefined,
-  };
   const service: Service =
     (await startService(
       line.configuration,
@@ -71,7 +66,7 @@ async function translatorWith(...args: readonly string[]) {
       '0.1.0',
       () => undefined,
       new AbortController().signal,
-      conversions,
+      DIRECT_CONVERSIONS,
     )) ?? assert.fail('it did not start');
   const post = (body: string, options: object = {}, path = '/translate'): Promise<Answer> =>
     new Promise((resolve, reject) => {

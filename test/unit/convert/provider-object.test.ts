@@ -30,7 +30,14 @@ const deployment = maker('MachineDeployment', 'md-0', 'v1.35.2', refTo('KubeadmC
 
 async function objectsOf(inputs: readonly (string | object)[]) {
   const { documents, decisions } = await converting(inputs, { forProvider: true });
-  const texts = documents.flatMap(({ yaml }) => parseAllDocuments(yaml).map((one): unknown => one.toJS()));
+  // As kubectl reads it, and as everyone else does.
+  const texts = documents.flatMap(({ yaml }) =>
+    parseAllDocuments(yaml, { version: '1.1' }).map((one): unknown => one.toJS()),
+  );
+  assert.deepEqual(
+    texts,
+    documents.flatMap(({ yaml }) => parseAllDocuments(yaml).map((one): unknown => one.toJS())),
+  );
   const told = (code: string) =>
     decisions.filter((one) => one.code === code).map(({ at, message }) => `${at}: ${message}`);
   return {
@@ -106,6 +113,20 @@ describe('convert for the bootstrap provider', () => {
       `MachineDeployment clusters/md-0: kubectl -n clusters patch machinedeployment md-0 --type merge -p '{"spec":{"template":{"spec":{"bootstrap":{"configRef":{"apiGroup":"bootstrap.cluster.x-k8s.io","kind":"MachineadmConfigTemplate","name":"md-0"}}}}}}'`,
     ]);
     assert.deepEqual(told('SecretInDocument'), []);
+  });
+
+  test('is read by kubectl as it was meant, although it reads YAML 1.1', async () => {
+    const kubeletExtraArgs = ['yes', '12:30:45', '0755', '1_000', '2026-11-29', '0o17', '1e3', '~'].map(
+      (value, index) => ({
+        name: `arg-${index}`,
+        value,
+      }),
+    );
+    const { objects } = await objectsOf([
+      template({ joinConfiguration: { nodeRegistration: { kubeletExtraArgs } } }),
+      deployment,
+    ]);
+    assert.ok(JSON.stringify(objects).includes('12:30:45'));
   });
 
   test('makes one object of a template that several MachineDeployments use, for the oldest version', async () => {

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { admit, reasonToSkip, type Translator } from '@machineadm/translator/admission/handler.ts';
 import { allowed, parseReview } from '@machineadm/translator/admission/review.ts';
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
-import { convertSecret, wrapConverted } from '@machineadm/translator/conversions/translate.ts';
 import { markOf, storedState, TRANSLATED } from '@machineadm/translator/mark.ts';
 import { parseProfiles } from '@machineadm/translator/profiles.ts';
 import { parse } from 'yaml';
 import { goldenUserData } from '../../support/capi.ts';
+import { DIRECT_CONVERSIONS } from '../../support/direct-conversions.ts';
 import { base64, ManagementCluster, PROVIDER, patched, patchOf, reviewOf } from '../../support/management-cluster.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -32,17 +32,12 @@ function admitBy(
   change: Partial<Translator> = {},
   deadline = NEVER,
 ) {
-  const conversions = {
-    convertSecret: (_: string, __: AbortSignal, ...args: Parameters<typeof convertSecret>) => convertSecret(...args),
-    wrapConverted: (_: string, __: AbortSignal, ...args: Parameters<typeof wrapConverted>) => wrapConverted(...args),
-    close: async () => undefined,
-  };
   const translator = {
     api,
     versions: new ServedVersions(api),
     profiles: async () => PROFILES,
     version: '0.1.0',
-    conversions,
+    conversions: DIRECT_CONVERSIONS,
     isCallerProven: true,
     providerUsers: [PROVIDER],
     ...change,

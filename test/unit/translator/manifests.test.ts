@@ -10,12 +10,13 @@ import {
   FRAGMENT_REPORTING,
   FRAGMENT_SECTIONS,
 } from '@machineadm/translator/profiles.ts';
+import { BOOLEAN_NAMES } from '@machineadm/translator/provider/objects.ts';
 import { STORED_REASONS } from '@machineadm/translator/reconcile/verdict.ts';
 import { newMetrics } from '@machineadm/translator/service/metrics.ts';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { parse, parseAllDocuments } from 'yaml';
 import { TRANSLATOR_IMAGE } from '../../../scripts/translator/image.ts';
-import { clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
+import { bootstrapComponents, clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const LABEL = 'cluster.x-k8s.io/provider';
@@ -33,6 +34,7 @@ interface PodSpec {
   readonly securityContext: { readonly runAsUser: number; readonly runAsNonRoot: boolean };
   readonly containers: readonly {
     readonly image: string;
+    readonly args: readonly string[];
     readonly securityContext: object;
     readonly volumeMounts: readonly { readonly readOnly: boolean }[];
   }[];
@@ -109,31 +111,74 @@ describe('the manifests of the translator', () => {
   });
 });
 
-describe('clusterctl generate provider', () => {
-  const text = components(ROOT, VERSION);
-  const objects = objectsOf(text);
-
-  test('takes the images: their names are canonical (distribution/reference, ParseNamed)', () => {
-    const images = [...text.matchAll(/^ *image: (\S+)$/gm)].map(([, image]) => image ?? '');
-    assert.equal(images.length, 1);
-    for (const image of images) {
-      assert.match(image, /^(?:[a-z0-9-]+\.)+[a-z]+(?::\d+)?\/[a-z0-9._-]+(?:\/[a-z0-9._-]+)+:[\w.-]+$/);
+test('the definitions are the same for kubectl, which reads YAML 1.1, and every name that it takes for a boolean is known', () => {
+  const text = readFileSync(join(ROOT, 'packaging/bootstrap-provider/definitions.yaml'), 'utf8');
+  const plain = parseAllDocuments(text).map((one): unknown => one.toJS());
+  const asKubectl = parseAllDocuments(text, { version: '1.1' }).map((one): unknown => one.toJS());
+  assert.deepEqual(asKubectl, plain);
+  const found = new Set<string>();
+  const walk = (schema: unknown, path: string): void => {
+    if (typeof schema !== 'object' || schema === null) return;
+    const { properties = {}, items } = schema as { properties?: object; items?: unknown };
+    for (const [name, below] of Object.entries(properties)) {
+      if (/^(?:y|n|yes|no|on|off|true|false|null|~)$/i.test(name)) found.add(`${path} ${name}`);
+      walk(below, path === '' ? name : `${path}.${name}`);
     }
-  });
-
-  test('finds one namespace, no variable, and its label on every object', () => {
-    assert.equal(objects.filter(({ kind }) => kind === 'Namespace').length, 1);
-    // drone/envsubst, as clusterctl evaluates it.
-    assert.doesNotMatch(text, /\$\{|\$[A-Za-z_]/);
-    for (const { kind, metadata } of objects)
-      assert.equal(metadata.labels[LABEL], 'runtime-extension-machineadm', kind);
-  });
-
-  test('leaves no reference to another namespace than the one that it replaces', () => {
-    const namespaces = new Set([...text.matchAll(/namespace: ([a-z-]+)/g)].map(([, name]) => name));
-    assert.deepEqual([...namespaces], ['machineadm-system']);
-  });
+    walk(items, `${path}[]`);
+  };
+  const [config] = plain as [{ spec: { versions: [{ schema: { openAPIV3Schema: object } }] } }];
+  walk(config.spec.versions[0].schema.openAPIV3Schema, '');
+  const known = Object.entries(BOOLEAN_NAMES).map(([path, [, name]]) => `spec.document.${path} ${name}`);
+  assert.deepEqual([...found].sort(), known.sort());
 });
+
+test('the bootstrap provider is the translator with one more argument, and its own objects', () => {
+  const all = objectsOf(bootstrapComponents(ROOT, VERSION));
+  const container = named(all, 'Deployment').spec?.template?.spec.containers[0];
+  const profiles = '--profiles=/etc/machineadm-translator/profiles/profiles.yaml';
+  assert.deepEqual(container?.args, [profiles, '--bootstrap-provider']);
+  const base = objectsOf(components(ROOT, VERSION)).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  const more = all.map(({ kind, metadata }) => `${kind} ${metadata.name}`).filter((one) => !base.includes(one));
+  assert.deepEqual(more, [
+    'CustomResourceDefinition machineadmconfigs.bootstrap.cluster.x-k8s.io',
+    'CustomResourceDefinition machineadmconfigtemplates.bootstrap.cluster.x-k8s.io',
+    'ClusterRole machineadm-bootstrap',
+    'ClusterRoleBinding machineadm-bootstrap',
+    'ClusterRole machineadm-bootstrap-namespace',
+    'ValidatingWebhookConfiguration machineadm-bootstrap',
+  ]);
+  const [webhook, ...others] = named(all, 'ValidatingWebhookConfiguration', 'machineadm-bootstrap').webhooks ?? [];
+  assert.deepEqual(others, []);
+  assert.deepEqual([webhook?.failurePolicy, webhook?.timeoutSeconds, webhook?.sideEffects], ['Ignore', 10, 'None']);
+});
+
+for (const [provider, text] of [
+  ['runtime-extension-machineadm', components(ROOT, VERSION)],
+  ['bootstrap-machineadm', bootstrapComponents(ROOT, VERSION)],
+] as const)
+  describe(`clusterctl generate provider: ${provider}`, () => {
+    const objects = objectsOf(text);
+
+    test('takes the images: their names are canonical (distribution/reference, ParseNamed)', () => {
+      const images = [...text.matchAll(/^ *image: (\S+)$/gm)].map(([, image]) => image ?? '');
+      assert.equal(images.length, 1);
+      for (const image of images) {
+        assert.match(image, /^(?:[a-z0-9-]+\.)+[a-z]+(?::\d+)?\/[a-z0-9._-]+(?:\/[a-z0-9._-]+)+:[\w.-]+$/);
+      }
+    });
+
+    test('finds one namespace, no variable, and its label on every object', () => {
+      assert.equal(objects.filter(({ kind }) => kind === 'Namespace').length, 1);
+      // drone/envsubst, as clusterctl evaluates it.
+      assert.doesNotMatch(text.replace(/(?:\$\$)+\{/g, ''), /\$\{|\$[A-Za-z_]/);
+      for (const { kind, metadata } of objects) assert.equal(metadata.labels[LABEL], provider, kind);
+    });
+
+    test('leaves no reference to another namespace than the one that it replaces', () => {
+      const namespaces = new Set([...text.matchAll(/namespace: ([a-z-]+)/g)].map(([, name]) => name));
+      assert.deepEqual([...namespaces], ['machineadm-system']);
+    });
+  });
 
 describe('docs/cluster-api.md', () => {
   const page = readFileSync(join(ROOT, 'docs/cluster-api.md'), 'utf8');

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import { admit } from '@machineadm/translator/admission/handler.ts';
 import { parseReview } from '@machineadm/translator/admission/review.ts';
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
-import { convertSecret, wrapConverted } from '@machineadm/translator/conversions/translate.ts';
 import { parseProfiles } from '@machineadm/translator/profiles.ts';
 import { reconcile } from '@machineadm/translator/reconcile/reconciler.ts';
 import { copyConditions } from '@machineadm/translator/reports/copier.ts';
 import { electLeader } from '@machineadm/translator/service/leader.ts';
 import { newMetrics } from '@machineadm/translator/service/metrics.ts';
 import { goldenUserData } from '../../support/capi.ts';
+import { DIRECT_CONVERSIONS } from '../../support/direct-conversions.ts';
 import { ManagementCluster, PROVIDER, patched, reviewOf } from '../../support/management-cluster.ts';
 import { granted, needed } from '../../support/rights.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -57,17 +57,12 @@ test('the translator has the rights that a run needs, and no other', async () =>
   );
   const account = (name: string) => `/api/v1/namespaces/clusters/serviceaccounts/machineadm-report-${name}`;
   await waitUntil(() => [machine, taken].every(({ name }) => api.objects.has(account(name))), 'the accounts');
-  const conversions = {
-    convertSecret: (_: string, __: AbortSignal, ...args: Parameters<typeof convertSecret>) => convertSecret(...args),
-    wrapConverted: (_: string, __: AbortSignal, ...args: Parameters<typeof wrapConverted>) => wrapConverted(...args),
-    close: async () => undefined,
-  };
   const translator = {
     api,
     versions,
     profiles: async () => PROFILES,
     version: '0.1.0',
-    conversions,
+    conversions: DIRECT_CONVERSIONS,
     isCallerProven: true,
     providerUsers: [PROVIDER],
   };

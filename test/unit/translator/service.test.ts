@@ -47,6 +47,7 @@ describe('the service of the translator', () => {
   const conversions = {
     convertSecret: () => assert.fail('nothing is converted'),
     wrapConverted: () => assert.fail('nothing is wrapped'),
+    configProblems: () => assert.fail('nothing is checked'),
     close: async () => {
       closed += 1;
     },

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { validateReview } from '../provider/admission.ts';
 import { errorText, type Log } from '../service/log.ts';
 import type { Metrics } from '../service/metrics.ts';
 import type { Callers } from './caller.ts';
@@ -10,7 +11,6 @@ import { parseReview } from './review.ts';
 const BODY_MS = 5_000;
 /** The group that the front proxy calls, where it is used (packaging/translator/front-proxy). */
 const AGGREGATED = '/apis/translator.machineadm.dev/v1';
-const PATHS: ReadonlySet<string | undefined> = new Set(['/translate', `${AGGREGATED}/reviews`]);
 /** What the aggregation layer asks to know whether the translator is there. */
 const DISCOVERY = {
   kind: 'APIResourceList',
@@ -18,8 +18,12 @@ const DISCOVERY = {
   groupVersion: 'translator.machineadm.dev/v1',
   resources: [
     { name: 'reviews', singularName: 'review', namespaced: false, kind: 'AdmissionReview', verbs: ['create'] },
+    { name: 'validations', singularName: 'validation', namespaced: false, kind: 'AdmissionReview', verbs: ['create'] },
   ],
 };
+
+/** Answers the body of a request; undefined where it is no review of its kind. */
+type Answerer = (body: string, deadline: AbortSignal) => Promise<object | undefined>;
 
 export interface AdmissionLimits {
   /** A translation that takes longer leaves the Secret as it is. Shorter than the timeout of the webhook. */
@@ -48,26 +52,41 @@ export function admissionListener(
     // The rest of a body is not read.
     respond(response, status, { message }, { connection: 'close' });
   };
+  const translate: Answerer = async (body, deadline) => {
+    const review = parseReview(body);
+    if (review === undefined) return undefined;
+    const stop = metrics.admissionSeconds.startTimer();
+    const given = await admit(review, translator, deadline);
+    stop();
+    metrics.admissions.inc({ outcome: outcomeName(given.outcome) });
+    tell(log, review.namespace, review.secret?.metadata.name, given);
+    return given.review;
+  };
+  const validate: Answerer = async (body, deadline) => {
+    const given = await validateReview(body, translator.conversions, translator.version, deadline);
+    return given?.review;
+  };
+  const answerers: ReadonlyMap<string | undefined, Answerer> = new Map([
+    ['/translate', translate],
+    [`${AGGREGATED}/reviews`, translate],
+    ['/validate', validate],
+    [`${AGGREGATED}/validations`, validate],
+  ]);
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = request.url?.split('?')[0];
     if (path === AGGREGATED && request.method === 'GET') return respond(response, 200, DISCOVERY);
     if (request.method === 'GET' && OF_AGGREGATION.test(path ?? ''))
       return respond(response, 404, { message: 'not found' });
-    if (!PATHS.has(path)) return refuse(response, 404, 'not found');
+    const answerer = answerers.get(path);
+    if (answerer === undefined) return refuse(response, 404, 'not found');
     if (request.method !== 'POST') return refuse(response, 405, 'only POST is allowed');
     const deadline = AbortSignal.timeout(deadlineMs);
     const unproven = await callers.refusal(request, deadline);
     if (unproven !== undefined) return refuse(response, 401, unproven);
     const read = await bodies.read(request, bodyMs, async (body) => {
-      const review = parseReview(new TextDecoder().decode(body));
-      if (review === undefined) return false;
-      const stop = metrics.admissionSeconds.startTimer();
-      const given = await admit(review, translator, deadline);
-      respond(response, 200, given.review);
-      stop();
-      metrics.admissions.inc({ outcome: outcomeName(given.outcome) });
-      tell(log, review.namespace, review.secret?.metadata.name, given);
-      return true;
+      const review = await answerer(new TextDecoder().decode(body), deadline);
+      if (review !== undefined) respond(response, 200, review);
+      return review !== undefined;
     });
     if ('unread' in read) return refuse(response, read.unread.status, read.unread.message);
     if (!read.used) refuse(response, 400, 'the body is not an AdmissionReview of admission.k8s.io/v1');

@@ -18,6 +18,11 @@ export interface Conversions {
     deadline: AbortSignal,
     ...args: Parameters<Tasks['wrapConverted']>
   ) => ReturnType<Tasks['wrapConverted']>;
+  readonly configProblems: (
+    namespace: string,
+    deadline: AbortSignal,
+    ...args: Parameters<Tasks['configProblems']>
+  ) => ReturnType<Tasks['configProblems']>;
   close(): Promise<void>;
 }
 
@@ -149,6 +154,8 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
       }),
     wrapConverted: async (group, deadline, ...args) =>
       (await run(group, deadline, { task: 'wrapConverted', args })) as Awaited<ReturnType<Tasks['wrapConverted']>>,
+    configProblems: async (group, deadline, ...args) =>
+      (await run(group, deadline, { task: 'configProblems', args })) as Awaited<ReturnType<Tasks['configProblems']>>,
     async close() {
       isClosed = true;
       await Promise.all([...idle, ...running.keys()].map((worker) => worker.terminate()));

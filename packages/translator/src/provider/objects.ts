@@ -11,8 +11,32 @@ const DocumentSpec = z.looseObject({
   secrets: z.looseObject({}).optional(),
 });
 
+/**
+ * Fields of the document whose names kubectl takes for booleans, because it reads YAML 1.1: who writes `no:` without quotes sends
+ * `"false":`.
+ */
+export const BOOLEAN_NAMES: Readonly<Record<string, readonly [from: string, to: string]>> = {
+  'host.proxy': ['false', 'no'],
+  'host.hooks.early.retry': ['true', 'on'],
+  'host.hooks.beforeBootstrap.retry': ['true', 'on'],
+  'host.hooks.afterBootstrap.retry': ['true', 'on'],
+};
+
+/** The document with the names that were meant. */
+function named(part: unknown, path = ''): unknown {
+  if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+  const [from, to] = BOOLEAN_NAMES[path] ?? ['', ''];
+  return Object.fromEntries(
+    Object.entries(part).map(([name, value]) => {
+      const below = path === '' ? name : `${path}.${name}`;
+      const isBelow = Object.keys(BOOLEAN_NAMES).some((one) => `${one}.`.startsWith(`${below}.`));
+      return [name === from && !(to in part) ? to : name, isBelow ? named(value, below) : value];
+    }),
+  );
+}
+
 const Spec = z.looseObject({
-  document: DocumentSpec.default({}),
+  document: z.preprocess((document) => named(document), DocumentSpec.default({})),
   format: z.enum(['cloud-config', 'ignition']).default('cloud-config'),
   profile: z.string().optional(),
   secrets: z

@@ -25,18 +25,24 @@ const BOOTSTRAP_TOKEN = 'bootstrapToken';
 const UNINITIALIZED = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' };
 
 /** Refuses a document that decides what Cluster API decides, or holds a secret in clear text. */
-export function checkDocument({ spec }: Config): void {
+export function checkDocument(config: Config): void {
+  const problems = documentProblems(config);
+  if (problems.length > 0) throw new NotReady('DocumentInvalid', problems.join('; '));
+}
+
+/** The same problems, each with its path from `spec`. */
+export function documentProblems({ spec }: Config): readonly string[] {
   const problems = Object.entries(DECIDED).flatMap(([path, decider]) => {
     const isThere = path
       .split('.')
       .reduce<unknown>((part, name) => (isObject(part) ? part[name] : undefined), spec.document);
-    return isThere === undefined ? [] : [`${path}: leave it out: it is decided by ${decider}`];
+    return isThere === undefined ? [] : [`spec.document.${path}: leave it out: it is decided by ${decider}`];
   });
   const { secrets = {}, kubernetes } = spec.document;
   for (const [name, source] of Object.entries(secrets)) {
     if (isObject(source) && 'value' in source) {
       problems.push(
-        `secrets.${name}: everyone who reads this object sees the value: move it to a Secret and spec.secrets`,
+        `spec.document.secrets.${name}: everyone who reads this object sees the value: move it to a Secret and spec.secrets`,
       );
     }
   }
@@ -46,8 +52,8 @@ export function checkDocument({ spec }: Config): void {
       problems.push(`spec.secrets: ${JOIN_TOKEN} is for kubernetes.bootstrapper.exec; kubeadm gets a bootstrap token`);
     }
   }
-  if (BOOTSTRAP_TOKEN in secrets) problems.push(`secrets: the name ${BOOTSTRAP_TOKEN} is taken`);
-  if (problems.length > 0) throw new NotReady('DocumentInvalid', problems.join('; '));
+  if (BOOTSTRAP_TOKEN in secrets) problems.push(`spec.document.secrets: the name ${BOOTSTRAP_TOKEN} is taken`);
+  return problems;
 }
 
 /** Whether a program takes the place of kubeadm. */
@@ -61,7 +67,10 @@ export function hasOwnToken({ spec }: Config): boolean {
 }
 
 /** The whole document of a machine. */
-export function renderDocument(config: Config, decisions: Decisions): object {
+export function renderDocument(
+  config: Config,
+  decisions: Decisions,
+): { readonly secrets: Readonly<Record<string, unknown>>; readonly [section: string]: unknown } {
   const { document } = config.spec;
   const { namespace = '' } = config.metadata;
   const { name, uid, cluster } = decisions;
@@ -95,6 +104,6 @@ export function renderDocument(config: Config, decisions: Decisions): object {
   };
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
