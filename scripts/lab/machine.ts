@@ -59,6 +59,10 @@ export interface ExecOptions {
   readonly onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
 }
 
+/** No command of a test takes so long on a quiet machine. */
+const SLOW_MS = 150_000;
+const ACTIVITY = 'systemctl list-jobs --no-pager; ps -eo pid,ppid,stat,etimes,wchan:24,args --forest | cut -c1-180';
+
 const POWER_OFF = 34 + 4; // SIGRTMIN+4 (man 1 systemd, SIGNALS)
 
 /** One disposable machine: a systemd-nspawn container on an overlay of the machine image. */
@@ -143,8 +147,19 @@ export class Machine {
     // The command must enter the cgroups of the machine before it enters its namespaces.
     const enterGroups = 'for group in $1; do echo $$ > $group/cgroup.procs || exit 125; done; shift; exec "$@"';
     const groups = innerCgroups(this.name).join(' ');
-    const enter = ['nsenter', '-t', `${leader}`, '-m', '-u', '-i', '-n', '-p', '-C', '--', ...command];
-    return run('sh', ['-c', enterGroups, 'enter', groups, ...enter], { ...options, env: environment });
+    const enter = ['nsenter', '-t', `${leader}`, '-m', '-u', '-i', '-n', '-p', '-C', '--'];
+    const inside = (words: readonly string[], more: ExecOptions) =>
+      run('sh', ['-c', enterGroups, 'enter', groups, ...enter, ...words], { ...more, env: environment });
+    // Whoever waits for a command that hangs is told what the machine does meanwhile: afterwards it is gone.
+    const hanging = setTimeout(async () => {
+      const { stdout } = await inside(['sh', '-c', ACTIVITY], { timeoutMs: 30_000 });
+      console.error(`${this.name}: ${command.join(' ').slice(0, 200)} has run for ${SLOW_MS / 1000} s:\n${stdout}`);
+    }, SLOW_MS);
+    try {
+      return await inside(command, options);
+    } finally {
+      clearTimeout(hanging);
+    }
   }
 
   /** Runs a shell script in the machine and returns its stdout. If it fails, throws an error with its output. */

@@ -143,7 +143,7 @@ describe('a failure reports its cause', {
     });
 
     test('the API port is taken: PortInUse, twice; the port is freed: the same document bootstraps', {
-      timeout: 5 * MINUTE,
+      timeout: 12 * MINUTE,
     }, async () => {
       await node.machine.shell('systemd-run --unit=e2e-squatter socat TCP-LISTEN:6443,fork,reuseaddr /dev/null');
       // A run that hangs is to end, and say what it waited for, before the test does.

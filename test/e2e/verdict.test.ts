@@ -117,7 +117,7 @@ describe('all commands agree on the cause', { skip: needs(...LAB), timeout: 20 *
     assert.equal((await diagnosed()).outcome, 'success');
   });
 
-  test('a kubelet that was masked: every command gives the same reason', { timeout: 5 * MINUTE }, async (t) => {
+  test('a kubelet that was masked: every command gives the same reason', { timeout: 12 * MINUTE }, async (t) => {
     const unit = (await shell('systemctl show kubelet --property=FragmentPath --value')).trim();
     t.after(() => shell(`rm -f ${unit}; mv /root/unit ${unit}; systemctl daemon-reload; systemctl start kubelet`));
     // `systemctl mask` refuses where the unit itself is below /etc.
