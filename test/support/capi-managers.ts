@@ -27,20 +27,19 @@ const MANAGERS = [
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The objects of a cloud, of which only what the contract of infrastructure providers demands is there. */
-const INFRASTRUCTURE = ['FakeCluster', 'FakeMachine', 'FakeMachineTemplate'] as const;
+const INFRASTRUCTURE = ['FakeCluster', 'FakeMachine', 'FakeMachineTemplate', 'FakeMachinePool'] as const;
 /** Which version fulfils which contract, and what clusterctl adds to everything that it installs: `move` looks for it. */
 const CONTRACTS = { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' };
 const INSTALLED = { 'clusterctl.cluster.x-k8s.io': '' };
 
-interface Definition {
+export interface Definition {
   readonly metadata: { readonly name: string; readonly labels?: object };
   readonly spec: { readonly group: string; readonly names: { readonly plural: string } };
 }
 
 /** Installs the definitions of Cluster API, and those of an infrastructure provider that a script plays. */
 export async function installDefinitions(server: KubeApiServer): Promise<void> {
-  const files = globSync(join(CAPI_DIRECTORY, 'crds/*.yaml')).map((file) => parse(readFileSync(file, 'utf8')));
-  for (const definition of [...files, ...INFRASTRUCTURE.map(fakeDefinition)] as readonly Definition[]) {
+  for (const definition of [...ownDefinitions(), ...(INFRASTRUCTURE.map(fakeDefinition) as readonly Definition[])]) {
     const isFake = definition.spec.group.startsWith('infrastructure.');
     const contracts = isFake ? { 'cluster.x-k8s.io/v1beta2': 'v1' } : CONTRACTS;
     const metadata = { ...definition.metadata, labels: { ...definition.metadata.labels, ...contracts, ...INSTALLED } };
@@ -50,6 +49,11 @@ export async function installDefinitions(server: KubeApiServer): Promise<void> {
   await server.until('/apis/cluster.x-k8s.io/v1beta2/machines');
   await server.until('/apis/bootstrap.cluster.x-k8s.io/v1beta2/kubeadmconfigs');
   await server.until('/apis/infrastructure.cluster.x-k8s.io/v1/fakemachinetemplates');
+}
+
+/** The definitions of Cluster API itself. */
+export function ownDefinitions(): readonly Definition[] {
+  return globSync(join(CAPI_DIRECTORY, 'crds/*.yaml')).map((file): Definition => parse(readFileSync(file, 'utf8')));
 }
 
 function fakeDefinition(kind: string): object {

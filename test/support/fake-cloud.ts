@@ -7,13 +7,19 @@ interface Found {
     readonly namespace: string;
     readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
   };
-  readonly spec?: { readonly bootstrap?: { readonly dataSecretName?: string }; readonly providerID?: string };
+  readonly spec?: {
+    readonly bootstrap?: { readonly dataSecretName?: string };
+    readonly providerID?: string;
+    readonly providerIDList?: readonly string[];
+    readonly replicas?: number;
+    readonly template?: { readonly spec?: { readonly bootstrap?: { readonly dataSecretName?: string } } };
+  };
   readonly status?: { readonly initialization?: { readonly provisioned?: boolean } };
 }
 
 /**
  * An infrastructure provider without machines, which does what Cluster API's contract demands: a cluster is provisioned at
- * once, and a machine when its bootstrap data is there. Each machine joins: a Node with its provider id.
+ * once, and a machine or a pool of them when its bootstrap data is there. Each machine joins: a Node with its provider id.
  */
 export class FakeCloud implements AsyncDisposable {
   readonly #server: KubeApiServer;
@@ -59,6 +65,26 @@ export class FakeCloud implements AsyncDisposable {
       }
       await this.#provisioned('fakemachines', machine);
     }
+    for (const pool of await this.#list('fakemachinepools')) await this.#fill(pool);
+  }
+
+  /** Makes the instances of a MachinePool that are missing. */
+  async #fill(pool: Found): Promise<void> {
+    const { metadata, spec } = pool;
+    const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'MachinePool')?.name;
+    if (owner === undefined) return;
+    const path = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${metadata.namespace}/machinepools/${owner}`;
+    const { spec: wanted } = (await this.#server.ask('GET', path)) as Found;
+    if (wanted?.template?.spec?.bootstrap?.dataSecretName === undefined) return;
+    const names = Array.from({ length: wanted.replicas ?? 1 }, (_, index) => `${metadata.name}-${index}`);
+    const present = spec?.providerIDList ?? [];
+    for (const name of names.slice(present.length)) await this.#join(name, `fake://${name}`);
+    if (present.length === names.length) return;
+    await this.#patch(pathOf('fakemachinepools', pool), {
+      spec: { providerIDList: names.map((name) => `fake://${name}`) },
+    });
+    const status = { initialization: { provisioned: true }, replicas: names.length };
+    await this.#patch(`${pathOf('fakemachinepools', pool)}/status`, { status });
   }
 
   /** A Node as the kubelet of the machine registers it. */

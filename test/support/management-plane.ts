@@ -14,10 +14,14 @@ const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 export interface Found {
   readonly metadata: { readonly name: string; readonly uid: string };
-  readonly spec?: { readonly version?: string };
+  readonly spec?: {
+    readonly version?: string;
+    readonly bootstrap?: { readonly dataSecretName?: string; readonly configRef?: { readonly kind: string } };
+  };
   readonly status?: {
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
     readonly nodeRef?: { readonly name: string };
+    readonly nodeRefs?: readonly object[];
   };
 }
 

@@ -7,7 +7,7 @@ import type { Conversion } from './conversion.ts';
 import { emitDocument, omitUndefinedDeep } from './emit.ts';
 import { convertGroups, convertUsers } from './host/accounts.ts';
 import { convertFiles } from './host/files.ts';
-import { convertHooks } from './host/hooks.ts';
+import { convertHooks, reportHooks } from './host/hooks.ts';
 import { convertStorage } from './host/storage.ts';
 import { convertTime } from './host/time.ts';
 import type { Inputs } from './inputs.ts';
@@ -79,6 +79,7 @@ export async function convertSpec(
   } = options.structure === true && platform === 'Linux'
     ? await structured(plain, conversion)
     : { ...plain, containerRuntime: undefined };
+  reportHooks(prepared.hooks, spec, conversion);
   const { machine, clusterName } = related;
   if (!machine.isMachine && context.emit === undefined)
     report.add('MachineNameUnknown', object, 'write the name of the Machine into its document');

@@ -49,7 +49,7 @@ export function leaveJoinToProvider({ join }: Spec, report: Report): void {
   const token = join.get('discovery', 'bootstrapToken');
   if (token.exists) {
     token.whole();
-    report.add('DecidedByCluster', token, 'each machine gets a token of its own, the endpoint and the authority');
+    report.add('DecidedByCluster', token, 'each machine gets its token, the endpoint and the authority');
   }
   for (const other of [
     join.get('discovery', 'file'),

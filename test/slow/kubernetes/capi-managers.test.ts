@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
+import { stringify } from 'yaml';
+import { bootstrapComponents, clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
+import { MAIN } from '../../support/agent.ts';
 import { kubeconfig, newAuthority } from '../../support/api-server.ts';
-import { CAPI_DIRECTORY } from '../../support/capi-managers.ts';
+import { CAPI_DIRECTORY, ownDefinitions } from '../../support/capi-managers.ts';
+import { type KubeApiServer, startKubeApiServer } from '../../support/kube-apiserver.ts';
 import { type Found, ManagementPlane } from '../../support/management-plane.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/translator.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const CONTROL_PLANES = 'control-planes';
-const WORKERS = 'workers';
+/** As in the tutorial. */
+const WORKERS = 'clusters';
+const TUTORIAL = 'docs/tutorials/cluster-api-workers.md';
 const VERSION = 'v1.35.2';
 const NEXT = 'v1.35.3';
 const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
@@ -22,12 +27,31 @@ const fakes = (namespace: string): string => `/apis/${INFRASTRUCTURE}/v1/namespa
 const configs = `/apis/bootstrap.cluster.x-k8s.io/v1alpha1/namespaces/${WORKERS}`;
 const TRANSLATED = 'machineadm.dev/BootstrapTranslated';
 
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+/** What clusterctl looks for to know that cert-manager is there, of which nothing runs. */
+function certManagerDefinition(kind: string): object {
+  const plural = `${kind.toLowerCase()}s`;
+  const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.cert-manager.io` },
+    spec: {
+      group: 'cert-manager.io',
+      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase() },
+      scope: 'Namespaced',
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
+    },
+  };
+}
+
 const conditionOf = (object: Found | undefined, type: string) =>
   object?.status?.conditions?.find((one) => one.type === type);
 const machinesAre = (name: string) => ({ apiGroup: INFRASTRUCTURE, kind: 'FakeMachineTemplate', name });
 
 /** What the API server and clusterctl are told by an administrator's kubeconfig. */
-function adminOf({ server }: ManagementPlane): string {
+function adminOf({ server }: { readonly server: KubeApiServer }): string {
   return kubeconfig(server.url, server.certificateAuthority, { token: server.admin.token?.reveal() ?? '' });
 }
 
@@ -61,6 +85,31 @@ describe('with the real controllers of Cluster API', {
       CLUSTERCTL_DISABLE_VERSIONCHECK: 'true',
     };
     return execFileSync(join(CAPI_DIRECTORY, 'clusterctl'), [...args, '--config', config], { encoding: 'utf8', env });
+  }
+
+  /** The commands of a part of the tutorial. */
+  function commandsUnder(heading: string): string {
+    const [, part = ''] = readFileSync(join(ROOT, TUTORIAL), 'utf8').split(`\n## ${heading}\n`);
+    const [own = ''] = part.split('\n## ');
+    return [...own.matchAll(/^<!-- not run: .*\n```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text).join('');
+  }
+
+  /** Runs commands of the tutorial in a directory of its own, as an administrator of an API server. */
+  function follow(server: KubeApiServer, commands: string): string {
+    const directory = join(scratch, 'tutorial');
+    mkdirSync(directory, { recursive: true });
+    const config = join(directory, 'admin.conf');
+    writeFileSync(config, adminOf({ server }), { mode: 0o600 });
+    writeFileSync(join(directory, 'machineadm'), `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
+    chmodSync(join(directory, 'machineadm'), 0o755);
+    const env = {
+      HOME: directory,
+      XDG_CONFIG_HOME: directory,
+      KUBECONFIG: config,
+      PATH: `${directory}:${CAPI_DIRECTORY}:/usr/bin:/bin`,
+      CLUSTERCTL_DISABLE_VERSIONCHECK: 'true',
+    };
+    return execFileSync('sh', ['-euc', `exec 2>&1\n${commands}`], { cwd: directory, env, encoding: 'utf8' });
   }
 
   /** A Cluster with the endpoint of this API server, and what its infrastructure provider has for it. */
@@ -154,6 +203,42 @@ describe('with the real controllers of Cluster API', {
     assert.match(text, /image: registry\.example\.com\/machineadm-translator:0\.1\.0/);
   });
 
+  test('clusterctl init installs the bootstrap provider, as the tutorial does it', async () => {
+    await using server = await startKubeApiServer();
+    const directory = join(scratch, 'tutorial');
+    mkdirSync(join(directory, 'core/cluster-api/v1.13.0'), { recursive: true });
+    const at = (name: string): string => join(directory, name);
+    writeFileSync(at('bootstrap-components.yaml'), bootstrapComponents(ROOT, '0.1.0'));
+    writeFileSync(at('metadata.yaml'), clusterctlMetadata('0.1.0'));
+    // A Cluster API of which only the definitions are there: no controller runs on this API server.
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'capi-system' } };
+    const parts = [namespace, ...ownDefinitions()].map((one) => stringify(one, { version: '1.1' }));
+    const escaped = parts.join('---\n').replace(/\$+(?=\{)/g, (dollars) => `${dollars}${dollars}`);
+    writeFileSync(at('core/cluster-api/v1.13.0/core-components.yaml'), escaped);
+    writeFileSync(at('core/cluster-api/v1.13.0/metadata.yaml'), clusterctlMetadata('1.13.0'));
+    const core = {
+      name: 'cluster-api',
+      type: 'CoreProvider',
+      url: at('core/cluster-api/v1.13.0/core-components.yaml'),
+    };
+    writeFileSync(at('core.yaml'), stringify({ providers: [core] }));
+    for (const kind of ['Issuer', 'Certificate']) await server.ask('POST', DEFINITIONS, certManagerDefinition(kind));
+    await server.until('/apis/cert-manager.io/v1/certificates');
+    await server.ask('POST', '/api/v1/namespaces', { metadata: { name: WORKERS } });
+    const none = '--bootstrap - --control-plane - --infrastructure -';
+    follow(server, `clusterctl init --config core.yaml --core cluster-api:v1.13.0 ${none}`);
+    follow(server, commandsUnder('1. Tell clusterctl where the provider is'));
+    const told = follow(server, commandsUnder('2. Install it'));
+    assert.match(told, /bootstrap-machineadm\s.*BootstrapProvider\s+machineadm\s+v0\.1\.0/);
+    await server.until('/apis/bootstrap.cluster.x-k8s.io/v1alpha1/machineadmconfigs');
+    const path = '/apis/apps/v1/namespaces/machineadm-system/deployments/machineadm-translator';
+    const deployment = JSON.stringify(await server.ask('GET', path));
+    assert.match(deployment, /"registry\.example\.com\/machineadm-translator:0\.1\.0"/);
+    assert.match(deployment, /"--bootstrap-provider"/);
+    const schema = follow(server, 'kubectl explain machineadmconfig.spec.document.host.proxy.no');
+    assert.match(schema, /reached directly/);
+  });
+
   describe('workers by MachineadmConfigs', () => {
     const name = 'prod-b';
     const workers = (of = plane): Promise<readonly Found[]> =>
@@ -193,8 +278,14 @@ describe('with the real controllers of Cluster API', {
       });
     });
 
-    async function createWorkers(deployment: string, replicas: number, kind: string, labels: object): Promise<void> {
-      const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind, name };
+    async function createWorkers(
+      deployment: string,
+      replicas: number,
+      kind: string,
+      labels: object,
+      template = name,
+    ): Promise<void> {
+      const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind, name: template };
       await plane.server.ask('POST', `${core(WORKERS)}/machinedeployments`, {
         apiVersion: 'cluster.x-k8s.io/v1beta2',
         kind: 'MachineDeployment',
@@ -219,7 +310,7 @@ describe('with the real controllers of Cluster API', {
     }
 
     test('join, and leave no bootstrap token', async () => {
-      await createWorkers(`${name}-md-0`, 3, 'MachineadmConfigTemplate', { pool: name });
+      await createWorkers(`${name}-native`, 3, 'MachineadmConfigTemplate', { pool: name });
       await until('three machines have joined', () => haveJoined(3, VERSION));
       const made = await plane.list(`${configs}/machineadmconfigs`);
       assert.equal(made.length, 3);
@@ -232,7 +323,7 @@ describe('with the real controllers of Cluster API', {
 
     test('are replaced for a new version, and when their node is not Ready', async () => {
       const change = { replicas: 4, template: { spec: { version: NEXT } } };
-      await plane.patch(`${core(WORKERS)}/machinedeployments/${name}-md-0`, { spec: change });
+      await plane.patch(`${core(WORKERS)}/machinedeployments/${name}-native`, { spec: change });
       await until('four machines have the new version', () => haveJoined(4, NEXT));
       await plane.server.ask('POST', `${core(WORKERS)}/machinehealthchecks`, {
         apiVersion: 'cluster.x-k8s.io/v1beta2',
@@ -251,6 +342,105 @@ describe('with the real controllers of Cluster API', {
         return !all.some(({ metadata }) => metadata.uid === ill?.metadata.uid) && (await haveJoined(4, NEXT));
       });
       await noTokenIsLeft();
+    });
+
+    test('come from a KubeadmConfigTemplate by the tutorial, and go back', async () => {
+      const deployment = `${name}-md-0`;
+      const labels = { pool: 'tutorial' };
+      const group = 'bootstrap.cluster.x-k8s.io/v1beta2';
+      const files = [{ path: '/etc/registry-password', permissions: '0600', content: 'example-password' }];
+      await plane.server.ask('POST', `/apis/${group}/namespaces/${WORKERS}/kubeadmconfigtemplates`, {
+        apiVersion: group,
+        kind: 'KubeadmConfigTemplate',
+        metadata: { name: deployment },
+        spec: { template: { spec: { files, preKubeadmCommands: ['sysctl -w vm.max_map_count=262144'] } } },
+      });
+      await createWorkers(deployment, 1, 'KubeadmConfigTemplate', labels, deployment);
+      const machines = () => plane.list(`${core(WORKERS)}/machines?labelSelector=pool%3Dtutorial`);
+      const isOneOf = (kind: string) => async (): Promise<boolean> => {
+        const [machine, another] = await machines();
+        return (
+          another === undefined &&
+          machine?.status?.nodeRef !== undefined &&
+          machine.spec?.bootstrap?.configRef?.kind === kind
+        );
+      };
+      await until('the worker of the kubeadm provider has joined', isOneOf('KubeadmConfig'));
+      const page = readFileSync(join(ROOT, TUTORIAL), 'utf8');
+      const [, conversion = ''] = /^```sh\n(machineadm convert [\s\S]*?)^```$/m.exec(page) ?? [];
+      assert.match(conversion, /--to machineadmconfigtemplate/);
+      // The first block exports the objects of the cluster; the second one stands for them where there is none.
+      follow(plane.server, `${commandsUnder('3. Convert the template')}\n${conversion}`);
+      follow(plane.server, commandsUnder('4. Apply it, and switch'));
+      await until('the worker is one of a MachineadmConfig', isOneOf('MachineadmConfig'));
+      const [machine] = await machines();
+      const { value = '' } = await plane.secret(WORKERS, machine?.spec?.bootstrap?.dataSecretName ?? '');
+      assert.match(value, /machineadm provision/);
+      const shown = follow(plane.server, commandsUnder('5. Follow the rollout'));
+      assert.match(shown, /MachineDeployment\/prod-b-md-0/);
+      assert.match(shown, /BootstrapConfigReady: +True/);
+      assert.match(shown, /prod-b-md-0-\S+ +prod-b +True +DataSecretCreated/);
+      const refused = follow(plane.server, commandsUnder('6. A mistake is refused'));
+      assert.match(refused, /spec\.template\.spec\.document\.host\.sysctls: unknown key \(hint: /);
+      follow(plane.server, commandsUnder('Go back'));
+      await until('the worker is one of the kubeadm provider again', isOneOf('KubeadmConfig'));
+      await plane.server.ask('DELETE', `${core(WORKERS)}/machinedeployments/${deployment}`);
+      await until('its machines are gone', async () => (await machines()).length === 0);
+    });
+
+    test('of a MachinePool share a token, and get another one before it ends', async () => {
+      const pool = `${name}-pool`;
+      const metadata = { name: pool, labels: { 'cluster.x-k8s.io/cluster-name': name } };
+      const ref = (apiGroup: string, kind: string) => ({ apiGroup, kind, name: pool });
+      await plane.server.ask('POST', `${fakes(WORKERS)}/fakemachinepools`, {
+        apiVersion: `${INFRASTRUCTURE}/v1`,
+        kind: 'FakeMachinePool',
+        metadata,
+        spec: {},
+      });
+      await plane.server.ask('POST', `${configs}/machineadmconfigs`, {
+        apiVersion: 'bootstrap.cluster.x-k8s.io/v1alpha1',
+        kind: 'MachineadmConfig',
+        metadata,
+        spec: { document: { host: { sysctl: { 'vm.max_map_count': 262144 } } } },
+      });
+      const path = `${core(WORKERS)}/machinepools/${pool}`;
+      await plane.server.ask('POST', `${core(WORKERS)}/machinepools`, {
+        apiVersion: 'cluster.x-k8s.io/v1beta2',
+        kind: 'MachinePool',
+        metadata,
+        spec: {
+          clusterName: name,
+          replicas: 2,
+          template: {
+            metadata: { labels: metadata.labels },
+            spec: {
+              clusterName: name,
+              version: VERSION,
+              bootstrap: { configRef: ref('bootstrap.cluster.x-k8s.io', 'MachineadmConfig') },
+              infrastructureRef: ref(INFRASTRUCTURE, 'FakeMachinePool'),
+            },
+          },
+        },
+      });
+      const nodes = async (): Promise<number> => {
+        const found = (await plane.server.ask('GET', path)) as Found;
+        return found.status?.nodeRefs?.length ?? 0;
+      };
+      await until('both instances are nodes', async () => (await nodes()) === 2);
+      const { value: first } = await plane.secret(WORKERS, pool);
+      const [token, another] = await tokens();
+      assert.equal(another, undefined, 'one token for all instances');
+      const soon = Buffer.from(new Date(Date.now() + 60_000).toISOString()).toString('base64');
+      await plane.patch(`/api/v1/namespaces/kube-system/secrets/${token?.metadata.name}`, {
+        data: { expiration: soon },
+      });
+      await until('the Secret has another token', async () => (await plane.secret(WORKERS, pool)).value !== first);
+      await plane.patch(path, { spec: { replicas: 3 } });
+      await until('a third instance joined with it', async () => (await nodes()) === 3);
+      await plane.server.ask('DELETE', path);
+      for (const { metadata: one } of await tokens())
+        await plane.server.ask('DELETE', `/api/v1/namespaces/kube-system/secrets/${one.name}`);
     });
 
     const optedIn = (of: ManagementPlane) => of.list(`${core(WORKERS)}/machines?labelSelector=pool%3Dkubeadm`);

@@ -35,11 +35,8 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
   const placeholder = isScript ? placeholderName(registration, spec) : undefined;
   if (placeholder !== undefined) report.add('NameByCommand', registration.get('name'), placeholder);
   const group = (commands: readonly CommandSpec[], begins: boolean): HookGroupSection | undefined => {
-    const [first] = commands;
-    if (first === undefined) return undefined;
+    if (commands.length === 0) return undefined;
     for (const command of commands) lint(command, spec, conversion);
-    report.add('HookTimeout', first.at, 'write timeout where they need more');
-    if (spec.flavour === 'cloud-config') report.add('HookContinues', first.at, 'the commands of this list');
     return {
       shell: begins || !isScript ? shell : undefined,
       onError: isScript ? undefined : 'Continue',
@@ -50,10 +47,6 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
       ],
     };
   };
-  const [after] = spec.afterCommands;
-  if (after !== undefined && spec.flavour === 'cloud-config') {
-    report.add('AfterFailure', after.at, 'put commands that must always run into a separate systemd unit');
-  }
   reportInstalls(spec, conversion.report);
   const early = convertEarly(spec, conversion);
   const beforeBootstrap = group(spec.beforeCommands, true);
@@ -67,11 +60,30 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
   return { early, beforeBootstrap, afterBootstrap, singleScript };
 }
 
+/** Tells how the groups that are left differ from the commands of today: commands that became fields do not. */
+export function reportHooks(hooks: Hooks | undefined, spec: Spec, { report }: Conversion): void {
+  const isCloudConfig = spec.flavour === 'cloud-config';
+  const [early] = spec.bootCommands;
+  if (hooks?.early !== undefined && early !== undefined)
+    report.add('HookContinues', early.at, 'the commands of this list');
+  for (const [group, [first]] of [
+    [hooks?.beforeBootstrap, spec.beforeCommands],
+    [hooks?.afterBootstrap, spec.afterCommands],
+  ] as const) {
+    if (group === undefined || first === undefined) continue;
+    report.add('HookTimeout', first.at, 'write timeout where they need more');
+    if (isCloudConfig) report.add('HookContinues', first.at, 'the commands of this list');
+  }
+  const [after] = spec.afterCommands;
+  if (hooks?.afterBootstrap !== undefined && after !== undefined && isCloudConfig) {
+    report.add('AfterFailure', after.at, 'put commands that must always run into a separate systemd unit');
+  }
+}
+
 function convertEarly(spec: Spec, conversion: Conversion): HookGroupSection | undefined {
   const { report } = conversion;
   const [first] = spec.bootCommands;
   if (first === undefined) return undefined;
-  report.add('HookContinues', first.at, 'the commands of this list');
   const once = spec.bootCommands.map(({ command }) => onceCommand(command));
   const allOnce = once.every((command) => command !== undefined);
   if (allOnce) report.add('CommandOnce', first.at, 'each command of this list');
