@@ -1,6 +1,7 @@
 import { allMatches } from './all-matches.ts';
 import type { Span } from './automaton.ts';
 import { commandLines } from './command-lines.ts';
+import { directives } from './directives.ts';
 import { fields } from './field-detector.ts';
 import { keys } from './key-detector.ts';
 import { isMasked, unlikeWord } from './likely-value.ts';
@@ -27,6 +28,7 @@ const DETECTORS: readonly Detector[] = [
   unitEnvironments,
   fields,
   keys,
+  directives,
   sentences,
   commandLines,
   standardInput,

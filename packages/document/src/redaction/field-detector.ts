@@ -1,4 +1,4 @@
-import { isMasked, isMode } from './likely-value.ts';
+import { isMode, isWorthless, readsAsSentence } from './likely-value.ts';
 import { REFERENCE } from './reference-names.ts';
 
 /** Names whose value is always secret. The value ends with its quote or its line. */
@@ -12,7 +12,7 @@ const WEAK =
 const NAME = new RegExp(`(?:(${STRONG})|(?<![a-z])(?:${WEAK})|(?:${WEAK})(?![a-z]))`, 'gi');
 /** Suffixes after which it is still the name of a secret; `passwordFile` and `tokenTTL` are not. */
 const SEPARATOR =
-  /(?:[-_]?(?:value|data|b64|base64|hash|string)|[0-9]{1,3})?((?:\\{0,3}["'`])?)([ \t]{0,8})(=>|:=|[:=]|(?=[ \t]))[ \t]{0,8}(\[(?!redacted\])[ \t]{0,4})?((?:\\{0,3}["'`])?)/iy;
+  /(?:[-_]?(?:value|data|b64|base64|hash|string|in|out|new|old)|[0-9]{1,3})?((?:\\{0,3}["'`])?)([ \t]{0,40})(=>|:=|[:=]|(?=[ \t]))[ \t]{0,40}(\[(?!redacted\])[ \t]{0,4})?((?:\\{0,3}["'`])?)/iy;
 
 const LONGEST_VALUE = 16 * 1024;
 /** Of a name, what stands before the part that says that it is secret. */
@@ -20,13 +20,11 @@ const LONGEST_PREFIX = 24;
 /** Longer values are classified by their name alone. */
 const LONGEST_JUDGED = 256;
 
-/** A diagnostic after the name of a field, as ours are: `password: there is no field`; and what PAM calls its parts. */
-const SENTENCE =
-  /^(?:there is no|must be|must not|is not|cannot be|should be|password expiry) ?[a-z]|^(?:chauthtok|session|auth|account|setcred)\)/;
+/** What PAM calls its parts. */
+const PART_OF_PAM = /^(?:chauthtok|session|auth|account|setcred)\)/;
 /** The keys of a map on one line are judged themselves. */
-const FLOW_MAP = /^\{["']?[A-Za-z][\w-]{0,63}["']?:/;
-const WORTHLESS =
-  /^(?:true|false|yes|no|on|off|none|nil|null|undefined|required|optional|must|enabled|disabled|empty|invalid|missing|expired|denied|authorization denied|secret|simple|anonymous|[0-9]{1,6}(?:ms|[smhd])?|[0-9]+h[0-9]+m[0-9]+s|<.*>|<value|\$\{?\w+\}?|\$\(.*|[{|>&*~-]|>-|\|-)$/i;
+const FLOW_MAP = /^\{[ \t]{0,4}["']?[A-Za-z][\w-]{0,63}["']?:/;
+const EMPTY_COOKIE = /^[\w.-]{1,64}=(?:""|deleted)?;/;
 /** Base64 may also begin with a slash, but has capitals. */
 const PATH = /^(?:file:\/\/|\.{0,2})\/[a-z0-9_./@:+-]*$/;
 
@@ -43,6 +41,9 @@ export function fields(text: string, found: (start: number, end: number) => void
     if (REFERENCE.test(text.slice(Math.max(0, match.index - LONGEST_PREFIX), end))) continue;
     const start = SEPARATOR.lastIndex;
     if (text.startsWith('[redacted]', start)) continue;
+    // `${PASSWORD:?not set}` has a message, `${PASSWORD:-word}` a default.
+    if (sign === ':' && /[?+]/.test(text[start] ?? '') && /\$\{\w{0,60}$/.test(text.slice(Math.max(0, match.index - 62), match.index)))
+      continue;
     const valueEnd =
       opening !== '' ? quotedEnd(text, start, opening) : plainEnd(text, start, match[1] !== undefined && sign !== '');
     const value = text.slice(start, valueEnd);
@@ -63,9 +64,12 @@ function isFlag(text: string, nameAt: number): boolean {
 function isSecret(value: string, certain: boolean): boolean {
   if (value.length > LONGEST_JUDGED) return true;
   const plain = value.trim();
-  if (plain === '' || isMasked(plain) || [SENTENCE, WORTHLESS, PATH, FLOW_MAP].some((harmless) => harmless.test(plain)))
-    return false;
-  return certain || (plain.length >= 6 && !/^[a-z]{1,15}$/i.test(plain));
+  if (plain === '' || isWorthless(plain) || readsAsSentence(plain)) return false;
+  if ([PART_OF_PAM, PATH, FLOW_MAP, EMPTY_COOKIE].some((harmless) => harmless.test(plain))) return false;
+  // After an answer or a placeholder, the rest of the line is not the value: `YES)`, `$1, changed = now()`.
+  const blank = plain.search(/[ \t]/);
+  if (blank > 0 && isWorthless(plain.slice(0, blank))) return false;
+  return certain || (plain.length >= 6 && !/^(?:[a-z]{1,15}$|[a-z_]{2,20}=[^=])/i.test(plain));
 }
 
 /** The end of a quoted value: its quote, with the same backslashes before it; otherwise the line. */
