@@ -4,7 +4,7 @@ import { commandLines } from './command-lines.ts';
 import { directives } from './directives.ts';
 import { fields } from './field-detector.ts';
 import { keys } from './key-detector.ts';
-import { isMasked, unlikeWord } from './likely-value.ts';
+import { mayBeSecret, unlikeWord } from './likely-value.ts';
 import { meaningOf, publicPlaces } from './public-values.ts';
 import { looksRandom } from './randomness.ts';
 import { secretFiles } from './secret-files.ts';
@@ -100,7 +100,7 @@ function authorizations(text: string, found: (start: number, end: number) => voi
   for (const match of allMatches(text, SCHEME)) {
     const [whole, , credential = ''] = match;
     const start = match.index + whole.length;
-    if (!PLAIN_WORD.test(credential) && !/^(?:sha256:|--|HTTP\/[0-9])/.test(credential) && !isMasked(credential))
+    if (!PLAIN_WORD.test(credential) && !/^(?:sha256:|--|HTTP\/[0-9])/.test(credential) && mayBeSecret(credential))
       found(start, start + credential.length);
   }
 }

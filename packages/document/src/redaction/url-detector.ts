@@ -1,5 +1,6 @@
 import { allMatches } from './all-matches.ts';
 import { namesSecret } from './key-detector.ts';
+import { isWorthless } from './likely-value.ts';
 
 /** Longer user information in a URL is not searched for. */
 const LONGEST_USER = 1024;
@@ -12,10 +13,10 @@ const PARAMETER = /[?&]([\w.~%-]{1,64})=([^\s"'`<>&#\\),;]{1,8192})/g;
 
 /** Parameters of Kubernetes' API without secrets, which make a log readable. */
 const HARMLESS_PARAMETER =
-  /^(?:limit|timeout|timeoutSeconds|watch|resourceVersion(?:Match)?|fieldSelector|labelSelector|allowWatchBookmarks|sendInitialEvents|fieldManager|force|fieldValidation|dryRun|pretty|follow|tailLines|container|previous|verbose|exclude|ns|version|arch|api-version|recursive)$/;
+  /^(?:limit|timeout|timeoutSeconds|watch|resourceVersion(?:Match)?|fieldSelector|labelSelector|allowWatchBookmarks|sendInitialEvents|fieldManager|force|fieldValidation|dryRun|pretty|follow|tailLines|container|previous|verbose|exclude|ns|version|arch|api-version|recursive|scope|service|grant_type|response_type)$/;
 
 /** A user without a password. */
-const NAME = /^[a-z]{2,16}(?:[-_.][a-z]{1,16}){0,2}[0-9]{0,2}$/;
+const NAME = /^(?:[a-z]{2,16}(?:[-_.][a-z]{1,16}){0,2}[0-9]{0,2}|(?:[A-Z]?[a-z]{1,20}){1,6})$/;
 /** A choice of few words, as in `channel=stable&sslmode=verify-full`, and the path of a file. */
 const CHOICE = /^(?:[a-z]{2,16}(?:[-_][a-z]{2,16}){0,3})$/;
 /** What somebody looks for, in words. */
@@ -35,7 +36,9 @@ export function urls(text: string, found: (start: number, end: number) => void):
     let end = start;
     while (end < limit && !AUTHORITY_ENDS.has(text.charCodeAt(end))) end += 1;
     const user = end > start ? text.slice(start, end).lastIndexOf('@') : -1;
-    if (user >= 0 && !isName(text, at, text.slice(start, start + user))) found(start, start + user);
+    if (user < 0) continue;
+    const before = text.slice(start, start + user);
+    if (!isName(text, at, before) && !isWorthless(before.slice(before.indexOf(':') + 1))) found(start, start + user);
   }
   for (const { index, 0: whole, 1: name = '', 2: value = '' } of allMatches(text, PARAMETER)) {
     if (HARMLESS_PARAMETER.test(name) || /^(?:[0-9]{1,9}|true|false)$/.test(value)) continue;
