@@ -15,7 +15,8 @@ const LONGEST_NAME = 60;
 /** Names that are also words of sentences. */
 const WORD = /^(?:pass(?:word|wd|phrase|code)?|pwd?|secrets?|tokens?|keys?|psk|credentials?|community|auth)$/i;
 /** Words that are the name of a secret only where a directive is. */
-const JOINED = /^(?:requirepass|masterauth|(?:root|bind|rootbind|admin|user|db|key|store|auth|ftp|mail)(?:pass|pw)|authkey)$/i;
+const JOINED =
+  /^(?:requirepass|masterauth|(?:root|bind|rootbind|admin|user|db|key|store|auth|ftp|mail)(?:pass|pw)|authkey)$/i;
 /** What stands before a directive: nothing, the beginning of a block, or the words of a device's configuration. */
 const BEFORE =
   /(?:^|[{;]|\b(?:set|config|default|authentication))[ \t]{0,40}$|^[ \t]{0,16}(?:(?:no|set|enable|line|username|user|neighbor|server|host|peer|ppp|chap|pap|vrrp|login|machine)\b[^"'={}:]{0,80} )$/i;

@@ -42,7 +42,11 @@ export function fields(text: string, found: (start: number, end: number) => void
     const start = SEPARATOR.lastIndex;
     if (text.startsWith('[redacted]', start)) continue;
     // `${PASSWORD:?not set}` has a message, `${PASSWORD:-word}` a default.
-    if (sign === ':' && /[?+]/.test(text[start] ?? '') && /\$\{\w{0,60}$/.test(text.slice(Math.max(0, match.index - 62), match.index)))
+    if (
+      sign === ':' &&
+      /[?+]/.test(text[start] ?? '') &&
+      /\$\{\w{0,60}$/.test(text.slice(Math.max(0, match.index - 62), match.index))
+    )
       continue;
     const valueEnd =
       opening !== '' ? quotedEnd(text, start, opening) : plainEnd(text, start, match[1] !== undefined && sign !== '');

@@ -8,7 +8,8 @@ const STEM =
 /** Kinds of keys that are secret; a `publicKey` is not. */
 const KEY =
   /(?:api|access|secret|private|signing|encryption|master|account|shared|auth|service|deploy|license|activation|subscription|session|preshared|hmac|aes|webhook|integration|routing|storage|admin|client|validation|decryption|machine|cluster|gossip|unseal|recovery|registration|setup|instrumentation|stream|ingest|pre_?share|md5|message_digest)_key$/;
-const ENDINGS = /_(?:value|data|b64|base64|string|text|plain|plaintext|in|out|new|old|current|confirm|confirmation|hash|[0-9]{1,3})$/;
+const ENDINGS =
+  /_(?:value|data|b64|base64|string|text|plain|plaintext|in|out|new|old|current|confirm|confirmation|hash|[0-9]{1,3})$/;
 const COMMUNITY = /(?:^|_)(?:ro|rw)?community$/;
 
 /** The words of a name in any notation, in lower case with `_` between them. */
@@ -28,16 +29,19 @@ export function namesSecret(name: string): boolean {
 }
 
 /** Functions and types that only wrap a secret. */
-const WRAPPERS = '(?:(?:[Ss]ensitive|[Ss]ecret(?:Str|String|Value)?|SecureString|[Pp]assword|[Pp]lainText|String|str|bytes|b|N|u|r)(?:\\()?(?=["\']))?';
+const WRAPPERS =
+  '(?:(?:[Ss]ensitive|[Ss]ecret(?:Str|String|Value)?|SecureString|[Pp]assword|[Pp]lainText|String|str|bytes|b|N|u|r)(?:\\()?(?=["\']))?';
 /** A name and its value in INI, TOML, YAML, JSON, env, properties, Ruby, XML, PHP, or a URL's query. */
 const ASSIGNED = new RegExp(
   `(?<![\\w.-])([A-Za-z_][\\w.-]{1,80})(\\\\{0,3}["']?)\\]?(?:[ \\t]{0,40}(?:=>|\\|\\|=|[?:]{0,2}=|:)[ \\t]{0,40}|>)${WRAPPERS}(\\\\{0,3}["'\u201c\u00ab]?)([^\\s"'<>,;&})\\]\\\\\u201d\u00bb]{1,4096})`,
   'g',
 );
 /** `setPassword("x")`, `define('DB_PASSWORD', 'x')`. */
-const CALL = /(?<![\w.-])(?:[\w.]{1,80}\([ \t]{0,8}(["']))?([A-Za-z_][\w.-]{1,80})(?:\1[ \t]{0,4},|\()[ \t]{0,8}(["'])([^\s"'\\]{3,512})\3/g;
+const CALL =
+  /(?<![\w.-])(?:[\w.]{1,80}\([ \t]{0,8}(["']))?([A-Za-z_][\w.-]{1,80})(?:\1[ \t]{0,4},|\()[ \t]{0,8}(["'])([^\s"'\\]{3,512})\3/g;
 /** Functions that ask for a secret, or look it up by the name that follows. */
-const ASKS = /^(?:get|read|ask|prompt|check|verify|input|generate|has|is|find|load|fetch|lookup|require|validate|on|show|reset|encode)(?=[A-Z_])/;
+const ASKS =
+  /^(?:get|read|ask|prompt|check|verify|input|generate|has|is|find|load|fetch|lookup|require|validate|on|show|reset|encode)(?=[A-Z_])/;
 /** In a registry's export, and in a table. */
 const CELL = /(?<![\w.-])([A-Za-z_][\w.-]{1,80})[ \t]{1,40}(?:REG_(?:EXPAND_)?SZ[ \t]{1,16}|\| )([^\s|"']{4,512})/g;
 /** `name="dbPassword" value="x"`, `{"key":"DB_PASSWORD","value":"x"}`, `- name: DB_PASSWORD` and `value: x` below it. */

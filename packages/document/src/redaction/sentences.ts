@@ -32,7 +32,18 @@ const FOREIGN =
 const CODE =
   /\b(?:PIN|PUK|(?:[Rr]ecovery|[Oo]ne-time|[Pp]airing|[Uu]nlock|[Vv]erification|[Ss]etup|[Bb]ackup|[Ss]cratch) (?:codes?|key|password|PIN))(?: (?:codes?|is|are|was|set|to|to:|for \S{1,64})){0,2}[:=]? ["']?((?=[A-Za-z-]{0,40}[0-9])[A-Za-z0-9-]{4,80})(?![\w-])/g;
 const NEXT_CODE = /[, ]{1,2}((?=[A-Za-z-]{0,40}[0-9])[A-Za-z0-9-]{4,80})(?![\w-])/y;
-const CODE_SIGNS = ['PIN', 'PUK', 'ecovery ', 'ne-time ', 'airing ', 'nlock ', 'erification ', 'etup ', 'ackup ', 'cratch '];
+const CODE_SIGNS = [
+  'PIN',
+  'PUK',
+  'ecovery ',
+  'ne-time ',
+  'airing ',
+  'nlock ',
+  'erification ',
+  'etup ',
+  'ackup ',
+  'cratch ',
+];
 /** `disk CT1000P3`: what a sentence asks a secret for, and no secret. */
 const SERIAL = /^[A-Z0-9]{1,20}$/;
 
@@ -41,7 +52,10 @@ const OBJECT = /^[a-z0-9]{1,40}(?:[-.][a-z0-9]{1,40}){1,10}$/;
 
 /** Secrets that a sentence tells. Takes linear time. */
 export function sentences(text: string, found: (start: number, end: number) => void): void {
-  for (const { index, 0: whole, 1: noun = '', 2: object = '', 3: link = '', 4: value = '' } of allMatches(text, PROSE)) {
+  for (const { index, 0: whole, 1: noun = '', 2: object = '', 3: link = '', 4: value = '' } of allMatches(
+    text,
+    PROSE,
+  )) {
     const trimmed = value.replace(/[.,;:)]{1,4}$/, '');
     const start = index + whole.length - value.length;
     if (object !== '' && link === ' ' && SERIAL.test(trimmed)) continue;
