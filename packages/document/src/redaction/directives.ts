@@ -35,7 +35,7 @@ export function directives(text: string, found: (start: number, end: number) => 
     const value = VALUE.exec(text)?.[0] ?? '';
     if (value === '' || isWorthless(value)) continue;
     const before = text.slice(Math.max(0, match.index - 160), nameEnd);
-    const name = /[A-Za-z_][\w.-]*$/.exec(before.slice(-LONGEST_NAME))?.[0] ?? '';
+    const name = /[A-Za-z_][\w.-]{0,59}$/.exec(before.slice(-LONGEST_NAME))?.[0] ?? '';
     const line = before.slice(before.lastIndexOf('\n') + 1, before.length - name.length);
     const quoted = between[1] !== '';
     if (/[-$@/<%{.]$/.test(line) && !line.endsWith('{ ')) continue;
