@@ -9,8 +9,9 @@ const END_OF_NAME =
   /(?:pass(?:word|wd|phrase|code)?|pw|pwd|secret|psk|token|credentials?|community|auth|key)(?:[-_](?:in|out))?(?![\w.:=@/(-])/gi;
 /** Blanks, perhaps how the value is notated, and its quote. `password 7 094F` is that of a network device. */
 const BEFORE_VALUE =
-  /["']?[ \t]{1,60}(?:(?:[0-9]|encrypted|cleartext|clear|plaintext|plain|hash|ascii-text|ascii|local|remote|sha(?:256|512)) ){0,2}(["'\u201c]?)/y;
+  /["']?[ \t]{1,60}(?:(?:[0-9]|encrypted|cleartext|clear|plaintext|plain|hash|ascii-text|ascii|local|remote|sha(?:256|512)|--plaintext|--iscrypted) ){0,2}(["'\u201c]?)/y;
 const VALUE = /[^\s"'\u201d;]{3,512}/y;
+const QUOTED = /[^"'\u201d\r\n]{3,512}(?=["'\u201d])/y;
 const LONGEST_NAME = 60;
 /** Names that are also words of sentences. */
 const WORD = /^(?:pass(?:word|wd|phrase|code)?|pwd?|secrets?|tokens?|keys?|psk|credentials?|community|auth)$/i;
@@ -31,23 +32,39 @@ export function directives(text: string, found: (start: number, end: number) => 
     const between = BEFORE_VALUE.exec(text);
     if (between === null) continue;
     const start = BEFORE_VALUE.lastIndex;
-    VALUE.lastIndex = start;
-    const value = VALUE.exec(text)?.[0] ?? '';
+    const quoted = between[1] !== '';
+    const form = quoted ? QUOTED : VALUE;
+    form.lastIndex = start;
+    const value = form.exec(text)?.[0] ?? '';
     if (value === '' || isWorthless(value)) continue;
     const before = text.slice(Math.max(0, match.index - 160), nameEnd);
     const name = /[A-Za-z_][\w.-]{0,59}$/.exec(before.slice(-LONGEST_NAME))?.[0] ?? '';
     const line = before.slice(before.lastIndexOf('\n') + 1, before.length - name.length);
-    const quoted = between[1] !== '';
     if (/[-$@/<%{.]$/.test(line) && !line.endsWith('{ ')) continue;
-    if (isValue(name, value, quoted, line, text.slice(start + value.length, start + value.length + 12)))
+    if (
+      isValue(
+        name,
+        value,
+        [quoted, /[0-9] $/.test(between[0].slice(0, quoted ? -1 : undefined))],
+        line,
+        text.slice(start + value.length, start + value.length + 12),
+      )
+    )
       found(start, start + value.length);
   }
 }
 
-function isValue(name: string, value: string, quoted: boolean, before: string, after: string): boolean {
+function isValue(
+  name: string,
+  value: string,
+  [quoted, typed]: readonly [boolean, boolean],
+  before: string,
+  after: string,
+): boolean {
   if (!namesSecret(name) && !JOINED.test(name)) return false;
   const isPlain = WORD.test(name);
   const isAlone = BEFORE.test(before) && AFTER.test(after.split(/[\r\n]/, 1)[0] ?? '');
-  if (!isAlone) return !isPlain && unlikeWord(value);
+  if (!isAlone)
+    return (!isPlain && unlikeWord(value)) || (typed && /^(?:[0-9A-F]{8,128}|\S*[!#$%^&*+]\S*)$/.test(value));
   return mayBeSecret(value) && (quoted || !isPlain || /[^A-Za-z.,:-]/.test(value));
 }

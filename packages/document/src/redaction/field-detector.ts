@@ -40,6 +40,7 @@ export function fields(text: string, found: (start: number, end: number) => void
     if (sign === '' && !isFlag(text, match.index)) continue;
     if (REFERENCE.test(text.slice(Math.max(0, match.index - LONGEST_PREFIX), end))) continue;
     const start = SEPARATOR.lastIndex;
+    if (opening === '"' && closing === '' && endsQuote(text, match.index)) continue;
     if (text.startsWith('[redacted]', start)) continue;
     // `${PASSWORD:?not set}` has a message, `${PASSWORD:-word}` a default.
     if (
@@ -59,10 +60,16 @@ export function fields(text: string, found: (start: number, end: number) => void
   }
 }
 
+/** `"Password: "`: the quote after the name ends a text. */
+function endsQuote(text: string, nameAt: number): boolean {
+  const before = text.slice(Math.max(0, nameAt - 80), nameAt);
+  return /"[\w ]{0,40}$/.test(before);
+}
+
 /** `--discovery-token abc`: the name is the end of a flag. Flags such as `--no-ask-password` have no value. */
 function isFlag(text: string, nameAt: number): boolean {
   const before = text.slice(Math.max(0, nameAt - 48), nameAt);
-  return /(?:^|[\s"'=[,(])--?(?!no-)[a-z][a-z-]{0,40}$|(?:^|[\s"'=[,(])--$/i.test(before);
+  return /(?:^|[\s"'=[,(])--?(?!no-)[a-z][a-z_-]{0,40}$|(?:^|[\s"'=[,(])--$/i.test(before);
 }
 
 function isSecret(value: string, certain: boolean): boolean {

@@ -10,7 +10,7 @@ const MASKS = [
   `[-*_#.]{0,8}${WORDS_OF_MASKS}[-*_#.]{0,8}`,
   `[<[({]{1,3}[-*_# ]{0,4}(?:${WORDS_OF_MASKS}[^<>(){}[\\]]{0,40}|known after apply|none|not set|not shown|unset|empty|secure|secret|private|encrypted|\\.{3})[-*_# ]{0,4}[>\\])}]{0,3}`,
   '\\(?[0-9]{1,6} (?:bytes|byte|chars|characters|bits)\\)?',
-  '(?:var|local|module|data|each|self)(?:\\.[a-z]{1,40}(?:_[a-z0-9]{1,40}){0,8}){1,8}',
+  '(?:var|local|module|data|each|self)(?:\\.[a-z]{1,40}(?:_[a-z0-9]{1,40}){0,8}){1,8}(?:\\[.{0,60})?',
   '(?:secrets|env|vars|inputs|process\\.env|os\\.environ)[.[]["\']?[a-z]{1,40}(?:_[a-z0-9]{1,40}){0,8}["\']?\\]?',
   '%\\(\\w{1,64}\\)s',
   '\\{\\{.{0,200}\\}\\}',
@@ -46,7 +46,7 @@ export function isMode(value: string): boolean {
 
 /** Answers and states, which no secret is: whether there is a secret, whether one is asked for, and what became of it. */
 const ANSWERS =
-  'true|false|yes|no|on|off|none|nil|null|undefined|default|unknown|n/a|required|optional|must|enabled|disabled|empty|invalid|missing|expired|denied|authorization denied|secret|password|passwd|token|simple|anonymous|unset|set|changed|unchanged|updated|rejected|accepted|incorrect|wrong|correct|auto|autogenerate|prompt|ask|always|never|on_create|present|absent|failed|valid|locked|unlocked|ignored|supplied|provided|configured|pending|rotated|created|deleted|not|not set';
+  'true|false|yes|no|on|off|none|nil|null|undefined|default|unknown|n/a|required|optional|must|enabled|disabled|empty|invalid|missing|expired|denied|authorization denied|secret|password|passwd|token|simple|anonymous|unset|set|changed|unchanged|updated|rejected|accepted|incorrect|wrong|correct|auto|autogenerate|files|compat|systemd|sss|prompt|ask|always|never|on_create|present|absent|failed|valid|locked|unlocked|ignored|supplied|provided|configured|pending|rotated|created|deleted|not|not set';
 const WORTHLESS = new RegExp(
   `^(?:${ANSWERS}|<.{0,200}>|<value|[0-9]{1,6}(?:ms|[smhd])?|(?:[0-9]{1,4}[hms]){1,3}|%\\w{1,40}%|\\$\\(.{0,200}|[*x]{1,64}|\\[?redacted\\]?.{0,200}|[{|>&*~-]|>-|\\|-)[,;.)\\]}]{0,3}$`,
   'i',
@@ -80,7 +80,7 @@ export function mayBeSecret(value: string): boolean {
 const SHORTEST = 6;
 /** Words, their compounds, numbers, versions, addresses, times and names of files: a sentence has them, too. */
 const ORDINARY =
-  /^(?:[A-Za-z]{1,40}(?:[-_./:'][A-Za-z]{1,40}){0,8}|v?[0-9]{1,12}(?:[.:,/-][0-9]{1,12}){0,8}|[A-Za-z]{2,20}[0-9]{1,3}|[a-z]{1,20}(?:-[a-z0-9]{1,5}){1,6}|[\w-]{1,40}\.(?:ya?ml|json|conf|crt|key|pem|env|service|go|c|so|txt|toml|sock)(?::[0-9]{1,6})?|[\w.-]{1,60}@[\w.-]{1,60}|(?:\w{1,40}\.){1,4}\w{1,20}\/\S{1,80}|[A-Za-z][A-Za-z-]{0,30}\/v?[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}|[A-Za-z]{1,20}\([0-9, ]{0,10}\)?|[a-z][a-z_.-]{1,30}=[^=]\S{0,200}|[a-z+]{2,12}:\/\/\S{1,200}|[a-z]{2,20}(?:\/[a-z0-9][a-z0-9._-]{0,40}){2,8})$/;
+  /^(?:[A-Za-z]{1,40}(?:[-_./:'][A-Za-z]{1,40}){0,8}|v?[0-9]{1,12}(?:[.:,/-][0-9]{1,12}){0,8}|[A-Za-z]{2,20}[0-9]{1,3}|[a-z]{1,20}(?:-[a-z0-9]{1,5}){1,6}|[\w-]{1,40}\.(?:ya?ml|json|conf|crt|key|pem|env|service|go|c|so|txt|toml|sock)(?::[0-9]{1,6})?|[\w.-]{1,60}@[\w.-]{1,60}|(?:\w{1,40}\.){1,4}\w{1,20}\/\S{1,80}|[A-Za-z][A-Za-z-]{0,30}\/v?[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}|[A-Za-z]{1,20}\([0-9, ]{0,10}\)?|[a-z][a-z_.-]{1,30}=[^=]\S{0,200}|[a-z+]{2,12}:\/\/\S{1,200}|[a-z]{2,20}(?:\/[a-z0-9][a-z0-9._-]{0,40}){1,8})$/;
 
 /** Whether a word is unlike the words of a sentence, so that a secret is likely where a sentence speaks of one. */
 export function unlikeWord(value: string): boolean {

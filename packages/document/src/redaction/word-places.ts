@@ -7,6 +7,11 @@ export const PLACES: readonly Form[] = [
   ['htpasswd', /\bhtpasswd -\S{0,8}b\S{0,8} \S{1,200} \S{1,100} ([^\s"']{1,512})/g],
   ['net user ', /\bnet user \S{1,64} ([^\s"'/]\S{0,200})/g],
   ['/pass', /\/pass(?:word)?:([^\s"']{1,200})/g],
+  [' /pass', /\s\/pass(?:word)? (?![/*-])["']?([^\s"']{1,200})/g],
+  [
+    'passw',
+    /\b[\w-]{1,40}\/[\w-]{0,40}passw(?:or)?d[\w-]{0,20}[ \t]{1,8}(?:password|string)[ \t]{1,8}([^\s"']{1,512})/g,
+  ],
   [' -p', / -p["']([^"'\s]{1,200})["']/g],
   ['--password-file=<', /--password-file=<\(echo ([^\s)]{1,512})/g],
   ['SWMTKN', /\bSWMTKN-1-([\w-]{16,200})/g],
@@ -15,10 +20,9 @@ export const PLACES: readonly Form[] = [
   [' use ', /\bnet(?:\.exe)?["']? use [^\r\n]{0,200}?\/u(?:ser)?:\S{1,100} (?!\/)["']?([^\s"']{1,200})/gi],
   [' use ', /\bnet(?:\.exe)?["']? use (?:\S{1,8} )?\\\\\S{1,200} (?![/*])["']?([^\s"']{1,200})(?=["']? \/u)/gi],
   ['/v ', /\/v ["']?\S{0,60}(?:password|secret|token|psk)\S{0,40} [^\r\n]{0,60}?\/d ["']?([^\s"']{1,512})/gi],
-  ['SecureString', /\bConvertTo-SecureString(?: -(?:AsPlainText|Force|String)){0,3} \(?["']([^"'\r\n]{1,512})/gi],
-  ['SecureString', /\bConvertTo-SecureString(?: -String)? (?![$(-])([^\s"'();|]{4,512})/gi],
+  ['SecureString', /\bConvertTo-SecureString(?: -(?:AsPlainText|Force|String)){0,3} \(?\\?["']([^"'\r\n\\]{1,512})/gi],
+  ['SecureString', /\bConvertTo-SecureString(?: -(?:AsPlainText|Force|String)){0,3} (?![$(-])([^\s"'();|\\]{4,512})/gi],
   ['SecureString', /["']([^"'\r\n]{1,512})(?=["'] ?\| ?ConvertTo-SecureString)/gi],
-  ['Credential', /NetworkCredential ?\(? ?["'][^"'\r\n]{0,100}["'], ?["']([^"'\r\n]{1,512})/gi],
   ['operator ', /\b(?:vault|bao) operator (?:unseal|rekey|generate-root)(?: -\S{1,100}){0,4} (?!-)([\w+/=-]{20,512})/g],
   [
     'configure set',
@@ -27,6 +31,10 @@ export const PLACES: readonly Form[] = [
   ['radtest ', /\bradtest (?:-\S{1,20} ){0,4}\S{1,100} ["']?([^\s"']{1,512})/g],
   ['radtest ', /\bradtest [^\r\n]{1,300} [0-9]{1,5} ["']?([^\s"']{1,512})/g],
   ['wpa_cli', /\bwpa_cli [^\r\n]{0,80}?(?:psk|password|passphrase|wep_key[0-3]) ["'\\]{0,4}([^\s"'\\]{1,512})/g],
+  [
+    'AUTH',
+    /(?:> |"|^)AUTH"? ["']?(?!PLAIN\b|LOGIN\b)[\w-]{1,40}["']? ["']?((?=[^\s"']{0,80}[0-9!#$%^&*])[^\s"']{6,512})/g,
+  ],
   ['AUTH ', /\b(?:AUTH)(?: default)? ["']?((?=[^\s"']{0,80}[0-9!#$%^&*])[^\s"']{6,512})/g],
   [
     'CONFIG SET ',
