@@ -6,10 +6,15 @@ const STRONG =
   'pass(?:word|wd|phrase|code)|secret[-_]?access[-_]?key|secret[-_]?key|authorization|private[-_]?key|key-data|client[-_]?secret|set-cookie|cookie';
 /** Names that also occur in sentences: the value is one word that does not look like part of a sentence. */
 const WEAK =
-  'passwd|secret|token|api[-_]?key|access[-_]?key|certificate[-_]?key|auth|credentials?|sas|signature|connection[-_]?string|account[-_]?key|shared[-_]?key|psk|pin';
+  'passwd|secret|token|api[-_]?key|access[-_]?key|certificate[-_]?key|auth|credentials?|signature|connection[-_]?string|account[-_]?key|shared[-_]?key|psk';
+/** Names that are also the end of words. */
+const SHORT = 'sas|pin';
 
 /** Prefixes of longer names: AWS_SECRET_ACCESS_KEY, spring.datasource.password. */
-const NAME = new RegExp(`(?:(${STRONG})|(?<![a-z])(?:${WEAK})|(?:${WEAK})(?![a-z]))`, 'gi');
+const NAME = new RegExp(
+  `(?:(${STRONG})|(?<![a-z])(?:${WEAK})|(?:${WEAK})(?![a-z])|(?<![a-z])(?:${SHORT})(?![a-z]))`,
+  'gi',
+);
 /** Suffixes after which it is still the name of a secret; `passwordFile` and `tokenTTL` are not. */
 const SEPARATOR =
   /(?:[-_]?(?:value|data|b64|base64|hash|string|in|out|new|old)|[0-9]{1,3})?((?:\\{0,3}["'`])?)([ \t]{0,40})(=>|:=|[:=]|(?=[ \t]))[ \t]{0,40}(\[(?!redacted\])[ \t]{0,4})?((?:\\{0,3}["'`])?)/iy;
@@ -24,6 +29,10 @@ const LONGEST_JUDGED = 256;
 const PART_OF_PAM = /^(?:chauthtok|session|auth|account|setcred)\)/;
 /** The keys of a map on one line are judged themselves. */
 const FLOW_MAP = /^\{[ \t]{0,4}["']?[A-Za-z][\w-]{0,63}["']?:/;
+const OPTION = /^--?[A-Za-z][\w-]{0,60}(?:=.*)?$/;
+const KEY = /^[a-z][\w-]{1,30}=/i;
+/** `accesskey="n"` */
+const SHORTEST_OF_WEAK = 3;
 const EMPTY_COOKIE = /^[\w.-]{1,64}=(?:""|deleted)?;/;
 /** Base64 may also begin with a slash, but has capitals. */
 const PATH = /^(?:file:\/\/|\.{0,2})\/[a-z0-9_./@:+-]*$/;
@@ -54,7 +63,12 @@ export function fields(text: string, found: (start: number, end: number) => void
     const value = text.slice(start, valueEnd);
     const certain =
       opening !== '' || closing !== '' || match[1] !== undefined || sign === '' || (sign === '=' && blanks === '');
-    if (!isSecret(value, certain) || (match[1] === undefined && isMode(value))) continue;
+    if (!isSecret(value, certain) || (match[1] === undefined && (isMode(value) || value.length < SHORTEST_OF_WEAK)))
+      continue;
+    // An option in quotes that a text speaks of, and one without a value.
+    if (sign === '' && ((closing !== '' && opening === '') || OPTION.test(value))) continue;
+    // `password= user=`: the value is empty.
+    if (sign === '=' && opening === '' && text[start - 1] === ' ' && KEY.test(value)) continue;
     found(start, valueEnd);
     NAME.lastIndex = Math.max(end, valueEnd);
   }

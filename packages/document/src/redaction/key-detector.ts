@@ -4,7 +4,7 @@ import { REFERENCE } from './reference-names.ts';
 
 /** Words that end the name of a secret, alone or at the end of a longer word: `dbpwd`, `KEYSTOREPASS`, `bindpw`. */
 const STEM =
-  /(?:password|passphrase|passcode|p(?:a?ss?)?w(?:o?r)?d|(?<!by|com|tres|sur|encom)pass|(?<!s)pw|secret|token|authtok|api_?key|credentials?|psk|masterauth|pre_shared_key|secret_id)$/;
+  /(?:password|passphrase|passcode|(?:^|_)pin|p(?:a?ss?)?w(?:o?r)?d|(?<!by|com|tres|sur|encom)pass|(?<!s)pw|secret|token|authtok|api_?key|credentials?|psk|masterauth|pre_shared_key|secret_id)$/;
 /** Kinds of keys that are secret; a `publicKey` is not. */
 const KEY =
   /(?:api|access|secret|private|signing|encryption|master|account|shared|auth|service|deploy|license|activation|subscription|session|preshared|hmac|aes|webhook|integration|routing|storage|admin|client|validation|decryption|machine|cluster|gossip|unseal|recovery|registration|setup|instrumentation|stream|ingest|pre_?share|md5|message_digest)_key$/;
@@ -56,7 +56,8 @@ const PAIRS: readonly RegExp[] = [
 const ACCOUNT =
   /(?:auth(?:entication)?|log_?[io]n|credentials?|changeUserPassword|sp_addlogin)\w{0,20}[ \t]?[=(]?[( ]["'][^"'\r\n]{0,100}["'], ?["']([^"'\r\n]{1,512})(?=["'])/gi;
 /** Without quotes, as Oracle's. */
-const ORACLE = /\bIDENTIFIED BY (?!["'$<]|VALUES\b|PASSWORD\b|RANDOM\b)([^\s"';\\)]{3,128})/gi;
+const ORACLE =
+  /\b(?:IDENTIFIED BY|(?:user|role) \S{1,64} identified by) (?!["'$<]|VALUES\b|PASSWORD\b|RANDOM\b|the\b)([^\s"';\\)]{3,128})/g;
 const SQL =
   /\b(?:IDENTIFIED (?:WITH ["'`]?\w{1,40}["'`]? )?(?:BY|AS|USING)(?: PASSWORD| VALUES)?|(?:WITH |ENCRYPTED )?PASSWORD)(?:[ \t]{1,4}=?[ \t]{0,4}N?|[ \t]{0,4}[=(][ \t]{0,4}N?)(["'])([^"'\r\n]{1,512})\1/gi;
 
@@ -67,6 +68,8 @@ export function keys(text: string, found: (start: number, end: number) => void):
     VALUE.lastIndex = index + whole.length;
     const [, opening = '', value = ''] = VALUE.exec(text) ?? [];
     const end = VALUE.lastIndex;
+    // A placeholder such as `<token>` is no element.
+    if (sign === '>' && end < text.length && !/[<\r\n]/.test(text[end] ?? '')) continue;
     if (value === '' || (isMode(value) && !/pass|pw/i.test(name)) || (sign.includes('==') && opening === '')) continue;
     // A sentence also has a colon after such a word: our own messages do.
     const certain = closing !== '' || opening !== '' || /[=>]/.test(sign);

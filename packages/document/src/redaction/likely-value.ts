@@ -48,12 +48,12 @@ export function isMode(value: string): boolean {
 const ANSWERS =
   'true|false|yes|no|on|off|none|nil|null|undefined|default|unknown|n/a|required|optional|must|enabled|disabled|empty|invalid|missing|expired|denied|authorization denied|secret|password|passwd|token|simple|anonymous|unset|set|changed|unchanged|updated|rejected|accepted|incorrect|wrong|correct|auto|autogenerate|files|compat|systemd|sss|prompt|ask|always|never|on_create|present|absent|failed|valid|locked|unlocked|ignored|supplied|provided|configured|pending|rotated|created|deleted|not|not set';
 const WORTHLESS = new RegExp(
-  `^(?:${ANSWERS}|<.{0,200}>|<value|[0-9]{1,6}(?:ms|[smhd])?|(?:[0-9]{1,4}[hms]){1,3}|%\\w{1,40}%|\\$\\(.{0,200}|[*x]{1,64}|\\[?redacted\\]?.{0,200}|[{|>&*~-]|>-|\\|-)[,;.)\\]}]{0,3}$`,
+  `^(?:${ANSWERS}|<.{0,200}>|<value|[0-9]{1,6}(?:ms|[smhd])?|(?:[0-9]{1,4}[hms]){1,3}|%\\w{1,40}%|\\$\\(.{0,200}|[*x]{1,64}|[{|>&*~#-]|[A-Z][A-Za-z]{2,40}\\{[0-9a-f]{4,16}|(?:[a-z]\\w{0,40}\\.){1,8}[A-Z]\\w{0,60}@[0-9a-f]{4,16}|\\$\\w{1,60}/.{0,200}|[A-Za-z_$][\\w.]{1,60}[(\\[](?:[\\w., ]{0,60}[)\\]];?)?|(?:[A-Za-z_]\\w{1,30}\\.){1,4}[A-Za-z_]\\w{1,40}\\([\\w., ]{0,60}|>-|\\|-)[,;.)\\]}]{0,3}$`,
   'i',
 );
 /** Variables, paths, options and the beginnings of structures. */
 const HARMLESS =
-  /^(?:\$.{0,200}|file:.{0,200}|env:.{0,200}|(?:\.{0,2}|~)\/[A-Za-z0-9_./@:-]{0,200}|--?[A-Za-z][a-z-]{0,60}|[{[(&|>].{0,200})$/i;
+  /^(?:\$.{0,200}|\[?redacted\]?.{0,200}|file:.{0,200}|env:.{0,200}|(?:\.{0,2}|~)\/[A-Za-z0-9_./@:-]{0,200}|--?[A-Za-z][a-z-]{0,60}|[{[(&|>].{0,200})$/i;
 
 /** Whether a value is no secret whatever stands before it: an answer, a mask, a placeholder, a time. */
 export function isWorthless(value: string): boolean {

@@ -85,7 +85,7 @@ function formOf(line: string): RegExp | undefined {
   if (line.includes('*') && PPPD.test(line)) return PPPD;
   if (line[line.length - 33] === ':' && DIGEST.test(line)) return DIGEST;
   const blank = line.search(/[ \t]/);
-  if (blank > 4 && line.indexOf(':', blank) > 0 && RELAY.test(line)) return RELAY;
+  if (blank > 4 && line.indexOf(':', blank) > 0 && unlikeWord(RELAY.exec(line)?.[1] ?? '')) return RELAY;
   const comma = line.indexOf(',');
   if (comma > 7 && (blank < 0 || comma < blank)) return TOKENS;
   if (blank < 0 && line.includes(':')) return PGPASS;

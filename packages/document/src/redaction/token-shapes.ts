@@ -52,7 +52,7 @@ export const TOKEN_SHAPES: Readonly<Record<string, string>> = {
   'Hugging Face token': '\\bhf_[A-Za-z0-9]{30,64}',
   'OpenAI or Anthropic key': '\\bsk-[\\w-]{20,256}',
   'seed of NATS': '\\bS[ACNOPUX][A-Z2-7]{54,58}\\b',
-  'password hash of MySQL': '\\*[0-9A-F]{40}\\b',
+  'password hash of MySQL': '[*][0-9A-F]{40}\\b',
   'password hash of PostgreSQL': '(?<=["\'])md5[0-9a-f]{32}(?=["\'])',
   'password in the clear of Dovecot': '\\{(?:PLAIN|CLEARTEXT|CLEAR)\\}[^\\s:"\'{}]{4,256}',
   'unlock key of Docker Swarm': '\\bSWMKEY-1-[\\w+/-]{30,64}',
