@@ -29,6 +29,8 @@ const LONGEST_JUDGED = 256;
 const PART_OF_PAM = /^(?:chauthtok|session|auth|account|setcred)\)/;
 /** The keys of a map on one line are judged themselves. */
 const FLOW_MAP = /^\{[ \t]{0,4}["']?[A-Za-z][\w-]{0,63}["']?:/;
+/** The name of an object of Kubernetes, where its field is not alone on its line. */
+const OBJECT = /^[a-z]{1,20}(?:-[a-z]{1,20}){1,5}$/;
 const OPTION = /^--?[A-Za-z][\w-]{0,60}(?:=.*)?$/;
 const KEY = /^[a-z][\w-]{1,30}=/i;
 /** `accesskey="n"` */
@@ -64,6 +66,12 @@ export function fields(text: string, found: (start: number, end: number) => void
     const certain =
       opening !== '' || closing !== '' || match[1] !== undefined || sign === '' || (sign === '=' && blanks === '');
     if (!isSecret(value, certain) || (match[1] === undefined && (isMode(value) || value.length < SHORTEST_OF_WEAK)))
+      continue;
+    if (
+      !certain &&
+      OBJECT.test(value) &&
+      !/(?:^|[\r\n])[ \t-]{0,32}$/.test(text.slice(Math.max(0, match.index - 33), match.index))
+    )
       continue;
     // An option in quotes that a text speaks of, and one without a value.
     if (sign === '' && ((closing !== '' && opening === '') || OPTION.test(value))) continue;

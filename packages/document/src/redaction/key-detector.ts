@@ -54,7 +54,10 @@ const PAIRS: readonly RegExp[] = [
 ];
 /** `login("admin", "x")`, also of other functions and classes that authenticate with a user and a password. */
 const ACCOUNT =
-  /(?:auth(?:entication)?|log_?[io]n|credentials?|changeUserPassword|sp_addlogin)\w{0,20}[ \t]?[=(]?[( ]["'][^"'\r\n]{0,100}["'], ?["']([^"'\r\n]{1,512})(?=["'])/gi;
+  /(?:auth(?:entication)?|log_?[io]n|credentials?|changeUserPassword|sp_addlogin)\w{0,20}[ \t]{0,2}=?[ \t]{0,2}\(?[ ]?["'][^"'\r\n]{0,100}["'], ?["']([^"'\r\n]{1,512})(?=["'])/gi;
+/** `new mysqli("server", "user", "x")`, `getConnection(url, "user", "x")`. */
+const CONNECTION =
+  /\b(?:mysqli?(?:_connect)?|PDO|connect|getConnection)\((?:["'][^"'\r\n]{0,200}["']|[\w$.]{1,60}), ?(?:["'][^"'\r\n]{0,100}["']|[\w$.]{1,60}), ?["']([^"'\r\n]{1,512})(?=["'])/g;
 /** Without quotes, as Oracle's. */
 const ORACLE =
   /\b(?:IDENTIFIED BY|(?:user|role) \S{1,64} identified by) (?!["'$<]|VALUES\b|PASSWORD\b|RANDOM\b|the\b)([^\s"';\\)]{3,128})/g;
@@ -81,7 +84,7 @@ export function keys(text: string, found: (start: number, end: number) => void):
       if (namesSecret(name) && mayBeSecret(value)) found(end - value.length, end);
     }
   }
-  for (const form of [ACCOUNT, ORACLE]) {
+  for (const form of [ACCOUNT, CONNECTION, ORACLE]) {
     for (const { index, 0: whole, 1: value = '' } of allMatches(text, form)) {
       const end = index + whole.length;
       if (mayBeSecret(value)) found(end - value.length, end);

@@ -46,7 +46,7 @@ export function isMode(value: string): boolean {
 
 /** Answers and states, which no secret is: whether there is a secret, whether one is asked for, and what became of it. */
 const ANSWERS =
-  'true|false|yes|no|on|off|none|nil|null|undefined|default|unknown|n/a|required|optional|must|enabled|disabled|empty|invalid|missing|expired|denied|authorization denied|secret|password|passwd|token|simple|anonymous|unset|set|changed|unchanged|updated|rejected|accepted|incorrect|wrong|correct|auto|autogenerate|files|compat|systemd|sss|prompt|ask|always|never|on_create|present|absent|failed|valid|locked|unlocked|ignored|supplied|provided|configured|pending|rotated|created|deleted|not|not set';
+  'true|false|yes|no|on|off|none|nil|null|undefined|default|unknown|n/a|required|optional|must|enabled|disabled|empty|invalid|missing|expired|denied|authorization denied|secret|password|passwd|token|simple|anonymous|unset|set|changed|unchanged|updated|rejected|accepted|incorrect|wrong|correct|auto|autogenerate|files|compat|systemd|sss|prompt|ask|always|never|on_create|present|absent|failed|valid|locked|unlocked|ignored|supplied|provided|configured|pending|rotated|created|deleted|not|not set|(?:new|old|your|the|current)[-_]?(?:api[-_]?)?(?:password|secret|token|key|passphrase)(?:[-_]?here)?';
 const WORTHLESS = new RegExp(
   `^(?:${ANSWERS}|<.{0,200}>|<value|[0-9]{1,6}(?:ms|[smhd])?|(?:[0-9]{1,4}[hms]){1,3}|%\\w{1,40}%|\\$\\(.{0,200}|[*x]{1,64}|[{|>&*~#-]|[A-Z][A-Za-z]{2,40}\\{[0-9a-f]{4,16}|(?:[a-z]\\w{0,40}\\.){1,8}[A-Z]\\w{0,60}@[0-9a-f]{4,16}|\\$\\w{1,60}/.{0,200}|[A-Za-z_$][\\w.]{1,60}[(\\[](?:[\\w., ]{0,60}[)\\]];?)?|(?:[A-Za-z_]\\w{1,30}\\.){1,4}[A-Za-z_]\\w{1,40}\\([\\w., ]{0,60}|>-|\\|-)[,;.)\\]}]{0,3}$`,
   'i',

@@ -2,7 +2,7 @@ import { allMatches } from './all-matches.ts';
 import { readsAsSentence, unlikeWord } from './likely-value.ts';
 
 const NOUN =
-  'pass(?:word|phrase|code|wd)|pwd?|pre-shared key|secret(?: key)?|token|api key|access key|(?:encryption|unlock|recovery|unseal|master|license) key|credentials?';
+  'pass(?:word|phrase|code|wd)|pwd?|pre-shared key|secret(?: key)?|token|api key|access key|(?:encryption|unlock|recovery|unseal|master|license|wi-?fi|wlan|wpa2?|vpn|network) key|credentials?';
 /** What a sentence says about a secret, then a word that is unlike a sentence's. */
 const PROSE = new RegExp(
   `\\b(${NOUN})((?:["']? (?:for|of|on|in|to)(?: user)? [\\w@.:/\\\\'"-]{1,64}){0,1})((?: (?:is|was|are|to|set|now|changed|reset|as|generated)){0,3}(?::| =)? ["'\`\u201c\u00ab]?[ \\u00a0]?)([^\\s"'\`\u201d\u00bb]{6,512})`,
@@ -17,9 +17,15 @@ const NEW_VALUE = new RegExp(
   `\\b(?:${NOUN})\\b[^\\r\\n]{0,120}(?:\\r?\\n|\\\\n|[.;,] ?)(?:the )?new (?:value|one)(?: is)?:? ["'\`]?([^\\s"'\`]{6,512})`,
   'gi',
 );
-/** `"word" as the password`. */
-const QUOTED = new RegExp(
-  `["'\`\u201c\u00ab]([^\\s"'\`\u201c\u201d\u00ab\u00bb]{6,128})["'\`\u201d\u00bb] (?:as|is|was|for) (?:(?:the|a|an|my|our|your|his|her|its|their|new|old|current) ){0,2}(?:[\\w-]{1,20} )?(?:${NOUN}|PIN)\\b`,
+/** `"word" as the password`: what comes after the word. */
+const AFTER = new RegExp(
+  ` (?:as|is|was|for) (?:(?:the|a|an|my|our|your|his|her|its|their|new|old|current) ){0,2}(?:[\\w-]{1,20} )?(?:${NOUN}|PIN)\\b`,
+  'gi',
+);
+const LAST_WORD = /[^\s"'`\u201c\u201d\u00ab\u00bb]{6,128}(?=["'`\u201d\u00bb]?$)/;
+/** `password for the console of the switch is word`. */
+const TOLD = new RegExp(
+  `\\b(?:${NOUN})(?: [\\w@.'()/-]{1,40}){1,6} (?:is|was|now|set to|changed to|reset to):? ["'\`\u201c\u00ab]?([^\\s"'\`\u201d\u00bb]{6,512})`,
   'gi',
 );
 /** The value is the next line. */
@@ -37,7 +43,7 @@ const ACCOUNT =
   /\b(?:credentials?(?: are| is|:| =)|(?:id|user(?:name)?|login) ?[/:] ?p(?:ass)?(?:word|wd?)?(?: for \S{1,64})?(?: are| is|:| =)?|log ?in (?:with|as|using|data:?)|logged in (?:with|as|using)) ["'`]?[\w.@-]{1,64}["'`]?(?: ?\/ ?|:| and |\()["'`]?([^\s"'`,]{4,256})/gi;
 /** The same in other languages: a name, a few words, and a sign or a verb. */
 const FOREIGN =
-  /(?:kennwort|passwort|geheimnis|(?<![a-zäöüß])schlüssel|mot de passe|phrase secrète|clé (?:pré-partagée|secrète|privée|d'accès|api)|jeton|contraseña|clave|senha|chave (?:secreta|privada)|parola(?: d'ordine)?|heslo|hasło|wachtwoord|lösenord|passord|adgangskode|salasana|jelszó|parolă|şifre|пароль|ключ|密码|密碼|口令|パスワード|暗証番号|비밀번호|비번|암호|패스워드)(?![a-zäöüßéèáíóúçñøåа-я])(?: [^\s:=]{1,40}){0,5}(?: ?[:=：(]|(?:은|는)| (?:lautet|ist|wurde|auf|est|es|è|é|zijn|är|er|on|to|é|jest|je))[ \u00a0]{0,2}["'«„“]?[ \u00a0]?([^\s"'»“”]{4,512})/gi;
+  /(?:(?<![\w-])password|kennwort|passwort|geheimnis|(?<![a-zäöüß])schlüssel|mot de passe|phrase secrète|clé (?:pré-partagée|secrète|privée|d'accès|api)|jeton|contraseña|clave|senha|chave (?:secreta|privada)|parola(?: d'ordine)?|heslo|hasło|wachtwoord|lösenord|passord|adgangskode|salasana|jelszó|parolă|şifre|пароль|ключ|密码|密碼|口令|パスワード|暗証番号|비밀번호|비번|암호|패스워드)(?![a-zäöüßéèáíóúçñøåа-я])(?: [^\s:=]{1,40}){0,5}(?: ?[:=：(]|(?:은|는)| (?:lautet|ist|wurde|auf|est|es|è|é|zijn|är|er|on|to|é|jest|je))[ \u00a0]{0,2}["'«„“]?[ \u00a0]?([^\s"'»“”]{4,512})/gi;
 /** Numbers that open something. */
 const CODE =
   /\b(?:PIN|PUK|(?:[Rr]ecovery|[Oo]ne-time|[Pp]airing|[Uu]nlock|[Vv]erification|[Ss]etup|[Bb]ackup|[Ss]cratch) (?:codes?|key|password|PIN))(?: (?:codes?|is|are|was|set|to|to:|for \S{1,64})){0,2}[:=]? ["']?((?=[A-Za-z-]{0,40}[0-9])[A-Za-z0-9-]{4,80})(?![\w-])/g;
@@ -72,7 +78,7 @@ export function sentences(text: string, found: (start: number, end: number) => v
     if (/^ ["'`\u201c]?$/.test(link) && /^(?:secret|token)$/i.test(noun) && OBJECT.test(trimmed)) continue;
     if (unlikeWord(trimmed)) found(start, start + trimmed.length);
   }
-  for (const form of [ANNOUNCED, NEW_VALUE, BELOW, ACCOUNT, FOREIGN]) {
+  for (const form of [ANNOUNCED, NEW_VALUE, BELOW, TOLD, ACCOUNT, FOREIGN]) {
     for (const { index, 0: whole, 1: value = '' } of allMatches(text, form)) {
       const trimmed = value.replace(/[.,;:)]{1,4}$/, '');
       const start = index + whole.length - value.length;
@@ -83,8 +89,12 @@ export function sentences(text: string, found: (start: number, end: number) => v
     const end = index + whole.length;
     if (value.includes(' ') && /[0-9!#$%^&*+@]/.test(value) && !readsAsSentence(value)) found(end - value.length, end);
   }
-  for (const { index, 1: value = '' } of allMatches(text, QUOTED))
-    if (unlikeWord(value)) found(index + 1, index + 1 + value.length);
+  for (const { index } of allMatches(text, AFTER)) {
+    const before = text.slice(Math.max(0, index - 130), index);
+    const word = LAST_WORD.exec(before);
+    if (word !== null && unlikeWord(word[0]))
+      found(index - before.length + word.index, index - before.length + word.index + word[0].length);
+  }
   if (!CODE_SIGNS.some((sign) => text.includes(sign))) return;
   for (const { index, 0: whole, 1: value = '' } of allMatches(text, CODE)) {
     let end = index + whole.length;

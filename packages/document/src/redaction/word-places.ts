@@ -66,6 +66,8 @@ export const PLACES: readonly Form[] = [
   ],
   ['PASS ', /\bUSER \S{1,100}(?:\r|\n|\\[rn]|[;,] ?|\s){1,4}(?:[\w:>-]{1,12} ){0,3}PASS (?![/\\])([^\s"'\\]{1,256})/g],
   ['AUTH', /\bAUTH(?:ENTICATE)? (?:PLAIN|LOGIN|XOAUTH2|OAUTHBEARER) ([\w+/=]{8,2048})/g],
+  ['334 ', /\b334 [\w+/=]{0,64}(?:\r?\n|\\r\\n|\\n)(?:[\w<>:-]{1,8} )?([A-Za-z0-9+/]{4,512}={0,2})(?=\s|\\|$)/g],
+  ['AUTH', /\bAUTH(?:\r?\n|(?:\\r)?\\n| )\$[0-9]{1,4}(?:\r?\n|(?:\\r)?\\n| )([^\s"'\\]{1,512})/g],
   ['user ', /\buser \S{1,64} (?:on|off)\b[^\r\n>]{0,120} >(\S{1,512})/g],
   ['ETUSER ', /\bACL SETUSER \S{1,64} [^\r\n>]{0,120}>([^\s"']{1,512})/gi],
   // Configurations whose secret has a name only by its place.
