@@ -7,7 +7,7 @@ const STEM =
   /(?:password|passphrase|passcode|(?:^|_)pin|p(?:a?ss?)?w(?:o?r)?d|(?<!by|com|tres|sur|encom)pass|(?<!s)pw|secret|token|authtok|api_?key|credentials?|psk|masterauth|pre_shared_key|secret_id)$/;
 /** Kinds of keys that are secret; a `publicKey` is not. */
 const KEY =
-  /(?:api|access|secret|private|signing|encryption|master|account|shared|auth|service|deploy|license|activation|subscription|session|preshared|hmac|aes|webhook|integration|routing|storage|admin|client|validation|decryption|machine|cluster|gossip|unseal|recovery|registration|setup|instrumentation|stream|ingest|pre_?share|md5|message_digest)_key$/;
+  /(?:api|access|secret|private|signing|encryption|master|account|shared|auth|service|deploy|license|activation|subscription|session|preshared|hmac|aes|webhook|integration|routing|storage|admin|client|validation|decryption|machine|cluster|gossip|unseal|recovery|registration|setup|instrumentation|stream|ingest|pre_?share|md5|message_digest|app|application|authentication|priv|privacy|fernet|ssl|sse|wrapping|derived|seed|pairing)_key$/;
 const ENDINGS =
   /_(?:value|data|b64|base64|string|text|plain|plaintext|in|out|new|old|current|confirm|confirmation|hash|[0-9]{1,3})$/;
 const COMMUNITY = /(?:^|_)(?:ro|rw)?community$/;
@@ -33,7 +33,7 @@ const WRAPPERS =
   '(?:(?:[Ss]ensitive|[Ss]ecret(?:Str|String|Value)?|SecureString|[Pp]assword|[Pp]lainText|String|str|bytes|b|N|u|r)(?:\\()?(?=["\']))?';
 /** A name and the sign after it in INI, TOML, YAML, JSON, env, properties, Ruby, XML, PHP, or a URL's query. */
 const NAME =
-  /(?<![\w.-])([A-Za-z_][\w.-]{1,80})(\\{0,3}["']?)\]?([ \t]{0,40}(?:=>|\|\|=|[?:]{0,2}={1,3}|:)[ \t]{0,40}|>)/g;
+  /(?<![\w.-])([A-Za-z_][\w.-]{1,80})(\\{0,3}["']?)\]?([ \t]{0,40}(?:=>|\|\|=|[?:]{0,2}={1,3}|:)[ \t]{0,40}|>\s{0,40})/g;
 const VALUE = new RegExp(`${WRAPPERS}(\\\\{0,3}["'\u201c\u00ab]?)([^\\s"'<>,;&})\\]\\\\\u201d\u00bb]{1,4096})`, 'y');
 /** `setPassword("x")`, `define('DB_PASSWORD', 'x')`. */
 const CALL =
