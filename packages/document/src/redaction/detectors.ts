@@ -94,7 +94,8 @@ function certificateKeys(text: string, found: (start: number, end: number) => vo
 
 /** RFC 9110, 11.6.2, and the usual values of other schemes. */
 const SCHEME = /\b(bearer|basic|digest|negotiate|ntlm|apikey|token)[ \t]{1,8}(?=([A-Za-z0-9._~+/=-]{8,}))/gi;
-const PLAIN_WORD = /^(?:[a-z]+|(?:[A-Z]?[a-z]{2,20}){1,6}|[A-Za-z]{1,20}(?:[-_./][A-Za-z]{1,20}){1,8})[./]?$/;
+const PLAIN_WORD =
+  /^(?:[a-z]+|(?:[A-Z]?[a-z]{2,20}){1,6}|[A-Za-z]{1,20}(?:[-_./][A-Za-z]{1,20}){1,8}|[a-z0-9-]{1,40}\/[a-z0-9-]{1,60}|[a-z_]{2,20}=[^=]\S{0,100})[./]?$/;
 
 function authorizations(text: string, found: (start: number, end: number) => void): void {
   for (const match of allMatches(text, SCHEME)) {

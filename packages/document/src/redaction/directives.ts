@@ -40,6 +40,10 @@ export function directives(text: string, found: (start: number, end: number) => 
     const before = text.slice(Math.max(0, match.index - 160), nameEnd);
     const name = /[A-Za-z_][\w.-]{0,59}$/.exec(before.slice(-LONGEST_NAME))?.[0] ?? '';
     const line = before.slice(before.lastIndexOf('\n') + 1, before.length - name.length);
+    if (/(?:^|[\s"'=[,(])--?$/.test(line)) {
+      if (isOption(name, value, quoted)) found(start, start + value.length);
+      continue;
+    }
     if (/[-$@/<%{.]$/.test(line) && !line.endsWith('{ ')) continue;
     if (
       isValue(
@@ -52,6 +56,14 @@ export function directives(text: string, found: (start: number, end: number) => 
     )
       found(start, start + value.length);
   }
+}
+
+/** Options that ask for a secret, or say what to do with it. */
+const SWITCH =
+  /^(?:ask|no|prompt|use|without|skip|show|print|reset|rotate|require|disable|enable|force|generate)\b|ask[-_]pass/i;
+
+function isOption(name: string, value: string, quoted: boolean): boolean {
+  return namesSecret(name) && !SWITCH.test(name) && mayBeSecret(value) && (quoted || /[^a-z]/.test(value));
 }
 
 function isValue(

@@ -102,7 +102,7 @@ function isSecret(value: string, certain: boolean): boolean {
   // After an answer or a placeholder, the rest of the line is not the value: `YES)`, `$1, changed = now()`.
   const blank = plain.search(/[ \t]/);
   if (blank > 0 && isWorthless(plain.slice(0, blank))) return false;
-  return certain || (plain.length >= 6 && !/^(?:[a-z]{1,15}$|[a-z_]{2,20}=[^=])/i.test(plain));
+  return certain || (plain.length >= 6 && !/^(?:[a-z]{1,15}$|[a-z_]{2,20}=[^=]|[a-z][a-z-]{1,40}\()/i.test(plain));
 }
 
 /** The end of a quoted value: its quote, with the same backslashes before it; otherwise the line. */

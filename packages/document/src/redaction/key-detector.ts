@@ -4,7 +4,7 @@ import { REFERENCE } from './reference-names.ts';
 
 /** Words that end the name of a secret, alone or at the end of a longer word: `dbpwd`, `KEYSTOREPASS`, `bindpw`. */
 const STEM =
-  /(?:password|passphrase|passcode|(?:^|_)pin|p(?:a?ss?)?w(?:o?r)?d|(?<!by|com|tres|sur|encom)pass|(?<!s)pw|secret|token|authtok|api_?key|credentials?|psk|masterauth|pre_shared_key|secret_id)$/;
+  /(?:password|passphrase|passcode|(?:^|_)pin|p(?:a?ss?)?w(?:o?r)?d|(?<!by|com|tres|sur|encom)pass|(?<!s)pw|secret|token|authtok|api_?key|credentials?|psk|masterauth|pre_shared_key|secret_id|phpsessid|jsessionid|connect_sid)$/;
 /** Kinds of keys that are secret; a `publicKey` is not. */
 const KEY =
   /(?:api|access|secret|private|signing|encryption|master|account|shared|auth|service|deploy|license|activation|subscription|session|preshared|hmac|aes|webhook|integration|routing|storage|admin|client|validation|decryption|machine|cluster|gossip|unseal|recovery|registration|setup|instrumentation|stream|ingest|pre_?share|md5|message_digest|app|application|authentication|priv|privacy|fernet|ssl|sse|wrapping|derived|seed|pairing)_key$/;

@@ -6,6 +6,7 @@ const WORDS_OF_MASKS =
   '(?:redacted|masked|hidden|protected|omitted|filtered|removed|withheld|scrubbed|sanitized|obfuscated|suppressed|elided|data[+_ -]?omitted|value[ _-](?:redacted|hidden|omitted|withheld)|sensitive(?:[ _-](?:value|data|content))?)';
 const MASKS = [
   '[*\\u2022x.]{3,256}',
+  '\\+?[0-9]{0,6}[*]{3,12}[0-9]{2,4}',
   '\\w{0,40}(?:NO_LOG|NOT_LOGGING)_\\w{1,40}',
   `[-*_#.]{0,8}${WORDS_OF_MASKS}[-*_#.]{0,8}`,
   `[<[({]{1,3}[-*_# ]{0,4}(?:${WORDS_OF_MASKS}[^<>(){}[\\]]{0,40}|known after apply|none|not set|not shown|unset|empty|secure|secret|private|encrypted|\\.{3})[-*_# ]{0,4}[>\\])}]{0,3}`,
@@ -62,7 +63,7 @@ export function isWorthless(value: string): boolean {
 
 /** Words of diagnostics, which no passphrase needs. */
 const TELLING =
-  /(?:^| )(?:is|are|was|has|have|not|must|cannot|can|could|should|will|may|for|in|to|by|with|from|of|the|failed|failure|missing|invalid|expired|expiry|wrong|incorrect|required|changed|updated|set|unable|error|found|no|at|does|did|information)(?: |$)/i;
+  /(?:^| )(?:is|are|was|has|have|not|must|cannot|can|could|should|will|may|for|in|to|by|with|from|of|the|failed|failure|missing|invalid|expired|expiry|wrong|incorrect|required|changed|updated|set|unable|error|found|no|at|does|did|information|denied|please|try|accepted|rejected|only)(?: |$)/i;
 
 /** Whether words are a sentence about a secret instead of a secret: `the field is not set`. */
 export function readsAsSentence(value: string): boolean {

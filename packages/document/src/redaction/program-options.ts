@@ -131,6 +131,10 @@ const GROUPS: readonly (readonly [programs: string, grammar: Grammar])[] = [
   ['mc.host', places({ add: 4 })],
   ['mc.user mcli.user', places({ add: 3 })],
   ['ngrok', places({ authtoken: 1, 'add-authtoken': 1 })],
+  [
+    'pcs fence_ipmilan fence_idrac fence_ilo fence_apc fence_vmware_soap fence_vmware_rest fence_aws fence_azure_arm',
+    options('-p'),
+  ],
   ['pro ua', places({ attach: 1 })],
   ['grafana-cli grafana', places({ 'reset-admin-password': 1 })],
   ['ejabberdctl prosodyctl', places({ register: 3, change_password: 3 })],

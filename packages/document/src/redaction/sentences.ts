@@ -64,7 +64,7 @@ const CODE_SIGNS = [
 const SERIAL = /^[A-Z0-9]{1,20}$/;
 
 /** The name of a Secret or of another object of Kubernetes. */
-const OBJECT = /^[a-z0-9]{1,40}(?:[-.][a-z0-9]{1,40}){1,10}$/;
+const OBJECT = /^(?:[a-z0-9-]{1,40}\/)?[a-z0-9]{1,40}(?:[-.][a-z0-9]{1,40}){1,10}$/;
 
 /** Secrets that a sentence tells. Takes linear time. */
 export function sentences(text: string, found: (start: number, end: number) => void): void {

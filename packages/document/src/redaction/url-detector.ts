@@ -54,5 +54,10 @@ export function urls(text: string, found: (start: number, end: number) => void):
 const TOKEN_ALONE = /(?:https?|rediss?|amqps?)$/i;
 
 function isName(text: string, end: number, user: string): boolean {
-  return NAME.test(user) && (user === 'git' || !TOKEN_ALONE.test(text.slice(Math.max(0, end - 8), end)));
+  return (
+    NAME.test(user) &&
+    (user === 'git' ||
+      /\bfor '\w{1,10}$/.test(text.slice(Math.max(0, end - 16), end)) ||
+      !TOKEN_ALONE.test(text.slice(Math.max(0, end - 8), end)))
+  );
 }

@@ -5,7 +5,13 @@ export const PLACES: readonly Form[] = [
   ['-pass', /-pass(?:in|out)?[ =]["']?pass:([^\s"']{1,512})/g],
   ['login ', /\b(?:vault|bao) login (?:-no-print )?(?=[^-\s])([^\s"'=]{8,512})(?!\S)/g],
   ['htpasswd', /\bhtpasswd -\S{0,8}b\S{0,8} \S{1,200} \S{1,100} ([^\s"']{1,512})/g],
-  ['net user ', /\bnet user \S{1,64} ([^\s"'/]\S{0,200})/g],
+  ['net user ', /\bnet user (?:\/\S{1,20} )?\S{1,64} ([^\s"'/]\S{0,200})/g],
+  [
+    'MONITOR ',
+    /\bMONITOR \S{1,64}@\S{1,64} [0-9]{1,2} \S{1,64} ["']?([^\s"']{1,128})["']?(?= (?:master|slave|primary|secondary))/g,
+  ],
+  ['microk8s join ', /\bmicrok8s join [^\s/]{1,100}\/([0-9a-f]{32}(?:\/[0-9a-f]{12})?)/g],
+  ['secret,', /\bsecret,id=[\w.-]{1,64},(?:format=\w{1,10},)?data=([^\s,"']{1,512})/g],
   ['/pass', /\/pass(?:word)?:([^\s"']{1,200})/g],
   [' /pass', /\s\/pass(?:word)? (?![/*-])["']?([^\s"']{1,200})/g],
   [
