@@ -12,6 +12,9 @@ const ENDINGS =
   /_(?:value|data|b64|base64|string|text|plain|plaintext|in|out|new|old|current|confirm|confirmation|hash|[0-9]{1,3})$/;
 const COMMUNITY = /(?:^|_)(?:ro|rw)?community$/;
 
+/** In every name of a secret: most names of a text have none of these. */
+const MAY_NAME = /pass|p[as]{0,3}w|secret|token|authtok|key|cred|psk|masterauth|community|pin|sessid|sid/i;
+
 /** The words of a name in any notation, in lower case with `_` between them. */
 function wordsOf(name: string): string {
   return name
@@ -23,7 +26,7 @@ function wordsOf(name: string): string {
 
 /** Whether a key in camelCase, snake_case, kebab-case, SCREAMING_CASE or dotted names a secret. */
 export function namesSecret(name: string): boolean {
-  if (REFERENCE.test(name)) return false;
+  if (!MAY_NAME.test(name) || REFERENCE.test(name)) return false;
   const words = wordsOf(name).replace(ENDINGS, '');
   return STEM.test(words) || KEY.test(words) || COMMUNITY.test(words);
 }
@@ -35,14 +38,14 @@ const WRAPPERS =
 const NAME =
   /(?<![\w.-])([A-Za-z_][\w.-]{1,80})(\\{0,3}["']?)\]?([ \t]{0,40}(?:=>|\|\|=|[?:]{0,2}={1,3}|:)[ \t]{0,40}|>\s{0,40})/g;
 const VALUE = new RegExp(`${WRAPPERS}(\\\\{0,3}["'\u201c\u00ab]?)([^\\s"'<>,;&})\\]\\\\\u201d\u00bb]{1,4096})`, 'y');
-/** `setPassword("x")`, `define('DB_PASSWORD', 'x')`. */
-const CALL =
-  /(?<![\w.-])(?:[\w.]{1,80}\([ \t]{0,8}(["']))?([A-Za-z_][\w.-]{1,80})(?:\1[ \t]{0,4},|\()[ \t]{0,8}(["'])([^\s"'\\]{3,512})\3/g;
+/** `setPassword("x")`, `define('DB_PASSWORD', 'x')`, after the name of the function. */
+const CALL = /\([ \t]{0,8}(?:(["'])([A-Za-z_][\w.-]{1,80})\1[ \t]{0,4},[ \t]{0,8})?(["'])([^\s"'\\]{3,512})\3/g;
+const LAST_NAME = /(?<![\w.-])[A-Za-z_][\w.-]{1,80}$/;
 /** Functions that ask for a secret, or look it up by the name that follows. */
 const ASKS =
   /^(?:get|read|ask|prompt|check|verify|input|generate|has|is|find|load|fetch|lookup|require|validate|on|show|reset|encode)(?=[A-Z_])/;
-/** In a registry's export, and in a table. */
-const CELL = /(?<![\w.-])([A-Za-z_][\w.-]{1,80})[ \t]{1,40}(?:REG_(?:EXPAND_)?SZ[ \t]{1,16}|\| )([^\s|"']{4,512})/g;
+/** In a registry's export, and in a table, after the name. */
+const CELL = /(?:REG_(?:EXPAND_)?SZ[ \t]{1,16}|\| )([^\s|"']{4,512})/g;
 /** Names and values that stand apart, in the attributes and elements of XML, in YAML and in HCL. */
 const PAIRS: readonly RegExp[] = [
   // `name="dbPassword" value="x"`, `{"key":"DB_PASSWORD","value":"x"}`, `- name: DB_PASSWORD` and `value: x` below it.
@@ -90,19 +93,21 @@ export function keys(text: string, found: (start: number, end: number) => void):
       if (mayBeSecret(value)) found(end - value.length, end);
     }
   }
-  if (text.includes('("') || text.includes("('") || text.includes("( '") || text.includes('( "')) {
-    for (const { index, 0: whole, 2: name = '', 4: value = '' } of allMatches(text, CALL)) {
-      const end = index + whole.length - 1;
-      if (namesSecret(name) && !ASKS.test(name) && mayBeSecret(value)) found(end - value.length, end);
-    }
+  for (const { index, 0: whole, 2: argument, 4: value = '' } of allMatches(text, CALL)) {
+    const end = index + whole.length - 1;
+    const name = argument ?? nameBefore(text, index);
+    if (namesSecret(name) && !ASKS.test(name) && mayBeSecret(value)) found(end - value.length, end);
   }
-  if (text.includes('|') || text.includes('REG_')) {
-    for (const { index, 0: whole, 1: name = '', 2: value = '' } of allMatches(text, CELL)) {
-      const end = index + whole.length;
-      if (namesSecret(name) && (whole.includes('REG_') ? mayBeSecret(value) : unlikeWord(value)))
-        found(end - value.length, end);
-    }
+  for (const { index, 0: whole, 1: value = '' } of allMatches(text, CELL)) {
+    const isSecret = whole.startsWith('REG_') ? mayBeSecret(value) : unlikeWord(value);
+    if (isSecret && namesSecret(nameBefore(text, index)))
+      found(index + whole.length - value.length, index + whole.length);
   }
   for (const { index, 0: whole, 2: value = '' } of allMatches(text, SQL))
     if (mayBeSecret(value)) found(index + whole.length - 1 - value.length, index + whole.length - 1);
+}
+
+/** The name before a place, and blanks. */
+function nameBefore(text: string, at: number): string {
+  return LAST_NAME.exec(text.slice(Math.max(0, at - 120), at).trimEnd())?.[0] ?? '';
 }

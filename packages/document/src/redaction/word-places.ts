@@ -14,10 +14,7 @@ export const PLACES: readonly Form[] = [
   ['secret,', /\bsecret,id=[\w.-]{1,64},(?:format=\w{1,10},)?data=([^\s,"']{1,512})/g],
   ['/pass', /\/pass(?:word)?:([^\s"']{1,200})/g],
   [' /pass', /\s\/pass(?:word)? (?![/*-])["']?([^\s"']{1,200})/g],
-  [
-    'passw',
-    /\b[\w-]{1,40}\/[\w-]{0,40}passw(?:or)?d[\w-]{0,20}[ \t]{1,8}(?:password|string)[ \t]{1,8}([^\s"']{1,512})/g,
-  ],
+  ['passw', /\/[\w-]{0,40}passw(?:or)?d[\w-]{0,20}[ \t]{1,8}(?:password|string)[ \t]{1,8}([^\s"']{1,512})/g],
   [' -p', / -p["']([^"'\s]{1,200})["']/g],
   ['--password-file=<', /--password-file=<\(echo ([^\s)]{1,512})/g],
   ['SWMTKN', /\bSWMTKN-1-([\w-]{16,200})/g],
@@ -49,11 +46,14 @@ export const PLACES: readonly Form[] = [
   [' -pw ', /\b(?:pwadd|addprinc|cpw|add_principal|change_password) (?:-\S{1,20} ){0,4}-pw ["']?([^\s"']{1,512})/g],
   [' --type SecureString', /--type SecureString [^\r\n]{0,80}?--value[ =]["']?([^\s"']{1,512})/g],
   // Oracle: a user, its password and a database.
-  [
-    '/',
-    /\b(?:sqlplus|expdp|impdp|sqlldr|dgmgrl|rman)["']?,?(?: (?:-\w{1,10}(?: [0-9.]{1,8})?|target|["'])){0,5}[ ="']{1,3}(?:userid=)?[\w$#.]{1,60}\/([^\s@"'/]{1,128})(?=@|["']|\s|$)/gi,
-  ],
-  ['/', /\b(?:userid=|conn(?:ect)? )["']?[\w$#.]{1,60}\/([^\s@"'/]{2,128})(?=@)/gi],
+  ...['sqlplus', 'expdp', 'impdp', 'sqlldr', 'dgmgrl', 'rman'].map(
+    (program): Form => [
+      program,
+      /\b(?:sqlplus|expdp|impdp|sqlldr|dgmgrl|rman)["']?,?(?: (?:-\w{1,10}(?: [0-9.]{1,8})?|target|["'])){0,5}[ ="']{1,3}(?:userid=)?[\w$#.]{1,60}\/([^\s@"'/]{1,128})(?=@|["']|\s|$)/g,
+    ],
+  ),
+  ['userid=', /\buserid=["']?[\w$#.]{1,60}\/([^\s@"'/]{2,128})/gi],
+  ['conn', /\bconn(?:ect)? ["']?[\w$#.]{1,60}\/([^\s@"'/]{2,128})(?=@)/gi],
   [' user ', /\b(?:db2|CONNECT TO) [^\r\n]{1,80} user \S{1,60} using ([^\s"';]{1,128})/gi],
   [
     'openssl passwd',
