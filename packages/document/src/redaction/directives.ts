@@ -45,15 +45,8 @@ export function directives(text: string, found: (start: number, end: number) => 
       continue;
     }
     if (/[-$@/<%{.]$/.test(line) && !line.endsWith('{ ')) continue;
-    if (
-      isValue(
-        name,
-        value,
-        [quoted, /[0-9] $/.test(between[0].slice(0, quoted ? -1 : undefined))],
-        line,
-        text.slice(start + value.length, start + value.length + 12),
-      )
-    )
+    const after = text.slice(start + value.length, start + value.length + 12);
+    if (isValue(name, value, [quoted, /[0-9] ["'\u201c]?$/.test(between[0])], line, after))
       found(start, start + value.length);
   }
 }
@@ -76,7 +69,6 @@ function isValue(
   if (!namesSecret(name) && !JOINED.test(name)) return false;
   const isPlain = WORD.test(name);
   const isAlone = BEFORE.test(before) && AFTER.test(after.split(/[\r\n]/, 1)[0] ?? '');
-  if (!isAlone)
-    return (!isPlain && unlikeWord(value)) || (typed && /^(?:[0-9A-F]{8,128}|\S*[!#$%^&*+]\S*)$/.test(value));
+  if (!isAlone) return (!isPlain && unlikeWord(value)) || (typed && /^[0-9A-F]{8,128}$|[!#$%^&*+]/.test(value));
   return mayBeSecret(value) && (quoted || !isPlain || /[^A-Za-z.,:-]/.test(value));
 }

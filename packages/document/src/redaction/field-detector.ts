@@ -52,7 +52,7 @@ export function fields(text: string, found: (start: number, end: number) => void
     if (REFERENCE.test(text.slice(Math.max(0, match.index - LONGEST_PREFIX), end))) continue;
     const start = SEPARATOR.lastIndex;
     if (opening === '"' && closing === '' && endsQuote(text, match.index)) continue;
-    if (text.startsWith('[redacted]', start)) continue;
+    if (text.startsWith('[redacted]', start) || (sign === '=' && text[start] === '=')) continue;
     // `${PASSWORD:?not set}` has a message, `${PASSWORD:-word}` a default.
     if (
       sign === ':' &&
@@ -65,7 +65,10 @@ export function fields(text: string, found: (start: number, end: number) => void
     const value = text.slice(start, valueEnd);
     const certain =
       opening !== '' || closing !== '' || match[1] !== undefined || sign === '' || (sign === '=' && blanks === '');
-    if (!isSecret(value, certain) || (match[1] === undefined && (isMode(value) || value.length < SHORTEST_OF_WEAK)))
+    if (
+      !isSecret(value, certain, sign === ':' && opening === '') ||
+      (match[1] === undefined && (isMode(value) || value.length < SHORTEST_OF_WEAK))
+    )
       continue;
     if (
       !certain &&
@@ -94,14 +97,20 @@ function isFlag(text: string, nameAt: number): boolean {
   return /(?:^|[\s"'=[,(])--?(?!no-)[a-z][a-z_-]{0,40}$|(?:^|[\s"'=[,(])--$/i.test(before);
 }
 
-function isSecret(value: string, certain: boolean): boolean {
+function isSecret(value: string, certain: boolean, mayBeSentence: boolean): boolean {
   if (value.length > LONGEST_JUDGED) return true;
   const plain = value.trim();
-  if (plain === '' || isWorthless(plain) || readsAsSentence(plain)) return false;
+  if (plain === '' || isWorthless(plain) || (mayBeSentence && readsAsSentence(plain))) return false;
   if ([PART_OF_PAM, PATH, FLOW_MAP, EMPTY_COOKIE].some((harmless) => harmless.test(plain))) return false;
   // After an answer or a placeholder, the rest of the line is not the value: `YES)`, `$1, changed = now()`.
-  const blank = plain.search(/[ \t]/);
-  if (blank > 0 && isWorthless(plain.slice(0, blank))) return false;
+  const [first = '', rest = ''] = plain.split(/[ \t]+(.*)/s, 2);
+  if (
+    rest !== '' &&
+    isWorthless(first) &&
+    (/[^\w]/.test(first) || !/[0-9!@#$%^&*]/.test(rest)) &&
+    !/^[0-9]/.test(first)
+  )
+    return false;
   return certain || (plain.length >= 6 && !/^(?:[a-z]{1,15}$|[a-z_]{2,20}=[^=]|[a-z][a-z-]{1,40}\()/i.test(plain));
 }
 

@@ -78,7 +78,8 @@ export function keys(text: string, found: (start: number, end: number) => void):
     if (sign === '>' && end < text.length && !/[<\r\n]/.test(text[end] ?? '')) continue;
     if (value === '' || (isMode(value) && !/pass|pw/i.test(name)) || (sign.includes('==') && opening === '')) continue;
     // A sentence also has a colon after such a word: our own messages do.
-    const certain = closing !== '' || opening !== '' || /[=>]/.test(sign);
+    const isEntry = /[._-]|[a-z][A-Z]/.test(name) && /^[\r\n,}#]?$/.test(text[end] ?? '');
+    const certain = closing !== '' || opening !== '' || /[=>]/.test(sign) || isEntry;
     if (certain ? mayBeSecret(value) : unlikeWord(value)) found(end - value.length, end);
   }
   for (const pair of PAIRS) {

@@ -68,7 +68,7 @@ export const PLACES: readonly Form[] = [
   ['LOGIN ', /(?:^|[\s>:*"'])[A-Za-z]{0,6}\.?[0-9]{1,8} LOGIN ["{]?[^\s"]{1,100}["}]? ["']?([^\s"'\\]{1,256})/g],
   [
     'PASS ',
-    /(?:[>:<|,]|\b(?:sent|recv|client|cmd|command)\b[:=]?|["']) ?["']?PASS (?![/\\])([^\s"'\\]{1,256})(?=["'\\]|\s*$|[\r\n])/g,
+    /(?:[><]|\bC:|\b(?:sent|client|cmd|command)\b[:=]?|["']) ?["']?PASS (?![/\\])([^\s"'\\]{1,256})(?=["'\\]|\s*$|[\r\n])/g,
   ],
   ['PASS ', /\bUSER \S{1,100}(?:\r|\n|\\[rn]|[;,] ?|\s){1,4}(?:[\w:>-]{1,12} ){0,3}PASS (?![/\\])([^\s"'\\]{1,256})/g],
   ['AUTH', /\bAUTH(?:ENTICATE)? (?:PLAIN|LOGIN|XOAUTH2|OAUTHBEARER) ([\w+/=]{8,2048})/g],
