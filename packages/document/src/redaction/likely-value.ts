@@ -69,7 +69,7 @@ const TELLING =
 
 /** Whether words are a sentence about a secret instead of a secret: `the field is not set`. */
 export function readsAsSentence(value: string): boolean {
-  return /^[A-Za-z]{1,20}(?:[,:]? [\w'"():./-]{1,40}){2,40}[.!]?$/.test(value) && TELLING.test(value);
+  return /^[A-Za-z]{1,20}[,:]?(?: [\w'"():,./-]{1,40}){2,40}!?$/.test(value) && TELLING.test(value);
 }
 
 /** Longer values are judged by their beginning. */
