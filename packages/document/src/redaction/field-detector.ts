@@ -33,8 +33,6 @@ const FLOW_MAP = /^\{[ \t]{0,4}["']?[A-Za-z][\w-]{0,63}["']?:/;
 const OBJECT = /^[a-z]{1,20}(?:-[a-z]{1,20}){1,5}$/;
 const OPTION = /^--?[A-Za-z][\w-]{0,60}(?:=.*)?$/;
 const KEY = /^[a-z][\w-]{1,30}=/i;
-/** `accesskey="n"` */
-const SHORTEST_OF_WEAK = 3;
 const EMPTY_COOKIE = /^[\w.-]{1,64}=(?:""|deleted)?;/;
 /** Base64 may also begin with a slash, but has capitals. */
 const PATH = /^(?:file:\/\/|\.{0,2})\/[a-z0-9_./@:+-]*$/;
@@ -65,9 +63,10 @@ export function fields(text: string, found: (start: number, end: number) => void
     const value = text.slice(start, valueEnd);
     const certain =
       opening !== '' || closing !== '' || match[1] !== undefined || sign === '' || (sign === '=' && blanks === '');
+    // `accesskey="n"` is HTML.
     if (
       !isSecret(value, certain, sign === ':' && opening === '') ||
-      (match[1] === undefined && (isMode(value) || value.length < SHORTEST_OF_WEAK))
+      (match[1] === undefined && (isMode(value) || (value.length === 1 && match[0] === 'accesskey')))
     )
       continue;
     if (
