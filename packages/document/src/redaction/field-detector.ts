@@ -65,7 +65,7 @@ export function fields(text: string, found: (start: number, end: number) => void
       opening !== '' || closing !== '' || match[1] !== undefined || sign === '' || (sign === '=' && blanks === '');
     // `accesskey="n"` is HTML.
     if (
-      !isSecret(value, certain, sign === ':' && opening === '') ||
+      !isSecret(value, certain, opening === '' && sign) ||
       (match[1] === undefined && (isMode(value) || (value.length === 1 && match[0] === 'accesskey')))
     )
       continue;
@@ -96,14 +96,15 @@ function isFlag(text: string, nameAt: number): boolean {
   return /(?:^|[\s"'=[,(])--?(?!no-)[a-z][a-z_-]{0,40}$|(?:^|[\s"'=[,(])--$/i.test(before);
 }
 
-function isSecret(value: string, certain: boolean, mayBeSentence: boolean): boolean {
+function isSecret(value: string, certain: boolean, sign: string | false): boolean {
   if (value.length > LONGEST_JUDGED) return true;
   const plain = value.trim();
-  if (plain === '' || isWorthless(plain) || (mayBeSentence && readsAsSentence(plain))) return false;
+  if (plain === '' || isWorthless(plain) || (sign === ':' && readsAsSentence(plain))) return false;
   if ([PART_OF_PAM, PATH, FLOW_MAP, EMPTY_COOKIE].some((harmless) => harmless.test(plain))) return false;
   // After an answer or a placeholder, the rest of the line is not the value: `YES)`, `$1, changed = now()`.
   const [first = '', rest = ''] = plain.split(/[ \t]+(.*)/s, 2);
   if (
+    sign !== false &&
     rest !== '' &&
     isWorthless(first) &&
     (/[^\w]/.test(first) || !/[0-9!@#$%^&*]/.test(rest)) &&
