@@ -8,9 +8,10 @@ const FIXTURES = resolve(import.meta.dirname, '../fixtures/redaction');
 /**
  * `tuned` is ours. `stranger` and `held-out` are the halves, by a hash of each line, of a corpus that an author wrote who had not
  * seen the rules: rules were corrected after the one, and the other was measured once before it was read (docs/diagnosis.md).
- * `second-stranger` was written by another one, each line of another kind. No rule has been corrected after it yet.
+ * `second-stranger` was written by another one, each line of another kind. It was measured once before it was read (84.0 % of its
+ * secrets found, 10.0 % of its innocent lines touched), and rules have been corrected after it since.
  */
-export type Part = 'tuned' | 'stranger' | 'held-out' | 'second-stranger';
+export type Part = 'tuned' | 'stranger' | 'held-out' | 'second-stranger' | 'third-stranger';
 
 export interface Figures {
   readonly secret: number;

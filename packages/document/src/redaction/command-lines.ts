@@ -3,13 +3,13 @@ import { mayBeSecret } from './likely-value.ts';
 import { GRAMMARS, type Grammar } from './program-options.ts';
 import { PAIRS, PLACES } from './word-places.ts';
 
-const PROGRAM = new RegExp(
-  `(?<![\\w.-])(?:${[...new Set(Object.keys(GRAMMARS).map((name) => name.split(' ')[0] ?? name))].join('|')})(?=["']{0,1},?[ \\t])`,
-  'g',
-);
+const PROGRAMS = new Set([...GRAMMARS.keys()].map((name) => /^[^.]+(?:\.(?:exe|local))?/.exec(name)?.[0] ?? name));
+const PROGRAM = new RegExp(`(?<![\\w.-])(?:${[...PROGRAMS].join('|').replaceAll('.', '\\.')})(?=["']?[, \\t])`, 'g');
 /** A shell's words, or the elements of a JSON array of arguments. */
 const WORDS = /"(?:[^"\\\r\n]|\\.){0,4096}"|'[^'\r\n]{0,4096}'|[^\s"']{1,4096}|[\r\n]/g;
 const ENDS = /^(?:[\r\n]|[|;&]{1,2})$/;
+/** A sentence about a program continues so. */
+const FUNCTION_WORD = /^(?:to|the|an?|and|or|for|with|is|was|in|of|on|by|from|failed|command|has|will|can|[|&;]+)$/;
 /** So many words after a program belong to it. */
 const MOST_WORDS = 64;
 
@@ -28,7 +28,9 @@ export function commandLines(text: string, found: (start: number, end: number) =
   }
   PROGRAM.lastIndex = 0;
   for (let match = PROGRAM.exec(text); match !== null; match = PROGRAM.exec(text)) {
-    PROGRAM.lastIndex = argumentsOf(text, match.index, found);
+    // A quoted program in a list of arguments, as the kernel's audit writes them: `a0="zip" a1="-P"`.
+    const isQuoted = /["']/.test(text[match.index - 1] ?? '') && /["']/.test(text[PROGRAM.lastIndex] ?? '');
+    PROGRAM.lastIndex = argumentsOf(text, match.index - (isQuoted ? 1 : 0), found);
   }
 }
 
@@ -37,13 +39,15 @@ function argumentsOf(text: string, at: number, found: (start: number, end: numbe
   WORDS.lastIndex = at;
   let names: string[] = [];
   let waiting: 'secret' | 'user' | undefined;
+  /** So many arguments before the secret, with it. */
+  let place = 0;
   for (let count = 0; count < MOST_WORDS; count += 1) {
     const match = WORDS.exec(text);
     if (match === null) return text.length;
     if (ENDS.test(match[0])) break;
     const quoted = /^["'](.*)["']$/.exec(match[0])?.[1];
     const word = (quoted ?? match[0]).replace(/^\[|[\],]$/g, '');
-    if (word === '' || word === ',') continue;
+    if (word === '' || word === ',' || /^a[0-9]{1,3}=$/.test(word)) continue;
     const start = match.index + match[0].indexOf(word);
     if (waiting !== undefined) {
       report(word, start, waiting, found);
@@ -52,21 +56,25 @@ function argumentsOf(text: string, at: number, found: (start: number, end: numbe
     }
     if (!word.startsWith('-')) {
       const base = word.slice(word.lastIndexOf('/') + 1);
+      if (place > 0) {
+        place = FUNCTION_WORD.test(word) ? 0 : place - 1;
+        if (place === 0) report(word, start, 'secret', found);
+      }
       // A program that starts another, as sshpass and sudo do.
-      if (base in GRAMMARS && !names.includes('login')) names = [base];
+      else if (PROGRAMS.has(base) && !names.includes('login')) names = [base];
       else if (names.length === 0) names = [base];
       else if (names.length < 4) names.push(word);
     }
+    for (const grammar of grammarsOf(names))
+      place = grammar.places?.[PROGRAMS.has(word) ? (names[0] ?? '') : word] ?? place;
     waiting = optionIn(word, start, names, found);
   }
   return Math.max(at + 1, WORDS.lastIndex);
 }
 
 function grammarsOf(names: readonly string[]): readonly Grammar[] {
-  const [program = ''] = names;
-  const keys = [program, `${program} ${names.slice(1).find((name) => name === 'login' || name === 'join') ?? ''}`];
-  if (names.includes('registry') && names.includes('login')) keys.push('helm registry login');
-  return keys.flatMap((key) => GRAMMARS[key] ?? []);
+  const [program = '', ...words] = names;
+  return [program, ...words.map((word) => `${program}.${word}`)].flatMap((key) => GRAMMARS.get(key) ?? []);
 }
 
 /** Reports a value in the option's own word; otherwise says what the next word is. */

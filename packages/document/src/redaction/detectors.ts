@@ -1,9 +1,10 @@
 import { allMatches } from './all-matches.ts';
 import type { Span } from './automaton.ts';
 import { commandLines } from './command-lines.ts';
+import { directives } from './directives.ts';
 import { fields } from './field-detector.ts';
 import { keys } from './key-detector.ts';
-import { isMasked, unlikeWord } from './likely-value.ts';
+import { mayBeSecret, unlikeWord } from './likely-value.ts';
 import { meaningOf, publicPlaces } from './public-values.ts';
 import { looksRandom } from './randomness.ts';
 import { secretFiles } from './secret-files.ts';
@@ -27,6 +28,7 @@ const DETECTORS: readonly Detector[] = [
   unitEnvironments,
   fields,
   keys,
+  directives,
   sentences,
   commandLines,
   standardInput,
@@ -92,13 +94,14 @@ function certificateKeys(text: string, found: (start: number, end: number) => vo
 
 /** RFC 9110, 11.6.2, and the usual values of other schemes. */
 const SCHEME = /\b(bearer|basic|digest|negotiate|ntlm|apikey|token)[ \t]{1,8}(?=([A-Za-z0-9._~+/=-]{8,}))/gi;
-const PLAIN_WORD = /^(?:[a-z]+|[A-Z][a-z]+)(?:[-_.][a-z]+)*[.]?$/;
+const PLAIN_WORD =
+  /^(?:[a-z]+|(?:[A-Z]?[a-z]{2,20}){1,6}|[A-Za-z]{1,20}(?:[-_./][A-Za-z]{1,20}){1,8}|[a-z0-9-]{1,40}\/[a-z0-9-]{1,60}|[a-z_]{2,20}=[^=]\S{0,100})[./]?$/;
 
 function authorizations(text: string, found: (start: number, end: number) => void): void {
   for (const match of allMatches(text, SCHEME)) {
     const [whole, , credential = ''] = match;
     const start = match.index + whole.length;
-    if (!PLAIN_WORD.test(credential) && !/^(?:sha256:|--|HTTP\/[0-9])/.test(credential) && !isMasked(credential))
+    if (!PLAIN_WORD.test(credential) && !/^(?:sha256:|--|HTTP\/[0-9])/.test(credential) && mayBeSecret(credential))
       found(start, start + credential.length);
   }
 }

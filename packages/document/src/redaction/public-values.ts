@@ -10,7 +10,7 @@ const LONGEST_PEM = 32 * 1024;
 
 /** Names of something public, with their value: a public key, a peer of WireGuard, an id of a request or of a build. */
 const NAMED =
-  /(?:public[-_ ]?key|pub[-_ ]?key|\bpeer|\bx-amz-id-2|\betag|\bcontent-md5|\b(?:request|trace|span|build|correlation|audit)[-_ ]?id|\bbuildid|fingerprint|thumbprint|checksum|digest)["']?[ \t]{0,8}[:= ][ \t]{0,8}["']?([A-Za-z0-9+/=_-]{20,2048})/gi;
+  /(?:public[-_ ]?key|pub[-_ ]?key\w{0,4}|signaturevalue|digestvalue|x509certificate|\bpeer|\bx-amz-id-2|\betag|\bcontent-md5|\bsec-websocket-(?:accept|key)|\breplay-nonce|\b(?:subject|authority|host)[-_ ]?key[-_ ]?(?:id|identifier|hash)?|\bintegrity|\bcert(?:ificate)?[-_ ]?hash|\b(?:client|server|machine|boot|node|cluster|member|device|session_trace|message|event|tenant|application|object|resource)[-_ ]?(?:id|uid)|\b(?:request|trace|span|build|correlation|audit)[-_ ]?id|\bbuildid|fingerprint|thumbprint|checksum|digest)["']?[ \t]{0,8}[:= >][ \t]{0,8}["']?([A-Za-z0-9+/=_-]{20,2048})/gi;
 /** By the grammar of their own: records of the DNS (RFC 4034; RFC 6376), known_hosts, go.sum, Go's build id, nonces of a page's policy, names of requests for certificates. */
 const FORMS: readonly RegExp[] = [
   /\b(?:C?DNSKEY|KEY)[ \t]{1,8}[0-9]{1,5} [0-9]{1,3} [0-9]{1,3} \(?[A-Za-z0-9+/= ]{20,2048}/g,
@@ -94,9 +94,12 @@ export function meaningOf(word: string): boolean | string {
   const text = new TextDecoder().decode(Uint8Array.from(bytes, (byte) => byte.charCodeAt(0))).trim();
   if (text.includes('\ufffd')) return false;
   if (DIRECTORY_NAME.test(text)) return true;
-  const isSentence = text.split(/\s+/, 5).length === 5 && /[.!?:](?:\s|$)|\n/.test(text);
+  const isSentence = text.split(/\s+/, 5).length === 5 && (/[.!?:](?:\s|$)|\n/.test(text) || SENTENCE.test(text));
   return (isSentence || /^-----BEGIN [A-Z ]{1,40}-----\n/.test(text)) && text;
 }
+
+/** Without a sign at its end, words with a comma between them. */
+const SENTENCE = /^[A-Z][a-z]{0,20}(?: [A-Za-z'-]{1,20}){1,20}, [a-z'-]{1,20}(?: [A-Za-z'-]{1,20}){1,20}$/;
 
 /** The length that a value in DER says of itself (X.690, 8.1.3). */
 function derLength(bytes: string): number {

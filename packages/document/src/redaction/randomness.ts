@@ -12,6 +12,10 @@ const LEAST_BITS = 3.4;
 /** A long random word may change seldom by chance, but uses more different characters than a name made of words. */
 const LEAST_CHANGES_OF_LONG = 0.2;
 const LEAST_BITS_OF_LONG = 4.5;
+/** Runs of small letters of this length have 8 of 100 characters of a random word, and more than 40 of 100 in one of 100 such words. */
+const WORD = /[a-z]{4,}/g;
+const MOST_IN_WORDS = 0.4;
+const MOST_IN_WORDS_OF_PATH = 0.3;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const LEAST_BETWEEN_SIGNS = 9;
 
@@ -45,6 +49,8 @@ function isRandom(word: string): boolean {
   const digits = word.length >= LONG ? LEAST_OF_EACH : ofKind[DIGIT];
   if (Math.min(ofKind[SMALL], ofKind[CAPITAL], digits) < LEAST_OF_EACH) return false;
   const [share, bits] = [changes / (word.length - 1), entropyOf(counts, word.length)];
+  const inWords = word.match(WORD)?.reduce((sum, { length }) => sum + length, 0) ?? 0;
+  if (inWords > (/[/_]/.test(word) ? MOST_IN_WORDS_OF_PATH : MOST_IN_WORDS) * word.length) return false;
   const isLong =
     word.length >= LONG && BASE64.test(word) && share >= LEAST_CHANGES_OF_LONG && bits >= LEAST_BITS_OF_LONG;
   return isLong || (share >= LEAST_CHANGES && bits >= LEAST_BITS);

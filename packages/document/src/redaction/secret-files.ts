@@ -12,7 +12,10 @@ const TIME_KEY =
   /^[0-9]{1,10}[ \t]{1,8}(?:(?:MD5|SHA1|SHA(?:3-)?(?:224|256|384|512)|AES(?:128|256)(?:CMAC)?|CMAC)[ \t]{1,8}(?:(?:HEX|ASCII):)?|M[ \t]{1,8}(?=\S{0,60}[0-9!#$%&*+@^~]))(\S{6,512})$/;
 const DIGEST = /^[\w.@-]{1,64}:[^:]{1,64}:([0-9a-f]{32})$/;
 const PPPD =
-  /^["']?[\w.@\\-]{1,64}["']?[ \t]{1,16}(?:\*|["']?[\w.-]{1,64}["']?)[ \t]{1,16}["']?([^\s"']{4,256})(?=["']?[ \t]{1,16}\*$)/;
+  /^["']?[\w.@\\*-]{1,64}["']?[ \t]{1,16}(?:\*|["']?[\w.-]{1,64}["']?)[ \t]{1,16}["']?([^\s"'*]{4,256})(?=["']?[ \t]{1,16}(?:\*|[0-9]{1,3}(?:\.[0-9*]{1,3}){3}(?:\/[0-9]{1,2})?)[ \t]{0,16}(?:#.{0,200})?$)/;
+/** Of Postfix, for its relays: a server, a user and the password. */
+const RELAY =
+  /^(?:\[[\w.-]{1,100}\](?::[\w-]{1,10})?|[\w.-]{1,100}:[\w-]{1,10}|[\w.@-]{1,100}(?=[ \t]{1,16}[^\s:@]{1,64}@))[ \t]{1,16}[^\s:]{1,100}:(\S{4,256})$/;
 const LONGEST_LINE = 700;
 
 /** Places that say that a secret follows. */
@@ -32,7 +35,7 @@ const CERTAIN: readonly Form[] = [
   ['Password>', /Password>\s{0,40}<Value>([^<\r\n]{1,512})/g],
   // Keys of BIND and dhcpd; users of snmpd.
   ['secret ', /\bsecret ["']?([\w+/=-]{8,512})(?=["']?;)/g],
-  ['createUser', /\bcreateUser[^\r\n]{1,100} (?:MD5|SHA(?:-[0-9]{3})?) ["']?([^\s"']{4,256})/g],
+  ['createUser', /\bcreateUser[^\r\n]{1,100} (?:MD5|SHA(?:-?[0-9]{3})?) ["']?([^\s"']{4,256})/g],
   ['createUser', /\bcreateUser[^\r\n]{1,300} (?:DES|AES(?:-?[0-9]{3})?) ["']?([^\s"']{4,256})/g],
   // Hashes of Windows' passwords.
   ['::', /:[0-9A-FX]{32}:([0-9A-F]{32})(?=:)/gi],
@@ -79,9 +82,10 @@ function lines(text: string, found: Found): void {
 
 /** The form that a line may have, by what takes no time to see. */
 function formOf(line: string): RegExp | undefined {
-  if (line.endsWith('*')) return PPPD;
+  if (line.includes('*') && PPPD.test(line)) return PPPD;
   if (line[line.length - 33] === ':' && DIGEST.test(line)) return DIGEST;
   const blank = line.search(/[ \t]/);
+  if (blank > 4 && line.indexOf(':', blank) > 0 && unlikeWord(RELAY.exec(line)?.[1] ?? '')) return RELAY;
   const comma = line.indexOf(',');
   if (comma > 7 && (blank < 0 || comma < blank)) return TOKENS;
   if (blank < 0 && line.includes(':')) return PGPASS;

@@ -1,5 +1,5 @@
 import { allMatches } from './all-matches.ts';
-import { mayBeSecret, unlikeWord } from './likely-value.ts';
+import { mayBeSecret } from './likely-value.ts';
 
 type Found = (start: number, end: number) => void;
 
@@ -67,7 +67,7 @@ function lists(text: string, found: Found): void {
     const first = lineAt(text, at);
     for (const { index, 0: whole, 1: value = '' } of allMatches(first, USER_WORD)) {
       const end = at + index + whole.length;
-      if (unlikeWord(value)) found(end - value.length, end);
+      if (mayBeSecret(value) && !/^[0-9./]{1,40}$/.test(value)) found(end - value.length, end);
     }
     done = at + first.length;
     for (let count = 0; count < MOST_LINES && done < text.length; count += 1) {

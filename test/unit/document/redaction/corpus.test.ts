@@ -3,12 +3,12 @@ import { describe, test } from 'node:test';
 import { Redactor } from '@machineadm/document/redaction/redactor.ts';
 import { type Part, redactionFigures } from '../../../support/redaction-corpus.ts';
 
-/** What each part demands: the goals, and for lines that no rule was corrected after what they were first measured with. */
+/** The goals of each part. */
 const PARTS: Readonly<Record<Part, { readonly recall: number; readonly touched: number }>> = {
   tuned: { recall: 0.97, touched: 0.03 },
   stranger: { recall: 0.97, touched: 0.03 },
   'held-out': { recall: 0.97, touched: 0.03 },
-  'second-stranger': { recall: 0.839, touched: 0.1 },
+  'second-stranger': { recall: 0.97, touched: 0.03 },
 };
 const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(1)} %`;
 
