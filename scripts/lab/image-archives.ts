@@ -15,6 +15,9 @@ interface Image {
 }
 
 const REPOSITORY = 'k8s.gcr.io';
+const CONTROL_PLANE = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
+/** The version of what build-kubernetes.sh builds. */
+export const BUILT_VERSION = 'v1.20.2';
 
 /**
  * Packs programs into docker-archive files (`docker save`: manifest.json, configuration, layer) that containerd imports.
@@ -26,19 +29,39 @@ const REPOSITORY = 'k8s.gcr.io';
  */
 export function writeImageArchives(kubernetes: string, directory: string): void {
   const pause = join(kubernetes, 'bin/pause');
-  const controlPlane = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
   const images: Image[] = [
-    ...controlPlane.map((name) => ({
-      name,
-      tag: 'v1.20.2',
-      layer: layerOf({ [`usr/local/bin/${name}`]: join(kubernetes, 'bin', name) }),
-      entrypoint: [],
-    })),
+    ...controlPlaneImages(join(kubernetes, 'bin'), BUILT_VERSION),
     { name: 'pause', tag: '3.2', layer: layerOf({ pause }), entrypoint: ['/pause'] },
     { name: 'coredns', tag: '1.7.0', layer: layerOf({ coredns: pause }), entrypoint: ['/coredns'] },
     { name: 'etcd', tag: '3.4.13-0', layer: layerOf(etcdFiles(join(kubernetes, 'etcd'))), entrypoint: [] },
   ];
   writeArchives(images, directory);
+}
+
+function controlPlaneImages(programs: string, tag: string): readonly Image[] {
+  return CONTROL_PLANE.map((name) => ({
+    name,
+    tag,
+    layer: layerOf({ [`usr/local/bin/${name}`]: join(programs, name) }),
+    entrypoint: [],
+  }));
+}
+
+/**
+ * Writes the same programs once more as another patch release, `bin/` and `images/`: their code is the same, and all of them
+ * say the other version, of the same length, wherever they said theirs.
+ */
+export function writePatchRelease(kubernetes: string, version: string, directory: string): void {
+  if (version.length !== BUILT_VERSION.length) throw new Error(`${version} does not fit into the programs`);
+  const programs = join(directory, 'bin');
+  mkdirSync(programs, { recursive: true });
+  for (const name of ['kubeadm', 'kubelet', ...CONTROL_PLANE]) {
+    const bytes = readFileSync(join(kubernetes, 'bin', name));
+    for (let at = bytes.indexOf(BUILT_VERSION); at >= 0; at = bytes.indexOf(BUILT_VERSION, at))
+      bytes.write(version, at);
+    writeFileSync(join(programs, name), bytes, { mode: 0o755 });
+  }
+  writeArchives(controlPlaneImages(programs, version), join(directory, 'images'));
 }
 
 /**
@@ -50,7 +73,7 @@ export function writeImageArchives(kubernetes: string, directory: string): void 
  */
 export function writeAddonArchives(roots: string, directory: string): void {
   const images = [
-    { name: 'kube-proxy', tag: 'v1.20.2' },
+    { name: 'kube-proxy', tag: BUILT_VERSION },
     { name: 'quickstart/busybox', tag: '1' },
   ];
   const packed = images.flatMap((image) => {

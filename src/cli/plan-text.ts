@@ -6,6 +6,8 @@ import { wrapped } from './layout.ts';
 import type { Paint } from './terminal.ts';
 
 export interface PlanView {
+  /** The command that the plan is of. Default: provision. */
+  readonly command?: 'provision' | 'prepare' | 'upgrade';
   /** Whether diffs of files and the commands of hooks are shown. */
   readonly diff: boolean;
   readonly ids: boolean;
@@ -92,7 +94,7 @@ function diffLines(diff: string | undefined, paint: Paint): readonly string[] {
 function inTheWay({ problems, refusal }: PlanWithProblems, view: PlanView): readonly string[] {
   const code = refusal === undefined ? '' : ` (exit code ${refusal.exitCode})`;
   return [
-    view.paint('bold', `provision would refuse to start${code}`),
+    view.paint('bold', `${view.command ?? 'provision'} would refuse to start${code}`),
     ...problems.flatMap(({ message, hint, code, path, ...at }) => [
       ...wrapped(`  ! ${message} [${code}]`, view.width).map((line) => view.paint('red', line)),
       ...(isPlace(at) ? [view.paint('dim', `    ${printable(`${formatPlace(at)}  ${path}`)}`)] : []),

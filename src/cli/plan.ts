@@ -47,6 +47,7 @@ export async function plan(options: PlanCommandOptions): Promise<number> {
     if (warnings.length > 0) printNotice(warnings.map(formatWarning).join('\n'));
     printText(
       formatPlan({ changes, ...planned }, replaced, {
+        command: options.upgrade === undefined ? (options.prepare === true ? 'prepare' : 'provision') : 'upgrade',
         diff: options.diff === true,
         ids: options.ids === true,
         positions: isVerbose(),

@@ -224,7 +224,7 @@ export class Node {
   }
 }
 
-function parseStatus(run: Run): Pick<Provisioned, 'status' | 'changes'> {
+export function parseStatus(run: Run): Pick<Provisioned, 'status' | 'changes'> {
   try {
     const status: RunStatus = JSON.parse(run.stdout);
     return { status, changes: status.steps.flatMap((step) => step.changes) };

@@ -6,10 +6,8 @@ import { type SecretLine, withSecretAt } from './secret-lines.ts';
 const FIXTURES = resolve(import.meta.dirname, '../fixtures/redaction');
 
 /**
- * `tuned` is ours. `stranger` and `held-out` are the halves, by a hash of each line, of a corpus that an author wrote who had not
- * seen the rules: rules were corrected after the one, and the other was measured once before it was read (docs/diagnosis.md).
- * `second-stranger` was written by another one, each line of another kind. It was measured once before it was read (84.0 % of its
- * secrets found, 10.0 % of its innocent lines touched), and rules have been corrected after it since.
+ * `tuned` is ours. The others were written by authors who had not seen the rules: `stranger` and `held-out` are the halves, by a hash of
+ * each line, of the first one's. Rules were corrected after all of them, except after `third-stranger` (docs/diagnosis.md).
  */
 export type Part = 'tuned' | 'stranger' | 'held-out' | 'second-stranger' | 'third-stranger';
 

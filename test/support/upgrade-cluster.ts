@@ -16,6 +16,8 @@ export interface ClusterState {
   /** Of an eviction of a pod: 429 is a PodDisruptionBudget. */
   refusesEviction: (pod: string) => number | undefined;
   unschedulable: boolean;
+  /** Of the condition Ready of all Nodes, which are control planes then where it is not True. */
+  ready: 'True' | 'False';
   /** The Node that holds the Lease of upgrades. */
   holder: string | undefined;
   /** So many answers of a restarted API server are 403 for everyone: it has not read its rights. */
@@ -45,7 +47,7 @@ export async function upgradeCluster(different: Partial<ClusterState> = {}) {
   const state: ClusterState = {
     ...{ version: 'v1.35.2', serving: 'v1.35.2', featureGates: {}, pods: [], unschedulable: false, holder: undefined },
     ...{ kubelets: { 'node-1': 'v1.35.2' }, apiServers: { 'node-1': 'v1.35.2' }, changes: [] },
-    ...{ refusesEviction: () => undefined, unsettled: 0 },
+    ...{ refusesEviction: () => undefined, unsettled: 0, ready: 'True' },
     ...different,
   };
   const authority = newAuthority();
@@ -76,7 +78,13 @@ function answerOf(state: ClusterState, path: string, { method, client, body }: A
     state.unschedulable = JSON.parse(body).spec.unschedulable === true;
   }
   const node = (name: string) =>
-    nodeObject({ name, kubeletVersion: state.kubelets[name] ?? '', unschedulable: state.unschedulable, ready: 'True' });
+    nodeObject({
+      name,
+      kubeletVersion: state.kubelets[name] ?? '',
+      unschedulable: state.unschedulable,
+      ready: state.ready,
+      labels: state.ready === 'True' ? {} : { 'node-role.kubernetes.io/control-plane': '' },
+    });
   if (own !== undefined) return state.kubelets[own] === undefined ? undefined : node(own);
   if (isNode) return { status: 403 };
   if (path === '/api/v1/nodes') return { items: Object.keys(state.kubelets).map(node) };

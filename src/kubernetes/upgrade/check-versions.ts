@@ -2,6 +2,7 @@ import { oldestKubelet } from '@machineadm/document/kubernetes-releases/version-
 import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { ApiCredential } from '../../host/cluster/api-server.ts';
+import type { NodeView } from '../node-client.ts';
 import { allNodes, apiServers, serverVersion } from './cluster.ts';
 import type { UpgradeObstacle, UpgradeOrder } from './obstacle.ts';
 import { versionOfImage } from './running-version.ts';
@@ -38,14 +39,17 @@ export async function clusterObstacles(
   configuration: unknown,
   order: UpgradeOrder,
 ): Promise<readonly UpgradeObstacle[]> {
-  const { to, nodeName, isControlPlane } = order;
+  const { to, nodeName, isControlPlane, ignored } = order;
   const wanted = parseVersion(to);
   if (wanted === undefined) return [];
   const cluster = text(member(configuration, 'kubernetesVersion')) ?? '';
   const servers = await apiServers(credential);
   const serving = await serverVersion(credential);
   return isControlPlane
-    ? [...ofControlPlane(wanted, cluster), ...(await oldKubelets(credential, wanted, nodeName))]
+    ? [
+        ...ofControlPlane(wanted, cluster),
+        ...(await nodeObstacles(credential, wanted, nodeName, isFirst(wanted, cluster) ? ignored : undefined)),
+      ]
     : ofWorker(wanted, [
         ['the cluster (ConfigMap kubeadm-config)', cluster],
         ['the API server that answers', serving],
@@ -99,12 +103,41 @@ function imagesOf(servers: ReadonlyMap<string, string> | undefined): readonly (r
   );
 }
 
-async function oldKubelets(
+/** Whether no control plane has this version yet: `kubeadm upgrade apply` brings the cluster to it. */
+function isFirst(wanted: Version, cluster: string): boolean {
+  const now = parseVersion(cluster);
+  return now !== undefined && compareVersions(now, wanted) < 0;
+}
+
+/** @param ignored checks of `kubeadm upgrade apply` to skip; undefined: it is not run */
+async function nodeObstacles(
   credential: ApiCredential,
   wanted: Version,
   self: string,
+  ignored: readonly string[] | undefined,
 ): Promise<readonly UpgradeObstacle[]> {
   const nodes = (await allNodes(credential)) ?? [];
+  const skips = ignored === undefined || ignored.some((one) => ['all', NODES_READY].includes(one.toLowerCase()));
+  return [...(skips ? [] : notReady(nodes)), ...oldKubelets(nodes, wanted, self)];
+}
+
+/** cmd/kubeadm/app/phases/upgrade/health.go, controlPlaneNodesReady; the names of checks are compared in lower case. */
+const NODES_READY = 'controlplanenodesready';
+
+function notReady(nodes: readonly NodeView[]): readonly UpgradeObstacle[] {
+  const found = nodes.filter(({ controlPlane, ready }) => controlPlane && ready?.status !== 'True');
+  if (found.length === 0) return [];
+  const named = found.map(({ name, ready }) => `${name} (${ready?.message || 'it never reported'})`).join('; ');
+  return [
+    {
+      reason: 'NodeNotReady',
+      what: `kubeadm upgrades no cluster with control planes that are not Ready: ${named}`,
+      remedy: 'Correct them first, or skip the check with --ignore-preflight-errors ControlPlaneNodesReady.',
+    },
+  ];
+}
+
+function oldKubelets(nodes: readonly NodeView[], wanted: Version, self: string): readonly UpgradeObstacle[] {
   const oldest = oldestKubelet(wanted);
   const old = nodes.filter(({ name, kubeletVersion }) => {
     const version = parseVersion(kubeletVersion);

@@ -18,6 +18,8 @@ export interface UpgradeOrder {
   readonly isControlPlane: boolean;
   /** Of kubeadm's static etcd on this machine. */
   readonly hasLocalEtcd: boolean;
+  /** Checks of kubeadm that are to be skipped. */
+  readonly ignored: readonly string[];
 }
 
 export function skipped(what: string, why: string): UpgradeObstacle {

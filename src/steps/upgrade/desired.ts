@@ -66,9 +66,11 @@ export async function nodeNameOf(host: QueryHost, desired: UpgradeDesired): Prom
 }
 
 /** The order for the checks of the room kubernetes. */
-export function orderOf({ from, to }: Upgrade, nodeName: string, desired: UpgradeDesired): UpgradeOrder {
-  const { isControlPlane, hasLocalEtcd } = desired;
-  return { from, to, nodeName, isControlPlane, hasLocalEtcd };
+export function orderOf(upgrade: Upgrade, nodeName: string, desired: UpgradeDesired): UpgradeOrder {
+  const { from, to, ignorePreflightErrors = [] } = upgrade;
+  const { isControlPlane, hasLocalEtcd, kubernetes } = desired;
+  const ignored = [...kubernetes.kubeadm.ignorePreflightErrors, ...ignorePreflightErrors];
+  return { from, to, nodeName, isControlPlane, hasLocalEtcd, ignored };
 }
 
 /** Without the `v` that documents write. */

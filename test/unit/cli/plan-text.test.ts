@@ -82,8 +82,9 @@ describe('a plan for people', () => {
         remarks: [{ step: 'hooks-early', message: 'the commands changed' }],
       }),
       [{ path: ['host', 'files'], what: 'list', isRemoved: false, at, previous: { ...at, file: 'a.yaml' } }],
-      VIEW,
+      { ...VIEW, command: 'upgrade' },
     );
+    assert.match(text, /^upgrade would refuse to start$/m);
     assert.match(text, /^early hooks\n {2}! the commands changed$/m);
     assert.match(text, /^note: b\.yaml:1:1 {2}host\.files: replaces the list at a\.yaml:1:1$/m);
     assert.match(text, /^ {2}! containerd \[ContainerRuntimeMissing\]\n {4}Install it\.$/m);

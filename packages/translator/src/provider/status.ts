@@ -32,7 +32,9 @@ export async function writeStatus(api: Api, config: Config, known: Known, signal
       ? condition(PAUSED, 'True', 'Paused', 'The Cluster or this object is paused.')
       : condition(PAUSED, 'False', 'NotPaused', 'Neither the Cluster nor this object is paused.'),
   ];
-  if (!known.isPaused) judged.push(condition(READY, known.isReady ? 'True' : 'False', known.reason, known.message));
+  // Cluster API shows the message of a condition that is True as something to look at.
+  const message = known.isReady === true ? '' : known.message;
+  if (!known.isPaused) judged.push(condition(READY, known.isReady ? 'True' : 'False', known.reason, message ?? ''));
   else if (before !== undefined) judged.push(before);
   const wanted = judged.map((one) => ({ ...one, observedGeneration: generation }));
   const conditions = conditionsToApply(wanted, present, new Date());
@@ -54,7 +56,7 @@ export async function writeStatus(api: Api, config: Config, known: Known, signal
     },
     signal,
   });
-  if (!known.isPaused && (before?.reason !== known.reason || before.message !== known.message)) {
+  if (!known.isPaused && (before?.reason !== known.reason || before.message !== message)) {
     await api.request({
       method: 'POST',
       path: `/api/v1/namespaces/${namespace}/events`,

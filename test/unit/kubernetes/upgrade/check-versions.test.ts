@@ -25,14 +25,20 @@ describe('the step from one version to another', () => {
   }
 });
 
-async function obstacles(isControlPlane: boolean, to: string, different: Partial<ClusterState>) {
+async function obstacles(
+  isControlPlane: boolean,
+  to: string,
+  different: Partial<ClusterState>,
+  ignored: readonly string[] = [],
+) {
   await using cluster = await upgradeCluster(different);
   const credential = await ownCredential(memoryHost({ files: cluster.files }), isControlPlane);
   const configuration = await clusterConfiguration(credential);
-  const order = { from: 'v1.35.2', to, nodeName: 'node-1', isControlPlane, hasLocalEtcd: isControlPlane };
+  const order = { from: 'v1.35.2', to, nodeName: 'node-1', isControlPlane, hasLocalEtcd: isControlPlane, ignored };
   const found = await clusterObstacles(credential, configuration, order);
   assert.deepEqual(cluster.state.changes, [], 'a check changes nothing');
-  assert.ok(found.every(({ reason }) => reason === 'UpgradeVersionSkew'));
+  const expected = different.ready === 'False' ? 'NodeNotReady' : 'UpgradeVersionSkew';
+  assert.ok(found.every(({ reason }) => reason === expected));
   return found.map(({ what }) => what);
 }
 
@@ -58,6 +64,20 @@ describe('a control plane', () => {
   test('is refused while another node has a kubelet that is too old for it', async () => {
     const kubelets = { 'node-1': 'v1.35.2', 'node-2': 'v1.32.9', 'node-3': 'v1.33.0' };
     assert.match((await obstacles(true, 'v1.36.0', { kubelets })).join(), /^node-2 \(v1\.32\.9\): /);
+  });
+});
+
+describe('a control plane of a cluster with one that is not Ready', () => {
+  const different = { ready: 'False' } as const;
+
+  test('is refused before kubeadm would do it, unless that check is to be skipped', async () => {
+    assert.match((await obstacles(true, 'v1.35.3', different)).join(), /^kubeadm upgrades no cluster .*: node-1 \(/);
+    assert.deepEqual(await obstacles(true, 'v1.35.3', different, ['controlplanenodesReady']), []);
+    assert.deepEqual(await obstacles(true, 'v1.35.3', different, ['all']), []);
+  });
+
+  test('may follow: kubeadm does not check it then', async () => {
+    assert.deepEqual(await obstacles(true, 'v1.35.3', { ...different, version: 'v1.35.3' }), []);
   });
 });
 

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { buildAddons, buildLab, buildNextPatch, NEXT_PATCH } from '../../scripts/lab/artefacts.ts';
+import { until } from '../../scripts/lab/process.ts';
+import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
+import {
+  AGENT,
+  assertSucceeded,
+  DOCUMENT,
+  Fleet,
+  LAB,
+  type Node,
+  type PlannedChange,
+  type Provisioned,
+  parseStatus,
+  type Run,
+  told,
+} from '../support/lab.ts';
+import { needs } from '../support/needs.ts';
+import { assertNoLeaks } from '../support/twice.ts';
+
+const MINUTE = 60_000;
+const NEXT = 'v1.20.3';
+const SNAPSHOT = '/var/lib/machineadm/upgrade/etcd-snapshot.db';
+const CONTROL_PLANE = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
+/** What the lab has no real image for: the Job that kubeadm runs ends only with the real pause, and CoreDNS only pauses. */
+const NOT_HERE = ['--ignore-preflight-errors', 'CreateJob,CoreDNSUnsupportedPlugins,CoreDNSMigration'];
+
+/** A pod network, so that nodes become Ready: kubeadm upgrades no cluster with control planes that are not. */
+function networked(document: DocumentTree, index: number): DocumentTree {
+  const ipam = { type: 'host-local', ranges: [[{ subnet: `10.244.${index}.0/24` }]] };
+  const network = {
+    cniVersion: '0.4.0',
+    name: 'e2e',
+    plugins: [{ type: 'bridge', bridge: 'cni0', isDefaultGateway: true, ipam }],
+  };
+  const { host } = document as { host: { files: readonly object[] } };
+  const file = { path: '/etc/cni/net.d/10-e2e.conflist', content: `${JSON.stringify(network)}\n` };
+  return merge(document, { host: { files: [...host.files, file] } });
+}
+
+describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 30 * MINUTE }, () => {
+  const seeds = newSeeds();
+  let fleet: Fleet;
+  let controlPlane: Node;
+  let worker: Node;
+
+  before(
+    async () => {
+      fleet = await Fleet.open();
+      const progress = (line: string) => console.error(line);
+      const lab = await buildLab(progress);
+      const lower = [await buildNextPatch(lab, NEXT, progress), await buildAddons(lab, progress)];
+      controlPlane = await fleet.start({ name: 'e2e-u1', ip: '10.99.0.81', lower });
+      worker = await fleet.start({ name: 'e2e-u2', ip: '10.99.0.82', lower });
+      await controlPlane.lay(networked(initDocument(controlPlane.site, seeds), 0));
+      await assertSucceeded(controlPlane, await controlPlane.provision());
+      await worker.lay(networked(workerDocument(worker.site, seeds, controlPlane.machine.ip), 1));
+      await assertSucceeded(worker, await worker.provision());
+    },
+    { timeout: 30 * MINUTE },
+  );
+  after(async () => fleet?.close());
+
+  const next = (document: DocumentTree, index: number): DocumentTree =>
+    merge(networked(document, index), {
+      kubernetes: { version: NEXT },
+      images: {
+        archives: ['pause', 'etcd', 'coredns']
+          .map((name) => `/opt/images/${name}.tar`)
+          .concat(CONTROL_PLANE.map((name) => `${NEXT_PATCH}/images/${name}.tar`))
+          .map((path) => ({ path })),
+      },
+    });
+  const install = (node: Node) =>
+    node.machine.shell(
+      `for one in kubeadm kubelet; do install -m 755 ${NEXT_PATCH}/bin/$one "$(command -v $one)"; done`,
+    );
+  const command = ['upgrade', '-f', DOCUMENT, '-o', 'json', ...NOT_HERE];
+
+  async function upgrade(node: Node, ...options: readonly string[]): Promise<Provisioned> {
+    const run = await node.agent([...command, ...options]);
+    return { ...run, ...parseStatus(run) };
+  }
+
+  /** What an upgrade would do, and what is in its way. */
+  async function planned(node: Node, ...options: readonly string[]) {
+    const run = await node.agent([...command, '--dry-run', ...options]);
+    const { changes, problems }: { changes: PlannedChange[]; problems: { code: string; message: string }[] } =
+      JSON.parse(run.stdout);
+    return { exitCode: run.exitCode, ids: changes.map(({ id }) => id), problems };
+  }
+
+  /** Ends an upgrade by SIGKILL as it makes its nth record durable. */
+  async function kill(node: Node, nth: number): Promise<Run> {
+    const wrapper = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fdatasync'];
+    return await node.agent(command, [...wrapper, '-e', `inject=fdatasync:signal=SIGKILL:when=${nth}`]);
+  }
+
+  /** Ends it by SIGKILL once kubeadm has replaced the manifest of the API server, while it waits for it. */
+  async function killUnderKubeadm(node: Node): Promise<Run> {
+    const run = node.agent(command);
+    await until('kubeadm has replaced the API server', 4 * MINUTE, async () => {
+      const manifest = (await node.read('/etc/kubernetes/manifests/kube-apiserver.yaml')) ?? '';
+      return manifest.includes(`kube-apiserver:${NEXT}`);
+    });
+    await node.machine.shell(`pkill -KILL -f '^${AGENT} upgrade '`);
+    return await run;
+  }
+
+  const kubectl = async (args: string): Promise<string> =>
+    (await controlPlane.machine.shell(`kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`)).trim();
+  const nodeOf = (node: Node, path: string) => kubectl(`get node ${node.site.name} -o jsonpath='{${path}}'`);
+  const etcdMember = () =>
+    controlPlane.machine.shell(
+      'sed -n "s/.*--initial-cluster=//p" /etc/kubernetes/manifests/etcd.yaml; ls /var/lib/etcd',
+    );
+
+  test('provision refuses the other version, and names the command', async () => {
+    await controlPlane.lay(next(initDocument(controlPlane.site, seeds), 0));
+    const { exitCode, stderr } = await controlPlane.agent(['provision', '-f', DOCUMENT]);
+    assert.equal(exitCode, 4);
+    assert.match(stderr, /\[DocumentChanged\]\n.*machineadm upgrade does that/);
+  });
+
+  test('nothing begins while the programs are the old ones', async () => {
+    const { exitCode, problems } = await planned(controlPlane);
+    assert.equal(exitCode, 4);
+    assert.deepEqual(
+      problems.map(({ code, message }) => `${code} ${message}`),
+      ['kubeadm', 'kubelet'].map((one) => `UpgradeProgramMissing ${one} 1.20.3 is not installed: 1.20.2 is`),
+    );
+    const before = await kubectl('get --raw /version');
+    const run = await controlPlane.agent(command);
+    assert.equal(run.exitCode, 4, run.stderr);
+    assert.match(run.stderr, /\[UpgradeProgramMissing\]/);
+    assert.equal(await kubectl('get --raw /version'), before);
+    assert.equal(await controlPlane.read(SNAPSHOT), undefined);
+  });
+
+  test('a control plane becomes the other version as it was planned, although it is killed again and again', {
+    timeout: 12 * MINUTE,
+  }, async () => {
+    await install(controlPlane);
+    const { exitCode, ids, problems } = await planned(controlPlane);
+    assert.deepEqual([exitCode, problems], [0, []]);
+    const [uid, member] = [await nodeOf(controlPlane, '.metadata.uid'), await etcdMember()];
+    const killed: Run[] = [];
+    const done = new Set<string>();
+    const ways: Readonly<Record<string, () => Promise<Run>>> = {
+      'at its first record': () => kill(controlPlane, 1),
+      'with the state kept': () => kill(controlPlane, 3),
+      'under kubeadm': () => killUnderKubeadm(controlPlane),
+      'once more': () => kill(controlPlane, 2),
+      'and once more': () => kill(controlPlane, 3),
+    };
+    for (const [what, way] of Object.entries(ways)) {
+      const run = await way();
+      assert.equal(run.exitCode, 137, `${what}: ${told(run)}`);
+      killed.push(run);
+      console.error('KILL', what, (await controlPlane.status()).step, run.stderr.trim().split('\n').slice(-2));
+      // Whatever was cut off, no other command takes the node for one that may be changed.
+      const refused = await controlPlane.agent(['provision', '-f', DOCUMENT]);
+      assert.match(refused.stderr, /\[UpgradeUnfinished\]/, what);
+      for (const { changes } of (await controlPlane.status()).steps) for (const id of changes) done.add(id);
+    }
+    const last = await upgrade(controlPlane);
+    assert.equal(last.status.outcome, 'Succeeded', told(last));
+    for (const id of last.changes) done.add(id);
+    // What a killed run did is in the journal; its last step may not have come to its status.
+    assert.deepEqual(
+      [...done].filter((id) => !ids.includes(id)),
+      [],
+      'it did nothing else than what was planned',
+    );
+    assert.match(await kubectl('get --raw /version'), /"gitVersion": "v1\.20\.3"/);
+    assert.equal(await nodeOf(controlPlane, '.status.nodeInfo.kubeletVersion'), NEXT);
+    assert.equal(await nodeOf(controlPlane, '.metadata.uid'), uid, 'it is the same Node');
+    assert.equal(await etcdMember(), member, 'etcd has the member that it had');
+    assert.equal(await nodeOf(controlPlane, '.spec.unschedulable'), '', 'pods are allowed again');
+    assert.equal(await kubectl('-n kube-system get lease machineadm-upgrade --ignore-not-found -o name'), '');
+    const images = await kubectl(
+      "-n kube-system get pods -l tier=control-plane -o jsonpath='{.items[*].spec.containers[*].image}'",
+    );
+    for (const name of ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'])
+      assert.ok(images.includes(`${name}:${NEXT}`));
+    const again = await upgrade(controlPlane);
+    assert.deepEqual([again.status.outcome, again.changes], ['Succeeded', []], told(again));
+    assert.deepEqual(await controlPlane.plan(), [], 'the document is that of the node now');
+    // The snapshot is etcd, with every Secret of the cluster: root's alone, as etcd's own directory is.
+    assert.equal(await controlPlane.machine.shell(`stat -c '%a %U' ${SNAPSHOT}; mv ${SNAPSHOT} /root/`), '600 root\n');
+    await assertNoLeaks(controlPlane, seeds, {
+      last,
+      again,
+      ...Object.fromEntries(killed.map((run, index) => [`killed run ${index}`, run])),
+    });
+  });
+
+  test('a worker follows, drained by somebody else', { timeout: 6 * MINUTE }, async () => {
+    await worker.lay(next(workerDocument(worker.site, seeds, controlPlane.machine.ip), 1));
+    await install(worker);
+    const refused = await planned(worker);
+    assert.deepEqual([refused.exitCode, refused.problems.map(({ code }) => code)], [4, ['DrainNotPossible']]);
+    const { exitCode, ids } = await planned(worker, '--drained');
+    assert.equal(exitCode, 0);
+    const uid = await nodeOf(worker, '.metadata.uid');
+    const run = await upgrade(worker, '--drained');
+    assert.equal(run.status.outcome, 'Succeeded', told(run));
+    assert.deepEqual([...run.changes].sort(), [...ids].sort());
+    assert.equal(await nodeOf(worker, '.status.nodeInfo.kubeletVersion'), NEXT);
+    assert.equal(await nodeOf(worker, '.metadata.uid'), uid);
+    assert.deepEqual((await upgrade(worker, '--drained')).changes, []);
+    await assertNoLeaks(worker, seeds, { run });
+  });
+
+  test('reset returns the worker to before its bootstrap', async () => {
+    const run = await worker.agent(['reset', '--yes']);
+    assert.equal(run.exitCode, 0, told(run));
+    assert.equal(await worker.read('/etc/kubernetes/kubelet.conf'), undefined);
+    assert.equal((await worker.machine.exec(['ls', '/var/lib/machineadm/upgrade'])).status, 2);
+  });
+});
