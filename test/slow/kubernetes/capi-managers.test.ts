@@ -221,7 +221,12 @@ describe('with the real controllers of Cluster API', {
       type: 'CoreProvider',
       url: at('core/cluster-api/v1.13.0/core-components.yaml'),
     };
-    writeFileSync(at('core.yaml'), stringify({ providers: [core] }));
+    // cert-manager is there already, as far as clusterctl looks; it reads the release all the same.
+    const manager = { url: at('core/cert-manager/v1.20.0/cert-manager.yaml'), version: 'v1.20.0' };
+    mkdirSync(join(manager.url, '..'), { recursive: true });
+    writeFileSync(manager.url, stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'cert-manager' } }));
+    const here = { providers: [core], 'cert-manager': manager };
+    writeFileSync(at('core.yaml'), stringify(here));
     for (const kind of ['Issuer', 'Certificate']) await server.ask('POST', DEFINITIONS, certManagerDefinition(kind));
     await server.until('/apis/cert-manager.io/v1/certificates');
     await server.ask('POST', '/api/v1/namespaces', { metadata: { name: WORKERS } });
@@ -230,7 +235,7 @@ describe('with the real controllers of Cluster API', {
     follow(server, commandsUnder('1. Tell clusterctl where the provider is'));
     // Where Cluster API itself is from, clusterctl knows: not from a server that can be asked here.
     const { providers, ...rest } = parse(readFileSync(at('clusterctl.yaml'), 'utf8'));
-    writeFileSync(at('clusterctl.yaml'), stringify({ ...rest, providers: [...providers, core] }));
+    writeFileSync(at('clusterctl.yaml'), stringify({ ...rest, ...here, providers: [...providers, core] }));
     const told = follow(server, commandsUnder('2. Install it'));
     assert.match(told, /bootstrap-machineadm\s.*BootstrapProvider\s+machineadm\s+v0\.1\.0/);
     await server.until('/apis/bootstrap.cluster.x-k8s.io/v1alpha1/machineadmconfigs');
