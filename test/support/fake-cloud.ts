@@ -83,7 +83,8 @@ export class FakeCloud implements AsyncDisposable {
     await this.#patch(pathOf('fakemachinepools', pool), {
       spec: { providerIDList: names.map((name) => `fake://${name}`) },
     });
-    const status = { initialization: { provisioned: true }, replicas: names.length };
+    // Cluster API 1.13 still asks a pool for `ready` of the contract before.
+    const status = { ready: true, initialization: { provisioned: true }, replicas: names.length };
     await this.#patch(`${pathOf('fakemachinepools', pool)}/status`, { status });
   }
 

@@ -2,7 +2,6 @@ import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { detect, detectForms } from '@machineadm/document/redaction/detectors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { trimmed, trimmedEnd } from '@machineadm/document/trim.ts';
-import type { ConvertOptions } from './conversion.ts';
 import type { ObjectsByName } from './namespaces.ts';
 import type { Placed, Report } from './report.ts';
 
@@ -30,6 +29,13 @@ export interface SecretKey {
   readonly key: string;
 }
 
+/** Of the conversion, what is about secrets. */
+export interface SecretOptions {
+  readonly inlineSecrets?: boolean | undefined;
+  readonly references?: string | undefined;
+  readonly forProvider?: boolean | undefined;
+}
+
 type SecretEntry = { value: string } | { file: string };
 
 /**
@@ -49,7 +55,7 @@ export class SecretBook {
 
   constructor(
     objects: ObjectsByName<SecretObject>,
-    { inlineSecrets, references, forProvider }: ConvertOptions,
+    { inlineSecrets, references, forProvider }: SecretOptions,
     report: Report,
   ) {
     this.#objects = objects;
