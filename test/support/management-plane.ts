@@ -13,7 +13,11 @@ const PROVIDER = 'system:serviceaccount:capi-kubeadm-bootstrap-system:capi-kubea
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 export interface Found {
-  readonly metadata: { readonly name: string; readonly uid: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec?: {
     readonly version?: string;
     readonly bootstrap?: { readonly dataSecretName?: string; readonly configRef?: { readonly kind: string } };

@@ -113,7 +113,7 @@ export async function emitProviderObject(
   const values = Object.entries(secrets.section ?? {}).flatMap(([key, entry]) =>
     'value' in entry ? [[key, entry.value] as const] : [],
   );
-  const made = `${name}-secrets`;
+  const made = `${name}-machineadm`;
   const references = Object.keys(secrets.section ?? {}).map((key) => ({
     name: key,
     secretRef: secrets.kept.get(key) ?? { name: made, key },

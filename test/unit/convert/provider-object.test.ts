@@ -88,14 +88,14 @@ describe('convert for the bootstrap provider', () => {
     const [secret, made] = objects;
     assert.deepEqual(
       objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`),
-      ['Secret clusters/md-0-secrets', 'MachineadmConfigTemplate clusters/md-0'],
+      ['Secret clusters/md-0-machineadm', 'MachineadmConfigTemplate clusters/md-0'],
     );
     assert.deepEqual(secret?.stringData, { token: 'in-clear-text\n' });
     const inner = z
       .object({ template: z.object({ spec: z.object({ document: Tree, secrets: z.array(z.unknown()) }) }) })
       .parse(made?.spec).template.spec;
     assert.deepEqual(inner.secrets, [
-      { name: 'token', secretRef: { name: 'md-0-secrets', key: 'token' } },
+      { name: 'token', secretRef: { name: 'md-0-machineadm', key: 'token' } },
       { name: 'cloud-conf', secretRef: { name: 'cloud', key: 'conf' } },
       { name: 'ops-hash', secretRef: { name: 'ops', key: 'hash' } },
     ]);
