@@ -8,7 +8,7 @@ import { buildCluster, buildLayer, type ClusterArtefacts } from '../../scripts/l
 import { machineSource, SOURCES } from '../../scripts/quickstart/documents.ts';
 import { caCertHash } from '../../scripts/quickstart/lab.ts';
 import { buildTranslator } from '../../scripts/translator.ts';
-import { newAuthority } from '../support/api-server.ts';
+import { kubeconfig, newAuthority } from '../support/api-server.ts';
 import { userDataOfWorker } from '../support/bootstrap-provider.ts';
 import { installClusterApi } from '../support/capi-definitions.ts';
 import {
@@ -16,10 +16,11 @@ import {
   Machines,
   NAMESPACE,
   type Reported,
+  type StoredSecret,
   userDataOf,
   type WithConditions,
 } from '../support/capi-machines.ts';
-import { newSeeds } from '../support/documents.ts';
+import { type NodeSite, newSeeds } from '../support/documents.ts';
 import { apiServerAt, type KubeApiServer } from '../support/kube-apiserver.ts';
 import { AGENT, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
@@ -32,8 +33,12 @@ const VERSION = 'v1.20.2';
 const SYSTEM = 'machineadm-system';
 const MANAGEMENT = { name: 'e2e-tr1', ip: '10.99.0.141', role: 'control-plane', podSubnet: '10.244.0.0/24' } as const;
 const WORKER = { name: 'e2e-tr2', ip: '10.99.0.142', podSubnet: '10.244.1.0/24' };
-/** What this cluster lacks: cert-manager, whose part is played below. */
-const NOT_HERE: ReadonlySet<string> = new Set(['Certificate', 'Issuer']);
+/** The machine of a MachineadmConfig. */
+const NATIVE = { name: 'e2e-tr3', ip: '10.99.0.143' };
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const CONFIGS = `/apis/bootstrap.cluster.x-k8s.io/v1alpha1/namespaces/${NAMESPACE}/machineadmconfigs`;
+/** What this cluster lacks: cert-manager, whose part is played below. Definitions are too large for `kubectl apply` of 1.20. */
+const NOT_HERE: ReadonlySet<string> = new Set(['Certificate', 'Issuer', 'CustomResourceDefinition']);
 const TLS = newAuthority('translator');
 const SERVER_CERTIFICATE = TLS.issue('translator', [`machineadm-translator.${SYSTEM}.svc`]);
 const APPLY = 'kubectl apply --validate=false -f manifests.json';
@@ -49,7 +54,7 @@ function manifests(componentsText: string): string {
     const { kind } = object;
     if (NOT_HERE.has(kind)) return [];
     if (kind === 'PodDisruptionBudget') return [{ ...object, apiVersion: 'policy/v1beta1' }];
-    if (kind === 'MutatingWebhookConfiguration') {
+    if (kind.endsWith('WebhookConfiguration')) {
       const [webhook] = object.webhooks;
       const clientConfig = { ...webhook.clientConfig, caBundle: base64(TLS.certificate) };
       return [{ ...object, webhooks: [{ ...webhook, clientConfig }] }];
@@ -138,6 +143,35 @@ describe('a machine of Cluster API, by the bootstrap translator', {
     return apiServerAt(`https://${MANAGEMENT.ip}:6443`, authority, admin, async () => undefined);
   }
 
+  /** Boots a machine from its Secret, as an infrastructure provider does, with machineadm in its image. */
+  async function boot(site: NodeSite): Promise<Node> {
+    const stored = await server.ask('GET', `/api/v1/namespaces/${NAMESPACE}/secrets/${site.name}`);
+    const userData = userDataOf(stored as Parameters<typeof userDataOf>[0]);
+    const image = join(scratch, 'image');
+    mkdirSync(join(image, dirname(AGENT)), { recursive: true });
+    copyFileSync(join(ROOT, 'dist/machineadm'), join(image, AGENT));
+    // image-builder bakes this into every image (images/capi/ansible/roles/node/tasks/main.yml), the provider never says it.
+    mkdirSync(join(image, 'etc/sysctl.d'), { recursive: true });
+    writeFileSync(join(image, 'etc/sysctl.d/99-sysctl-kubernetes.conf'), 'net.ipv4.ip_forward = 1\n');
+    const node = await fleet.start({
+      ...site,
+      lower: [image, await buildLayer('cloud-init', progress)],
+      files: {
+        [`${SEED}/user-data`]: userData,
+        [`${SEED}/meta-data`]: stringify({ 'instance-id': `iid-${site.name}`, 'local-hostname': site.name }),
+      },
+      withoutAgent: true,
+    });
+    const waited = await node.machine.exec(['cloud-init', 'status', '--wait', '--long'], { timeoutMs: 12 * MINUTE });
+    assert.match(waited.stdout, /^status: done$/m, await node.read('/var/log/cloud-init-output.log'));
+    return node;
+  }
+
+  const patch = async (path: string, body: object): Promise<void> => {
+    const type = 'application/merge-patch+json';
+    assert.equal(await server.statusOf(server.admin, 'PATCH', path, type, JSON.stringify(body)), 200, path);
+  };
+
   const conditionOf = async (path: string, type: string): Promise<Reported | undefined> => {
     const { status } = (await server.ask('GET', path)) as WithConditions;
     return status?.conditions?.find((one) => one.type === `machineadm.dev/${type}`);
@@ -146,7 +180,14 @@ describe('a machine of Cluster API, by the bootstrap translator', {
   test('its image and its manifests give two replicas that are ready', { timeout: 10 * MINUTE }, async () => {
     const image = built.find((name) => name.endsWith('.tar')) ?? assert.fail('no image');
     await management.machine.copyIn(join(scratch, 'dist', image), `/root/${image}`);
-    const components = readFileSync(join(scratch, 'dist/components.yaml'), 'utf8');
+    const components = readFileSync(join(scratch, 'dist/bootstrap-components.yaml'), 'utf8').replaceAll(
+      '$${',
+      () => '${',
+    );
+    for (const object of parseAllDocuments(components).map((one) => one.toJS())) {
+      if (object.kind === 'CustomResourceDefinition') await server.ask('POST', DEFINITIONS, object);
+    }
+    await server.until(CONFIGS);
     await management.machine.write('/root/manifests.json', manifests(components), '600');
     await shell(`ctr -n k8s.io images import /root/${image}`);
     const profiles = stringify({ profiles: { default: { report: { server: `https://${MANAGEMENT.ip}:6443` } } } });
@@ -159,6 +200,8 @@ describe('a machine of Cluster API, by the bootstrap translator', {
         kubectl -n ${NAMESPACE} create rolebinding machineadm-translator-$role \\
           --clusterrole=machineadm-translator-$role --serviceaccount=${SYSTEM}:machineadm-translator
       done
+      kubectl -n ${NAMESPACE} create rolebinding machineadm-bootstrap-namespace \\
+        --clusterrole=machineadm-bootstrap-namespace --serviceaccount=${SYSTEM}:machineadm-translator
       ${APPLY}
       kubectl -n ${SYSTEM} rollout status deployment/machineadm-translator --timeout=4m`);
     const ready = `kubectl -n ${SYSTEM} get deployment machineadm-translator -o 'jsonpath={.status.readyReplicas}'`;
@@ -199,26 +242,7 @@ describe('a machine of Cluster API, by the bootstrap translator', {
   test('the machine boots from it by cloud-init, becomes a node, and both objects say that it was translated', {
     timeout: 20 * MINUTE,
   }, async () => {
-    // What an infrastructure provider does: Machine -> Secret -> user data.
-    const stored = await server.ask('GET', `/api/v1/namespaces/${NAMESPACE}/secrets/${machine.name}`);
-    const userData = userDataOf(stored as Parameters<typeof userDataOf>[0]);
-    const image = join(scratch, 'image');
-    mkdirSync(join(image, dirname(AGENT)), { recursive: true });
-    copyFileSync(join(ROOT, 'dist/machineadm'), join(image, AGENT));
-    // image-builder bakes this into every image (images/capi/ansible/roles/node/tasks/main.yml), the provider never says it.
-    mkdirSync(join(image, 'etc/sysctl.d'), { recursive: true });
-    writeFileSync(join(image, 'etc/sysctl.d/99-sysctl-kubernetes.conf'), 'net.ipv4.ip_forward = 1\n');
-    const node = await fleet.start({
-      ...WORKER,
-      lower: [image, await buildLayer('cloud-init', progress)],
-      files: {
-        [`${SEED}/user-data`]: userData,
-        [`${SEED}/meta-data`]: stringify({ 'instance-id': `iid-${WORKER.name}`, 'local-hostname': WORKER.name }),
-      },
-      withoutAgent: true,
-    });
-    const waited = await node.machine.exec(['cloud-init', 'status', '--wait', '--long'], { timeoutMs: 12 * MINUTE });
-    assert.match(waited.stdout, /^status: done$/m, await node.read('/var/log/cloud-init-output.log'));
+    const node = await boot(WORKER);
     const { outcome, machine: reported } = await node.status();
     assert.deepEqual([outcome, reported.name, reported.uid], ['Succeeded', machine.name, machine.uid]);
     assert.equal(await node.read(SENTINEL), 'success\n');
@@ -233,7 +257,92 @@ describe('a machine of Cluster API, by the bootstrap translator', {
         return (await conditionOf(path, 'BootstrapTranslated'))?.status === 'True';
       });
     }
+  });
+
+  test('a machine boots from the Secret of a MachineadmConfig, with a token of its own, and becomes a node', {
+    timeout: 20 * MINUTE,
+  }, async () => {
+    const machines = new Machines(server, 'v1beta2');
+    const { name } = NATIVE;
+    const labels = { 'cluster.x-k8s.io/cluster-name': 'prod-a' };
+    // What Cluster API and an infrastructure provider know of the cluster: it is this one.
+    await patch(machines.path('clusters', 'prod-a'), {
+      spec: { controlPlaneEndpoint: { host: MANAGEMENT.ip, port: 6443 } },
+    });
+    await patch(`${machines.path('clusters', 'prod-a')}/status`, {
+      status: { initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true } },
+    });
+    const admin = kubeconfig(server.admin.server.href, server.admin.certificateAuthority ?? '', {
+      token: server.admin.token?.reveal() ?? '',
+    });
+    await server.ask('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+      metadata: { name: 'prod-a-kubeconfig', labels },
+      type: 'cluster.x-k8s.io/secret',
+      stringData: { value: admin },
+    });
+    await server.ask('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+      metadata: { name: 'motd' },
+      stringData: { text: 'from a Secret' },
+    });
+    const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'MachineadmConfig', name };
+    const made = (await server.ask('POST', machines.path('machines'), {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Machine',
+      metadata: { name, labels },
+      spec: { clusterName: 'prod-a', version: VERSION, bootstrap: { configRef } },
+    })) as WithConditions;
+    const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', name, uid: made.metadata.uid };
+    const config = (document: object) => ({
+      apiVersion: 'bootstrap.cluster.x-k8s.io/v1alpha1',
+      kind: 'MachineadmConfig',
+      metadata: { name, labels, ownerReferences: [{ ...owner, controller: true }] },
+      spec: { document, secrets: [{ name: 'motd', secretRef: { name: 'motd', key: 'text' } }] },
+    });
+    await management.machine.write('/root/mistake.json', JSON.stringify(config({ host: { sysctls: {} } })));
+    const refused = await shell(
+      `kubectl -n ${NAMESPACE} create --validate=false -f /root/mistake.json 2>&1 || test $? = 1`,
+    );
+    assert.match(refused, /spec\.document\.host\.sysctls: unknown key/);
+    const document = {
+      host: {
+        // The lab shares its kernel with this machine.
+        swap: 'Unmanaged',
+        files: [{ path: '/etc/motd', contentFrom: { secret: 'motd' } }],
+      },
+      containerRuntime: {
+        containerd: { cgroupDriver: 'cgroupfs', sandboxImage: 'k8s.gcr.io/pause:3.2', restrictOomScoreAdj: true },
+      },
+      images: { archives: [{ path: '/opt/images/pause.tar' }] },
+      kubernetes: {
+        bootstrapper: { kubeadm: { ignorePreflightErrors: ['SystemVerification'] } },
+        node: { labels: { 'e2e.machineadm.dev/native': 'true' } },
+        ready: { require: 'NodeRegistered' },
+      },
+    };
+    await server.ask('POST', CONFIGS, config(document));
+    await until('the bootstrap data is there', async () => {
+      const { status } = (await server.ask('GET', `${CONFIGS}/${name}`)) as WithConditions;
+      return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+    });
+    const stored = (await server.ask('GET', `/api/v1/namespaces/${NAMESPACE}/secrets/${name}`)) as StoredSecret;
+    const tokenName = `bootstrap-token-${stored.metadata.annotations?.['machineadm.dev/bootstrap-token-id']}`;
+    const node = await boot(NATIVE);
+    const { outcome, machine: reported } = await node.status();
+    assert.deepEqual([outcome, reported.name, reported.uid], ['Succeeded', name, made.metadata.uid]);
+    assert.equal(await node.read('/etc/motd'), 'from a Secret');
+    const { metadata, spec } = JSON.parse(await shell(`kubectl get node ${name} -o json`));
+    assert.equal(metadata.labels['e2e.machineadm.dev/native'], 'true');
+    assert.ok(spec.taints.some(({ key }: { key: string }) => key === 'node.cluster.x-k8s.io/uninitialized'));
+    assert.match(await shell(`kubectl -n kube-system get secret ${tokenName} -o name`), /bootstrap-token/);
+    // Cluster API says so of the Machine, and the token is not needed any more.
+    await patch(`${machines.path('machines', name)}/status`, { status: { nodeRef: { name } } });
+    await until('the token is gone', async () => {
+      return (await shell(`kubectl -n kube-system get secret ${tokenName} --ignore-not-found -o name`)) === '';
+    });
+  });
+
+  test('neither replica was restarted', async () => {
     const restarts = `kubectl -n ${SYSTEM} get pods -o 'jsonpath={.items[*].status.containerStatuses[*].restartCount}'`;
-    assert.equal(await shell(restarts), '0 0', 'neither replica was restarted');
+    assert.equal(await shell(restarts), '0 0');
   });
 });

@@ -96,7 +96,7 @@ function definition(kind: keyof typeof KINDS, version: CapiVersion): Definition 
   const { group, plural, spec } = KINDS[kind];
   const status =
     version === 'v1beta2'
-      ? { dataSecretName: text, conditions: CONDITIONS }
+      ? { dataSecretName: text, conditions: CONDITIONS, initialization: anything, nodeRef: anything }
       : {
           dataSecretName: text,
           conditions: OLD_CONDITIONS,

@@ -58,7 +58,7 @@ function adminOf({ server }: { readonly server: KubeApiServer }): string {
 
 describe('with the real controllers of Cluster API', {
   skip: needs('MACHINEADM_CAPI=DIRECTORY'),
-  timeout: 900_000,
+  timeout: 1_800_000,
 }, () => {
   let plane: ManagementPlane;
   let scratch = '';

@@ -20,6 +20,18 @@ const Answer = z.strictObject({
         code: z.literal(422),
         reason: z.literal('Invalid'),
         message: z.string(),
+        details: z.strictObject({
+          group: z.literal(GROUP),
+          kind: z.string(),
+          name: z.literal('a'),
+          causes: z.array(
+            z.strictObject({
+              reason: z.literal('FieldValueInvalid'),
+              field: z.string().min(1),
+              message: z.string().min(1),
+            }),
+          ),
+        }),
       })
       .optional(),
   }),

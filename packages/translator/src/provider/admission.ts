@@ -16,7 +16,7 @@ const Review = z.looseObject({
   }),
 });
 const Written = z.looseObject({
-  metadata: z.looseObject({ deletionTimestamp: z.string().nullish() }).default({}),
+  metadata: z.looseObject({ name: z.string().optional(), deletionTimestamp: z.string().nullish() }).default({}),
   spec: z.looseObject({ template: z.looseObject({ spec: z.unknown().optional() }).optional() }).optional(),
 });
 
@@ -41,20 +41,22 @@ export async function validateReview(
 ): Promise<Validation | undefined> {
   const request = reviewOf(body);
   if (request === undefined) return undefined;
-  const { uid, namespace, object, oldObject } = request;
+  const { namespace, object, oldObject } = request;
   const written = Written.safeParse(object ?? {}).data;
   const before = Written.safeParse(oldObject ?? {}).data;
   const isKept = oldObject !== undefined && JSON.stringify(written?.spec) === JSON.stringify(before?.spec);
   if (written === undefined || isKept || (written.metadata.deletionTimestamp ?? undefined) !== undefined) {
-    return answered(uid, []);
+    return answered(request, '', []);
   }
   const isTemplate = request.kind.kind === `${KIND}Template`;
   const spec = isTemplate ? written.spec?.template?.spec : written.spec;
   const problems = await problemsOf(spec ?? {}, namespace, conversions, agentVersion, deadline);
-  return answered(uid, isTemplate ? problems.map(inTemplate) : problems);
+  return answered(request, written.metadata.name ?? '', isTemplate ? problems.map(inTemplate) : problems);
 }
 
-function reviewOf(body: string): z.infer<typeof Review>['request'] | undefined {
+type Reviewed = z.infer<typeof Review>['request'];
+
+function reviewOf(body: string): Reviewed | undefined {
   try {
     const { request } = Review.parse(JSON.parse(body));
     const { group, version, kind } = request.kind;
@@ -87,12 +89,19 @@ function inTemplate(problem: string): string {
   return problem.startsWith('spec') ? `spec.template.${problem}` : problem;
 }
 
-function answered(uid: string, problems: readonly string[]): Validation {
+function answered({ uid, kind: { group, kind } }: Reviewed, name: string, problems: readonly string[]): Validation {
   const more = problems.length > MOST_PROBLEMS ? [`and ${problems.length - MOST_PROBLEMS} more`] : [];
-  const message = [...problems.slice(0, MOST_PROBLEMS), ...more].join('; ');
+  const told = problems.slice(0, MOST_PROBLEMS);
+  const message = [...told, ...more].join('; ');
+  // `kubectl create` prints these, and not the message.
+  const causes = told.map((problem) => {
+    const [, field = '', text = problem] = /^(\S+): (.*)$/s.exec(problem) ?? [];
+    return { reason: 'FieldValueInvalid', field, message: text };
+  });
+  const details = { group, kind, name, causes };
   const response =
     problems.length === 0
       ? { uid, allowed: true }
-      : { uid, allowed: false, status: { status: 'Failure', code: 422, reason: 'Invalid', message } };
+      : { uid, allowed: false, status: { status: 'Failure', code: 422, reason: 'Invalid', message, details } };
   return { review: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response }, problems };
 }

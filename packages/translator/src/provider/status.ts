@@ -32,9 +32,7 @@ export async function writeStatus(api: Api, config: Config, known: Known, signal
       ? condition(PAUSED, 'True', 'Paused', 'The Cluster or this object is paused.')
       : condition(PAUSED, 'False', 'NotPaused', 'Neither the Cluster nor this object is paused.'),
   ];
-  // Cluster API shows the message of a condition that is True as something to look at.
-  const message = known.isReady === true ? '' : known.message;
-  if (!known.isPaused) judged.push(condition(READY, known.isReady ? 'True' : 'False', known.reason, message ?? ''));
+  if (!known.isPaused) judged.push(condition(READY, known.isReady ? 'True' : 'False', known.reason, known.message));
   else if (before !== undefined) judged.push(before);
   const wanted = judged.map((one) => ({ ...one, observedGeneration: generation }));
   const conditions = conditionsToApply(wanted, present, new Date());
@@ -56,7 +54,7 @@ export async function writeStatus(api: Api, config: Config, known: Known, signal
     },
     signal,
   });
-  if (!known.isPaused && (before?.reason !== known.reason || before.message !== message)) {
+  if (!known.isPaused && (before?.reason !== known.reason || before.message !== known.message)) {
     await api.request({
       method: 'POST',
       path: `/api/v1/namespaces/${namespace}/events`,
