@@ -293,7 +293,7 @@ inThrowAwayMachine(import.meta.filename, () => {
           );
           const command = lay(input);
           const ways: readonly (readonly [number, readonly string[]])[] = [
-            [0, ['--accept', 'all', '--inline-secrets', '--to', CONVERTED]],
+            [0, ['--accept', 'all', '--inline-secrets', '--output-dir', CONVERTED]],
             [0, ['--accept', 'all', '--report', 'json']],
             [3, ['--strict', '--accept', 'all', '--inline-secrets']],
             ...(IS_WHOLE_ATTACK
@@ -308,9 +308,9 @@ inThrowAwayMachine(import.meta.filename, () => {
           for (const [expected, options] of ways) {
             const { stdout, stderr } = await run([...command, ...options], [expected]);
             // Standard output is the target, unless there is nothing to write.
-            const told = expected === 0 && !options.includes('--to') ? stderr : stdout + stderr;
+            const told = expected === 0 && !options.includes('--output-dir') ? stderr : stdout + stderr;
             leaks.push(...converted.leaksIn(options.join(' '), told));
-            if (!options.includes('--to')) continue;
+            if (!options.includes('--output-dir')) continue;
             const paths = globSync(`${CONVERTED}/**/*.yaml`);
             kept = namesIn(paths.map((path) => readFileSync(path, 'utf8')).join('\n'));
           }

@@ -54,7 +54,7 @@ describe('the image of the translator', { skip: needs('root'), timeout: 600_000 
   });
 
   test('comes with manifests, a chart, licences and a bill of materials', () => {
-    assert.equal(written.length, 6);
+    assert.equal(written.length, 7);
     const bill = written.find((name) => name.endsWith('.cdx.json')) ?? assert.fail('no bill');
     const { metadata, components } = JSON.parse(readFileSync(join(directory, 'dist', bill), 'utf8'));
     assert.equal(metadata.component.name, 'machineadm-translator');
