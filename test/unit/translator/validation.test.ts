@@ -47,7 +47,7 @@ const template = (spec: object) => ({ metadata: { name: 'a' }, spec: { template:
 /** The message of the refusal; undefined = it is allowed. */
 async function refusal(body: string, conversions = DIRECT_CONVERSIONS): Promise<string | undefined> {
   const given = (await validateReview(body, conversions, '0.1.0', NEVER)) ?? assert.fail('no review of ours');
-  const { response } = Answer.parse(given.review);
+  const { response } = Answer.parse(given);
   assert.equal(response.allowed, response.status === undefined);
   return response.status?.message;
 }

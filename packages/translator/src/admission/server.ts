@@ -62,10 +62,8 @@ export function admissionListener(
     tell(log, review.namespace, review.secret?.metadata.name, given);
     return given.review;
   };
-  const validate: Answerer = async (body, deadline) => {
-    const given = await validateReview(body, translator.conversions, translator.version, deadline);
-    return given?.review;
-  };
+  const validate: Answerer = (body, deadline) =>
+    validateReview(body, translator.conversions, translator.version, deadline);
   const answerers: ReadonlyMap<string | undefined, Answerer> = new Map([
     ['/translate', translate],
     [`${AGGREGATED}/reviews`, translate],

@@ -23,14 +23,8 @@ const Written = z.looseObject({
 /** Lines of a message: the API server cuts no message, but nobody reads more. */
 const MOST_PROBLEMS = 20;
 
-export interface Validation {
-  /** The AdmissionReview for the API server. */
-  readonly review: object;
-  readonly problems: readonly string[];
-}
-
 /**
- * Answers whether a MachineadmConfig or its template may be stored. undefined: the body is no review of one. What is on its way
+ * The AdmissionReview that says whether a MachineadmConfig or its template may be stored. undefined: the body is none. What is on its way
  * out, or keeps its spec, always may: nothing here stops the end of an object. Throws what the conversion throws.
  */
 export async function validateReview(
@@ -38,7 +32,7 @@ export async function validateReview(
   conversions: Conversions,
   agentVersion: string,
   deadline: AbortSignal,
-): Promise<Validation | undefined> {
+): Promise<object | undefined> {
   const request = reviewOf(body);
   if (request === undefined) return undefined;
   const { namespace, object, oldObject } = request;
@@ -89,7 +83,7 @@ function inTemplate(problem: string): string {
   return problem.startsWith('spec') ? `spec.template.${problem}` : problem;
 }
 
-function answered({ uid, kind: { group, kind } }: Reviewed, name: string, problems: readonly string[]): Validation {
+function answered({ uid, kind: { group, kind } }: Reviewed, name: string, problems: readonly string[]): object {
   const more = problems.length > MOST_PROBLEMS ? [`and ${problems.length - MOST_PROBLEMS} more`] : [];
   const told = problems.slice(0, MOST_PROBLEMS);
   const message = [...told, ...more].join('; ');
@@ -103,5 +97,5 @@ function answered({ uid, kind: { group, kind } }: Reviewed, name: string, proble
     problems.length === 0
       ? { uid, allowed: true }
       : { uid, allowed: false, status: { status: 'Failure', code: 422, reason: 'Invalid', message, details } };
-  return { review: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response }, problems };
+  return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response };
 }
