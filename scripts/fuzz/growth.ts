@@ -38,16 +38,18 @@ export function anyFamily(random: Random, corpus: readonly string[], target: Fuz
  * decides.
  *
  * @param module the URL of the module whose TARGETS have the target
+ * @param time   milliseconds that the target takes for inputs
  */
 export async function superlinear(
   target: FuzzTarget,
   { before, piece, after }: Family,
   module = import.meta.resolve('./targets/index.ts'),
+  time: typeof costOf = costOf,
 ): Promise<{ readonly input: string; readonly defect: string } | undefined> {
   const sized = (count: number): string => before + piece.repeat(count) + after;
   let [previous, cost] = [0, 0];
   for (let count = 1; count * piece.length <= LONGEST; count *= 2) {
-    const next = await costOf(target, [sized(count)]);
+    const next = await time(target, [sized(count)]);
     const grows = previous >= MEASURABLE_MS && cost > SUPERLINEAR * previous && next > SUPERLINEAR * cost;
     if (grows && growsInSteps(target.name, [sized(count / 4), sized(count / 2), sized(count)], module)) {
       const costs = [previous, cost, next].map((ms) => Math.round(ms)).join(', ');

@@ -32,10 +32,12 @@ test('a run that is killed at any of its changes ends in the same state as one t
 test('growth is decided by steps: a time that grows, as on a busy machine, is no defect', async () => {
   const family = { before: '', piece: 'a', after: '' };
   const module = import.meta.resolve('../fixtures/growing-targets.ts');
-  const [quadratic, onlySlow] = GROWING;
-  assert.ok(quadratic !== undefined && onlySlow !== undefined);
-  assert.match((await superlinear(quadratic, family, module))?.defect ?? '', /^costs grow faster than the input: /);
-  assert.equal(await superlinear(onlySlow, family, module), undefined);
+  const [quadratic, linear] = GROWING;
+  assert.ok(quadratic !== undefined && linear !== undefined);
+  const square = async (_: unknown, [input = '']: readonly string[]) => (input.length / 64) ** 2;
+  const found = await superlinear(quadratic, family, module, square);
+  assert.match(found?.defect ?? '', /^costs grow faster than the input: 4, 16, 64 ms /);
+  assert.equal(await superlinear(linear, family, module, square), undefined);
 });
 
 describe('npm run fuzz', () => {
