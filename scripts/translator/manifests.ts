@@ -11,6 +11,7 @@ import { TRANSLATOR_REPOSITORY } from './image.ts';
 const BASE = 'packaging/translator/base';
 const CHART = 'packaging/translator/chart';
 const PROVIDER = 'packaging/bootstrap-provider';
+const PROVIDER_FILES = ['definitions.yaml', 'rbac.yaml', 'webhook.yaml'];
 
 export const COMPONENTS = 'components.yaml';
 /** The name that clusterctl looks for in a release of a bootstrap provider. */
@@ -47,9 +48,7 @@ export function components(root: string, version: string): string {
  * packaging/bootstrap-provider makes, with the label of that provider on everything.
  */
 export function bootstrapComponents(root: string, version: string): string {
-  const own = ['definitions.yaml', 'rbac.yaml', 'webhook.yaml'].map((name) =>
-    readFileSync(join(root, PROVIDER, name), 'utf8'),
-  );
+  const own = PROVIDER_FILES.map((name) => readFileSync(join(root, PROVIDER, name), 'utf8'));
   const service = components(root, version)
     .replaceAll(
       'cluster.x-k8s.io/provider: runtime-extension-machineadm',
@@ -78,8 +77,8 @@ export function chartTemplates(root: string): ReadonlyMap<string, string> {
   const replaced = (text: string): string => {
     const changes: readonly (readonly [string | RegExp, string])[] = [
       [/machineadm-system/g, '{{ .Release.Namespace }}'],
-      [/cluster\.x-k8s\.io\/provider: runtime-extension-machineadm, /g, ''],
-      [/ +cluster\.x-k8s\.io\/provider: runtime-extension-machineadm\n/g, ''],
+      [/cluster\.x-k8s\.io\/provider: (?:runtime-extension|bootstrap)-machineadm, /g, ''],
+      [/ +cluster\.x-k8s\.io\/provider: (?:runtime-extension|bootstrap)-machineadm\n/g, ''],
       [IMAGE, '"{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"'],
       [/replicas: 2\b/, 'replicas: {{ .Values.replicas }}'],
       [
@@ -88,26 +87,44 @@ export function chartTemplates(root: string): ReadonlyMap<string, string> {
       ],
       [
         /( +)(- --profiles=\S+\n)/,
-        '$1$2$1{{- range .Values.reportNamespaces }}\n$1- --report-namespace={{ . }}\n$1{{- end }}\n$1{{- range .Values.args }}\n$1- {{ . | quote }}\n$1{{- end }}\n',
+        '$1$2$1{{- if .Values.bootstrapProvider }}\n$1- --bootstrap-provider\n$1{{- end }}\n$1{{- range .Values.reportNamespaces }}\n$1- --report-namespace={{ . }}\n$1{{- end }}\n$1{{- range .Values.args }}\n$1- {{ . | quote }}\n$1{{- end }}\n',
       ],
     ];
     return changes.reduce((before, [from, to]) => before.replace(from, to), text);
   };
   const files = baseFiles(root).filter(({ name }) => name !== 'namespace.yaml');
+  const translator = 'machineadm-translator';
   return new Map([
     ...files.map(({ name, text }) => [name, replaced(text)] as const),
-    ['bindings.yaml', `${bindings('namespaces', 'namespace')}${bindings('reportNamespaces', 'reports')}`],
+    [
+      'bindings.yaml',
+      bindings('namespaces', `${translator}-namespace`) + bindings('reportNamespaces', `${translator}-reports`),
+    ],
+    ...PROVIDER_FILES.map((name) => {
+      const text = readFileSync(join(root, PROVIDER, name), 'utf8');
+      // With its definitions, the objects of all users would be removed, too.
+      const kept = text.replaceAll(
+        /^kind: CustomResourceDefinition\nmetadata:\n/gm,
+        '$&  annotations: {helm.sh/resource-policy: keep}\n',
+      );
+      return [`bootstrap-${name}`, ifProvider(replaced(kept))] as const;
+    }),
+    ['bootstrap-bindings.yaml', ifProvider(bindings('namespaces', 'machineadm-bootstrap-namespace'))],
   ]);
 }
 
-/** The role bindings in each namespace of a value. */
+function ifProvider(text: string): string {
+  return `{{- if .Values.bootstrapProvider }}\n${text}{{- end }}\n`;
+}
+
+/** The binding of a role in each namespace of a value. */
 function bindings(value: string, role: string): string {
   return `{{- range .Values.${value} }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
-metadata: {namespace: {{ . }}, name: machineadm-translator-${role}}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: machineadm-translator-${role}}
+metadata: {namespace: {{ . }}, name: ${role}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ${role}}
 subjects:
   - {kind: ServiceAccount, namespace: {{ $.Release.Namespace }}, name: machineadm-translator}
 {{- end }}

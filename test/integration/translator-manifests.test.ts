@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { parse, parseAllDocuments } from 'yaml';
-import { chartArchive, components } from '../../scripts/translator/manifests.ts';
+import { bootstrapComponents, chartArchive, components } from '../../scripts/translator/manifests.ts';
 import { kubernetesProgram } from '../support/kubernetes-release.ts';
 import { BASE } from '../support/translator.ts';
 
@@ -16,7 +16,12 @@ const SYSTEM = 'machineadm-system';
 
 interface Manifest {
   kind: string;
-  metadata: { name: string; namespace?: string; labels?: Record<string, string> };
+  metadata: {
+    name: string;
+    namespace?: string;
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+  };
   spec?: {
     replicas?: number;
     ingress?: { from?: object[] }[];
@@ -139,13 +144,32 @@ describe("the Helm chart, by Go's templates", { skip: noGo }, () => {
     return byName(text);
   }
 
-  test('gives the objects of components.yaml, without its namespace and the label of clusterctl', () => {
-    const expected = new Map([...byName(components(ROOT, VERSION))].filter(([, { kind }]) => kind !== 'Namespace'));
+  /** Objects of a release as the chart has them: without the namespace, and the label of clusterctl. */
+  function ofChart(text: string): ReadonlyMap<string, Manifest> {
+    const expected = new Map([...byName(text)].filter(([, { kind }]) => kind !== 'Namespace'));
     for (const { metadata, spec } of expected.values()) {
       delete metadata.labels?.[PROVIDER];
       if (spec?.template !== undefined) delete spec.template.metadata.labels[PROVIDER];
     }
-    assert.deepEqual(rendered(SYSTEM, {}), expected);
+    return expected;
+  }
+
+  test('gives the objects of components.yaml', () => {
+    assert.deepEqual(rendered(SYSTEM, {}), ofChart(components(ROOT, VERSION)));
+  });
+
+  test('gives those of bootstrap-components.yaml, and keeps the definitions when it is uninstalled', () => {
+    const expected = ofChart(
+      bootstrapComponents(ROOT, VERSION).replace(/\$+(?=\{)/g, (all) => all.slice(all.length / 2)),
+    );
+    for (const { kind, metadata } of expected.values())
+      if (kind === 'CustomResourceDefinition') metadata.annotations = { 'helm.sh/resource-policy': 'keep' };
+    assert.deepEqual(rendered(SYSTEM, { bootstrapProvider: true }), expected);
+    const { metadata, subjects } =
+      rendered('elsewhere', { bootstrapProvider: true, namespaces: ['team-c'] }).get(
+        'RoleBinding team-c/machineadm-bootstrap-namespace',
+      ) ?? assert.fail('no binding');
+    assert.deepEqual([metadata.namespace, subjects?.[0]?.namespace], ['team-c', 'elsewhere']);
   });
 
   test('follows its values, in any namespace', () => {

@@ -1,10 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeApiServer, Method } from './kube-apiserver.ts';
 
+/** What there is of a machine besides its objects. */
+export interface Hardware {
+  /** Boots a machine with its user data; its node gets the provider id. */
+  boot(name: string, providerID: string, userData: string): Promise<void>;
+  /** The machine is not there any more. */
+  end(name: string): Promise<void>;
+}
+
 interface Found {
   readonly metadata: {
     readonly name: string;
     readonly namespace: string;
+    readonly deletionTimestamp?: string;
     readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
   };
   readonly spec?: {
@@ -17,23 +26,28 @@ interface Found {
   readonly status?: { readonly initialization?: { readonly provisioned?: boolean } };
 }
 
+/** As of a provider: an object stays until its machine is gone. */
+const FINALIZER = 'machine.infrastructure.cluster.x-k8s.io';
+
 /**
- * An infrastructure provider without machines, which does what Cluster API's contract demands: a cluster is provisioned at
- * once, and a machine or a pool of them when its bootstrap data is there. Each machine joins: a Node with its provider id.
+ * An infrastructure provider that does what Cluster API's contract demands: a cluster is provisioned at once, and a machine
+ * or a pool of them when its bootstrap data is there. Without hardware, a machine that joins is a Node with its provider id.
  */
 export class FakeCloud implements AsyncDisposable {
   readonly #server: KubeApiServer;
+  readonly #hardware: Hardware | undefined;
   #running = true;
   #done: Promise<void> = Promise.resolve();
   /** The last thing that it could not do: it tries again, as controllers do. */
   lastError: unknown;
 
-  private constructor(server: KubeApiServer) {
+  private constructor(server: KubeApiServer, hardware: Hardware | undefined) {
     this.#server = server;
+    this.#hardware = hardware;
   }
 
-  static start(server: KubeApiServer): FakeCloud {
-    const cloud = new FakeCloud(server);
+  static start(server: KubeApiServer, hardware?: Hardware): FakeCloud {
+    const cloud = new FakeCloud(server, hardware);
     cloud.#done = cloud.#work();
     return cloud;
   }
@@ -51,21 +65,41 @@ export class FakeCloud implements AsyncDisposable {
 
   async #once(): Promise<void> {
     for (const cluster of await this.#list('fakeclusters')) await this.#provisioned('fakeclusters', cluster);
-    for (const machine of await this.#list('fakemachines')) {
-      const { metadata, spec } = machine;
-      if (spec?.providerID === undefined) {
-        const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Machine')?.name;
-        if (owner === undefined) continue;
-        const path = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${metadata.namespace}/machines/${owner}`;
-        const owned = (await this.#server.ask('GET', path)) as Found;
-        if (owned.spec?.bootstrap?.dataSecretName === undefined) continue;
-        const providerID = `fake://${metadata.name}`;
-        await this.#join(metadata.name, providerID);
-        await this.#patch(pathOf('fakemachines', machine), { spec: { providerID } });
-      }
-      await this.#provisioned('fakemachines', machine);
-    }
+    for (const machine of await this.#list('fakemachines')) await this.#keep(machine);
     for (const pool of await this.#list('fakemachinepools')) await this.#fill(pool);
+  }
+
+  /** Boots a machine once its bootstrap data is there, and ends it with its object. */
+  async #keep(machine: Found): Promise<void> {
+    const { metadata, spec } = machine;
+    const path = pathOf('fakemachines', machine);
+    if (metadata.deletionTimestamp !== undefined) {
+      await this.#hardware?.end(metadata.name);
+      return await this.#patch(path, { metadata: { finalizers: null } });
+    }
+    if (spec?.providerID === undefined) {
+      const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Machine')?.name;
+      if (owner === undefined) return;
+      const machines = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${metadata.namespace}/machines/${owner}`;
+      const owned = (await this.#server.ask('GET', machines)) as Found;
+      const secret = owned.spec?.bootstrap?.dataSecretName;
+      if (secret === undefined) return;
+      const providerID = `fake://${metadata.name}`;
+      if (this.#hardware === undefined) await this.#join(metadata.name, providerID);
+      else {
+        await this.#patch(path, { metadata: { finalizers: [FINALIZER] } });
+        await this.#hardware.boot(metadata.name, providerID, await this.#userData(metadata.namespace, secret));
+      }
+      await this.#patch(path, { spec: { providerID } });
+    }
+    await this.#provisioned('fakemachines', machine);
+  }
+
+  async #userData(namespace: string, name: string): Promise<string> {
+    const { data } = (await this.#server.ask('GET', `/api/v1/namespaces/${namespace}/secrets/${name}`)) as {
+      readonly data: { readonly value: string };
+    };
+    return Buffer.from(data.value, 'base64').toString();
   }
 
   /** Makes the instances of a MachinePool that are missing. */

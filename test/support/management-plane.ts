@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { ClusterApi, installDefinitions } from './capi-managers.ts';
-import { FakeCloud } from './fake-cloud.ts';
+import { FakeCloud, type Hardware } from './fake-cloud.ts';
 import { type KubeApiServer, startKubeApiServer } from './kube-apiserver.ts';
 import { InstalledTranslator, type Manifest, webhookClient } from './translator.ts';
 
@@ -44,8 +44,15 @@ export class ManagementPlane implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** @param namespaces that are to contain clusters */
-  static async start(namespaces: readonly string[]): Promise<ManagementPlane> {
+  /**
+   * @param namespaces that are to contain clusters
+   * @param hardware   what boots; default: nothing does, and each machine is a Node of the management cluster
+   * @param profiles   of the translator
+   */
+  static async start(
+    namespaces: readonly string[],
+    { hardware, profiles }: { readonly hardware?: Hardware; readonly profiles?: string } = {},
+  ): Promise<ManagementPlane> {
     const parts: AsyncDisposable[] = [];
     try {
       const server = await startKubeApiServer(webhookClient());
@@ -55,9 +62,10 @@ export class ManagementPlane implements AsyncDisposable {
       const translator = await InstalledTranslator.install(server, namespaces);
       parts.unshift(translator);
       await installProvider(server, translator, namespaces);
+      if (profiles !== undefined) translator.writeProfiles(profiles);
       await translator.start('one', `--provider-user=${PROVIDER}`, '--bootstrap-provider');
       parts.unshift(await ClusterApi.start(server));
-      const cloud = FakeCloud.start(server);
+      const cloud = FakeCloud.start(server, hardware);
       parts.unshift(cloud);
       return new ManagementPlane(server, cloud, parts);
     } catch (error) {

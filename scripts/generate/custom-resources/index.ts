@@ -70,7 +70,8 @@ const CONDITION: JsonSchema = {
     },
     'A condition in the form of metav1.Condition.',
   ),
-  required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
+  // `message` is absent where it is empty (packages/translator/src/provider/status.ts).
+  required: ['type', 'status', 'reason', 'lastTransitionTime'],
 };
 
 const STATUS = object(

@@ -49,6 +49,7 @@ describe('a MachineadmConfig of a worker', () => {
     await using provider = providing(api);
     const condition = await until(api, configPath, 'DataSecretCreated');
     assert.deepEqual([condition.status, condition.observedGeneration], ['True', 1]);
+    assert.equal(condition.message, undefined, 'Cluster API shows a message as something to look at');
     const status = plain(api.get(configPath)?.status);
     assert.equal(status.dataSecretName, 'w-1');
     assert.deepEqual(status.initialization, { dataSecretCreated: true });

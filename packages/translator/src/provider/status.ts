@@ -32,7 +32,9 @@ export async function writeStatus(api: Api, config: Config, known: Known, signal
       ? condition(PAUSED, 'True', 'Paused', 'The Cluster or this object is paused.')
       : condition(PAUSED, 'False', 'NotPaused', 'Neither the Cluster nor this object is paused.'),
   ];
-  if (!known.isPaused) judged.push(condition(READY, known.isReady ? 'True' : 'False', known.reason, known.message));
+  // Cluster API shows every message of a condition of a Machine, and takes it for something to look at.
+  const message = known.isReady === true ? '' : (known.message ?? '');
+  if (!known.isPaused) judged.push(condition(READY, known.isReady ? 'True' : 'False', known.reason, message));
   else if (before !== undefined) judged.push(before);
   const wanted = judged.map((one) => ({ ...one, observedGeneration: generation }));
   const conditions = conditionsToApply(wanted, present, new Date());
@@ -48,13 +50,16 @@ export async function writeStatus(api: Api, config: Config, known: Known, signal
       kind: KIND,
       metadata: { name, namespace, uid },
       status: {
-        conditions: conditions ?? ownOf(present),
+        // Without an empty message: an API server before 1.21 takes it for null.
+        conditions: (conditions ?? ownOf(present)).map(({ message: text, ...one }) => {
+          return text === '' ? one : { ...one, message: text };
+        }),
         ...(secret === undefined ? {} : { dataSecretName: secret, initialization: { dataSecretCreated: true } }),
       },
     },
     signal,
   });
-  if (!known.isPaused && (before?.reason !== known.reason || before.message !== known.message)) {
+  if (!known.isPaused && (before?.reason !== known.reason || before.message !== message)) {
     await api.request({
       method: 'POST',
       path: `/api/v1/namespaces/${namespace}/events`,
