@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import type { RequestOptions } from 'node:https';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { ADDON_ARCHIVES, buildAddons, buildLab, buildLayer, buildNextRelease } from '../../scripts/lab/artefacts.ts';
 import { until } from '../../scripts/lab/process.ts';
 import { BALANCER_CONFIGURATION, balancerConfiguration, SOURCES } from '../../scripts/quickstart/documents.ts';
-import { type Downtime, httpsAnswer, httpsStatus, Prober } from '../support/api-prober.ts';
+import type { Downtime } from '../support/api-prober.ts';
 import {
   controlPlaneDocument,
   type DocumentTree,
@@ -18,6 +17,7 @@ import {
 } from '../support/documents.ts';
 import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
+import { type ObservedCluster, observeCluster } from '../support/observed-cluster.ts';
 import {
   installPrograms,
   killUpgrade,
@@ -56,7 +56,7 @@ describe('an upgrade of three control planes behind a load balancer', {
   const nodes: Node[] = [];
   let uids: string;
   let members: string;
-  let cluster: Observed;
+  let cluster: ObservedCluster;
   const laps: Record<string, Readonly<Record<'readyz' | 'write', Downtime>>> = {};
 
   before(
@@ -84,7 +84,7 @@ describe('an upgrade of three control planes behind a load balancer', {
       });
       await kubectl(first, 'create configmap probe --from-literal=count=0');
       uids = await uidsOf(first);
-      cluster = await observe(first);
+      cluster = await observeCluster(first, BALANCER.ip, SITES);
       members = await cluster.members();
       assert.equal(members.split(' ').length, 3);
     },
@@ -180,7 +180,6 @@ describe('an upgrade of three control planes behind a load balancer', {
       const refused = await node.agent(['provision', '-f', DOCUMENT]);
       assert.match(refused.stderr, /\[UpgradeUnfinished\]/);
       const done = new Set((await node.status()).steps.flatMap(({ changes }) => changes));
-      console.error(`killed after ${[...done].join(' ')}`);
       await assertLocked(third, node);
       const run = await upgrade(node);
       assert.equal(run.status.outcome, 'Succeeded', told(run));
@@ -290,90 +289,4 @@ async function podsOf(node: Node): Promise<string> {
     node,
     `get pods -l app=undisturbed --sort-by=.metadata.name -o "jsonpath={range .items[*]}${of},{end}"`,
   );
-}
-
-/** What is asked of the cluster while it is upgraded. */
-interface Observed extends AsyncDisposable {
-  /** The downtime of the API behind the load balancer since the lap before. */
-  lap(): Readonly<Record<'readyz' | 'write', Downtime>>;
-  /** `ID=NAME` of the members of etcd. */
-  members(): Promise<string>;
-  /** The most members of etcd that did not answer at the same time. */
-  readonly mostLost: number;
-  /** The members that did not answer at some time. */
-  readonly restarted: ReadonlySet<string>;
-  /** The last write that was acknowledged. */
-  readonly acknowledged: number;
-}
-
-/** Asks the API behind the load balancer, and the members of etcd, about every 200 ms. */
-async function observe(first: Node): Promise<Observed> {
-  const admin = parse((await first.read('/etc/kubernetes/admin.conf')) ?? '');
-  const { user } = admin.users[0] as { user: Record<string, string> };
-  const api: RequestOptions = {
-    ...{ host: BALANCER.ip, port: 6443, rejectUnauthorized: false },
-    cert: Buffer.from(user['client-certificate-data'] ?? '', 'base64'),
-    key: Buffer.from(user['client-key-data'] ?? '', 'base64'),
-  };
-  const pki = '/etc/kubernetes/pki/etcd/healthcheck-client';
-  const etcd: RequestOptions = {
-    ...{ port: 2379, rejectUnauthorized: false },
-    cert: (await first.read(`${pki}.crt`)) ?? '',
-    key: (await first.read(`${pki}.key`)) ?? '',
-  };
-  let [mostLost, acknowledged, count] = [0, 0, 0];
-  const restarted = new Set<string>();
-  const readyz = new Prober(async () => (await httpsStatus({ ...api, path: '/readyz' }, { timeoutMs: 2_000 })) === 200);
-  const write = new Prober(async () => {
-    count += 1;
-    const mine = count;
-    const status = await httpsStatus(
-      {
-        ...api,
-        method: 'PATCH',
-        path: '/api/v1/namespaces/default/configmaps/probe',
-        headers: { 'content-type': 'application/merge-patch+json' },
-      },
-      { body: JSON.stringify({ data: { count: String(mine) } }), timeoutMs: 5_000 },
-    );
-    if (status === 200) acknowledged = mine;
-    return status === 200;
-  });
-  const member = new Prober(async () => {
-    // A member serves this when it has joined; with or without a quorum.
-    const asked = SITES.map(async ({ name, ip: host }) => ({
-      name,
-      status: await httpsStatus({ ...etcd, host, path: '/version' }, { timeoutMs: 5_000 }),
-    }));
-    const lost = (await Promise.all(asked)).filter(({ status }) => status !== 200);
-    for (const { name } of lost) restarted.add(name);
-    mostLost = Math.max(mostLost, lost.length);
-    return lost.length < 2;
-  });
-  return {
-    lap: () => ({ readyz: readyz.lap(), write: write.lap() }),
-    async members() {
-      const options: RequestOptions = { ...etcd, host: first.site.ip, path: '/v3/cluster/member/list', method: 'POST' };
-      const answer = await httpsAnswer(options, { body: '{}', timeoutMs: 10_000 });
-      const list: { readonly members: readonly { readonly ID: string; readonly name: string }[] } = JSON.parse(
-        answer?.text ?? '{}',
-      );
-      return list.members
-        .map(({ ID, name }) => `${ID}=${name}`)
-        .sort()
-        .join(' ');
-    },
-    get mostLost() {
-      return mostLost;
-    },
-    get restarted() {
-      return restarted;
-    },
-    get acknowledged() {
-      return acknowledged;
-    },
-    async [Symbol.asyncDispose]() {
-      for (const one of [readyz, write, member]) await one[Symbol.asyncDispose]();
-    },
-  };
 }
