@@ -61,21 +61,17 @@ export class Prober {
   }
 }
 
-/** A request over a connection of its own. The status of the answer; undefined: there was none in time. */
-export async function httpsStatus(
-  options: RequestOptions,
-  { body, timeoutMs }: { readonly body?: string; readonly timeoutMs: number },
-): Promise<number | undefined> {
-  return (await httpsAnswer(options, { ...(body === undefined ? {} : { body }), timeoutMs }))?.status;
-}
+/** An answer; `refused`: the connection was refused or cut; `silent`: nothing came in time. */
+export type HttpsAnswer = { readonly status: number; readonly text: string } | 'refused' | 'silent';
 
-/** Like `httpsStatus`, with the text of the answer. */
-export async function httpsAnswer(
+/** Sends a request over a connection of its own. */
+export async function askHttps(
   options: RequestOptions,
   { body, timeoutMs }: { readonly body?: string; readonly timeoutMs: number },
-): Promise<{ readonly status: number; readonly text: string } | undefined> {
+): Promise<HttpsAnswer> {
   return await new Promise((resolve) => {
     const signal = AbortSignal.timeout(timeoutMs);
+    const failed = () => resolve(signal.aborted ? 'silent' : 'refused');
     const call = request({ ...options, agent: false, signal }, (answer) => {
       let text = '';
       answer
@@ -84,9 +80,14 @@ export async function httpsAnswer(
           text += part;
         })
         .on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
-        .on('error', () => resolve(undefined));
+        .on('error', failed);
     });
-    call.on('error', () => resolve(undefined));
+    call.on('error', failed);
     call.end(body);
   });
+}
+
+/** Whether an answer is a success. */
+export function isOk(answer: HttpsAnswer): boolean {
+  return typeof answer === 'object' && answer.status === 200;
 }

@@ -1,6 +1,6 @@
 import type { RequestOptions } from 'node:https';
 import { parse } from 'yaml';
-import { type Downtime, httpsAnswer, httpsStatus, Prober } from './api-prober.ts';
+import { askHttps, type Downtime, isOk, Prober } from './api-prober.ts';
 import type { NodeSite } from './documents.ts';
 import type { Node } from './lab.ts';
 
@@ -10,9 +10,9 @@ export interface ObservedCluster extends AsyncDisposable {
   lap(): Readonly<Record<'readyz' | 'write', Downtime>>;
   /** `ID=NAME` of the members of etcd. */
   members(): Promise<string>;
-  /** The most members of etcd that did not answer at the same time. */
+  /** The most members of etcd that were down at the same time: from a refused connection to the next answer. */
   readonly mostLost: number;
-  /** The members that did not answer at some time. */
+  /** The members that were down at some time. */
   readonly restarted: ReadonlySet<string>;
   /** The last write that was acknowledged. */
   readonly acknowledged: number;
@@ -44,11 +44,11 @@ export async function observeCluster(
   };
   let [mostLost, acknowledged, count] = [0, 0, 0];
   const restarted = new Set<string>();
-  const readyz = new Prober(async () => (await httpsStatus({ ...api, path: '/readyz' }, { timeoutMs: 2_000 })) === 200);
+  const readyz = new Prober(async () => isOk(await askHttps({ ...api, path: '/readyz' }, { timeoutMs: 2_000 })));
   const write = new Prober(async () => {
     count += 1;
     const mine = count;
-    const status = await httpsStatus(
+    const answer = await askHttps(
       {
         ...api,
         method: 'PATCH',
@@ -57,27 +57,30 @@ export async function observeCluster(
       },
       { body: JSON.stringify({ data: { count: String(mine) } }), timeoutMs: 5_000 },
     );
-    if (status === 200) acknowledged = mine;
-    return status === 200;
+    if (isOk(answer)) acknowledged = mine;
+    return isOk(answer);
   });
-  const member = new Prober(async () => {
-    // A member serves this when it has joined; with or without a quorum.
-    const asked = controlPlanes.map(async ({ name, ip: host }) => ({
-      name,
-      status: await httpsStatus({ ...etcd, host, path: '/version' }, { timeoutMs: 5_000 }),
-    }));
-    const lost = (await Promise.all(asked)).filter(({ status }) => status !== 200);
-    for (const { name } of lost) restarted.add(name);
-    mostLost = Math.max(mostLost, lost.length);
-    return lost.length < 2;
-  });
+  const down = new Set<string>();
+  const members = controlPlanes.map(
+    ({ name, ip: host }) =>
+      new Prober(async () => {
+        // A member serves this once it has joined, with or without a quorum.
+        const answer = await askHttps({ ...etcd, host, path: '/version' }, { timeoutMs: 5_000 });
+        // Silence decides nothing: it may be this machine that is too busy.
+        if (answer === 'refused') down.add(name);
+        else if (isOk(answer)) down.delete(name);
+        if (down.has(name)) restarted.add(name);
+        mostLost = Math.max(mostLost, down.size);
+        return isOk(answer);
+      }),
+  );
   return {
     lap: () => ({ readyz: readyz.lap(), write: write.lap() }),
     async members() {
       const options: RequestOptions = { ...etcd, host: first.site.ip, path: '/v3/cluster/member/list', method: 'POST' };
-      const answer = await httpsAnswer(options, { body: '{}', timeoutMs: 10_000 });
+      const answer = await askHttps(options, { body: '{}', timeoutMs: 10_000 });
       const list: { readonly members: readonly { readonly ID: string; readonly name: string }[] } = JSON.parse(
-        answer?.text ?? '{}',
+        typeof answer === 'object' ? answer.text : '{}',
       );
       return list.members
         .map(({ ID, name }) => `${ID}=${name}`)
@@ -94,7 +97,7 @@ export async function observeCluster(
       return acknowledged;
     },
     async [Symbol.asyncDispose]() {
-      for (const one of [readyz, write, member]) await one[Symbol.asyncDispose]();
+      for (const one of [readyz, write, ...members]) await one[Symbol.asyncDispose]();
     },
   };
 }
