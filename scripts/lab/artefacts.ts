@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync
 import { homedir } from 'node:os';
 import { join, relative } from 'node:path';
 import { NEWEST_KNOWN_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import { writeAddonArchives, writeImageArchives, writePatchRelease } from './image-archives.ts';
+import { type StampedRelease, writeAddonArchives, writeImageArchives, writeStampedRelease } from './image-archives.ts';
 import { withLock } from './lock.ts';
 import { mustRun, run } from './process.ts';
 import { Downloads, ReleaseUnavailable } from './releases/download.ts';
@@ -76,17 +76,21 @@ export async function buildAddons({ kubernetes, root }: Artefacts, progress: Pro
   return join(addons, 'layer');
 }
 
-/** Where a machine with the layer of `buildNextPatch` has the programs (`bin/`) and the images of that release. */
-export const NEXT_PATCH = '/opt/next';
+/** Where a machine with the layer of `buildNextRelease` has the programs (`bin/`) and the images of that release. */
+export const NEXT_RELEASE = '/opt/next';
 
 /**
- * Builds an overlay layer for the machine image with the same Kubernetes as another patch release, or finds it in the cache:
- * something to upgrade to. It takes seconds.
+ * Builds an overlay layer for the machine image with the same Kubernetes as another release, of its minor version or the
+ * next one, or finds it in the cache: something to upgrade to. It takes seconds.
  */
-export async function buildNextPatch({ kubernetes }: Artefacts, version: string, progress: Progress): Promise<string> {
-  const key = keyOf(['image-archives.ts'], nameInCache(kubernetes), version);
-  const next = await part('next-patch', key, 'drop', progress, async (directory) =>
-    writePatchRelease(kubernetes, version, join(directory, 'layer', NEXT_PATCH)),
+export async function buildNextRelease(
+  { kubernetes }: Artefacts,
+  release: StampedRelease,
+  progress: Progress,
+): Promise<string> {
+  const key = keyOf(['image-archives.ts'], nameInCache(kubernetes), JSON.stringify(release));
+  const next = await part('next-release', key, 'drop', progress, async (directory) =>
+    writeStampedRelease(kubernetes, release, join(directory, 'layer', NEXT_RELEASE)),
   );
   return join(next, 'layer');
 }

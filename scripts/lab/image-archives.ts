@@ -18,6 +18,8 @@ const REPOSITORY = 'k8s.gcr.io';
 const CONTROL_PLANE = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
 /** The version of what build-kubernetes.sh builds. */
 export const BUILT_VERSION = 'v1.20.2';
+/** The tag of the etcd that its kubeadm deploys (SupportedEtcdVersion). */
+const BUILT_ETCD = '3.4.13-0';
 
 /**
  * Packs programs into docker-archive files (`docker save`: manifest.json, configuration, layer) that containerd imports.
@@ -33,7 +35,7 @@ export function writeImageArchives(kubernetes: string, directory: string): void 
     ...controlPlaneImages(join(kubernetes, 'bin'), BUILT_VERSION),
     { name: 'pause', tag: '3.2', layer: layerOf({ pause }), entrypoint: ['/pause'] },
     { name: 'coredns', tag: '1.7.0', layer: layerOf({ coredns: pause }), entrypoint: ['/coredns'] },
-    { name: 'etcd', tag: '3.4.13-0', layer: layerOf(etcdFiles(join(kubernetes, 'etcd'))), entrypoint: [] },
+    etcdImage(kubernetes, BUILT_ETCD),
   ];
   writeArchives(images, directory);
 }
@@ -47,21 +49,47 @@ function controlPlaneImages(programs: string, tag: string): readonly Image[] {
   }));
 }
 
+/** A release that has the code of `BUILT_VERSION` and says that it is another one. */
+export interface StampedRelease {
+  /** Of the same length as `BUILT_VERSION`: `v1.20.3`, `v1.21.2`. */
+  readonly version: string;
+  /** The tag of an etcd that its kubeadm deploys, of the same length as `BUILT_ETCD`; default: that one. */
+  readonly etcd?: string;
+}
+
 /**
- * Writes the same programs once more as another patch release, `bin/` and `images/`: their code is the same, and all of them
- * say the other version, of the same length, wherever they said theirs.
+ * Writes the same programs as another release, `bin/` and `images/`. In all of them, the version string is replaced:
+ * kubeadm decides by it, also between minor versions. The code stays the same, and so do kubeadm's images of pause and
+ * CoreDNS.
  */
-export function writePatchRelease(kubernetes: string, version: string, directory: string): void {
-  if (version.length !== BUILT_VERSION.length) throw new Error(`${version} does not fit into the programs`);
+export function writeStampedRelease(
+  kubernetes: string,
+  { version, etcd = BUILT_ETCD }: StampedRelease,
+  directory: string,
+): void {
   const programs = join(directory, 'bin');
   mkdirSync(programs, { recursive: true });
   for (const name of ['kubeadm', 'kubelet', ...CONTROL_PLANE]) {
     const bytes = readFileSync(join(kubernetes, 'bin', name));
-    for (let at = bytes.indexOf(BUILT_VERSION); at >= 0; at = bytes.indexOf(BUILT_VERSION, at))
-      bytes.write(version, at);
+    stamp(bytes, BUILT_VERSION, version);
+    if (name === 'kubeadm' && etcd !== BUILT_ETCD) stamp(bytes, BUILT_ETCD, etcd);
     writeFileSync(join(programs, name), bytes, { mode: 0o755 });
   }
-  writeArchives(controlPlaneImages(programs, version), join(directory, 'images'));
+  const images = [...controlPlaneImages(programs, version), etcdImage(kubernetes, etcd)];
+  writeArchives(images, join(directory, 'images'));
+}
+
+/** Replaces a string wherever it is in a program. */
+function stamp(program: Buffer, built: string, wanted: string): void {
+  if (wanted.length !== built.length) throw new Error(`${wanted} does not fit into the programs`);
+  const places = [];
+  for (let at = program.indexOf(built); at >= 0; at = program.indexOf(built, at + 1)) places.push(at);
+  if (places.length === 0) throw new Error(`${built} is not in the program`);
+  for (const at of places) program.write(wanted, at);
+}
+
+function etcdImage(kubernetes: string, tag: string): Image {
+  return { name: 'etcd', tag, layer: layerOf(etcdFiles(join(kubernetes, 'etcd'))), entrypoint: [] };
 }
 
 /**

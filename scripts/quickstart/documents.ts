@@ -102,12 +102,21 @@ function hostOf(site: Site, routes: readonly string[]): object {
   };
 }
 
-/** haproxy forwards TCP connections to an API server that is ready, without terminating TLS. */
 function balancerSource(site: Site, all: readonly Site[]): object {
-  const servers = all
-    .filter(({ role }) => role === 'control-plane')
-    .map(({ name, ip }) => `  server ${name} ${ip}:6443\n`);
-  const content = `defaults
+  const content = balancerConfiguration(all.filter(({ role }) => role === 'control-plane'));
+  return {
+    metadata: { name: site.name },
+    host: { ...hostOf(site, []), files: [{ path: BALANCER_CONFIGURATION, content }] },
+  };
+}
+
+/** Where `balancer.yaml` expects the configuration of haproxy. */
+export const BALANCER_CONFIGURATION = '/etc/haproxy/api.cfg';
+
+/** haproxy forwards TCP connections to an API server that is ready, without terminating TLS. */
+export function balancerConfiguration(controlPlanes: readonly Pick<Site, 'name' | 'ip'>[]): string {
+  const servers = controlPlanes.map(({ name, ip }) => `  server ${name} ${ip}:6443\n`);
+  return `defaults
   mode tcp
   timeout connect 2s
   timeout client 1h
@@ -120,10 +129,6 @@ backend control-planes
   http-check expect status 200
   default-server check check-ssl verify none inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
 ${servers.join('')}`;
-  return {
-    metadata: { name: site.name },
-    host: { ...hostOf(site, []), files: [{ path: '/etc/haproxy/api.cfg', content }] },
-  };
 }
 
 /** The shared sources of a machine's document, in `scripts/quickstart/lab`. */

@@ -1,44 +1,24 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { buildAddons, buildLab, buildNextPatch, NEXT_PATCH } from '../../scripts/lab/artefacts.ts';
+import { buildAddons, buildLab, buildNextRelease } from '../../scripts/lab/artefacts.ts';
 import { until } from '../../scripts/lab/process.ts';
-import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import {
-  AGENT,
-  assertSucceeded,
-  DOCUMENT,
-  Fleet,
-  LAB,
-  type Node,
-  type PlannedChange,
-  type Provisioned,
-  parseStatus,
-  type Run,
-  told,
-} from '../support/lab.ts';
+import { type DocumentTree, initDocument, newSeeds, workerDocument } from '../support/documents.ts';
+import { AGENT, assertSucceeded, DOCUMENT, Fleet, LAB, type Node, type Run, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
+import {
+  installPrograms,
+  killUpgrade,
+  networked,
+  planUpgrade,
+  UPGRADE,
+  upgrade,
+  upgradeDocument,
+} from '../support/upgrades.ts';
 
 const MINUTE = 60_000;
 const NEXT = 'v1.20.3';
 const SNAPSHOT = '/var/lib/machineadm/upgrade/etcd-snapshot.db';
-const CONTROL_PLANE = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
-/** What the lab has no real image for: the Job that kubeadm runs ends only with the real pause, and CoreDNS only pauses. */
-const NOT_HERE = ['--ignore-preflight-errors', 'CreateJob,CoreDNSUnsupportedPlugins,CoreDNSMigration'];
-
-/** A pod network, so that nodes become Ready: kubeadm upgrades no cluster with control planes that are not. */
-function networked(document: DocumentTree, index: number): DocumentTree {
-  const ipam = { type: 'host-local', ranges: [[{ subnet: `10.244.${index}.0/24` }]] };
-  const network = {
-    cniVersion: '0.4.0',
-    name: 'e2e',
-    plugins: [{ type: 'bridge', bridge: 'cni0', isDefaultGateway: true, ipam }],
-  };
-  const { host } = document as { host: { files: readonly object[] } };
-  const file = { path: '/etc/cni/net.d/10-e2e.conflist', content: `${JSON.stringify(network)}\n` };
-  return merge(document, { host: { files: [...host.files, file] } });
-}
-
 describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 30 * MINUTE }, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
@@ -50,7 +30,7 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
       fleet = await Fleet.open();
       const progress = (line: string) => console.error(line);
       const lab = await buildLab(progress);
-      const lower = [await buildNextPatch(lab, NEXT, progress), await buildAddons(lab, progress)];
+      const lower = [await buildNextRelease(lab, { version: NEXT }, progress), await buildAddons(lab, progress)];
       controlPlane = await fleet.start({ name: 'e2e-u1', ip: '10.99.0.81', lower });
       worker = await fleet.start({ name: 'e2e-u2', ip: '10.99.0.82', lower });
       await controlPlane.lay(networked(initDocument(controlPlane.site, seeds), 0));
@@ -63,43 +43,11 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
   after(async () => fleet?.close());
 
   const next = (document: DocumentTree, index: number): DocumentTree =>
-    merge(networked(document, index), {
-      kubernetes: { version: NEXT },
-      images: {
-        archives: ['pause', 'etcd', 'coredns']
-          .map((name) => `/opt/images/${name}.tar`)
-          .concat(CONTROL_PLANE.map((name) => `${NEXT_PATCH}/images/${name}.tar`))
-          .map((path) => ({ path })),
-      },
-    });
-  const install = (node: Node) =>
-    node.machine.shell(
-      `for one in kubeadm kubelet; do install -m 755 ${NEXT_PATCH}/bin/$one "$(command -v $one)"; done`,
-    );
-  const command = ['upgrade', '-f', DOCUMENT, '-o', 'json', ...NOT_HERE];
+    upgradeDocument(networked(document, index), NEXT);
 
-  async function upgrade(node: Node, ...options: readonly string[]): Promise<Provisioned> {
-    const run = await node.agent([...command, ...options]);
-    return { ...run, ...parseStatus(run) };
-  }
-
-  /** What an upgrade would do, and what is in its way. */
-  async function planned(node: Node, ...options: readonly string[]) {
-    const run = await node.agent([...command, '--dry-run', ...options]);
-    const { changes, problems }: { changes: PlannedChange[]; problems: { code: string; message: string }[] } =
-      JSON.parse(run.stdout);
-    return { exitCode: run.exitCode, ids: changes.map(({ id }) => id), problems };
-  }
-
-  /** Ends an upgrade by SIGKILL as it makes its nth record durable. */
-  async function kill(node: Node, nth: number): Promise<Run> {
-    const wrapper = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fdatasync'];
-    return await node.agent(command, [...wrapper, '-e', `inject=fdatasync:signal=SIGKILL:when=${nth}`]);
-  }
-
-  /** Ends it by SIGKILL once kubeadm has replaced the manifest of the API server, while it waits for it. */
+  /** Ends an upgrade by SIGKILL once kubeadm has replaced the manifest of the API server, while it waits for it. */
   async function killUnderKubeadm(node: Node): Promise<Run> {
-    const run = node.agent(command);
+    const run = node.agent(UPGRADE);
     await until('kubeadm has replaced the API server', 4 * MINUTE, async () => {
       const manifest = (await node.read('/etc/kubernetes/manifests/kube-apiserver.yaml')) ?? '';
       return manifest.includes(`kube-apiserver:${NEXT}`);
@@ -124,14 +72,14 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
   });
 
   test('nothing begins while the programs are the old ones', async () => {
-    const { exitCode, problems } = await planned(controlPlane);
+    const { exitCode, problems } = await planUpgrade(controlPlane);
     assert.equal(exitCode, 4);
     assert.deepEqual(
       problems.map(({ code, message }) => `${code} ${message}`),
       ['kubeadm', 'kubelet'].map((one) => `UpgradeProgramMissing ${one} 1.20.3 is not installed: 1.20.2 is`),
     );
     const before = await kubectl('get --raw /version');
-    const run = await controlPlane.agent(command);
+    const run = await controlPlane.agent(UPGRADE);
     assert.equal(run.exitCode, 4, run.stderr);
     assert.match(run.stderr, /\[UpgradeProgramMissing\]/);
     assert.equal(await kubectl('get --raw /version'), before);
@@ -141,18 +89,18 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
   test('a control plane becomes the other version as it was planned, although it is killed again and again', {
     timeout: 12 * MINUTE,
   }, async () => {
-    await install(controlPlane);
-    const { exitCode, ids, problems } = await planned(controlPlane);
+    await installPrograms(controlPlane);
+    const { exitCode, ids, problems } = await planUpgrade(controlPlane);
     assert.deepEqual([exitCode, problems], [0, []]);
     const [uid, member] = [await nodeOf(controlPlane, '.metadata.uid'), await etcdMember()];
     const killed: Run[] = [];
     const done = new Set<string>();
     const ways: Readonly<Record<string, () => Promise<Run>>> = {
-      'at its first record, before it kept anything': () => kill(controlPlane, 1),
-      'with the state kept': () => kill(controlPlane, 3),
+      'at its first record, before it kept anything': () => killUpgrade(controlPlane, 1),
+      'with the state kept': () => killUpgrade(controlPlane, 3),
       'under kubeadm': () => killUnderKubeadm(controlPlane),
-      'once more': () => kill(controlPlane, 2),
-      'and once more': () => kill(controlPlane, 3),
+      'once more': () => killUpgrade(controlPlane, 2),
+      'and once more': () => killUpgrade(controlPlane, 3),
     };
     for (const [what, way] of Object.entries(ways)) {
       const run = await way();
@@ -197,10 +145,10 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
 
   test('a worker follows, drained by somebody else', { timeout: 6 * MINUTE }, async () => {
     await worker.lay(next(workerDocument(worker.site, seeds, controlPlane.machine.ip), 1));
-    await install(worker);
-    const refused = await planned(worker);
+    await installPrograms(worker);
+    const refused = await planUpgrade(worker);
     assert.deepEqual([refused.exitCode, refused.problems.map(({ code }) => code)], [4, ['DrainNotPossible']]);
-    const { exitCode, ids } = await planned(worker, '--drained');
+    const { exitCode, ids } = await planUpgrade(worker, '--drained');
     assert.equal(exitCode, 0);
     const uid = await nodeOf(worker, '.metadata.uid');
     const run = await upgrade(worker, '--drained');

@@ -12,6 +12,8 @@ export interface ClusterState {
   /** Versions of API servers by the names of their Nodes. */
   apiServers: Record<string, string>;
   featureGates: Record<string, boolean>;
+  /** More of the ConfigMap kubeadm-config. */
+  configuration: object;
   pods: object[];
   /** Of an eviction of a pod: 429 is a PodDisruptionBudget. */
   refusesEviction: (pod: string) => number | undefined;
@@ -45,7 +47,15 @@ export function pod(name: string, different: Partial<Record<'owner' | 'phase' | 
 /** A real HTTPS server that answers as this cluster, and the credentials of node-1. */
 export async function upgradeCluster(different: Partial<ClusterState> = {}) {
   const state: ClusterState = {
-    ...{ version: 'v1.35.2', serving: 'v1.35.2', featureGates: {}, pods: [], unschedulable: false, holder: undefined },
+    ...{
+      version: 'v1.35.2',
+      serving: 'v1.35.2',
+      featureGates: {},
+      configuration: {},
+      pods: [],
+      unschedulable: false,
+      holder: undefined,
+    },
     ...{ kubelets: { 'node-1': 'v1.35.2' }, apiServers: { 'node-1': 'v1.35.2' }, changes: [] },
     ...{ refusesEviction: () => undefined, unsettled: 0, ready: 'True' },
     ...different,
@@ -70,7 +80,13 @@ function answerOf(state: ClusterState, path: string, { method, client, body }: A
   if (path === '/version') return { gitVersion: state.serving };
   if (path === '/api/v1/namespaces/kube-system/configmaps/kubeadm-config')
     return {
-      data: { ClusterConfiguration: stringify({ kubernetesVersion: state.version, featureGates: state.featureGates }) },
+      data: {
+        ClusterConfiguration: stringify({
+          ...{ apiVersion: 'kubeadm.k8s.io/v1beta4', kind: 'ClusterConfiguration' },
+          ...{ kubernetesVersion: state.version, featureGates: state.featureGates },
+          ...state.configuration,
+        }),
+      },
     };
   const [, own] = /^\/api\/v1\/nodes\/(.+)$/.exec(path) ?? [];
   if (own !== undefined && method === 'PATCH') {

@@ -1,9 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { acceptsPatches } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
-import { textLines } from '@machineadm/document/printable.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import {
   certificateObstacles,
   driftObstacles,
@@ -23,8 +22,6 @@ import {
 import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
-import { imagesMissing } from '../images/failures.ts';
-import { missingOf } from '../images/presence.ts';
 import type { Step, UnmetRequirement } from '../step.ts';
 import type { Upgrade } from '../upgrade-order.ts';
 import {
@@ -36,6 +33,7 @@ import {
   upgradeDesired,
   wrongProgram,
 } from './desired.ts';
+import { requireImages } from './images.ts';
 import { continueAfterKill, takeTurn, unanswered } from './turn.ts';
 
 const RUN = 'upgrade-kubeadm/run';
@@ -225,27 +223,6 @@ async function requireProgram(host: QueryHost, desired: UpgradeDesired, upgrade:
     summary: `${wrong?.what ?? 'kubeadm has another version'}.`,
     remedy: wrong?.remedy ?? '',
   });
-}
-
-/** kubeadm's own list, of the version that is installed by now: without a registry it would try each image five times. */
-async function requireImages(host: Host, { socket }: UpgradeDesired, { to }: Upgrade): Promise<void> {
-  const configuration = await clusterConfiguration(await ownCredential(host, true));
-  const repository = text(member(configuration, 'imageRepository'));
-  const args = [
-    ...['config', 'images', 'list', '--kubernetes-version', to],
-    ...(repository === undefined ? [] : ['--image-repository', repository]),
-  ];
-  const { status, stdout } = await host.query({ program: 'kubeadm', args });
-  const wanted = status === 0 ? textLines(stdout).map((line) => line.trim()) : [];
-  const present = await host.cri(socket).images();
-  const missing = missingOf(wanted, present);
-  if (missing.length === 0) return;
-  throw imagesMissing(
-    `images of Kubernetes ${plain(to)} are missing, and there is no registry to pull them from`,
-    missing,
-    [],
-    'Add an archive that holds them to images.archives ("machineadm images list" prints all that the document needs).',
-  );
 }
 
 /** A wrapper with kubeadm's name may exit 0 without having done anything. */
