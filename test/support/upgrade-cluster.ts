@@ -30,17 +30,21 @@ export interface ClusterState {
 
 export const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 
-/** A pod of node-1 as a drain sees it. */
-export function pod(name: string, different: Partial<Record<'owner' | 'phase' | 'mirror' | 'emptyDir', string>> = {}) {
-  const { owner = 'ReplicaSet', phase = 'Running', mirror, emptyDir } = different;
+/** A pod of node-1 as a drain sees it. Its owner has its name without what follows the last hyphen. */
+export function pod(
+  name: string,
+  different: Partial<Record<'owner' | 'phase' | 'mirror' | 'emptyDir' | 'ready', string>> = {},
+) {
+  const { owner = 'ReplicaSet', phase = 'Running', mirror, emptyDir, ready = 'True' } = different;
   return {
     metadata: {
       ...{ name, namespace: 'default', uid: `uid-${name}` },
       annotations: mirror === undefined ? {} : { 'kubernetes.io/config.mirror': mirror },
-      ownerReferences: owner === 'none' ? [] : [{ kind: owner, controller: true }],
+      ownerReferences:
+        owner === 'none' ? [] : [{ kind: owner, name: name.slice(0, name.lastIndexOf('-')), controller: true }],
     },
     spec: { volumes: emptyDir === undefined ? [] : [{ name: emptyDir, emptyDir: {} }] },
-    status: { phase },
+    status: { phase, conditions: [{ type: 'Ready', status: ready }] },
   };
 }
 
@@ -102,7 +106,9 @@ function answerOf(state: ClusterState, path: string, { method, client, body }: A
       labels: state.ready === 'True' ? {} : { 'node-role.kubernetes.io/control-plane': '' },
     });
   if (own !== undefined) return state.kubelets[own] === undefined ? undefined : node(own);
-  if (isNode) return { status: 403 };
+  // A kubelet may list the pods of its own Node (Node authorizer).
+  const isOwnPods = path === `/api/v1/pods?fieldSelector=spec.nodeName%3D${client.slice('system:node:'.length)}`;
+  if (isNode && !isOwnPods) return { status: 403 };
   if (path === '/api/v1/nodes') return { items: Object.keys(state.kubelets).map(node) };
   if (path.includes('component%3Dkube-apiserver')) {
     return {

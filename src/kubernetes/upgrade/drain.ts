@@ -22,6 +22,36 @@ const PAUSE_MS = 2_000;
 /** policy/v1 has Eviction since 1.22 (k/k#100724). */
 const POLICY_V1_MINOR = 22;
 
+/** The pods of a node, as the API server has them. Throws `ClusterUnanswered`. */
+export async function podsOf(
+  credential: ApiCredential,
+  node: string,
+  signal?: AbortSignal,
+): Promise<readonly unknown[]> {
+  const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}`;
+  const answer = await askSettled(credential, { path, signal, timeoutMs: 30_000 });
+  if (answer.kind !== 'found') throw new ClusterUnanswered(answer.kind === 'absent' ? 'no pods' : answer.why);
+  const items = member(answer.object, 'items');
+  return Array.isArray(items) ? items : [];
+}
+
+/** Whether the kubelet makes a pod from a manifest of its own. */
+export function isStatic(pod: unknown): boolean {
+  return member(member(member(pod, 'metadata'), 'annotations'), 'kubernetes.io/config.mirror') !== undefined;
+}
+
+/** What makes a pod again: the owner that is its controller. */
+export function controllerOf(pod: unknown): unknown {
+  const owners = member(member(pod, 'metadata'), 'ownerReferences');
+  return Array.isArray(owners) ? owners.find((one) => member(one, 'controller') === true) : undefined;
+}
+
+/** `namespace/name` */
+export function nameOf(pod: unknown): string {
+  const metadata = member(pod, 'metadata');
+  return `${text(member(metadata, 'namespace')) ?? ''}/${text(member(metadata, 'name')) ?? ''}`;
+}
+
 /**
  * The pods that a drain evicts, as kubectl decides it (k8s.io/kubectl pkg/drain/filters.go): not static pods, not those of
  * DaemonSets. Throws `ClusterUnanswered`.
@@ -31,28 +61,20 @@ export async function podsToEvict(
   node: string,
   signal?: AbortSignal,
 ): Promise<readonly NodePod[]> {
-  const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}`;
-  const answer = await askSettled(credential, { path, signal, timeoutMs: 30_000 });
-  if (answer.kind !== 'found') throw new ClusterUnanswered(answer.kind === 'absent' ? 'no pods' : answer.why);
-  const items = member(answer.object, 'items');
-  return (Array.isArray(items) ? items : []).flatMap(evictable);
+  return (await podsOf(credential, node, signal)).flatMap(evictable);
 }
 
 function evictable(pod: unknown): readonly NodePod[] {
   const metadata = member(pod, 'metadata');
-  const isMirror = member(member(metadata, 'annotations'), 'kubernetes.io/config.mirror') !== undefined;
-  const owners = member(metadata, 'ownerReferences');
-  const controller: unknown = Array.isArray(owners)
-    ? owners.find((one) => member(one, 'controller') === true)
-    : undefined;
-  if (isMirror || text(member(controller, 'kind')) === 'DaemonSet') return [];
+  const controller = controllerOf(pod);
+  if (isStatic(pod) || text(member(controller, 'kind')) === 'DaemonSet') return [];
   const phase = text(member(member(pod, 'status'), 'phase'));
   const hasEnded = phase === 'Succeeded' || phase === 'Failed';
   const volumes = member(member(pod, 'spec'), 'volumes');
   const hasEmptyDir = Array.isArray(volumes) && volumes.some((one) => isRecord(member(one, 'emptyDir')));
   return [
     {
-      name: `${text(member(metadata, 'namespace')) ?? ''}/${text(member(metadata, 'name')) ?? ''}`,
+      name: nameOf(pod),
       uid: text(member(metadata, 'uid')) ?? '',
       isManaged: controller !== undefined || hasEnded,
       hasEmptyDir: hasEmptyDir && !hasEnded,

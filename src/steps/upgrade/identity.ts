@@ -5,6 +5,7 @@ import { listMembers } from '../../kubernetes/etcd-members.ts';
 import { type LocalEtcd, localEtcd, ownMember } from '../../kubernetes/local-etcd.ts';
 import { nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import { manifestPath } from '../../kubernetes/upgrade/kept-state.ts';
+import { readyPods } from '../../kubernetes/upgrade/pods-back.ts';
 import type { StepRecord } from '../step.ts';
 import { nodeNameOf, type UpgradeDesired } from './desired.ts';
 
@@ -21,6 +22,18 @@ export interface IdentityBefore {
 export function identityBefore(record: StepRecord): IdentityBefore {
   const note = record.memory().note('upgrade-state', KEPT_CHANGE);
   return { nodeUid: text(member(note, 'nodeUid')), etcdMemberId: text(member(note, 'etcdMemberId')) };
+}
+
+/** The pods that stayed on the node and were Ready before the upgrade, as `readyPods` names them. */
+export function podsBefore(record: StepRecord): readonly string[] {
+  const names = member(record.memory().note('upgrade-state', KEPT_CHANGE), 'readyPods');
+  return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+}
+
+/** The same now. */
+export async function podsNow(host: Host, desired: UpgradeDesired, signal: AbortSignal): Promise<readonly string[]> {
+  const credential = await ownCredential(host, desired.isControlPlane);
+  return await readyPods(credential, await nodeNameOf(host, desired), signal);
 }
 
 /** The same now; undefined where it cannot be known. */

@@ -2,21 +2,27 @@ import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
+import { podsNotBack } from '../../kubernetes/upgrade/pods-back.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
-import type { Change, Step } from '../step.ts';
+import type { Change, Execution, Step } from '../step.ts';
 import type { Upgrade } from '../upgrade-order.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
-import { type IdentityBefore, identityBefore, identityNow } from './identity.ts';
+import { type IdentityBefore, identityBefore, identityNow, podsBefore } from './identity.ts';
 
 const CHECK = 'upgrade-proof/check';
 const RELEASE = 'upgrade-proof/release';
+const MINUTE_MS = 60_000;
+/** Static pods are started again when the kubelet is, and an image of kube-proxy may have to be pulled. */
+const PODS_TIMEOUT_MS = 5 * MINUTE_MS;
+const PODS_ABSENT_MS = 10_000;
 
 interface ProofActual {
   readonly upgrade: Upgrade | undefined;
   readonly isProven: boolean;
   readonly isReleased: boolean;
   readonly before: IdentityBefore;
+  readonly pods: readonly string[];
   readonly cordoned: boolean;
 }
 
@@ -25,12 +31,14 @@ interface ProofPayload {
   readonly desired: UpgradeDesired;
   readonly upgrade: Upgrade;
   readonly before: IdentityBefore;
+  readonly pods: readonly string[];
   readonly cordoned: boolean;
 }
 
 /**
  * After readiness, which proves that the node works: that it is still the same Node, has the versions that were asked for,
- * and is the same member of etcd. Then pods may come back, and other control planes may be upgraded.
+ * is the same member of etcd, and that the pods that stayed on it are Ready again. Then others may come back, and other
+ * control planes may be upgraded.
  */
 export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
   id: 'upgrade-proof',
@@ -39,6 +47,8 @@ export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
 
   idle: (_desired, { upgrade }) => upgrade === undefined,
 
+  deadlineMs: () => PODS_TIMEOUT_MS + 2 * MINUTE_MS,
+
   async inspect(_host, _desired, record) {
     const { upgrade, done } = record;
     return {
@@ -46,11 +56,12 @@ export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
       isProven: done.has(CHECK),
       isReleased: done.has(RELEASE),
       before: identityBefore(record),
+      pods: podsBefore(record),
       cordoned: hasCordoned(record),
     };
   },
 
-  plan(desired, { upgrade, isProven, isReleased, before, cordoned }) {
+  plan(desired, { upgrade, isProven, isReleased, before, pods, cordoned }) {
     if (upgrade === undefined) return [];
     const change = (id: string, kind: ProofPayload['kind'], summary: string): Change<ProofPayload> => ({
       id,
@@ -58,19 +69,25 @@ export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
       action: 'run',
       scope: 'node',
       repeatable: false,
-      payload: { kind, desired, upgrade, before, cordoned },
+      payload: { kind, desired, upgrade, before, pods, cordoned },
     });
     const member = desired.hasLocalEtcd ? ' and the same member of etcd' : '';
     return [
       ...(isProven
         ? []
-        : [change(CHECK, 'check', `prove that it is the same Node${member}, with Kubernetes ${plain(upgrade.to)}`)]),
+        : [
+            change(
+              CHECK,
+              'check',
+              `prove that it is the same Node${member}, with Kubernetes ${plain(upgrade.to)}, and that its pods are Ready again`,
+            ),
+          ]),
       ...(isReleased ? [] : [change(RELEASE, 'release', releaseSummary(desired, upgrade))]),
     ];
   },
 
   async apply(host, { payload }, execution) {
-    if (payload.kind === 'check') await prove(host, payload, execution.signal);
+    if (payload.kind === 'check') await prove(host, payload, execution);
     else await release(host, payload, execution);
   },
 };
@@ -81,7 +98,12 @@ function releaseSummary({ isControlPlane }: UpgradeDesired, { drain }: Upgrade):
   return isControlPlane ? `${pods}, and the upgrade of the next control plane` : pods;
 }
 
-async function prove(host: Host, { desired, upgrade, before }: ProofPayload, signal: AbortSignal): Promise<void> {
+async function prove(
+  host: Host,
+  { desired, upgrade, before, pods }: ProofPayload,
+  execution: Execution,
+): Promise<void> {
+  const { signal } = execution;
   const wrong: Evidence[] = [];
   const { to } = upgrade;
   const wanted = parseVersion(to);
@@ -107,6 +129,16 @@ async function prove(host: Host, { desired, upgrade, before }: ProofPayload, sig
       source: 'etcd',
       text: `this machine is the member ${etcdMemberId ?? '(none)'}, and before the upgrade it was ${before.etcdMemberId}`,
     });
+  if (wrong.length === 0) {
+    const credential = await ownCredential(host, desired.isControlPlane);
+    const left = await podsNotBack(credential, name, pods, {
+      timeoutMs: PODS_TIMEOUT_MS,
+      absentMs: PODS_ABSENT_MS,
+      signal,
+      waitingFor: (what) => execution.waitingFor(what),
+    });
+    wrong.push(...left.map((source) => ({ source, text: 'is not Ready on this node, and was before the upgrade' })));
+  }
   if (wrong.length === 0) return;
   throw new MachineadmError({
     reason: 'UpgradeNotProven',

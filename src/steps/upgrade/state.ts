@@ -4,7 +4,7 @@ import { keepState } from '../../kubernetes/upgrade/kept-state.ts';
 import type { Change, Step } from '../step.ts';
 import type { Upgrade } from '../upgrade-order.ts';
 import { plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
-import { etcdOf, KEPT_CHANGE as FILES, identityNow } from './identity.ts';
+import { etcdOf, KEPT_CHANGE as FILES, identityNow, podsNow } from './identity.ts';
 
 const SNAPSHOT = 'upgrade-state/etcd-snapshot';
 
@@ -63,7 +63,8 @@ export const upgradeState: Step<UpgradeDesired, StateActual, StatePayload> = {
   async apply(host, { payload: { kind, desired } }, execution) {
     const { signal } = execution;
     if (kind === 'files') {
-      execution.remember(await identityNow(host, desired, signal));
+      const identity = await identityNow(host, desired, signal);
+      execution.remember({ ...identity, readyPods: await podsNow(host, desired, signal) });
       await keepState(host);
       return;
     }

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
+import { ownCredential } from '../../../../src/kubernetes/upgrade/cluster.ts';
 import { keepState } from '../../../../src/kubernetes/upgrade/kept-state.ts';
+import { podsNotBack } from '../../../../src/kubernetes/upgrade/pods-back.ts';
 import { EMPTY_RECORD, type Step, type StepRecord } from '../../../../src/steps/step.ts';
 import { upgradeDrain } from '../../../../src/steps/upgrade/drain.ts';
 import { upgradeKubeadm } from '../../../../src/steps/upgrade/kubeadm.ts';
@@ -250,9 +252,55 @@ describe('the drain', () => {
 });
 
 describe('the proof', () => {
-  const memory = (uid: string) => () => ({
-    ...EMPTY_RECORD.memory(),
-    note: (_step: string, change: string) => (change === 'upgrade-state/files' ? { nodeUid: uid } : undefined),
+  const memory =
+    (uid: string, readyPods: readonly string[] = []) =>
+    () => ({
+      ...EMPTY_RECORD.memory(),
+      note: (_step: string, change: string) =>
+        change === 'upgrade-state/files' ? { nodeUid: uid, readyPods } : undefined,
+    });
+  const PODS = [pod('proxy-a1', { owner: 'DaemonSet' }), pod('web-a1'), pod('local', { owner: 'Node', mirror: 'x' })];
+  const STAYING = ['DaemonSet default/proxy', 'static pod default/local'];
+  const UPGRADED = { kubelets: { 'node-1': 'v1.35.3' } };
+
+  test('of the pods needs those that a drain leaves, and that were Ready', async () => {
+    const pods = [...PODS, pod('log-b1', { owner: 'DaemonSet', ready: 'False' })];
+    await using one = await machine(kubeadm(), { pods });
+    const { notes } = await runStep(upgradeState, one.host, WORKER, { facts: NEW, record: record() });
+    assert.deepEqual(notes.get('upgrade-state/files'), {
+      nodeUid: 'uid-of-node-1',
+      etcdMemberId: undefined,
+      readyPods: STAYING,
+    });
+  });
+
+  test('waits until pods are Ready again, and not for those that somebody deleted', async () => {
+    const [proxy, , local] = PODS;
+    const restarted = { ...proxy, status: { phase: 'Pending', conditions: [] } };
+    await using one = await machine(kubeadm(), { ...UPGRADED, pods: [restarted, local ?? {}] });
+    setTimeout(() => {
+      one.state.pods = [pod('proxy-a2', { owner: 'DaemonSet' }), local ?? {}];
+    }, 500);
+    const proof = { facts: NEW, record: record({ memory: memory('uid-of-node-1', STAYING) }) };
+    await runStep(upgradeProof, one.host, WORKER, proof);
+    const signal = AbortSignal.timeout(60_000);
+    const options = { timeoutMs: 60_000, absentMs: 1, signal, waitingFor: () => undefined };
+    const names = [...STAYING, 'DaemonSet default/deleted'];
+    assert.deepEqual(await podsNotBack(await ownCredential(one.host, false), 'node-1', names, options), []);
+  });
+
+  test('names a pod that is there and not Ready', async () => {
+    await using one = await machine(kubeadm(), {
+      pods: [pod('proxy-a1', { owner: 'DaemonSet', ready: 'False' }), pod('proxy-a0', { owner: 'ReplicaSet' })],
+    });
+    const credential = await ownCredential(one.host, false);
+    const signal = AbortSignal.timeout(60_000);
+    const waited: unknown[] = [];
+    const options = { timeoutMs: 1, absentMs: 1, signal, waitingFor: (what: unknown) => void waited.push(what) };
+    assert.deepEqual(await podsNotBack(credential, 'node-1', ['DaemonSet default/proxy'], options), [
+      'DaemonSet default/proxy',
+    ]);
+    assert.equal(waited[0], 'DaemonSet default/proxy to be Ready again');
   });
 
   test('needs the same Node, with the new version', async () => {
