@@ -278,15 +278,16 @@ describe('the proof', () => {
     const [proxy, , local] = PODS;
     const restarted = { ...proxy, status: { phase: 'Pending', conditions: [] } };
     await using one = await machine(kubeadm(), { ...UPGRADED, pods: [restarted, local ?? {}] });
-    setTimeout(() => {
-      one.state.pods = [pod('proxy-a2', { owner: 'DaemonSet' }), local ?? {}];
-    }, 500);
-    const proof = { facts: NEW, record: record({ memory: memory('uid-of-node-1', STAYING) }) };
-    await runStep(upgradeProof, one.host, WORKER, proof);
     const signal = AbortSignal.timeout(60_000);
-    const options = { timeoutMs: 60_000, absentMs: 1, signal, waitingFor: () => undefined };
+    // It is asked again once it said what it waits for.
+    const waitingFor = (): void => {
+      one.state.pods = [pod('proxy-a2', { owner: 'DaemonSet' }), local ?? {}];
+    };
+    const options = { timeoutMs: 60_000, absentMs: 1, signal, waitingFor };
     const names = [...STAYING, 'DaemonSet default/deleted'];
     assert.deepEqual(await podsNotBack(await ownCredential(one.host, false), 'node-1', names, options), []);
+    const proof = { facts: NEW, record: record({ memory: memory('uid-of-node-1', STAYING) }) };
+    await runStep(upgradeProof, one.host, WORKER, proof);
   });
 
   test('names a pod that is there and not Ready', async () => {
