@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
-import { imageOf } from '../support/lab-release.ts';
+import { imageOf, archiveOf as labArchiveOf } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -60,10 +60,10 @@ describe('an image', { skip, timeout: 30 * MINUTE }, () => {
   });
 
   test('is baked by the shell script of packaging/, which verifies it', { timeout: 8 * MINUTE }, async () => {
-    const names = [...WORKER_IMAGES, ...CONTROL_PLANE_IMAGES].join(' ');
-    await builder.machine.shell(
-      `mkdir -p /opt/bake; for i in ${names}; do gzip -1 < /opt/images/$i.tar > /opt/bake/$i.tar.gz; done`,
+    const compress = [...WORKER_IMAGES, ...CONTROL_PLANE_IMAGES].map(
+      (name) => `gzip -1 < ${labArchiveOf(name)} > ${archiveOf(name)}`,
     );
+    await builder.machine.shell(['mkdir -p /opt/bake', ...compress].join(' && '));
     await builder.machine.shell('touch /etc/ssh/ssh_host_rsa_key 2>/dev/null || true');
     await builder.machine.write(BASE, JSON.stringify(baseDocument()), '600');
     const early = await builder.agent(['prepare', '--verify', '-d', BASE, '-o', 'json']);

@@ -1,3 +1,4 @@
+import { imageOf } from '../lab-release.ts';
 import type { Sabotage } from './sabotage.ts';
 import { MANIFESTS_WRITTEN, otherArchitecture, otherArchitectureInImage, replaceBy, tmpfs, until } from './shell.ts';
 
@@ -55,7 +56,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     id: 'init-pause-unavailable',
     role: 'init',
     what: 'A hook gives containerd a sandbox image that does not exist',
-    hook: `sed -i 's|k8s.gcr.io/pause:3.2|registry.invalid/pause:9|' ${CONFIG}; grep -q pause:9 ${CONFIG}; systemctl restart containerd`,
+    hook: `sed -i 's|${imageOf('pause')}|registry.invalid/pause:9|' ${CONFIG}; grep -q pause:9 ${CONFIG}; systemctl restart containerd`,
     fixture: 'b06-init-sandbox-image',
     expected: { reason: 'SandboxImageUnavailable', step: 'kubeadm', exitCode: 11, proof: /registry\.invalid\/pause:9/ },
   },
@@ -85,7 +86,7 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     id: 'init-image-without-program',
     role: 'init',
     what: 'The image named kube-apiserver holds another program',
-    hook: 'ctr -n k8s.io images tag --force k8s.gcr.io/pause:3.2 k8s.gcr.io/kube-apiserver:v1.20.2',
+    hook: `ctr -n k8s.io images tag --force ${imageOf('pause')} ${imageOf('kube-apiserver')}`,
     expected: { reason: 'ContainerCommandNotFound', step: 'kubeadm', exitCode: 11, proof: /executable file not found/ },
   },
   {
@@ -108,19 +109,19 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
     id: 'init-image-missing',
     role: 'init',
     what: "etcd's image is in no archive",
-    before: 'ctr -n k8s.io images rm --sync k8s.gcr.io/etcd:3.4.13-0',
+    before: `ctr -n k8s.io images rm --sync ${imageOf('etcd')}`,
     document: { images: { archives: [{ path: '/opt/images/pause.tar' }] } },
     core: true,
-    expected: { reason: 'ImageMissing', step: 'kubeadm-images', exitCode: 10, proof: /etcd:3\.4\.13-0/ },
+    expected: { reason: 'ImageMissing', step: 'kubeadm-images', exitCode: 10, proof: /etcd:\d+\.\d+\.\d+-0/ },
   },
   {
     id: 'init-image-removed',
     role: 'init',
     what: "etcd's image is missing, and its registry's name does not resolve",
-    before: 'ctr -n k8s.io images rm --sync k8s.gcr.io/etcd:3.4.13-0',
+    before: `ctr -n k8s.io images rm --sync ${imageOf('etcd')}`,
     document: { images: { archives: [] }, kubernetes: { node: { imagePullPolicy: 'IfNotPresent' } } },
     fixture: 'a19-init-air-gap',
-    expected: { reason: 'ImagePullDNSFailure', step: 'kubeadm', exitCode: 11, proof: /etcd:3\.4\.13-0/ },
+    expected: { reason: 'ImagePullDNSFailure', step: 'kubeadm', exitCode: 11, proof: /etcd:\d+\.\d+\.\d+-0/ },
   },
   {
     id: 'init-registry-refuses',

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { DocumentTree } from '../documents.ts';
 import type { Node } from '../lab.ts';
+import { imageOf } from '../lab-release.ts';
 import type { Sabotage } from './sabotage.ts';
 import { dropIn, MANIFESTS_WRITTEN, until } from './shell.ts';
 
@@ -81,12 +82,12 @@ export const TIMED_FAULTS: readonly TimedFault[] = [
     id: 'image-missing',
     role: 'init',
     what: "etcd's image is missing and its registry does not resolve; kubeadm does not pull",
-    before: 'ctr -n k8s.io images rm --sync k8s.gcr.io/etcd:3.4.13-0',
+    before: `ctr -n k8s.io images rm --sync ${imageOf('etcd')}`,
     document: {
       images: { archives: [] },
       kubernetes: {
         node: { imagePullPolicy: 'IfNotPresent' },
-        bootstrapper: { kubeadm: { ignorePreflightErrors: ['ImagePull'] } },
+        bootstrapper: { kubeadm: { ignorePreflightErrors: ['ImagePull', 'SystemVerification'] } },
       },
     },
     evidence: kubeletSays('[Ff]ailed to pull'),
