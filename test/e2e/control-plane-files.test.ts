@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { GATEWAY } from '../../scripts/lab/host-changes.ts';
 import { controlPlaneDocument, type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
 import { countedRecords, countingRecords, killAtRecord } from '../support/interrupt.ts';
 import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { RELEASE } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 import { startTokenWebhook, type TokenWebhook } from '../support/token-webhook.ts';
 import { assertNoLeaks, failTwice, provisionTwice } from '../support/twice.ts';
@@ -90,7 +92,8 @@ describe('the files of the API server on a running control plane', {
       await untouched();
     });
     await t.test('the socket of a KMS that does not exist', async () => {
-      const kms = { name: 'vault', endpoint: 'unix:///run/kms/wrong.sock', version: 'v1' };
+      const version = has('kmsV2', RELEASE.minor) ? 'v2' : 'v1';
+      const kms = { name: 'vault', endpoint: 'unix:///run/kms/wrong.sock', version };
       const wrong = merge(document, asking({ encryptionAtRest: { providers: [{ kms }, { identity: {} }] } }));
       await failTwice(node, wrong, seeds, (run) =>
         assertFailed(node, run, 10, 'control-plane-files', 'KMSSocketMissing'),
@@ -154,7 +157,8 @@ describe('the files of the API server on a running control plane', {
     await shell(`${KUBECTL} create configmap probe --from-literal=a=b`);
     assert.match(await log(), /"verb":"create".*"resource":"configmaps"/);
     const recorded = await shell(`${KUBECTL} -n kube-system get configmap kubeadm-config -o yaml`);
-    assert.match(recorded, /profiling: "false"/, 'an upgrade will keep it');
+    // A list since v1beta4 of kubeadm's configuration.
+    assert.match(recorded, /profiling(?::|\n\s+value:) "false"/, 'an upgrade will keep it');
     assert.match(recorded, /audit-policy-file/);
     const again = await node.provision();
     await assertSucceeded(node, again);
