@@ -30,13 +30,13 @@ export function podsBefore(record: StepRecord): readonly string[] {
   return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
 }
 
-/** The same now. */
+/** The pods that stay on the node and are Ready now. */
 export async function podsNow(host: Host, desired: UpgradeDesired, signal: AbortSignal): Promise<readonly string[]> {
   const credential = await ownCredential(host, desired.isControlPlane);
   return await readyPods(credential, await nodeNameOf(host, desired), signal);
 }
 
-/** The same now; undefined where it cannot be known. */
+/** The identity of the node now; undefined where it cannot be known. */
 export async function identityNow(host: Host, desired: UpgradeDesired, signal: AbortSignal): Promise<IdentityBefore> {
   const node = await nodeNamed(await ownCredential(host, false), await nodeNameOf(host, desired), signal);
   const etcd = desired.hasLocalEtcd ? await etcdOf(host) : undefined;
