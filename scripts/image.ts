@@ -5,7 +5,7 @@
  *
  *   ctr -n k8s.io images import dist/machineadm-image-linux-amd64.tar
  *
- * There is no base image. The image contains the binary, and glibc and the C++ libraries of the build machine. apt
+ * There is no base image. The image contains the binary, glibc and the C++ libraries of the build machine, and its chroot. apt
  * downloads those of the other architecture from the same Debian release. The archive is reproducible.
  */
 import { execFileSync } from 'node:child_process';
@@ -163,8 +163,11 @@ function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** The Debian packages with the shared libraries of Node, and the library directories of each architecture. */
-const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6'];
+/** With which a pod starts the machineadm of its node (packages/translator/src/updates/launch.ts), and its terms. */
+export const CHROOT = ['/usr/sbin/chroot', '/usr/share/doc/coreutils/copyright'] as const;
+
+/** The Debian packages with the shared libraries of Node, with chroot, and the library directories of each architecture. */
+const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'coreutils'];
 const TRIPLES = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' } as const;
 const LOADERS = { amd64: 'lib64/ld-linux-x86-64.so.2', arm64: 'lib/ld-linux-aarch64.so.1' } as const;
 
@@ -245,7 +248,7 @@ function main(): void {
   if (target.platform !== 'linux') throw new Error('an image is built on Linux only');
   const native = ARCHITECTURES[target.architecture];
   if (!existsSync(join(root, 'dist/machineadm'))) throw new Error('there is no dist/machineadm yet: npm run build');
-  const libraries = librariesOf(join(root, 'dist/machineadm'));
+  const libraries = [...librariesOf(join(root, 'dist/machineadm')), ...CHROOT];
   const others = values.all ? Object.values(ARCHITECTURES).filter((one) => one !== native) : [];
   const images = [native, ...others].map((architecture): ArchitectureImage => {
     const binary = join(root, `dist/machineadm-linux-${architecture}`);

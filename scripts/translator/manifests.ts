@@ -12,6 +12,8 @@ const BASE = 'packaging/translator/base';
 const CHART = 'packaging/translator/chart';
 const PROVIDER = 'packaging/bootstrap-provider';
 const PROVIDER_FILES = ['definitions.yaml', 'rbac.yaml', 'webhook.yaml'];
+const UPDATES = 'packaging/in-place-updates';
+const UPDATES_FILES = ['rbac.yaml', 'extension.yaml'];
 
 export const COMPONENTS = 'components.yaml';
 /** The name that clusterctl looks for in a release of a bootstrap provider. */
@@ -87,7 +89,7 @@ export function chartTemplates(root: string): ReadonlyMap<string, string> {
       ],
       [
         /( +)(- --profiles=\S+\n)/,
-        '$1$2$1{{- if .Values.bootstrapProvider }}\n$1- --bootstrap-provider\n$1{{- end }}\n$1{{- range .Values.reportNamespaces }}\n$1- --report-namespace={{ . }}\n$1{{- end }}\n$1{{- range .Values.args }}\n$1- {{ . | quote }}\n$1{{- end }}\n',
+        '$1$2$1{{- if .Values.bootstrapProvider }}\n$1- --bootstrap-provider\n$1{{- end }}\n$1{{- with .Values.updateImage }}\n$1- --update-image={{ . }}\n$1{{- end }}\n$1{{- range .Values.reportNamespaces }}\n$1- --report-namespace={{ . }}\n$1{{- end }}\n$1{{- range .Values.args }}\n$1- {{ . | quote }}\n$1{{- end }}\n',
       ],
     ];
     return changes.reduce((before, [from, to]) => before.replace(from, to), text);
@@ -108,6 +110,10 @@ export function chartTemplates(root: string): ReadonlyMap<string, string> {
         '$&  annotations: {helm.sh/resource-policy: keep}\n',
       );
       return [`bootstrap-${name}`, ifProvider(replaced(kept))] as const;
+    }),
+    ...UPDATES_FILES.map((name) => {
+      const text = replaced(readFileSync(join(root, UPDATES, name), 'utf8'));
+      return [`updates-${name}`, `{{- if .Values.updateImage }}\n${text}{{- end }}\n`] as const;
     }),
     ['bootstrap-bindings.yaml', ifProvider(bindings('namespaces', 'machineadm-bootstrap-namespace'))],
   ]);

@@ -172,6 +172,20 @@ describe("the Helm chart, by Go's templates", { skip: noGo }, () => {
     assert.deepEqual([metadata.namespace, subjects?.[0]?.namespace], ['team-c', 'elsewhere']);
   });
 
+  test('gives those of packaging/in-place-updates for an image', () => {
+    const image = 'registry.example.com/machineadm:0.1.0';
+    const objects = rendered('elsewhere', { updateImage: image });
+    const added = [...objects.keys()].filter((name) => !rendered('elsewhere', {}).has(name)).sort();
+    assert.deepEqual(added, [
+      'ClusterRole /machineadm-updates',
+      'ClusterRoleBinding /machineadm-updates',
+      'ExtensionConfig /machineadm',
+    ]);
+    assert.ok(containerOf(objects, 'elsewhere').args.includes(`--update-image=${image}`));
+    const { metadata, spec } = objects.get('ExtensionConfig /machineadm') ?? assert.fail();
+    assert.match(JSON.stringify([metadata, spec]), /"elsewhere\/machineadm-translator-tls".*"namespace":"elsewhere"/);
+  });
+
   test('follows its values, in any namespace', () => {
     const objects = rendered('elsewhere', {
       image: { repository: 'registry.example.com/a/b', tag: '9.9.9' },

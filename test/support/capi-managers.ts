@@ -79,10 +79,12 @@ export class ClusterApi implements AsyncDisposable {
   readonly #directory = mkdtempSync(join(tmpdir(), 'machineadm-capi-'));
   readonly #started: ChildProcess[] = [];
 
-  static async start(server: KubeApiServer): Promise<ClusterApi> {
+  /** @param gates feature gates that are not on by default */
+  static async start(server: KubeApiServer, gates: readonly string[] = []): Promise<ClusterApi> {
     const all = new ClusterApi();
     try {
-      for (const { name, namespace, account } of MANAGERS) await all.#startManager(server, name, namespace, account);
+      for (const { name, namespace, account } of MANAGERS)
+        await all.#startManager(server, name, namespace, account, gates);
     } catch (error) {
       await all[Symbol.asyncDispose]();
       throw error;
@@ -95,7 +97,13 @@ export class ClusterApi implements AsyncDisposable {
     return readFileSync(join(this.#directory, `${name}.log`), 'utf8');
   }
 
-  async #startManager(server: KubeApiServer, name: string, namespace: string, account: string): Promise<void> {
+  async #startManager(
+    server: KubeApiServer,
+    name: string,
+    namespace: string,
+    account: string,
+    gates: readonly string[],
+  ): Promise<void> {
     const at = (file: string): string => join(this.#directory, file);
     await server.ask('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
     await server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: account } });
@@ -120,6 +128,7 @@ export class ClusterApi implements AsyncDisposable {
       `--diagnostics-address=127.0.0.1:${diagnostics}`,
       '--insecure-diagnostics',
       '--sync-period=10s',
+      ...(gates.length === 0 ? [] : [`--feature-gates=${gates.map((gate) => `${gate}=true`).join(',')}`]),
       ...(name === 'core' ? ['--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields'] : []),
     ];
     const log = openSync(at(`${name}.log`), 'w');

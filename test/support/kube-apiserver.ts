@@ -67,6 +67,8 @@ export async function startKubeApiServer(webhookClient?: Identity): Promise<Kube
     `--listen-peer-urls=http://127.0.0.1:${peer}`,
   ]);
   start(join(release.programs, 'kube-apiserver'), [
+    // As kubeadm has it.
+    '--allow-privileged=true',
     `--etcd-servers=http://127.0.0.1:${client}`,
     ...release.options,
     `--secure-port=${secure}`,

@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { ClusterApi, installDefinitions } from './capi-managers.ts';
 import { FakeCloud, type Hardware } from './fake-cloud.ts';
 import { type KubeApiServer, startKubeApiServer } from './kube-apiserver.ts';
-import { InstalledTranslator, type Manifest, webhookClient } from './translator.ts';
+import { InstalledTranslator, type Manifest, type Replica, webhookClient } from './translator.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** Who writes the Secrets of KubeadmConfigs. */
@@ -36,11 +36,22 @@ export interface Found {
 export class ManagementPlane implements AsyncDisposable {
   readonly server: KubeApiServer;
   readonly cloud: FakeCloud;
+  /** The only replica of our service. */
+  readonly service: Replica;
+  readonly #translator: InstalledTranslator;
   readonly #parts: readonly AsyncDisposable[];
 
-  private constructor(server: KubeApiServer, cloud: FakeCloud, parts: readonly AsyncDisposable[]) {
+  private constructor(
+    server: KubeApiServer,
+    cloud: FakeCloud,
+    translator: InstalledTranslator,
+    service: Replica,
+    parts: readonly AsyncDisposable[],
+  ) {
     this.server = server;
     this.cloud = cloud;
+    this.#translator = translator;
+    this.service = service;
     this.#parts = parts;
   }
 
@@ -48,10 +59,15 @@ export class ManagementPlane implements AsyncDisposable {
    * @param namespaces that are to contain clusters
    * @param hardware   what boots; default: nothing does, and each machine is a Node of the management cluster
    * @param profiles   of the translator
+   * @param updateImage machines are updated in place, with pods of this image
    */
   static async start(
     namespaces: readonly string[],
-    { hardware, profiles }: { readonly hardware?: Hardware; readonly profiles?: string } = {},
+    {
+      hardware,
+      profiles,
+      updateImage,
+    }: { readonly hardware?: Hardware; readonly profiles?: string; readonly updateImage?: string } = {},
   ): Promise<ManagementPlane> {
     const parts: AsyncDisposable[] = [];
     try {
@@ -63,11 +79,13 @@ export class ManagementPlane implements AsyncDisposable {
       parts.unshift(translator);
       await installProvider(server, translator, namespaces);
       if (profiles !== undefined) translator.writeProfiles(profiles);
-      await translator.start('one', `--provider-user=${PROVIDER}`, '--bootstrap-provider');
-      parts.unshift(await ClusterApi.start(server));
+      const updates = updateImage === undefined ? [] : [`--update-image=${updateImage}`];
+      const service = await translator.start('one', `--provider-user=${PROVIDER}`, '--bootstrap-provider', ...updates);
+      if (updates.length > 0) await installUpdates(server, translator);
+      parts.unshift(await ClusterApi.start(server, updates.length > 0 ? ['RuntimeSDK', 'InPlaceUpdates'] : []));
       const cloud = FakeCloud.start(server, hardware);
       parts.unshift(cloud);
-      return new ManagementPlane(server, cloud, parts);
+      return new ManagementPlane(server, cloud, translator, service, parts);
     } catch (error) {
       for (const part of parts) await part[Symbol.asyncDispose]();
       throw error;
@@ -88,6 +106,11 @@ export class ManagementPlane implements AsyncDisposable {
     );
   }
 
+  /** Replaces the profiles of the translator. */
+  writeProfiles(text: string): void {
+    this.#translator.writeProfiles(text);
+  }
+
   async patch(path: string, body: object): Promise<void> {
     const type = 'application/merge-patch+json';
     assert.equal(await this.server.statusOf(this.server.admin, 'PATCH', path, type, JSON.stringify(body)), 200, path);
@@ -98,17 +121,32 @@ export class ManagementPlane implements AsyncDisposable {
   }
 }
 
+/** The rights and the ExtensionConfig of updates in place, as packaging/in-place-updates has them. */
+async function installUpdates(server: KubeApiServer, translator: InstalledTranslator): Promise<void> {
+  await server.until('/apis/runtime.cluster.x-k8s.io/v1beta2/extensionconfigs');
+  await install(server, translator, 'in-place-updates', ['rbac.yaml', 'extension.yaml']);
+}
+
+async function install(
+  server: KubeApiServer,
+  translator: InstalledTranslator,
+  directory: string,
+  files: readonly string[],
+): Promise<void> {
+  for (const file of files)
+    for (const document of parseAllDocuments(readFileSync(join(ROOT, 'packaging', directory, file), 'utf8'))) {
+      const object = document.toJS() as Manifest;
+      await server.ask('POST', `/apis/${object.apiVersion}/${object.kind.toLowerCase()}s`, translator.pointed(object));
+    }
+}
+
 /** The definitions and rights of MachineadmConfigs, as packaging/bootstrap-provider has them. */
 async function installProvider(
   server: KubeApiServer,
   translator: InstalledTranslator,
   namespaces: readonly string[],
 ): Promise<void> {
-  for (const file of ['definitions.yaml', 'rbac.yaml', 'webhook.yaml'])
-    for (const document of parseAllDocuments(readFileSync(join(ROOT, 'packaging/bootstrap-provider', file), 'utf8'))) {
-      const object = document.toJS() as Manifest;
-      await server.ask('POST', `/apis/${object.apiVersion}/${object.kind.toLowerCase()}s`, translator.pointed(object));
-    }
+  await install(server, translator, 'bootstrap-provider', ['definitions.yaml', 'rbac.yaml', 'webhook.yaml']);
   const name = 'machineadm-bootstrap-namespace';
   for (const namespace of namespaces)
     await server.ask('POST', `${RBAC}/namespaces/${namespace}/rolebindings`, {

@@ -32,6 +32,7 @@ const CIRCUMSTANCES = {
   'a kube-apiserver (npm run lab -- build)': () => kubernetesRelease() !== undefined,
   'published templates of Cluster API': () => isFile(TEMPLATES),
   'MACHINEADM_CAPI=DIRECTORY': () => isFile(join(process.env.MACHINEADM_CAPI ?? '', 'crds')),
+  'MACHINEADM_LAB_NEXT=VERSION': () => process.env.MACHINEADM_LAB_NEXT !== undefined,
   'MACHINEADM_CAPI_TEMPLATES=DIRECTORY': () => isFile(process.env.MACHINEADM_CAPI_TEMPLATES ?? ''),
   // Debian has no package of it.
   'terraform in PATH': () => runs('terraform', 'version'),

@@ -41,11 +41,20 @@ export interface Manifest {
   readonly webhooks?: readonly {
     readonly clientConfig: { readonly service?: { readonly path?: string }; readonly url?: string };
   }[];
+  readonly spec?: object;
 }
 
 function pointedTo(port: number, authority: string, manifest: Manifest): Manifest {
-  if (manifest.webhooks === undefined) return manifest;
   const caBundle = Buffer.from(authority).toString('base64');
+  if (manifest.kind === 'ExtensionConfig') {
+    const metadata = { name: manifest.metadata.name };
+    return {
+      ...manifest,
+      metadata,
+      spec: { ...manifest.spec, clientConfig: { url: `https://localhost:${port}`, caBundle } },
+    };
+  }
+  if (manifest.webhooks === undefined) return manifest;
   const webhooks = manifest.webhooks.map((webhook) => ({
     ...webhook,
     clientConfig: { url: `https://localhost:${port}${webhook.clientConfig.service?.path}`, caBundle },

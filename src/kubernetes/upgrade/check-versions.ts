@@ -1,4 +1,4 @@
-import { oldestKubelet } from '@machineadm/document/kubernetes-releases/version-skew.ts';
+import { oldestKubelet, upgradeStepRefusal } from '@machineadm/document/kubernetes-releases/version-skew.ts';
 import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { ApiCredential } from '../../host/cluster/api-server.ts';
@@ -7,27 +7,10 @@ import { allNodes, apiServers, serverVersion } from './cluster.ts';
 import type { UpgradeObstacle, UpgradeOrder } from './obstacle.ts';
 import { versionOfImage } from './running-version.ts';
 
-/**
- * Whether Kubernetes supports this step (https://kubernetes.io/releases/version-skew-policy/): forward, one minor at a
- * time. Pure.
- */
+/** Whether Kubernetes supports this step. Pure. */
 export function stepObstacle({ from, to }: Pick<UpgradeOrder, 'from' | 'to'>): UpgradeObstacle | undefined {
-  const [old, wanted] = [parseVersion(from), parseVersion(to)];
-  if (old === undefined || wanted === undefined)
-    return skew(`the versions ${from} and ${to} cannot be compared`, 'Correct kubernetes.version.');
-  if (compareVersions(wanted, old) < 0) {
-    return skew(
-      `Kubernetes ${from} runs here, and ${to} is older`,
-      'Kubernetes cannot be downgraded in place: correct kubernetes.version, or replace the machine.',
-    );
-  }
-  if (wanted.major !== old.major || wanted.minor > old.minor + 1) {
-    return skew(
-      `from ${from} to ${to} are more than one minor version`,
-      `Upgrade to ${old.major}.${old.minor + 1} first: Kubernetes supports one minor version at a time.`,
-    );
-  }
-  return undefined;
+  const refusal = upgradeStepRefusal(from, to);
+  return refusal === undefined ? undefined : skew(refusal.what, refusal.remedy);
 }
 
 /**

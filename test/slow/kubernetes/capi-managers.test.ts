@@ -7,7 +7,17 @@ import { parse, stringify } from 'yaml';
 import { type RunOptions, run } from '../../../scripts/lab/process.ts';
 import { bootstrapComponents, clusterctlMetadata, components } from '../../../scripts/translator/manifests.ts';
 import { MAIN } from '../../support/agent.ts';
-import { kubeconfig, newAuthority } from '../../support/api-server.ts';
+import { kubeconfig } from '../../support/api-server.ts';
+import {
+  configs,
+  core,
+  createCluster,
+  createWorkerCluster,
+  createWorkers,
+  fakes,
+  INFRASTRUCTURE,
+  machinesAre,
+} from '../../support/capi-clusters.ts';
 import { CAPI_DIRECTORY, ownDefinitions } from '../../support/capi-managers.ts';
 import { type KubeApiServer, startKubeApiServer } from '../../support/kube-apiserver.ts';
 import { type Found, ManagementPlane } from '../../support/management-plane.ts';
@@ -21,10 +31,6 @@ const WORKERS = 'clusters';
 const TUTORIAL = 'docs/tutorials/cluster-api-workers.md';
 const VERSION = 'v1.35.2';
 const NEXT = 'v1.35.3';
-const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
-const core = (namespace: string): string => `/apis/cluster.x-k8s.io/v1beta2/namespaces/${namespace}`;
-const fakes = (namespace: string): string => `/apis/${INFRASTRUCTURE}/v1/namespaces/${namespace}`;
-const configs = `/apis/bootstrap.cluster.x-k8s.io/v1alpha1/namespaces/${WORKERS}`;
 const TRANSLATED = 'machineadm.dev/BootstrapTranslated';
 const TOKEN_ID = 'machineadm.dev/bootstrap-token-id';
 
@@ -49,7 +55,6 @@ function certManagerDefinition(kind: string): object {
 
 const conditionOf = (object: Found | undefined, type: string) =>
   object?.status?.conditions?.find((one) => one.type === type);
-const machinesAre = (name: string) => ({ apiGroup: INFRASTRUCTURE, kind: 'FakeMachineTemplate', name });
 
 /** What the API server and clusterctl are told by an administrator's kubeconfig. */
 function adminOf({ server }: { readonly server: KubeApiServer }): string {
@@ -120,56 +125,10 @@ describe('with the real controllers of Cluster API', {
     return await ended('sh', ['-euc', `exec 2>&1\n${commands}`], { cwd: directory, env });
   }
 
-  /** A Cluster with the endpoint of this API server, and what its infrastructure provider has for it. */
-  async function createCluster(namespace: string, name: string, spec: object): Promise<void> {
-    const { hostname, port } = new URL(plane.server.url);
-    const controlPlaneEndpoint = { host: hostname, port: Number(port) };
-    const infrastructureRef = { apiGroup: INFRASTRUCTURE, kind: 'FakeCluster', name };
-    const fake = (kind: string, of: object) => ({
-      apiVersion: `${INFRASTRUCTURE}/v1`,
-      kind,
-      metadata: { name },
-      spec: of,
-    });
-    await plane.server.ask('POST', `${fakes(namespace)}/fakeclusters`, fake('FakeCluster', { controlPlaneEndpoint }));
-    const template = fake('FakeMachineTemplate', { template: { spec: {} } });
-    await plane.server.ask('POST', `${fakes(namespace)}/fakemachinetemplates`, template);
-    await plane.server.ask('POST', `${core(namespace)}/clusters`, {
-      apiVersion: 'cluster.x-k8s.io/v1beta2',
-      kind: 'Cluster',
-      metadata: { name },
-      spec: { controlPlaneEndpoint, infrastructureRef, ...spec },
-    });
-  }
-
-  /** A machine of a control plane that nobody manages, with bootstrap data that its user made. Its node initializes the Cluster. */
-  async function createControlPlane(namespace: string, cluster: string): Promise<void> {
-    const name = `${cluster}-0`;
-    const labels = { 'cluster.x-k8s.io/cluster-name': cluster, 'cluster.x-k8s.io/control-plane': '' };
-    await plane.server.ask('POST', `/api/v1/namespaces/${namespace}/secrets`, {
-      metadata: { name, labels },
-      type: 'cluster.x-k8s.io/secret',
-      stringData: { value: '#cloud-config', format: 'cloud-config' },
-    });
-    const fake = { apiVersion: `${INFRASTRUCTURE}/v1`, kind: 'FakeMachine', metadata: { name, labels } };
-    await plane.server.ask('POST', `${fakes(namespace)}/fakemachines`, fake);
-    await plane.server.ask('POST', `${core(namespace)}/machines`, {
-      apiVersion: 'cluster.x-k8s.io/v1beta2',
-      kind: 'Machine',
-      metadata: { name, labels },
-      spec: {
-        clusterName: cluster,
-        version: VERSION,
-        bootstrap: { dataSecretName: name },
-        infrastructureRef: { apiGroup: INFRASTRUCTURE, kind: 'FakeMachine', name },
-      },
-    });
-  }
-
   test('the first machine of a KubeadmControlPlane gets translated bootstrap data, and both objects say so', async () => {
     const name = 'prod-a';
     const group = 'controlplane.cluster.x-k8s.io';
-    await createCluster(CONTROL_PLANES, name, {
+    await createCluster(plane, CONTROL_PLANES, name, {
       controlPlaneRef: { apiGroup: group, kind: 'KubeadmControlPlane', name },
     });
     await plane.server.ask('POST', `/apis/${group}/v1beta2/namespaces/${CONTROL_PLANES}/kubeadmcontrolplanes`, {
@@ -279,22 +238,9 @@ describe('with the real controllers of Cluster API', {
     const noTokenIsLeft = () => until('no token is left', async () => (await tokens()).length === 0);
 
     before(async () => {
-      await createCluster(WORKERS, name, {});
-      await plane.server.ask('POST', `/api/v1/namespaces/${WORKERS}/secrets`, {
-        metadata: { name: `${name}-kubeconfig`, labels: { 'cluster.x-k8s.io/cluster-name': name } },
-        type: 'cluster.x-k8s.io/secret',
-        stringData: { value: adminOf(plane) },
-      });
-      // The kubeadm provider tells a worker its digest.
-      const { certificate, key } = newAuthority(name).issue('kubernetes');
-      await plane.server.ask('POST', `/api/v1/namespaces/${WORKERS}/secrets`, {
-        metadata: { name: `${name}-ca`, labels: { 'cluster.x-k8s.io/cluster-name': name } },
-        type: 'cluster.x-k8s.io/secret',
-        stringData: { 'tls.crt': certificate, 'tls.key': key },
-      });
-      await createControlPlane(WORKERS, name);
+      await createWorkerCluster(plane, WORKERS, name, { version: VERSION, kubeconfig: adminOf(plane) });
       const document = { host: { sysctl: { 'vm.max_map_count': 262144 } } };
-      await plane.server.ask('POST', `${configs}/machineadmconfigtemplates`, {
+      await plane.server.ask('POST', `${configs(WORKERS)}/machineadmconfigtemplates`, {
         apiVersion: 'bootstrap.cluster.x-k8s.io/v1alpha1',
         kind: 'MachineadmConfigTemplate',
         metadata: { name },
@@ -302,41 +248,16 @@ describe('with the real controllers of Cluster API', {
       });
     });
 
-    async function createWorkers(
-      deployment: string,
-      replicas: number,
-      kind: string,
-      labels: object,
-      template = name,
-    ): Promise<void> {
-      const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind, name: template };
-      await plane.server.ask('POST', `${core(WORKERS)}/machinedeployments`, {
-        apiVersion: 'cluster.x-k8s.io/v1beta2',
-        kind: 'MachineDeployment',
-        metadata: { name: deployment },
-        spec: {
-          clusterName: name,
-          replicas,
-          selector: { matchLabels: labels },
-          // What Cluster API's webhook of defaults would write.
-          rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
-          template: {
-            metadata: { labels: { ...labels, 'cluster.x-k8s.io/cluster-name': name } },
-            spec: {
-              clusterName: name,
-              version: VERSION,
-              bootstrap: { configRef },
-              infrastructureRef: machinesAre(name),
-            },
-          },
-        },
+    const create = (deployment: string, replicas: number, kind: string, labels: object, template = name) =>
+      createWorkers(plane, WORKERS, {
+        ...{ cluster: name, name: deployment, replicas, version: VERSION, labels },
+        config: { kind, name: template },
       });
-    }
 
     test('join, and leave no bootstrap token', async () => {
-      await createWorkers(`${name}-native`, 3, 'MachineadmConfigTemplate', { pool: name });
+      await create(`${name}-native`, 3, 'MachineadmConfigTemplate', { pool: name });
       await until('three machines have joined', () => haveJoined(3, VERSION));
-      const made = await plane.list(`${configs}/machineadmconfigs`);
+      const made = await plane.list(`${configs(WORKERS)}/machineadmconfigs`);
       assert.equal(made.length, 3);
       for (const config of made) {
         assert.equal(conditionOf(config, 'Ready')?.reason, 'DataSecretCreated');
@@ -379,7 +300,7 @@ describe('with the real controllers of Cluster API', {
         metadata: { name: deployment },
         spec: { template: { spec: { files, preKubeadmCommands: ['sysctl -w vm.max_map_count=262144'] } } },
       });
-      await createWorkers(deployment, 1, 'KubeadmConfigTemplate', labels, deployment);
+      await create(deployment, 1, 'KubeadmConfigTemplate', labels, deployment);
       const machines = () => plane.list(`${core(WORKERS)}/machines?labelSelector=pool%3Dtutorial`);
       const isOneOf = (kind: string) => async (): Promise<boolean> => {
         const [machine, another] = await machines();
@@ -422,7 +343,7 @@ describe('with the real controllers of Cluster API', {
         metadata,
         spec: {},
       });
-      await plane.server.ask('POST', `${configs}/machineadmconfigs`, {
+      await plane.server.ask('POST', `${configs(WORKERS)}/machineadmconfigs`, {
         apiVersion: 'bootstrap.cluster.x-k8s.io/v1alpha1',
         kind: 'MachineadmConfig',
         metadata,
@@ -483,7 +404,7 @@ describe('with the real controllers of Cluster API', {
         spec,
       });
       const labels = { pool: 'kubeadm', 'machineadm.dev/bootstrap': 'enabled' };
-      await createWorkers(`${name}-kubeadm`, 1, 'KubeadmConfigTemplate', labels);
+      await create(`${name}-kubeadm`, 1, 'KubeadmConfigTemplate', labels);
       await until('it is translated, and has joined', () => isTranslated(plane));
     });
 
@@ -503,7 +424,7 @@ describe('with the real controllers of Cluster API', {
       assert.deepEqual(await workers(plane), []);
       await until('all have their nodes again', () => haveJoined(4, NEXT, target));
       await until('each MachineadmConfig is Ready again', async () => {
-        const moved = await target.list(`${configs}/machineadmconfigs`);
+        const moved = await target.list(`${configs(WORKERS)}/machineadmconfigs`);
         return moved.length === 4 && moved.every((one) => conditionOf(one, 'Ready')?.reason === 'DataSecretCreated');
       });
       await until('the neighbour says again that it was translated', () => isTranslated(target));

@@ -152,6 +152,24 @@ test('the bootstrap provider is the translator with one more argument, and its o
   assert.deepEqual([webhook?.failurePolicy, webhook?.timeoutSeconds, webhook?.sideEffects], ['Ignore', 10, 'None']);
 });
 
+test('the updates in place are the same service with the image of this release', () => {
+  const directory = join(ROOT, 'packaging/in-place-updates');
+  const kustomization = readFileSync(join(directory, 'kustomization.yaml'), 'utf8');
+  assert.match(
+    kustomization,
+    new RegExp(`value: --update-image=docker\\.io/library/machineadm:${VERSION.replaceAll('.', '\\.')}\\}`),
+  );
+  const { resources } = parse(kustomization);
+  assert.deepEqual(resources, ['../bootstrap-provider', 'rbac.yaml', 'extension.yaml']);
+  const [extension] = objectsOf(readFileSync(join(directory, 'extension.yaml'), 'utf8'));
+  const service = named(objectsOf(components(ROOT, VERSION)), 'Service');
+  assert.deepEqual(JSON.parse(JSON.stringify(extension?.spec)).clientConfig.service, {
+    namespace: service.metadata.namespace,
+    name: service.metadata.name,
+    port: 443,
+  });
+});
+
 for (const [provider, text] of [
   ['runtime-extension-machineadm', components(ROOT, VERSION)],
   ['bootstrap-machineadm', bootstrapComponents(ROOT, VERSION)],

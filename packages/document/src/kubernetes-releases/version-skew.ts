@@ -1,4 +1,4 @@
-import type { Version } from '../program-version.ts';
+import { compareVersions, parseVersion, type Version } from '../program-version.ts';
 import { has } from './features.ts';
 
 type Release = Pick<Version, 'major' | 'minor'>;
@@ -50,6 +50,32 @@ export function kubeletRefusal(
     what: `the kubelet ${kubelet.text} is newer than the control plane, Kubernetes ${controlPlane.text}`,
     remedy: `Install a kubelet ${controlPlane.major}.${controlPlane.minor}, or correct kubernetes.version.`,
   };
+}
+
+/**
+ * Why Kubernetes does not support an upgrade in place between two versions
+ * (https://kubernetes.io/releases/version-skew-policy/): forward, one minor at a time. undefined: it does.
+ */
+export function upgradeStepRefusal(
+  from: string,
+  to: string,
+): { readonly what: string; readonly remedy: string } | undefined {
+  const [old, wanted] = [parseVersion(from), parseVersion(to)];
+  if (old === undefined || wanted === undefined)
+    return { what: `the versions ${from} and ${to} cannot be compared`, remedy: 'Correct kubernetes.version.' };
+  if (compareVersions(wanted, old) < 0) {
+    return {
+      what: `Kubernetes ${from} runs here, and ${to} is older`,
+      remedy: 'Kubernetes cannot be downgraded in place: correct kubernetes.version, or replace the machine.',
+    };
+  }
+  if (wanted.major !== old.major || wanted.minor > old.minor + 1) {
+    return {
+      what: `from ${from} to ${to} are more than one minor version`,
+      remedy: `Upgrade to ${old.major}.${old.minor + 1} first: Kubernetes supports one minor version at a time.`,
+    };
+  }
+  return undefined;
 }
 
 /** By the minor version: patch releases of a minor work together. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { validateReview } from '../provider/admission.ts';
 import { errorText, type Log } from '../service/log.ts';
 import type { Metrics } from '../service/metrics.ts';
+import { answerHook, isHook, type Updates } from '../updates/hooks.ts';
 import type { Callers } from './caller.ts';
 import { type Answer, admit, type Outcome, type Translator } from './handler.ts';
 import { ReceivedBodies } from './received.ts';
@@ -44,6 +45,7 @@ export function admissionListener(
   { deadlineMs, bodyMs = BODY_MS }: AdmissionLimits,
   log: Log,
   metrics: Metrics,
+  updates?: Updates,
 ): RequestListener {
   const bodies = new ReceivedBodies();
   const refuse = (response: ServerResponse, status: number, message: string): void => {
@@ -75,11 +77,15 @@ export function admissionListener(
     if (path === AGGREGATED && request.method === 'GET') return respond(response, 200, DISCOVERY);
     if (request.method === 'GET' && OF_AGGREGATION.test(path ?? ''))
       return respond(response, 404, { message: 'not found' });
-    const answerer = answerers.get(path);
+    const isForHook = updates !== undefined && isHook(path);
+    const answerer = isForHook
+      ? (body: string, deadline: AbortSignal) => answerHook(path, body, updates, deadline, log)
+      : answerers.get(path);
     if (answerer === undefined) return refuse(response, 404, 'not found');
     if (request.method !== 'POST') return refuse(response, 405, 'only POST is allowed');
     const deadline = AbortSignal.timeout(deadlineMs);
-    const unproven = await callers.refusal(request, deadline);
+    // Hooks are called by Cluster API, which has no certificate of the API server; they trust nothing that it says.
+    const unproven = isForHook ? undefined : await callers.refusal(request, deadline);
     if (unproven !== undefined) return refuse(response, 401, unproven);
     const read = await bodies.read(request, bodyMs, async (body) => {
       const review = await answerer(new TextDecoder().decode(body), deadline);
@@ -87,7 +93,8 @@ export function admissionListener(
       return review !== undefined;
     });
     if ('unread' in read) return refuse(response, read.unread.status, read.unread.message);
-    if (!read.used) refuse(response, 400, 'the body is not an AdmissionReview of admission.k8s.io/v1');
+    const expected = isForHook ? 'a request of a runtime hook' : 'an AdmissionReview of admission.k8s.io/v1';
+    if (!read.used) refuse(response, 400, `the body is not ${expected}`);
   };
   return (request, response) => {
     // Its client is gone.

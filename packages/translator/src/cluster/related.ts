@@ -58,6 +58,12 @@ export function collectionPath(kind: Kind, version: string): string {
   return `/apis/${group}/${version}/${plural}`;
 }
 
+/** The path of all objects of a kind in a namespace. */
+export function collectionIn(kind: Kind, version: string, namespace: string): string {
+  const [group, plural] = PLURALS[kind];
+  return `/apis/${group}/${version}/namespaces/${namespace}/${plural}`;
+}
+
 /** Reads an object in the version that the API server prefers; undefined = there is none. */
 export async function readObject(
   api: Api,

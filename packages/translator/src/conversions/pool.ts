@@ -5,26 +5,17 @@ import { ConversionCache } from './cache.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { Job, Result, Tasks } from './worker.ts';
 
-/** Runs the conversions of this translator. */
-export interface Conversions {
-  /** The namespaces take turns. Throws `Kept`, and `TooExpensive` where it needed more time than its budget. */
-  readonly convertSecret: (
+/**
+ * Runs the conversions of this translator. The namespaces take turns. Throws `Kept`, and `TooExpensive` where one needed more
+ * time than its budget.
+ */
+export type Conversions = {
+  readonly [Name in keyof Tasks]: (
     namespace: string,
     deadline: AbortSignal,
-    ...args: Parameters<Tasks['convertSecret']>
-  ) => ReturnType<Tasks['convertSecret']>;
-  readonly wrapConverted: (
-    namespace: string,
-    deadline: AbortSignal,
-    ...args: Parameters<Tasks['wrapConverted']>
-  ) => ReturnType<Tasks['wrapConverted']>;
-  readonly configProblems: (
-    namespace: string,
-    deadline: AbortSignal,
-    ...args: Parameters<Tasks['configProblems']>
-  ) => ReturnType<Tasks['configProblems']>;
-  close(): Promise<void>;
-}
+    ...args: Parameters<Tasks[Name]>
+  ) => ReturnType<Tasks[Name]>;
+} & { close(): Promise<void> };
 
 export interface PoolOptions {
   /** The file whose worker calls `serveConversions`. */
@@ -146,16 +137,16 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
     if (result.kind === 'failed') throw new Error(result.message);
     return result.value;
   };
+  const through = <Name extends keyof Tasks>(task: Name): Conversions[Name] =>
+    (async (group: string, deadline: AbortSignal, ...args: Parameters<Tasks[Name]>) =>
+      await run(group, deadline, { task, args })) as Conversions[Name];
   return {
     convertSecret: (group, deadline, ...args) =>
-      cache.through(args, async () => {
-        const value = await run(group, deadline, { task: 'convertSecret', args });
-        return value as Awaited<ReturnType<Tasks['convertSecret']>>;
-      }),
-    wrapConverted: async (group, deadline, ...args) =>
-      (await run(group, deadline, { task: 'wrapConverted', args })) as Awaited<ReturnType<Tasks['wrapConverted']>>,
-    configProblems: async (group, deadline, ...args) =>
-      (await run(group, deadline, { task: 'configProblems', args })) as Awaited<ReturnType<Tasks['configProblems']>>,
+      cache.through(args, () => through('convertSecret')(group, deadline, ...args)),
+    wrapConverted: through('wrapConverted'),
+    configProblems: through('configProblems'),
+    configUpdateProblem: through('configUpdateProblem'),
+    mergedText: through('mergedText'),
     async close() {
       isClosed = true;
       await Promise.all([...idle, ...running.keys()].map((worker) => worker.terminate()));

@@ -85,14 +85,25 @@ export interface WrapOptions {
   readonly translatorVersion: string;
 }
 
-/**
- * The user data that runs machineadm with the document, merged with the sinks and the documents of the profile. Throws `Kept`
- * where the document or the profile does not fit the format.
- */
-export async function wrapConverted(
-  { yaml, format }: ConvertedSecret,
-  { profile, sink, mayHoldSecrets, translatorVersion }: WrapOptions,
-): Promise<string> {
+/** What is merged into a document. */
+export type MergeOptions = Pick<WrapOptions, 'profile' | 'translatorVersion'> & {
+  readonly sink?: ReportSink | undefined;
+};
+
+/** A document merged with the sinks and the documents of a profile. */
+export interface Merged {
+  /** As the machine will read it. */
+  readonly text: string;
+  readonly document: LoadedDocument;
+  /** Names of secrets whose values the profile adds. */
+  readonly added: () => Promise<readonly string[]>;
+}
+
+/** The document merged with the sinks and the documents of the profile. Throws `Kept` where one of them is invalid. */
+export async function mergedDocument(
+  { yaml }: Pick<ConvertedSecret, 'yaml'>,
+  { profile, sink, translatorVersion }: MergeOptions,
+): Promise<Merged> {
   const overlays = [...reportingOverlay(profile, sink), ...(profile.documents ?? [])].map((one) => ({
     apiVersion: 'machineadm.dev/v1alpha1',
     kind: 'MachineBootstrap',
@@ -105,32 +116,53 @@ export async function wrapConverted(
     }),
   );
   const agent = { agentVersion: profile.version ?? translatorVersion };
-  try {
-    const loaded = await loadDocument(sources, agent);
-    if (!loaded.ok) {
-      const problems = loaded.problems.map(
-        ({ path, message, hint }) => `${path}: ${message}${hint === undefined ? '' : ` (hint: ${hint})`}`,
-      );
-      throw new Kept(
-        overlays.length === 0 ? 'ConversionFailed' : 'OptionsInvalid',
-        problems.slice(0, MOST_PLACES).join('; '),
-      );
-    }
-    if (!mayHoldSecrets && overlays.length > 0) {
+  const loaded = await loadDocument(sources, agent);
+  if (!loaded.ok) {
+    const problems = loaded.problems.map(
+      ({ path, message, hint }) => `${path}: ${message}${hint === undefined ? '' : ` (hint: ${hint})`}`,
+    );
+    throw new Kept(
+      overlays.length === 0 ? 'ConversionFailed' : 'OptionsInvalid',
+      problems.slice(0, MOST_PLACES).join('; '),
+    );
+  }
+  const { document } = loaded;
+  if (overlays.length === 0) return { text: yaml, document, added: async () => [] };
+  return {
+    text: stringify(toPlain(document.tree), { lineWidth: 0, customTags: [VERBATIM_TAG] }),
+    document,
+    async added() {
       const alone = await loadDocument(sources.slice(0, 1), agent);
       const own = alone.ok ? valuesIn(alone.document) : new Set<string>();
-      const added = [...valuesIn(loaded.document)].filter((name) => !own.has(name));
-      if (added.length > 0) {
-        throw new Kept(
-          'CallerUnknown',
-          `the profile contains values of secrets (${added.slice(0, MOST_PLACES).join(', ')}): use references, or set --caller`,
-        );
-      }
+      return [...valuesIn(document)].filter((name) => !own.has(name));
+    },
+  };
+}
+
+/** The text of `mergedDocument`, which can go from one thread to another. */
+export async function mergedText(...args: Parameters<typeof mergedDocument>): Promise<string> {
+  return (await mergedDocument(...args)).text;
+}
+
+/**
+ * The user data that runs machineadm with the document, merged with the sinks and the documents of the profile. Throws `Kept`
+ * where the document or the profile does not fit the format.
+ */
+export async function wrapConverted(
+  converted: ConvertedSecret,
+  { mayHoldSecrets, ...merge }: WrapOptions,
+): Promise<string> {
+  const { profile, translatorVersion } = merge;
+  try {
+    const { text, document, added: addedBy } = await mergedDocument(converted, merge);
+    const added = mayHoldSecrets ? [] : await addedBy();
+    if (added.length > 0) {
+      throw new Kept(
+        'CallerUnknown',
+        `the profile contains values of secrets (${added.slice(0, MOST_PLACES).join(', ')}): use references, or set --caller`,
+      );
     }
-    const { document } = loaded;
-    const text =
-      overlays.length === 0 ? yaml : stringify(toPlain(document.tree), { lineWidth: 0, customTags: [VERBATIM_TAG] });
-    const carrier = carrierFor(format, document.model.host.platform);
+    const carrier = carrierFor(converted.format, document.model.host.platform);
     const { userData } = await wrapDocument(text, document, {
       format: carrier,
       profile: profile.provider,

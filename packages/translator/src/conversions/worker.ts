@@ -2,13 +2,20 @@ import { parentPort } from 'node:worker_threads';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { Kept, type KeptReason } from '../kept.ts';
 import { configProblems } from '../provider/check.ts';
-import { convertSecret, wrapConverted } from './translate.ts';
+import { configUpdateProblem } from '../updates/problem.ts';
+import { convertSecret, mergedText, wrapConverted } from './translate.ts';
 
 /**
  * Conversions run in threads of their own, which are ended when one needs too much: user data is text of whoever may write
  * a KubeadmConfig, and must not keep the translator from answering for others.
  */
-const TASKS = { convertSecret, wrapConverted, configProblems } as const;
+const TASKS = {
+  convertSecret,
+  wrapConverted,
+  mergedText,
+  configProblems,
+  configUpdateProblem,
+} as const;
 export type Tasks = typeof TASKS;
 
 export interface Job {

@@ -6,13 +6,13 @@ import { readObject, type ServedVersions } from '../cluster/related.ts';
 import type { Conversions } from '../conversions/pool.ts';
 import { decoded, type ReportSink } from '../conversions/translate.ts';
 import { Kept } from '../kept.ts';
-import { ANNOTATIONS, type Profile, type Profiles, profileFor } from '../profiles.ts';
+import { type Profile, type Profiles, profileFor } from '../profiles.ts';
 import { prepareReport } from '../reports/prepare.ts';
 import { reportSink } from '../reports/token.ts';
 import type { Log } from '../service/log.ts';
 import { NotReady } from './not-ready.ts';
 import { type Config, clusterFacts, ownerState } from './objects.ts';
-import { checkDocument, hasOwnToken, renderDocument } from './render.ts';
+import { checkDocument, hasOwnToken, renderDocument, withProfile } from './render.ts';
 import { extendToken, newToken, removeToken, storeToken, TOKEN_MS, tokenLeft } from './workload.ts';
 import { inWorkload, mayNotRead, type Workloads } from './workloads.ts';
 
@@ -145,7 +145,11 @@ const FORBIDDEN_TYPES: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** The values of the Secrets that a MachineadmConfig refers to, all of its own namespace. */
-async function secretValues(api: Api, config: Config, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+export async function secretValues(
+  api: Api,
+  config: Config,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
   const { namespace = '' } = config.metadata;
   const values = new Map<string, string>();
   for (const { name, secretRef } of config.spec.secrets) {
@@ -169,12 +173,9 @@ async function userDataOf(
   signal: AbortSignal,
 ): Promise<string> {
   const { profiles, conversions, version } = context;
-  const { format, profile: named } = config.spec;
-  const { annotations, ...metadata } = config.metadata;
-  const chosen = named === undefined ? {} : { [ANNOTATIONS.profile]: named };
-  const first: KubernetesObject = { ...config, metadata: { ...metadata, annotations: { ...annotations, ...chosen } } };
+  const { format } = config.spec;
   try {
-    const { profile } = profileFor([first, owner, cluster], await profiles());
+    const { profile } = profileFor([withProfile(config), owner, cluster], await profiles());
     // JSON is YAML.
     const converted = { yaml: `${JSON.stringify(document)}\n`, format, codes: [] };
     const options = {

@@ -1,3 +1,5 @@
+import type { KubernetesObject } from '../cluster/objects.ts';
+import { ANNOTATIONS } from '../profiles.ts';
 import { DECIDED } from './decided.ts';
 import { NotReady } from './not-ready.ts';
 import type { Config } from './objects.ts';
@@ -54,6 +56,14 @@ export function documentProblems({ spec }: Config): readonly string[] {
   }
   if (BOOTSTRAP_TOKEN in secrets) problems.push(`spec.document.secrets: the name ${BOOTSTRAP_TOKEN} is taken`);
   return problems;
+}
+
+/** The MachineadmConfig with the profile that its spec names, as an annotation: the narrowest object decides. */
+export function withProfile(config: Config): KubernetesObject {
+  const { profile } = config.spec;
+  const { annotations, ...metadata } = config.metadata;
+  const chosen = profile === undefined ? {} : { [ANNOTATIONS.profile]: profile };
+  return { ...config, metadata: { ...metadata, annotations: { ...annotations, ...chosen } } };
 }
 
 /** Whether a program takes the place of kubeadm. */

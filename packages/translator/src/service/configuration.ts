@@ -17,6 +17,8 @@ const HELP = `usage: machineadm-translator [options]
   --caller-name NAME            common name of the certificate, or user of the token; repeat for several
   --provider-user NAME          user whose Secrets are translated; repeat for several
                                 (default: the service account of the kubeadm bootstrap provider, as clusterctl installs it)
+  --update-image NAME           update machines in place for Cluster API too, with pods of this image of machineadm
+                                (default: off)
   --bootstrap-provider          be the bootstrap provider of MachineadmConfig too (default: off)
   --bind-address ADDRESS        default: ::
   --webhook-port PORT           default: 9443
@@ -42,6 +44,8 @@ export interface Configuration {
   readonly callerAuthorities: string | undefined;
   readonly callerNames: readonly string[];
   readonly providerUsers: readonly string[];
+  /** undefined = no machine is updated in place. */
+  readonly updateImage: string | undefined;
   readonly isBootstrapProvider: boolean;
   readonly bindAddress: string;
   readonly webhookPort: number;
@@ -89,6 +93,7 @@ const Values = z.object({
   'caller-ca': z.string().optional(),
   'caller-name': z.array(z.string().min(1)).default([]),
   'provider-user': z.array(z.string().min(1)).default([PROVIDER]),
+  'update-image': z.string().min(1).optional(),
   [FLAG]: z.boolean().default(false),
   'bind-address': z.string().default('::'),
   'webhook-port': Port.default(9443),
@@ -154,6 +159,7 @@ function configurationOf(values: z.infer<typeof Values>): Configuration {
     callerAuthorities: values['caller-ca'],
     callerNames: values['caller-name'],
     providerUsers: values['provider-user'],
+    updateImage: values['update-image'],
     isBootstrapProvider: values[FLAG],
     bindAddress: values['bind-address'],
     webhookPort: values['webhook-port'],

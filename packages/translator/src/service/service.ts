@@ -8,6 +8,7 @@ import type { Api } from '../cluster/api.ts';
 import { ServedVersions } from '../cluster/related.ts';
 import type { Conversions } from '../conversions/pool.ts';
 import { type ProviderContext, provideBootstrap } from '../provider/controller.ts';
+import { Workloads } from '../provider/workloads.ts';
 import { reconcile } from '../reconcile/reconciler.ts';
 import { copyConditions } from '../reports/copier.ts';
 import { expiryOf, readDirectory } from './certificate.ts';
@@ -81,7 +82,9 @@ export async function startService(
   const { isProven: isCallerProven } = callers;
   const { providerUsers, deadlineMs } = configuration;
   const translator = { api, versions, profiles, version, conversions, isCallerProven, providerUsers };
-  server.on('request', admissionListener(translator, callers, { deadlineMs }, log, metrics));
+  const { updateImage: image } = configuration;
+  const updates = image === undefined ? undefined : { ...translator, workloads: new Workloads(api), image };
+  server.on('request', admissionListener(translator, callers, { deadlineMs }, log, metrics, updates));
   limitConnections(server);
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
