@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
@@ -102,6 +103,7 @@ export async function removeBakeState(host: Host, journal: JournalState, statusC
   await host.removeFile(JOURNAL_PATH);
   // For every machine that boots from the image, what the bake put there was there before.
   await forgetCopies(host);
+  await host.removeDirectory(PRIOR_STATE_DIRECTORY);
   await removeStatus(host, statusCopy);
   await host.sync(dirname(PREPARED_PATH));
 }

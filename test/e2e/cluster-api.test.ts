@@ -394,7 +394,10 @@ describe('clusters of Cluster API on machines of the lab', {
       const before = await identities();
       await createTemplate(`${NAME}-next`, workerDocument(NEXT_PROGRAMS));
       await plane.patch(`${CORE}/machinedeployments/${WORKERS}`, {
-        spec: { template: { spec: { version: NEXT, bootstrap: { configRef: { name: `${NAME}-next` } } } } },
+        spec: {
+          rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } },
+          template: { spec: { version: NEXT, bootstrap: { configRef: { name: `${NAME}-next` } } } },
+        },
       });
       await waitFor('both workers have the version', 12, () => areUpdated(`pool=${NAME}`, 2));
       assert.deepEqual([await identities(), await leftOver()], [before, '']);

@@ -133,8 +133,10 @@ describe('updates in place by the real controllers of Cluster API', {
   }
 
   async function change(template: string, version: string): Promise<void> {
+    // Otherwise there is one more machine meanwhile, and one of those before is removed.
+    const rollout = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } };
     await plane.patch(deployment, {
-      spec: { template: { spec: { version, bootstrap: { configRef: { name: template } } } } },
+      spec: { rollout, template: { spec: { version, bootstrap: { configRef: { name: template } } } } },
     });
   }
 

@@ -27,6 +27,7 @@ import { begun, ended, identity, MACHINE_B } from './records.ts';
 const NOTE = { step: 'images', change: 'images/a.tar', note: { fingerprint: 'f' } };
 const JOURNAL = '/var/lib/machineadm/journal';
 const STATUS = '/var/lib/machineadm/status.json';
+const PRIOR_STATES = '/var/lib/machineadm/prior-state';
 const SUMMARY = '/var/lib/machineadm/summary.json';
 
 function stateOf(...records: readonly JournalRecord[]) {
@@ -164,8 +165,10 @@ describe('after a bake', () => {
 
   test('nothing stays but the manifest', async () => {
     const host = machine();
+    await host.writeFile({ path: `${PRIOR_STATES}/key`, content: 'k', mode: 0o600 });
     await removeBakeState(host, stateOf(begun('1', { command: 'prepare' }), ended('1')), STATUS);
     assert.deepEqual([JOURNAL, STATUS, SUMMARY].map(host.text), [undefined, undefined, undefined]);
+    assert.equal(await host.stat(PRIOR_STATES), undefined, 'not even an empty directory');
   });
 
   for (const [what, state] of [
