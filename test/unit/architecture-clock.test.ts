@@ -21,6 +21,7 @@ const READ_THE_CLOCK: Readonly<Record<string, string>> = {
   'test/unit/steps/windows/steps.test.ts': 'certificates that are valid now',
   'test/unit/translator/provider.test.ts': 'dates the ends of tokens from now',
   'test/unit/translator/service.test.ts': 'certificates that are valid now',
+  'test/unit/translator/updates.test.ts': 'dates the ends of containers from now',
 };
 
 /** Unit tests that let real time pass. */

@@ -421,13 +421,13 @@ describe('an update in place', () => {
     const one = machine();
     await one.next();
     const said =
-      '\u001b[31mx\u001b[0m\nError: UpgradeVersionSkew: the kubelet would be newer\n\u0007Remedy: upgrade the control planes';
+      '\u001b[31mx\u001b[0m\nmachineadm: the kubelet would be newer [UpgradeVersionSkew]\n\u0007Upgrade the control planes first.';
     one.node.end(one.pod('check'), 4, said);
     const { status, message, retryAfterSeconds = 0 } = await one.next();
     assert.equal(status, 'Success', 'Cluster API shows no message of a failure');
     assert.equal(
       message,
-      'machineadm upgrade --dry-run on node node-1: Error: UpgradeVersionSkew: the kubelet would be newer Remedy: upgrade the control planes',
+      'machineadm upgrade --dry-run on node node-1: machineadm: the kubelet would be newer [UpgradeVersionSkew] Upgrade the control planes first.',
     );
     assert.ok(retryAfterSeconds > 0);
     one.node.end(one.pod('check'), 4, said, new Date(Date.now() - 120_000));

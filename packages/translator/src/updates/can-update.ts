@@ -71,7 +71,7 @@ export async function updateProblem(
     }
     if (after.kind !== 'KubeadmConfig') return `machineadm updates no machines of a ${after.kind}`;
     if (!isOptedIn([desired.machine, after, cluster])) return 'the machine did not opt in';
-    if (!isSame(before.spec, after.spec)) return 'the KubeadmConfig changes, which nobody runs again on a node';
+    if (!isSame(before.spec, after.spec)) return 'the KubeadmConfig changes, which nothing runs again on a node';
     if (!(await areTranslated({ of, current }, context, signal)))
       return 'kubeadm bootstrapped the machine, not machineadm';
     if (from === to) return undefined;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { stripVTControlCharacters } from 'node:util';
 import { MACHINE_DOCUMENT } from '@machineadm/document/ownership/paths.ts';
 import * as z from 'zod';
 import { isStatus } from '../cluster/api.ts';
@@ -202,15 +203,18 @@ function podFor(order: Order, phase: Phase): object {
   };
 }
 
-/** Another cluster wrote it: without control characters, and short. */
+/**
+ * The error or the refusal at the end of what machineadm printed (src/cli/output.ts, plan-text.ts), otherwise the last lines.
+ * Another cluster wrote it: without control characters, and short.
+ */
 function lastWords(text: string): string {
-  const lines = text
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed
-    .replace(/\u001b\[[0-9;]*m/g, '')
+  const lines = stripVTControlCharacters(text)
     .split(/\r?\n/)
     .map((line) => line.replace(/[^\P{C}]/gu, ' ').trim())
     .filter((line) => line !== '');
-  const from = lines.findLastIndex((line) => /^(?:Error|error|Refused|Failed|✗)/.test(line));
+  const from = lines.findLastIndex(
+    (line) => line.startsWith('machineadm: ') || line.includes(' would refuse to start'),
+  );
   const told = from === -1 ? lines.slice(-3) : lines.slice(from);
   return told.join(' ').slice(0, 600);
 }
