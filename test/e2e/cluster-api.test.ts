@@ -51,7 +51,8 @@ const RUNTIME = {
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd', 'pause'];
 /** The image of the agent, for the pods of updates in place. */
 const UPDATE_IMAGE = 'docker.io/library/machineadm:e2e';
-const UPDATE_ARCHIVE = '/opt/images/machineadm.tar';
+/** Beside the images of Kubernetes, whose directory the lab mounts. */
+const UPDATE_ARCHIVE = '/opt/agent/machineadm.tar';
 
 /** A later release, to which the machines are updated in place; undefined: they are not. */
 const NEXT = process.env.MACHINEADM_LAB_NEXT;
