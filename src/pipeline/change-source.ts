@@ -53,6 +53,7 @@ const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
   swap: 'host.swap',
   sysctl: 'host.sysctl',
   time: 'host.time',
+  'upgrade-certificates': 'kubernetes.controlPlane.certificates',
   users: 'host.users',
 };
 

@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { optionsOf, type Upgrade } from '../steps/upgrade-order.ts';
 import type { JournalRecord } from './journal-record.ts';
 import type { StepMemory } from './step-memory.ts';
@@ -26,9 +27,14 @@ export function afterUpgradeRecord<State extends Upgradable>(
   const steps = new Map([...state.steps].filter(([step]) => !step.startsWith('upgrade-')));
   switch (record.now) {
     case 'Begun': {
-      const { from, to } = record;
+      const { from, to, subjects } = record;
       const isSame = state.upgrade?.to === to;
-      const upgrade: Upgrade = { from: isSame ? state.upgrade.from : from, to, ...optionsOf(record) };
+      const upgrade: Upgrade = {
+        from: isSame ? state.upgrade.from : from,
+        to,
+        ...omitUndefined({ subjects }),
+        ...optionsOf(record),
+      };
       return isSame ? { ...state, upgrade } : { ...state, upgrade, steps };
     }
     case 'Back':

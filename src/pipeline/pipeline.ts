@@ -49,6 +49,7 @@ import { sysctl } from '../steps/sysctl.ts';
 import { clock } from '../steps/time/clock.ts';
 import { time } from '../steps/time/index.ts';
 import { timezone } from '../steps/timezone.ts';
+import { upgradeCertificates } from '../steps/upgrade/certificates.ts';
 import { upgradeDrain } from '../steps/upgrade/drain.ts';
 import { upgradeKubeadm } from '../steps/upgrade/kubeadm.ts';
 import { upgradeKubelet } from '../steps/upgrade/kubelet.ts';
@@ -125,6 +126,7 @@ export const PIPELINE: Pipeline = {
     upgradeKubeadm, // of a node that was bootstrapped before
     upgradeDrain,
     upgradeKubelet,
+    upgradeCertificates, // after kubeadm, which renews those of the pods that it replaces
     apiServer, // also changes the configuration of a running one
     hardening, // of files that kubeadm wrote; before readiness, which proves that the node works with it
     readiness,

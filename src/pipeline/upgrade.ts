@@ -1,20 +1,22 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { areCertificatesDue } from '../steps/upgrade/renewal.ts';
 import { remedyForVersions, runningVersion } from '../steps/upgrade/versions.ts';
-import type { Upgrade, UpgradeOptions } from '../steps/upgrade-order.ts';
+import { describeUpgrade, type Upgrade, type UpgradeOptions, type UpgradeSubject } from '../steps/upgrade-order.ts';
 import type { JournalState } from './journal.ts';
 import { afterUpgradeRecord } from './journal-upgrade.ts';
 
-/** The versions of an upgrade. */
-export type UpgradeVersions = Pick<Upgrade, 'from' | 'to'>;
+/** The versions of an upgrade, and what it changes. */
+export type UpgradeVersions = Pick<Upgrade, 'from' | 'to' | 'subjects'>;
 
 type Known = Pick<JournalState, 'bootstrappedFrom' | 'bootstrappedVersion' | 'upgrade'>;
 
 /**
  * The upgrade that a document asks of this node: it differs in `kubernetes.version` alone from what the node was
- * bootstrapped with. undefined: it does not differ.
+ * bootstrapped with. undefined: it does not differ, and there is nothing else to do.
  *
+ * @param renews whether certificates that are due are a reason for it, too: only `machineadm upgrade` renews them
  * @throws MachineadmError `NotANode`, `DocumentChanged` where more differs, `UpgradeUnfinished` where another upgrade was
  * begun
  */
@@ -22,6 +24,7 @@ export async function upgradeAsked(
   host: QueryHost,
   known: Known,
   document: LoadedDocument,
+  renews = false,
 ): Promise<UpgradeVersions | undefined> {
   const { kubernetes } = document.model;
   if (kubernetes === undefined || kubernetes.exec !== undefined)
@@ -30,14 +33,28 @@ export async function upgradeAsked(
   if (bootstrappedFrom === undefined) throw notANode('machineadm has not bootstrapped this machine');
   const to = kubernetes.version;
   if (upgrade !== undefined && upgrade.to !== to) throw unfinished(upgrade);
-  if (upgrade === undefined && document.lastingDigest === bootstrappedFrom) return undefined;
+  const subjects = renews ? await renewalOf(host, document) : [];
+  if (upgrade === undefined && document.lastingDigest === bootstrappedFrom) {
+    return subjects.length === 0 ? undefined : { from: to, to, subjects };
+  }
   if (document.model.host.platform !== 'linux') throw notANode('an upgrade in place needs Linux');
   const running = await runningVersion(host, kubernetes.role !== 'Worker', kubernetes.node.name);
   // Earlier versions of machineadm did not record the version that the document asked for.
   const version = known.bootstrappedVersion ?? running;
   if (version !== undefined && (await document.lastingDigestWith(version)) === bootstrappedFrom)
-    return { from: upgrade?.from ?? running ?? version, to };
+    return { from: upgrade?.from ?? running ?? version, to, ...subjectsOf(upgrade, subjects) };
   throw changed('Only kubernetes.version, and what machineadm provision may change, can be changed on a node.');
+}
+
+/** Whether certificates of this node are due. */
+async function renewalOf(host: QueryHost, { model }: LoadedDocument): Promise<readonly UpgradeSubject[]> {
+  return (await areCertificatesDue(host, model)) ? ['certificates'] : [];
+}
+
+/** An upgrade that was begun keeps what it changes. One that changes the version alone says nothing, as before. */
+function subjectsOf(begun: Upgrade | undefined, more: readonly UpgradeSubject[]): Pick<Upgrade, 'subjects'> {
+  const subjects = new Set<UpgradeSubject>([...(begun?.subjects ?? ['version']), ...more]);
+  return subjects.size === 1 && subjects.has('version') ? {} : { subjects: [...subjects] };
 }
 
 /** The journal as it is once the upgrade has begun. */
@@ -99,10 +116,11 @@ function changed(more = ''): MachineadmError {
   });
 }
 
-function unfinished({ from, to }: Upgrade): MachineadmError {
+function unfinished(upgrade: Upgrade): MachineadmError {
+  const { to } = upgrade;
   return new MachineadmError({
     reason: 'UpgradeUnfinished',
-    summary: `an upgrade of this node from Kubernetes ${from} to ${to} was begun and has not ended`,
+    summary: `${describeUpgrade(upgrade)} was begun and has not ended`,
     remedy: `Run machineadm upgrade with the document that asks for ${to}: it continues.`,
   });
 }

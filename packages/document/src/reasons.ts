@@ -666,6 +666,11 @@ export const REASONS = {
     'kubeadm upgrade failed.',
     'Read the lines of kubeadm in the evidence, correct the cause, then run machineadm upgrade again.',
   ),
+  CertificatesNotRenewed: reason(
+    'BootstrapperFailed',
+    'Certificates of the control plane could not be renewed, or a component did not come back with them.',
+    'Read the evidence and the end of the message, which says what is on the node now. Correct the cause, then run machineadm upgrade again.',
+  ),
   UpgradeNotProven: reason(
     'NotReady',
     'After the upgrade something of the node is not as asked: a version, the Node, or the member of etcd.',

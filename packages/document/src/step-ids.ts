@@ -55,6 +55,7 @@ export const STEP_TITLES = {
   sysctl: 'kernel settings',
   time: 'time service',
   timezone: 'time zone',
+  'upgrade-certificates': 'renewal of certificates',
   'upgrade-drain': 'drain of this node',
   'upgrade-kubeadm': 'upgrade by kubeadm',
   'upgrade-kubelet': 'upgrade of the kubelet',

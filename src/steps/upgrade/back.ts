@@ -5,10 +5,12 @@ import type { Facts } from '../../host/seam/facts.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { probeControlPlane } from '../../kubernetes/control-plane-health.ts';
 import { kubeletHealth } from '../../kubernetes/kubelet-health.ts';
+import { forgetRenewal } from '../../kubernetes/upgrade/certificate-renewal.ts';
 import { forgetState, readState } from '../../kubernetes/upgrade/kept-state.ts';
 import { goBack, hasReplacedAll } from '../../kubernetes/upgrade/way-back.ts';
 import type { Execution, StepRecord } from '../step.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { changes, type Upgrade } from '../upgrade-order.ts';
+import { endOfFailedRenewal } from './certificates-back.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { KEPT_CHANGE } from './identity.ts';
@@ -34,7 +36,7 @@ export interface UpgradeEnd {
 }
 
 /**
- * Restores the previous version, as long as kubeadm has not replaced the last static pod; a worker has none. From then
+ * Restores certificates whose renewal is not proven, and the previous version, as long as kubeadm has not replaced the last static pod; a worker has none. From then
  * on the cluster may have stored objects that only the new version knows, and the upgrade goes forward only.
  */
 export async function endOfFailedUpgrade(
@@ -44,9 +46,31 @@ export async function endOfFailedUpgrade(
 ): Promise<UpgradeEnd> {
   const { model, facts, upgrade } = failed;
   const desired = upgradeDesired(model, facts);
+  const renewal = desired === undefined ? undefined : await endOfFailedRenewal(host, failed, desired, watch);
+  if (desired !== undefined && !changes(upgrade, 'version')) {
+    // Before, it has not had its turn.
+    const { interrupted, done } = failed.record('upgrade-certificates');
+    const end = renewal ?? UNTOUCHED;
+    if (end.isBack && interrupted.size + done.size > 0)
+      await release(host, { desired, upgrade, cordoned: false }, watch);
+    return end;
+  }
+  const end = await endOfFailedVersion(host, failed, desired, watch);
+  return { isBack: end.isBack, sentences: [...(renewal?.sentences ?? []), ...end.sentences] };
+}
+
+const UNTOUCHED: UpgradeEnd = { isBack: true, sentences: ['Nothing of the node was changed before that.'] };
+
+async function endOfFailedVersion(
+  host: Host,
+  failed: FailedUpgrade,
+  desired: UpgradeDesired | undefined,
+  watch: Pick<Execution, 'signal' | 'waitingFor' | 'warn'>,
+): Promise<UpgradeEnd> {
+  const { upgrade } = failed;
   const { from, to } = upgrade;
   if (desired === undefined || !failed.record('upgrade-state').done.has(KEPT_CHANGE)) {
-    return { isBack: true, sentences: ['Nothing of the node was changed before that.'] };
+    return UNTOUCHED;
   }
   const isForward =
     failed.record('upgrade-kubeadm').done.has('upgrade-kubeadm/run') || (await hasReplacedAll(host, to));
@@ -88,6 +112,7 @@ async function otherPrograms(host: Host, from: string): Promise<readonly string[
 /** After the end of an upgrade, only the snapshot of etcd is kept. */
 export async function forgetPrevious(host: Host): Promise<void> {
   await forgetState(host);
+  await forgetRenewal(host);
 }
 
 /** What runs, and what does not: the next run continues with what is left. */

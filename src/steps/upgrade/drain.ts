@@ -10,7 +10,7 @@ import {
   setUnschedulable,
 } from '../../kubernetes/upgrade/drain.ts';
 import type { Step, UnmetRequirement } from '../step.ts';
-import type { DrainOrder, Upgrade } from '../upgrade-order.ts';
+import { changes, type DrainOrder, type Upgrade } from '../upgrade-order.ts';
 import { drainCredential, DRAIN_CHANGE as RUN } from './cordon.ts';
 import { nodeNameOf, type UpgradeDesired, upgradeDesired } from './desired.ts';
 
@@ -36,7 +36,7 @@ export const upgradeDrain: Step<UpgradeDesired, DrainActual, DrainPayload> = {
 
   desired: upgradeDesired,
 
-  idle: (_desired, { upgrade }) => upgrade === undefined,
+  idle: (_desired, { upgrade }) => !changes(upgrade, 'version'),
 
   deadlineMs: () => TIMEOUT_MS + MINUTE_MS,
 

@@ -23,7 +23,7 @@ import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
 import type { Step, UnmetRequirement } from '../step.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { changes, type Upgrade } from '../upgrade-order.ts';
 import {
   hasVersion,
   nodeNameOf,
@@ -65,7 +65,7 @@ export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload>
 
   desired: upgradeDesired,
 
-  idle: (_desired, { upgrade }) => upgrade === undefined,
+  idle: (_desired, { upgrade }) => !changes(upgrade, 'version'),
 
   deadlineMs: ({ isControlPlane }) => (isControlPlane ? CONTROL_PLANE_MS : WORKER_MS),
 

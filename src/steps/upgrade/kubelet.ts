@@ -6,7 +6,7 @@ import { getNode } from '../../kubernetes/node-client.ts';
 import { waitUntilReady } from '../../kubernetes/readiness.ts';
 import { ClusterUnanswered, ownCredential, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
 import type { Execution, Step } from '../step.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { changes, type Upgrade } from '../upgrade-order.ts';
 import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired, wrongProgram } from './desired.ts';
 
 const RUN = 'upgrade-kubelet/run';
@@ -29,7 +29,7 @@ export const upgradeKubelet: Step<UpgradeDesired, KubeletActual, KubeletPayload>
 
   desired: upgradeDesired,
 
-  idle: (_desired, { upgrade }) => upgrade === undefined,
+  idle: (_desired, { upgrade }) => !changes(upgrade, 'version'),
 
   // The health of the kubelet, and then its report.
   deadlineMs: ({ kubernetes }) => 2 * kubernetes.ready.timeoutMs + SLACK_MS,

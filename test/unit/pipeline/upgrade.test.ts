@@ -10,6 +10,7 @@ import type { UpgradeOptions } from '../../../src/steps/upgrade-order.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { memoryHost } from '../../support/memory-host.ts';
+import { renewalNode } from '../../support/renewal-node.ts';
 import { manifestFiles } from '../../support/upgrade-cluster.ts';
 import { begun, done, ended, identity, started } from './records.ts';
 
@@ -63,6 +64,47 @@ describe('an upgrade', () => {
         exit: 'Refused',
       });
     }
+  });
+});
+
+describe('a renewal of certificates', () => {
+  const RENEWS = ', controlPlane: {certificates: {renewBefore: 30d}}';
+  const ONLY = { from: 'v1.35.2', to: 'v1.35.2', subjects: ['certificates'] as const };
+  const RENEWAL: JournalRecord = { is: 'upgrade', now: 'Begun', ...ONLY, ...DRAINS, at: 'now' };
+
+  test('is an upgrade of its own where certificates are due, and nothing for another command', async () => {
+    await using due = await renewalNode({ days: { apiserver: 3 } });
+    const asked = await document('v1.35.2', RENEWS);
+    assert.deepEqual(await upgradeAsked(due.host, await node(), asked, true), ONLY);
+    assert.equal(await upgradeAsked(due.host, await node(), asked), undefined);
+    await refuseIfChanged(due.host, await node(), asked);
+    await using fresh = await renewalNode();
+    assert.equal(await upgradeAsked(fresh.host, await node(), asked, true), undefined);
+  });
+
+  test('comes with another version, and without one the version says nothing new', async () => {
+    await using due = await renewalNode({ days: { apiserver: 3 } });
+    assert.deepEqual(await upgradeAsked(due.host, await node(), await document('v1.36.0', RENEWS), true), {
+      ...{ from: 'v1.35.2', to: 'v1.36.0' },
+      subjects: ['version', 'certificates'],
+    });
+    assert.deepEqual(await upgradeAsked(due.host, await node(), await document('v1.36.0'), true), {
+      from: 'v1.35.2',
+      to: 'v1.36.0',
+    });
+  });
+
+  test('that was begun is continued although nothing is due any more, and keeps provision away', async () => {
+    await using renewed = await renewalNode();
+    const known = await node([RENEWAL]);
+    assert.deepEqual(known.upgrade, { ...ONLY, ...DRAINS });
+    const asked = await document('v1.35.2', RENEWS);
+    assert.deepEqual(await upgradeAsked(renewed.host, known, asked, true), ONLY);
+    await assert.rejects(refuseIfChanged(renewed.host, known, asked), {
+      reason: 'UpgradeUnfinished',
+      message: /a renewal of the certificates of this node was begun and has not ended/,
+    });
+    assert.deepEqual(parseRecord('/journal', JSON.stringify(RENEWAL), 1), RENEWAL);
   });
 });
 

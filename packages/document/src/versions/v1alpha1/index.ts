@@ -65,12 +65,15 @@ export const v1alpha1: DocumentVersion<Sections> = {
   toModel,
 };
 
-/** Tokens expire, so every document has new ones; waits and deadlines change nothing on the machine. */
+/**
+ * Tokens expire, so every document has new ones; waits and deadlines change nothing on the machine, and the renewal of
+ * certificates nothing of its configuration.
+ */
 function lastingKubernetes(section: KubernetesSection): unknown {
   const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, node: given, ...others } = section;
   const node = withoutReservedLabels(given);
   const { bootstrapTokens: _tokens, ...cluster } = section.cluster ?? {};
-  const { certificateKey: _key, apiServer, ...rest } = section.controlPlane ?? {};
+  const { certificateKey: _key, certificates: _certificates, apiServer, ...rest } = section.controlPlane ?? {};
   const controlPlane = { ...rest, ...lastingApiServer(apiServer, bootstrapper?.exec !== undefined) };
   const { retry: _retry, ...kubeadm } = bootstrapper?.kubeadm ?? {};
   const {
