@@ -54,6 +54,7 @@ const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
   sysctl: 'host.sysctl',
   time: 'host.time',
   'upgrade-certificates': 'kubernetes.controlPlane.certificates',
+  'upgrade-kubelet-settings': 'kubernetes.node.kubelet',
   users: 'host.users',
 };
 

@@ -53,6 +53,7 @@ import { upgradeCertificates } from '../steps/upgrade/certificates.ts';
 import { upgradeDrain } from '../steps/upgrade/drain.ts';
 import { upgradeKubeadm } from '../steps/upgrade/kubeadm.ts';
 import { upgradeKubelet } from '../steps/upgrade/kubelet.ts';
+import { upgradeKubeletSettings } from '../steps/upgrade/kubelet-settings.ts';
 import { upgradeProof } from '../steps/upgrade/proof.ts';
 import { upgradeState } from '../steps/upgrade/state.ts';
 import { users } from '../steps/users.ts';
@@ -125,6 +126,7 @@ export const PIPELINE: Pipeline = {
     execBootstrapper, // instead of kubeadm
     upgradeKubeadm, // of a node that was bootstrapped before
     upgradeDrain,
+    upgradeKubeletSettings, // after kubeadm, which writes those of the cluster
     upgradeKubelet,
     upgradeCertificates, // after kubeadm, which renews those of the pods that it replaces
     apiServer, // also changes the configuration of a running one

@@ -23,7 +23,7 @@ export interface UpgradeOptions {
 }
 
 /** What an upgrade changes on the node. */
-export type UpgradeSubject = 'version' | 'certificates';
+export type UpgradeSubject = 'version' | 'kubelet' | 'certificates';
 
 /** An upgrade of this node that was begun and did not end. */
 export interface Upgrade extends UpgradeOptions {
@@ -39,10 +39,16 @@ export function changes(upgrade: Pick<Upgrade, 'subjects'> | undefined, subject:
   return upgrade !== undefined && (upgrade.subjects ?? ['version']).includes(subject);
 }
 
+/** The upgrade of a run, if it changes the version. */
+export function versionUpgrade({ upgrade }: { readonly upgrade?: Upgrade | undefined } = {}): Upgrade | undefined {
+  return changes(upgrade, 'version') ? upgrade : undefined;
+}
+
 /** What an upgrade is, for messages: `an upgrade of this node from Kubernetes v1.35.3 to v1.35.4`. */
 export function describeUpgrade(upgrade: Pick<Upgrade, 'from' | 'to' | 'subjects'>): string {
-  return changes(upgrade, 'version')
-    ? `an upgrade of this node from Kubernetes ${upgrade.from} to ${upgrade.to}`
+  if (changes(upgrade, 'version')) return `an upgrade of this node from Kubernetes ${upgrade.from} to ${upgrade.to}`;
+  return changes(upgrade, 'kubelet')
+    ? 'a change of the kubelet of this node'
     : 'a renewal of the certificates of this node';
 }
 

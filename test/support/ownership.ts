@@ -26,8 +26,9 @@ const OF_EARLIER_DOCUMENTS: Readonly<Record<string, RegExp>> = {
   'api-server': /^\/etc\/kubernetes\/(?:audit|authentication|authorization|admission|encryption)/,
 };
 
-/** What a step puts back that kubeadm wrote, and that a document may give: nobody owns it. */
-const PUT_BACK: Readonly<Record<string, RegExp>> = {
+/** What a step writes that kubeadm wrote before, and that nobody owns. */
+const OF_KUBEADM: Readonly<Record<string, RegExp>> = {
+  'upgrade-kubelet-settings': /^\/var\/lib\/kubelet\/(?:config\.yaml|kubeadm-flags\.env)$/,
   'upgrade-certificates': /^\/etc\/kubernetes\/(?:pki\/.+\.(?:crt|key)|[a-z-]+\.conf)$/,
 };
 
@@ -45,7 +46,7 @@ export function ownedBy(step: string, model: Model, host: Host, more: readonly O
   const check = (path: string): void => {
     const known =
       claims.some((claim) => covers(claim, canonicalPath(path))) ||
-      [OF_EARLIER_DOCUMENTS, PUT_BACK].some((paths) => paths[step]?.test(path) === true);
+      [OF_EARLIER_DOCUMENTS, OF_KUBEADM].some((paths) => paths[step]?.test(path) === true);
     assert.ok(known, `${step} writes ${path}, which document/ownership does not know as its own`);
   };
   return {

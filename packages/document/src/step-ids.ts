@@ -59,6 +59,7 @@ export const STEP_TITLES = {
   'upgrade-drain': 'drain of this node',
   'upgrade-kubeadm': 'upgrade by kubeadm',
   'upgrade-kubelet': 'upgrade of the kubelet',
+  'upgrade-kubelet-settings': 'settings of the kubelet',
   'upgrade-proof': 'proof of the upgrade',
   'upgrade-state': 'state before the upgrade',
   users: 'users',

@@ -65,14 +65,32 @@ async function whyNotReplaced(
 }
 
 /**
+ * Waits until the server of a static pod shows the certificate of its file: an API server that was not restarted reads that
+ * again every minute. Returns why it does not.
+ */
+export async function untilServed(
+  host: QueryHost,
+  component: Component,
+  { timeoutMs, signal, waitingFor }: RestartWatch,
+): Promise<string | undefined> {
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const why = await whyServesOther(host, component, signal);
+    if (why === undefined) {
+      waitingFor(undefined);
+      return undefined;
+    }
+    waitingFor(`${component} to serve its certificate: ${why}`);
+    if (performance.now() > end) return why;
+    await pause(PAUSE_MS, undefined, { signal });
+  }
+}
+
+/**
  * Why the server of a static pod does not show the certificate of its file; undefined: it does, or it has none that kubeadm
  * manages.
  */
-export async function whyServesOther(
-  host: QueryHost,
-  component: Component,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function whyServesOther(host: QueryHost, component: Component, signal: AbortSignal): Promise<string | undefined> {
   const manifest = await readManifest((await host.readText(manifestPath(component))) ?? '');
   if (manifest === undefined) return undefined;
   const { command } = manifest;

@@ -7,7 +7,7 @@ import {
   readRenewal,
   restoreCertificates,
 } from '../../kubernetes/upgrade/certificate-renewal.ts';
-import { untilReplaced, whyServesOther } from '../../kubernetes/upgrade/pod-restart.ts';
+import { untilReplaced, untilServed } from '../../kubernetes/upgrade/pod-restart.ts';
 import type { Execution, StepRecord } from '../step.ts';
 import type { UpgradeDesired } from './desired.ts';
 import { RENEWAL_CHANGE, renewedCertificates, wishOf } from './renewal.ts';
@@ -76,7 +76,7 @@ async function restored(
   const why = await untilAnswered(host, desired, { signal, waitingFor });
   if (why !== undefined) return why;
   for (const component of holders) {
-    const other = await whyServesOther(host, component, signal);
+    const other = await untilServed(host, component, { timeoutMs, signal, waitingFor });
     if (other !== undefined) return other;
   }
   return undefined;

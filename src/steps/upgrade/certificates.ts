@@ -20,7 +20,7 @@ import { quorumOf } from '../../kubernetes/upgrade/check-machine.ts';
 import { ClusterUnanswered, ownCredential, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
 import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import { skipped, type UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
-import { replacePod, untilReplaced, whyServesOther } from '../../kubernetes/upgrade/pod-restart.ts';
+import { replacePod, untilReplaced, untilServed } from '../../kubernetes/upgrade/pod-restart.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { changes, type Upgrade } from '../upgrade-order.ts';
 import { nodeNameOf, type UpgradeDesired, upgradeDesired } from './desired.ts';
@@ -224,8 +224,11 @@ async function prove(
   execution: Execution,
 ): Promise<void> {
   const wrong: { source: string; text: string }[] = [];
+  const { signal } = execution;
+  const waitingFor = (what: string | undefined): void => execution.waitingFor(what);
+  const timeoutMs = desired.kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS;
   for (const component of holdersOf(certificates)) {
-    const why = await whyServesOther(host, component, execution.signal);
+    const why = await untilServed(host, component, { timeoutMs, signal, waitingFor });
     if (why !== undefined) wrong.push({ source: component, text: why });
   }
   for (const one of certificates) {

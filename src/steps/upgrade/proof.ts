@@ -82,7 +82,7 @@ export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
               `prove that it is the same Node${member}, with Kubernetes ${plain(upgrade.to)}, and that its pods are Ready again`,
             ),
           ]),
-      ...(isReleased || !(desired.isControlPlane || changes(upgrade, 'version'))
+      ...(isReleased || !hasTurn(desired, upgrade)
         ? []
         : [change(RELEASE, 'release', releaseSummary(desired, upgrade))]),
     ];
@@ -93,6 +93,11 @@ export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
     else await release(host, payload, execution);
   },
 };
+
+/** Whether it has the turn of the control planes, or keeps pods away. */
+function hasTurn({ isControlPlane }: UpgradeDesired, upgrade: Upgrade): boolean {
+  return changes(upgrade, 'version') || (isControlPlane && changes(upgrade, 'certificates'));
+}
 
 function releaseSummary({ isControlPlane }: UpgradeDesired, upgrade: Upgrade): string {
   const { drain } = upgrade;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { parseRecord } from '../../../src/pipeline/journal-record.ts';
@@ -105,6 +106,79 @@ describe('a renewal of certificates', () => {
       message: /a renewal of the certificates of this node was begun and has not ended/,
     });
     assert.deepEqual(parseRecord('/journal', JSON.stringify(RENEWAL), 1), RENEWAL);
+  });
+});
+
+describe('settings of the kubelet', () => {
+  const settings = (text: string) => document('v1.35.2', `, node: {kubelet: ${text}}`);
+  /** What a run records of a document. */
+  async function recorded(asked: LoadedDocument): Promise<JournalRecord> {
+    const { lastingDigest: lasting = '', lastingDigestWith, model } = asked;
+    const { config = {}, args = [] } = model.kubernetes?.node.kubelet ?? {};
+    const kubelet = {
+      rest: (await lastingDigestWith('v1.35.2', 'kubelet')) ?? '',
+      ...{ fields: Object.keys(config), args: args.map(({ name }) => name) },
+    };
+    return { ...begun('r1', { lasting }), kubernetes: 'v1.35.2', kubelet } as JournalRecord;
+  }
+  /** A node that this machineadm bootstrapped. */
+  async function made(asked: LoadedDocument) {
+    const records = [await recorded(asked), started('kubeadm', 'kubeadm/init'), done('kubeadm', 'kubeadm/init')];
+    return records.reduce(afterRecord, newJournalState(identity(), false));
+  }
+  const ONLY = { from: 'v1.35.2', to: 'v1.35.2', subjects: ['kubelet'] as const };
+
+  test('are an upgrade of their own, or come with another version', async () => {
+    const known = await made(await settings('{config: {maxPods: 110}}'));
+    assert.deepEqual(await upgradeAsked(host, known, await settings('{config: {maxPods: 200}}')), ONLY);
+    const more = await settings('{config: {maxPods: 110}, args: [{name: v, value: "4"}]}');
+    assert.deepEqual(await upgradeAsked(host, known, more), ONLY);
+    const both = await document('v1.36.0', ', node: {kubelet: {config: {maxPods: 200}}}');
+    assert.deepEqual(await upgradeAsked(host, known, both), {
+      ...{ from: 'v1.35.2', to: 'v1.36.0' },
+      subjects: ['version', 'kubelet'],
+    });
+    assert.equal(await upgradeAsked(host, known, await settings('{config: {maxPods: 110}}')), undefined);
+  });
+
+  test('may be added to a document that says nothing of the kubelet, and nothing else may change with them', async () => {
+    const known = await made(await document('v1.35.2'));
+    assert.deepEqual(await upgradeAsked(host, known, await settings('{config: {maxPods: 200}}')), ONLY);
+    const other = await document('v1.35.2', ', node: {name: n2, kubelet: {config: {maxPods: 200}}}');
+    await assert.rejects(upgradeAsked(host, known, other), { reason: 'DocumentChanged' });
+  });
+
+  test('that are no longer written are refused: nobody knows what kubeadm would have chosen', async () => {
+    const known = await made(await settings('{config: {maxPods: 110}, args: [{name: v, value: "4"}]}'));
+    await assert.rejects(upgradeAsked(host, known, await settings('{config: {podPidsLimit: 5}}')), {
+      reason: 'DocumentChanged',
+      remedy: /no longer has these settings of kubernetes\.node\.kubelet: config\.maxPods, args: v\. Write the values/,
+    });
+  });
+
+  test('are refused by provision, which names the command', async () => {
+    const known = await made(await settings('{config: {maxPods: 110}}'));
+    await assert.rejects(refuseIfChanged(host, known, await settings('{config: {maxPods: 200}}')), {
+      reason: 'DocumentChanged',
+      exit: 'Refused',
+      remedy: /other settings of the kubelet: machineadm upgrade changes them/,
+    });
+  });
+
+  test('of a node of an earlier machineadm change once its unchanged document was applied again', async () => {
+    const before = await settings('{config: {maxPods: 110}}');
+    const { lastingDigest: bootstrappedFrom } = before;
+    const old = { ...newJournalState(identity(), false), bootstrappedFrom, bootstrappedVersion: 'v1.35.2' };
+    await refuseIfChanged(host, old, before);
+    const asked = await settings('{config: {maxPods: 200}}');
+    await assert.rejects(upgradeAsked(host, old, asked), {
+      reason: 'DocumentChanged',
+      remedy: /An earlier version of machineadm made this node: .* first run machineadm provision with the unchanged/,
+    });
+    const seen = afterRecord(old, await recorded(before));
+    assert.deepEqual(await upgradeAsked(host, seen, asked), ONLY);
+    const changed = afterRecord(old, await recorded(asked));
+    assert.equal(changed.bootstrappedKubelet, undefined, 'another document does not count');
   });
 });
 

@@ -5,7 +5,7 @@ import { type DocumentTree, initDocument, merge, newSeeds } from '../support/doc
 import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node, type Run, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
-import { killUpgrade, networked, planUpgrade, UPGRADE, upgrade } from '../support/upgrades.ts';
+import { killUpgrade, networked, planUpgrade, upgrade } from '../support/upgrades.ts';
 
 const MINUTE = 60_000;
 const PKI = '/etc/kubernetes/pki';
@@ -14,7 +14,7 @@ const RECORD = '/var/lib/machineadm/upgrade/certificates.json';
 /** Names of kubeadm, with their files and authorities. */
 const OLD = { apiserver: 'ca', 'etcd/server': 'etcd/ca', 'etcd/healthcheck-client': 'etcd/ca' } as const;
 
-describe('certificates that expire soon', { skip: needs(...LAB, 'openssl'), timeout: 30 * MINUTE }, () => {
+describe('a node whose version stays', { skip: needs(...LAB, 'openssl'), timeout: 30 * MINUTE }, () => {
   const seeds = newSeeds();
   let fleet: Fleet;
   let node: Node;
@@ -142,16 +142,98 @@ describe('certificates that expire soon', { skip: needs(...LAB, 'openssl'), time
     await node.machine.shell(
       `mv ${kubeadm} ${kubeadm}.real && printf '%s\\n' '#!/bin/sh' 'case "$*" in *"renew etcd-server"*) echo "error: no space left" >&2; exit 1;; esac' 'exec ${kubeadm}.real "$@"' > ${kubeadm} && chmod 755 ${kubeadm}`,
     );
-    const run = await node.agent(UPGRADE, [], 10 * MINUTE);
+    const run = await upgrade(node);
     await node.machine.shell(`mv ${kubeadm}.real ${kubeadm}`);
     assert.equal(run.exitCode, 11, told(run));
-    assert.match(run.stderr, /\[CertificatesNotRenewed\]/);
-    assert.match(run.stderr, /The previous certificates are restored, and the control plane works with them\./);
+    assert.equal(run.status.failure?.reason, 'CertificatesNotRenewed');
+    assert.match(
+      run.status.failure?.summary ?? '',
+      /kubeadm certs renew etcd-server failed .*\. The previous certificates are restored, and the control plane works with them\.$/,
+    );
     assert.equal(await fingerprintOf(`${PKI}/apiserver.crt`), before);
     assert.equal(await fingerprintOf(`${PKI}/etcd/healthcheck-client.crt`), client);
     assert.equal(await node.read(RECORD), undefined);
     assert.equal(await kubectl('-n kube-system get lease machineadm-upgrade --ignore-not-found -o name'), '');
     const next = await upgrade(node);
     assert.deepEqual([next.status.outcome, next.changes.includes(CHANGE)], ['Succeeded', true], told(next));
+  });
+
+  const withKubelet = (kubelet: DocumentTree): DocumentTree =>
+    merge(renewing(), { kubernetes: { node: { kubelet }, ready: { timeout: '40s' } } });
+  const configz = async (): Promise<Readonly<Record<string, unknown>>> =>
+    JSON.parse(await kubectl(`get --raw /api/v1/nodes/${node.site.name}/proxy/configz`)).kubeletconfig;
+  const readyOf = () =>
+    kubectl(`get node ${node.site.name} -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`);
+
+  test('other settings of the kubelet are refused by provision, and shown by the dry run', async () => {
+    await node.lay(withKubelet({ config: { maxPods: 77, syncFrequency: '50s' }, args: [{ name: 'v', value: '3' }] }));
+    const refused = await node.agent(['provision', '-f', DOCUMENT]);
+    assert.equal(refused.exitCode, 4);
+    assert.match(refused.stderr, /\[DocumentChanged\]\n.*machineadm upgrade changes them/);
+    const { exitCode, changes, problems } = await planUpgrade(node);
+    assert.deepEqual([exitCode, problems], [0, []]);
+    assert.deepEqual(
+      changes.map(({ id }) => id),
+      ['upgrade-kubelet-settings/run'],
+    );
+    assert.match(
+      changes[0]?.summary ?? '',
+      /^change the kubelet: maxPods: \(default\) -> 77; syncFrequency: 0s -> 50s; --v: \(default\) -> 3, and restart it$/,
+    );
+  });
+
+  test('upgrade changes them, although it is killed, and the kubelet runs with them', {
+    timeout: 5 * MINUTE,
+  }, async () => {
+    const killed = await killUpgrade(node, 4);
+    assert.equal(killed.exitCode, 137, told(killed));
+    const run = await upgrade(node);
+    assert.equal(run.status.outcome, 'Succeeded', told(run));
+    const config = await configz();
+    assert.deepEqual([config.maxPods, config.syncFrequency], [77, '50s']);
+    assert.match(await node.machine.shell('tr "\\0" " " < /proc/$(pgrep -o -x kubelet)/cmdline'), /--v=3/);
+    assert.equal(await readyOf(), 'True');
+    const again = await upgrade(node);
+    assert.deepEqual([again.status.outcome, again.changes], ['Succeeded', []], told(again));
+    await assertSucceeded(node, await node.provision());
+    assert.deepEqual(await node.plan(), [], 'the document is that of the node now');
+  });
+
+  test('a kubelet that does not start with them gets the previous ones back', { timeout: 8 * MINUTE }, async () => {
+    const kubelet = {
+      config: {
+        ...{ maxPods: 77, syncFrequency: '50s', systemReserved: { cpu: '100m' } },
+        ...{ systemReservedCgroup: '/no-such', enforceNodeAllocatable: ['pods', 'system-reserved'] },
+      },
+      args: [{ name: 'v', value: '3' }],
+    };
+    await node.lay(withKubelet(kubelet));
+    const before = await node.read('/var/lib/kubelet/config.yaml');
+    const run = await upgrade(node);
+    assert.equal(run.status.outcome, 'Failed', told(run));
+    assert.match(
+      run.status.failure?.summary ?? '',
+      /The previous settings of the kubelet are restored, and the node works with them\.$/,
+    );
+    assert.equal(await node.read('/var/lib/kubelet/config.yaml'), before);
+    assert.equal((await configz()).maxPods, 77);
+    const refused = await node.agent(['provision', '-f', DOCUMENT]);
+    assert.match(refused.stderr, /\[DocumentChanged\]/, 'the upgrade counts as not begun');
+  });
+
+  test('what cannot change on a running node is refused with its place', async () => {
+    await node.lay(
+      withKubelet({
+        config: { maxPods: 77, syncFrequency: '50s', cgroupRoot: '/pods' },
+        args: [{ name: 'v', value: '3' }],
+      }),
+    );
+    const { exitCode, problems } = await planUpgrade(node);
+    assert.equal(exitCode, 4);
+    assert.deepEqual(
+      problems.map(({ code }) => code),
+      ['DocumentChanged'],
+    );
+    assert.match(problems[0]?.message ?? '', /^cgroupRoot cannot change on a running node/);
   });
 });
