@@ -68,8 +68,7 @@ export const upgradeCertificates: Step<CertificatesDesired, CertificatesActual, 
   deadlineMs: ({ kubernetes }) => MOST_WAITS * (kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS),
 
   async preflight(host, desired, record) {
-    const upgrade = record?.upgrade;
-    if (record === undefined || !changes(upgrade, 'certificates') || record.done.has(RENEWAL_CHANGE)) return [];
+    const renews = record !== undefined && changes(record.upgrade, 'certificates') && !record.done.has(RENEWAL_CHANGE);
     const due = await dueCertificates(host, desired.wish, Date.now());
     const kept = due.flatMap(({ name, until, kept: why }): UpgradeObstacle[] =>
       why === undefined
@@ -84,8 +83,9 @@ export const upgradeCertificates: Step<CertificatesDesired, CertificatesActual, 
           ],
     );
     // What it began must come to an end.
-    const isBegun = record.interrupted.has(RENEWAL_CHANGE);
-    const found = isBegun || due.every(isKept) ? [] : await obstaclesOf(host, desired, due.filter(isRenewable));
+    const isBegun = record?.interrupted.has(RENEWAL_CHANGE) === true;
+    const found =
+      !renews || isBegun || due.every(isKept) ? [] : await obstaclesOf(host, desired, due.filter(isRenewable));
     return [...kept, ...found].map((one) => ({ ...one, change: RENEWAL_CHANGE, scope: 'node', certain: true }));
   },
 

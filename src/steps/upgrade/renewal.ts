@@ -15,7 +15,8 @@ export const RENEWAL_CHANGE = 'upgrade-certificates/renew';
 /** Whether `machineadm upgrade` has certificates to renew on this node. */
 export async function areCertificatesDue(host: QueryHost, model: Model): Promise<boolean> {
   const wish = model.host.platform === 'linux' ? wishOf(model) : undefined;
-  return wish !== undefined && (await dueCertificates(host, wish, Date.now())).length > 0;
+  if (wish === undefined) return false;
+  return (await dueCertificates(host, wish, Date.now())).some(({ kept }) => kept === undefined);
 }
 
 /** The certificates of a renewal that was begun. */

@@ -142,6 +142,8 @@ describe('certificates that are not kubeadm’s to renew', () => {
         /^warning CertificatesNotRenewed: the certificate .* expires at .* and is not renewed: the key of .*ca\.crt is not on this machine: whoever has it renews it$/,
       );
     assert.deepEqual(await planned(upgradeCertificates, node.host, MONTH, { record: RECORD }), []);
+    assert.equal(await areCertificatesDue(node.host, MONTH), false, 'they are no reason for an upgrade');
+    assert.deepEqual(await checks(node, EMPTY_RECORD), found, 'other commands warn, too');
     assert.deepEqual(mutations(node), []);
   });
 
