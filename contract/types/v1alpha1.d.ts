@@ -1263,6 +1263,11 @@ export interface MachineBootstrap {
       };
       /** The key, 64 hex digits, that encrypts the certificates which control plane machines share. A joining control plane needs this or pki. Default: certificates are not shared through the cluster. */
       readonly certificateKey?: Secret;
+      /** The renewal of the certificates of kubeadm on this machine. Default: only an upgrade to another version renews certificates. */
+      readonly certificates?: {
+        /** How long before they expire "machineadm upgrade" renews the certificates of kubeadm on this machine. Shorter than kubernetes.cluster.certificateValidity. Default: only an upgrade to another version renews certificates. */
+        readonly renewBefore?: Duration;
+      };
       /** Pods that must run before the API server answers, such as kube-vip. */
       readonly staticPods?: readonly ({
         /** The name of the file below /etc/kubernetes/manifests, without ".yaml". */

@@ -53,6 +53,8 @@ const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
   swap: 'host.swap',
   sysctl: 'host.sysctl',
   time: 'host.time',
+  'upgrade-certificates': 'kubernetes.controlPlane.certificates',
+  'upgrade-kubelet-settings': 'kubernetes.node.kubelet',
   users: 'host.users',
 };
 

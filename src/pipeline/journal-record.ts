@@ -30,6 +30,8 @@ export type JournalRecord =
       readonly name?: string;
       /** `kubernetes.version`; absent without it, and in journals of earlier versions. */
       readonly kubernetes?: string;
+      /** What it asks of the kubelet; absent without kubeadm, and in journals of earlier versions. */
+      readonly kubelet?: KubeletNames;
       readonly bootId: string;
       readonly at: string;
     }
@@ -93,6 +95,14 @@ export type JournalRecord =
   /** A reset begins, of one document or of all. When that of all has ended, this journal no longer describes the machine. */
   | { readonly is: 'reset'; readonly run: string; readonly document?: string; readonly at: string };
 
+/** The names of the settings of the kubelet in a document, and the digest of what else lasts. */
+export interface KubeletNames {
+  /** `LoadedDocument.lastingDigestWith` its own version, without the kubelet. */
+  readonly rest: string;
+  readonly fields: readonly string[];
+  readonly args: readonly string[];
+}
+
 /** The identity of the machine. Each part is compared only if both sides have it. */
 export interface InstanceIdentity {
   /** metadata.uid of the document. */
@@ -134,6 +144,7 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
     sources: optional(listOf(string)),
     name: optional(string),
     kubernetes: optional(string),
+    kubelet: optional(object({ rest: string, fields: listOf(string), args: listOf(string) })),
   }),
   upgrade: (record) => isUpgradeEnd(record) || isUpgradeRecord(record),
   document: object({

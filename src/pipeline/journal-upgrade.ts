@@ -1,5 +1,6 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { optionsOf, type Upgrade } from '../steps/upgrade-order.ts';
-import type { JournalRecord } from './journal-record.ts';
+import type { JournalRecord, KubeletNames } from './journal-record.ts';
 import type { StepMemory } from './step-memory.ts';
 
 /** What a journal knows of the version of the node. */
@@ -10,12 +11,16 @@ export interface NodeVersion {
   readonly bootstrappedFrom: string | undefined;
   /** `kubernetes.version` of that document; undefined where an earlier version of machineadm did not record it. */
   readonly bootstrappedVersion: string | undefined;
+  /** What that document asks of the kubelet; undefined where no version of machineadm that records it has seen it. */
+  readonly bootstrappedKubelet: KubeletNames | undefined;
 }
 
 /** Of a journal, what an upgrade changes. */
 type Upgradable = NodeVersion & {
   readonly steps: ReadonlyMap<string, StepMemory>;
-  readonly open: { readonly lasting: string | undefined; readonly kubernetes?: string } | undefined;
+  readonly open:
+    | { readonly lasting: string | undefined; readonly kubernetes?: string; readonly kubelet?: KubeletNames }
+    | undefined;
 };
 
 /** The state after a record of an upgrade. What the steps of an earlier upgrade noted does not count for the next. */
@@ -26,16 +31,22 @@ export function afterUpgradeRecord<State extends Upgradable>(
   const steps = new Map([...state.steps].filter(([step]) => !step.startsWith('upgrade-')));
   switch (record.now) {
     case 'Begun': {
-      const { from, to } = record;
+      const { from, to, subjects } = record;
       const isSame = state.upgrade?.to === to;
-      const upgrade: Upgrade = { from: isSame ? state.upgrade.from : from, to, ...optionsOf(record) };
+      const upgrade: Upgrade = {
+        from: isSame ? state.upgrade.from : from,
+        to,
+        ...omitUndefined({ subjects }),
+        ...optionsOf(record),
+      };
       return isSame ? { ...state, upgrade } : { ...state, upgrade, steps };
     }
     case 'Back':
       return { ...state, upgrade: undefined, steps };
     case 'Done': {
-      const { lasting = state.bootstrappedFrom, kubernetes = state.upgrade?.to } = state.open ?? {};
-      return { ...state, upgrade: undefined, steps, bootstrappedFrom: lasting, bootstrappedVersion: kubernetes };
+      const { lasting = state.bootstrappedFrom, kubernetes = state.upgrade?.to, kubelet } = state.open ?? {};
+      const node = { bootstrappedFrom: lasting, bootstrappedVersion: kubernetes, bootstrappedKubelet: kubelet };
+      return { ...state, upgrade: undefined, steps, ...node };
     }
   }
 }

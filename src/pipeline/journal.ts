@@ -58,7 +58,7 @@ type Command = Extract<JournalRecord, { is: 'run' }>['command'];
 
 type OpenRun = Pick<
   Extract<JournalRecord, { is: 'run' }>,
-  'run' | 'command' | 'lasting' | 'written' | 'sources' | 'name' | 'kubernetes'
+  'run' | 'command' | 'lasting' | 'written' | 'sources' | 'name' | 'kubernetes' | 'kubelet'
 >;
 
 export function instanceIdentity(facts: Facts, uid: string | undefined): InstanceIdentity {
@@ -98,6 +98,7 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     upgrade: undefined,
     bootstrappedFrom: undefined,
     bootstrappedVersion: undefined,
+    bootstrappedKubelet: undefined,
     applied: new Map(),
     proven: false,
   };
@@ -157,17 +158,21 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'step':
       return acting(state, ownerOf(state.open), record.step, record.changes);
     case 'run': {
-      const { run, command, lasting, written, sources, name, kubernetes, bootId } = record;
+      const { run, command, lasting, written, sources, name, kubernetes, kubelet, bootId } = record;
       const commands = new Set([...state.commands, command]);
       // The run ended leftover commands of earlier runs before it began.
       const unfinishedRuns = new Set([run]);
-      const named = omitUndefined({ name, kubernetes });
+      const named = omitUndefined({ name, kubernetes, kubelet });
       const origin = written === undefined || sources === undefined ? named : { ...named, written, sources };
       const begun = { open: { run, command, lasting, ...origin }, unfinishedRuns, ended: undefined, commands };
       const applied = new Map(state.applied);
       if (command === 'provision') applied.delete(sourcesKey(sources));
       const seen = withDocument(inBoot(state, bootId), record, record.at);
-      return { ...seen, attempts: state.attempts + 1, ...begun, applied, doneInRun: new Set() };
+      // A node of an earlier version of machineadm, whose document has not changed.
+      const isSame = lasting !== undefined && lasting === state.bootstrappedFrom;
+      const bootstrappedKubelet = isSame ? (kubelet ?? state.bootstrappedKubelet) : state.bootstrappedKubelet;
+      const again = { attempts: state.attempts + 1, doneInRun: new Set<string>() };
+      return { ...seen, ...again, ...begun, applied, bootstrappedKubelet };
     }
     case 'upgrade':
       return afterUpgradeRecord(state, record);
@@ -269,8 +274,9 @@ function afterStepRecord(
   if (undone.length > 0) return withoutRecords(done, document, undone);
   if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return done;
   // An earlier proof, of a host without Kubernetes, does not cover this.
-  const { lasting: bootstrappedFrom, kubernetes: bootstrappedVersion } = state.open ?? {};
-  return { ...done, bootstrappedFrom, bootstrappedVersion, proven: false };
+  const { lasting, kubernetes, kubelet } = state.open ?? {};
+  const node = { bootstrappedFrom: lasting, bootstrappedVersion: kubernetes, bootstrappedKubelet: kubelet };
+  return { ...done, ...node, proven: false };
 }
 
 /**
@@ -284,6 +290,7 @@ export function withoutRecords(state: JournalState, document: string, undone: re
   const hooks = new Map(state.hooks).set(document, without(state.hooks.get(document)));
   const left = { ...state, steps: without(state.steps), hooks };
   if (!BOOTSTRAP_STEPS.some((step) => undone.includes(step))) return left;
-  const node = { upgrade: undefined, bootstrappedFrom: undefined, bootstrappedVersion: undefined };
+  const bootstrapped = { bootstrappedFrom: undefined, bootstrappedVersion: undefined, bootstrappedKubelet: undefined };
+  const node = { upgrade: undefined, ...bootstrapped };
   return { ...left, ...node, foreign: false, proven: false };
 }

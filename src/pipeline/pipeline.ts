@@ -49,9 +49,11 @@ import { sysctl } from '../steps/sysctl.ts';
 import { clock } from '../steps/time/clock.ts';
 import { time } from '../steps/time/index.ts';
 import { timezone } from '../steps/timezone.ts';
+import { upgradeCertificates } from '../steps/upgrade/certificates.ts';
 import { upgradeDrain } from '../steps/upgrade/drain.ts';
 import { upgradeKubeadm } from '../steps/upgrade/kubeadm.ts';
 import { upgradeKubelet } from '../steps/upgrade/kubelet.ts';
+import { upgradeKubeletSettings } from '../steps/upgrade/kubelet-settings.ts';
 import { upgradeProof } from '../steps/upgrade/proof.ts';
 import { upgradeState } from '../steps/upgrade/state.ts';
 import { users } from '../steps/users.ts';
@@ -124,7 +126,9 @@ export const PIPELINE: Pipeline = {
     execBootstrapper, // instead of kubeadm
     upgradeKubeadm, // of a node that was bootstrapped before
     upgradeDrain,
+    upgradeKubeletSettings, // after kubeadm, which writes those of the cluster
     upgradeKubelet,
+    upgradeCertificates, // after kubeadm, which renews those of the pods that it replaces
     apiServer, // also changes the configuration of a running one
     hardening, // of files that kubeadm wrote; before readiness, which proves that the node works with it
     readiness,

@@ -157,7 +157,7 @@ export async function knownOf(
   const known = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
   const mayUpgrade = known.bootstrappedFrom !== undefined && document.lastingDigest !== undefined;
   const isAsked = update !== undefined && (update.isAsked || (mayUpgrade && model.kubernetes?.exec === undefined));
-  const versions = isAsked ? await upgradeAsked(host, known, document) : undefined;
+  const versions = isAsked ? await upgradeAsked(host, known, document, update.isAsked) : undefined;
   if (versions === undefined) await refuseIfChanged(host, known, document);
   const changed = versions === undefined ? undefined : await documentChanged(host, known, document);
   const begun = update === undefined ? known : withUpgrade(known, versions, update.options);

@@ -76,7 +76,7 @@ export async function checkRun(
     known = withNotes(journalForInstance(before, identity), notes);
     if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
     const { upgrade: options } = request;
-    const upgrade = options === undefined ? undefined : await upgradeAsked(host, known, document);
+    const upgrade = options === undefined ? undefined : await upgradeAsked(host, known, document, true);
     if (upgrade === undefined) await refuseIfChanged(host, known, document);
     const scope = scopeOf(request);
     const id = documentIdOf(request, document);

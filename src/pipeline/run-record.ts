@@ -1,3 +1,4 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
@@ -7,6 +8,7 @@ import { createFingerprints, forgetCopies } from '../steps/prior-state/copies.ts
 import { askedBy, documentIdOf, isSameAsked } from './asked.ts';
 import type { Conclusion } from './conclusion.ts';
 import { documentKey } from './documents.ts';
+import type { KubeletNames } from './journal-record.ts';
 import { asRefusal } from './refusal.ts';
 import type { CheckedRun } from './run-check.ts';
 import { JOURNAL_PATH, openJournal, type RunJournal } from './run-journal.ts';
@@ -30,6 +32,7 @@ export async function beginJournal(
       written: document.writtenDigest,
       ...documentIdOf(request, document),
       ...(kubernetes === undefined ? {} : { kubernetes: kubernetes.version }),
+      ...omitUndefined({ kubelet: await kubeletNames(document) }),
       bootId: facts.bootId,
       at: new Date().toISOString(),
     });
@@ -41,6 +44,15 @@ export async function beginJournal(
   } catch (error) {
     throw asRefusal(error);
   }
+}
+
+/** What a document asks of the kubelet, for the journal; undefined: kubeadm makes no node of it. */
+async function kubeletNames({ model, lastingDigestWith }: LoadedDocument): Promise<KubeletNames | undefined> {
+  const { kubernetes } = model;
+  if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
+  const rest = await lastingDigestWith(kubernetes.version, 'kubelet');
+  const { config, args } = kubernetes.node.kubelet;
+  return rest === undefined ? undefined : { rest, fields: Object.keys(config), args: args.map(({ name }) => name) };
 }
 
 /**

@@ -1,20 +1,30 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { areCertificatesDue } from '../steps/upgrade/renewal.ts';
 import { remedyForVersions, runningVersion } from '../steps/upgrade/versions.ts';
-import type { Upgrade, UpgradeOptions } from '../steps/upgrade-order.ts';
+import {
+  changes,
+  describeUpgrade,
+  type Upgrade,
+  type UpgradeOptions,
+  type UpgradeSubject,
+} from '../steps/upgrade-order.ts';
 import type { JournalState } from './journal.ts';
+import type { KubeletNames } from './journal-record.ts';
 import { afterUpgradeRecord } from './journal-upgrade.ts';
 
-/** The versions of an upgrade. */
-export type UpgradeVersions = Pick<Upgrade, 'from' | 'to'>;
+/** The versions of an upgrade, and what it changes. */
+export type UpgradeVersions = Pick<Upgrade, 'from' | 'to' | 'subjects'>;
 
-type Known = Pick<JournalState, 'bootstrappedFrom' | 'bootstrappedVersion' | 'upgrade'>;
+type Known = Pick<JournalState, 'bootstrappedFrom' | 'bootstrappedVersion' | 'bootstrappedKubelet' | 'upgrade'>;
 
 /**
- * The upgrade that a document asks of this node: it differs in `kubernetes.version` alone from what the node was
- * bootstrapped with. undefined: it does not differ.
+ * The upgrade that a document asks of this node: it differs in `kubernetes.version` and the settings of the kubelet alone
+ * from what the node was bootstrapped with. undefined: it does not differ, and there is nothing else to do.
  *
+ * @param renews whether certificates that are due are a reason for it, too: only `machineadm upgrade` renews them
  * @throws MachineadmError `NotANode`, `DocumentChanged` where more differs, `UpgradeUnfinished` where another upgrade was
  * begun
  */
@@ -22,6 +32,7 @@ export async function upgradeAsked(
   host: QueryHost,
   known: Known,
   document: LoadedDocument,
+  renews = false,
 ): Promise<UpgradeVersions | undefined> {
   const { kubernetes } = document.model;
   if (kubernetes === undefined || kubernetes.exec !== undefined)
@@ -30,14 +41,61 @@ export async function upgradeAsked(
   if (bootstrappedFrom === undefined) throw notANode('machineadm has not bootstrapped this machine');
   const to = kubernetes.version;
   if (upgrade !== undefined && upgrade.to !== to) throw unfinished(upgrade);
-  if (upgrade === undefined && document.lastingDigest === bootstrappedFrom) return undefined;
+  const subjects = renews ? await renewalOf(host, document) : [];
+  if (upgrade === undefined && document.lastingDigest === bootstrappedFrom) {
+    return subjects.length === 0 ? undefined : { from: to, to, subjects };
+  }
   if (document.model.host.platform !== 'linux') throw notANode('an upgrade in place needs Linux');
   const running = await runningVersion(host, kubernetes.role !== 'Worker', kubernetes.node.name);
   // Earlier versions of machineadm did not record the version that the document asked for.
   const version = known.bootstrappedVersion ?? running;
-  if (version !== undefined && (await document.lastingDigestWith(version)) === bootstrappedFrom)
-    return { from: upgrade?.from ?? running ?? version, to };
-  throw changed('Only kubernetes.version, and what machineadm provision may change, can be changed on a node.');
+  if (version !== undefined) {
+    const from = upgrade?.from ?? running ?? version;
+    if ((await document.lastingDigestWith(version)) === bootstrappedFrom)
+      return { from, to, ...subjectsOf(upgrade, version === to ? subjects : ['version', ...subjects]) };
+    const rest = known.bootstrappedKubelet?.rest;
+    if (rest !== undefined && (await document.lastingDigestWith(version, 'kubelet')) === rest) {
+      requireKept(known.bootstrappedKubelet, kubernetes.node.kubelet);
+      const more: UpgradeSubject[] = version === to ? ['kubelet'] : ['version', 'kubelet'];
+      return { from, to, ...subjectsOf(upgrade, [...more, ...subjects]) };
+    }
+  }
+  const older =
+    known.bootstrappedKubelet === undefined
+      ? ' An earlier version of machineadm made this node: if only kubernetes.node.kubelet differs, first run machineadm provision with the unchanged document.'
+      : '';
+  throw changed(
+    `Only kubernetes.version, kubernetes.node.kubelet, and what machineadm provision may change, can be changed on a node.${older}`,
+  );
+}
+
+/**
+ * Of a setting that is no longer written, nobody knows the value that kubeadm would have chosen.
+ *
+ * @throws MachineadmError `DocumentChanged`
+ */
+function requireKept(before: KubeletNames | undefined, { config, args }: KubernetesModel['node']['kubelet']): void {
+  const names = args.map(({ name }) => name);
+  const gone = [
+    ...(before?.fields ?? []).filter((name) => !Object.hasOwn(config, name)).map((name) => `config.${name}`),
+    ...(before?.args ?? []).filter((name) => !names.includes(name)).map((name) => `args: ${name}`),
+  ];
+  if (gone.length === 0) return;
+  throw changed(
+    `The document no longer has these settings of kubernetes.node.kubelet: ${gone.join(', ')}. Write the values that they must have: machineadm does not know those that kubeadm would have chosen.`,
+  );
+}
+
+/** Whether certificates of this node are due. */
+async function renewalOf(host: QueryHost, { model }: LoadedDocument): Promise<readonly UpgradeSubject[]> {
+  return (await areCertificatesDue(host, model)) ? ['certificates'] : [];
+}
+
+/** An upgrade that was begun keeps what it changes. One that changes the version alone says nothing, as before. */
+function subjectsOf(begun: Upgrade | undefined, more: readonly UpgradeSubject[]): Pick<Upgrade, 'subjects'> {
+  const before = begun === undefined ? [] : (begun.subjects ?? ['version' as const]);
+  const subjects = new Set<UpgradeSubject>([...before, ...more]);
+  return subjects.size === 1 && subjects.has('version') ? {} : { subjects: [...subjects] };
 }
 
 /** The journal as it is once the upgrade has begun. */
@@ -72,6 +130,11 @@ export async function documentChanged(
     const versions = await upgradeAsked(host, known, document);
     if (versions === undefined) return changed();
     const { from, to } = versions;
+    if (!changes(versions, 'version')) {
+      return changed(
+        'It asks for other settings of the kubelet: machineadm upgrade changes them, with the same options for the document.',
+      );
+    }
     const asks = `It asks for Kubernetes ${to}, and ${from} runs here`;
     // No command does what Kubernetes does not support.
     const remedy = remedyForVersions(versions);
@@ -81,6 +144,7 @@ export async function documentChanged(
         : `${asks}. ${remedy}`,
     );
   } catch (error) {
+    if (error instanceof MachineadmError && error.reason === 'DocumentChanged') return error;
     if (error instanceof MachineadmError && error.reason !== 'UpgradeUnfinished') return changed();
     throw error;
   }
@@ -99,10 +163,11 @@ function changed(more = ''): MachineadmError {
   });
 }
 
-function unfinished({ from, to }: Upgrade): MachineadmError {
+function unfinished(upgrade: Upgrade): MachineadmError {
+  const { to } = upgrade;
   return new MachineadmError({
     reason: 'UpgradeUnfinished',
-    summary: `an upgrade of this node from Kubernetes ${from} to ${to} was begun and has not ended`,
+    summary: `${describeUpgrade(upgrade)} was begun and has not ended`,
     remedy: `Run machineadm upgrade with the document that asks for ${to}: it continues.`,
   });
 }

@@ -22,11 +22,34 @@ export interface UpgradeOptions {
   readonly ignorePreflightErrors?: readonly string[];
 }
 
+/** What an upgrade changes on the node. */
+export type UpgradeSubject = 'version' | 'kubelet' | 'certificates';
+
 /** An upgrade of this node that was begun and did not end. */
 export interface Upgrade extends UpgradeOptions {
   /** The versions of Kubernetes: `v1.35.4`. */
   readonly from: string;
   readonly to: string;
+  /** Absent: the version alone, as in journals of earlier versions. */
+  readonly subjects?: readonly UpgradeSubject[];
+}
+
+/** Whether an upgrade changes this. */
+export function changes(upgrade: Pick<Upgrade, 'subjects'> | undefined, subject: UpgradeSubject): boolean {
+  return upgrade !== undefined && (upgrade.subjects ?? ['version']).includes(subject);
+}
+
+/** The upgrade of a run, if it changes the version. */
+export function versionUpgrade({ upgrade }: { readonly upgrade?: Upgrade | undefined } = {}): Upgrade | undefined {
+  return changes(upgrade, 'version') ? upgrade : undefined;
+}
+
+/** What an upgrade is, for messages: `an upgrade of this node from Kubernetes v1.35.3 to v1.35.4`. */
+export function describeUpgrade(upgrade: Pick<Upgrade, 'from' | 'to' | 'subjects'>): string {
+  if (changes(upgrade, 'version')) return `an upgrade of this node from Kubernetes ${upgrade.from} to ${upgrade.to}`;
+  return changes(upgrade, 'kubelet')
+    ? 'a change of the kubelet of this node'
+    : 'a renewal of the certificates of this node';
 }
 
 /** The options with which the same upgrade is started again. */
@@ -59,6 +82,7 @@ export function optionsOf({ drain, overwritesManifests, ignorePreflightErrors }:
 const isUpgrade: Check = object({
   from: string,
   to: string,
+  subjects: optional(listOf(string)),
   drain: object({ by: string, kubeconfig: optional(string) }),
   ignorePreflightErrors: optional(listOf(string)),
 });

@@ -13,9 +13,9 @@ export interface Identity {
 }
 
 /** A certificate authority that issues as a cluster's does. */
-export interface Authority {
-  readonly certificate: string;
-  issue(commonName: string, addresses?: readonly string[]): Identity;
+export interface Authority extends Identity {
+  /** @param days for which it is valid; default: an hour */
+  issue(commonName: string, addresses?: readonly string[], days?: number): Identity;
 }
 
 const NOT_BEFORE = new Date(Date.now() - 60_000);
@@ -31,12 +31,14 @@ export function newAuthority(commonName = 'kubernetes'): Authority {
   const validity = { notBefore: NOT_BEFORE, notAfter: NOT_AFTER };
   return {
     certificate: selfSigned({ key: privateKey, publicKey, ...validity, authority: true, commonName }),
-    issue(subject, addresses) {
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    issue(subject, addresses, days) {
       const pair = keyPair();
+      const notAfter = days === undefined ? NOT_AFTER : new Date(Date.now() + days * 86_400_000);
       const certificate = selfSigned({
         key: pair.privateKey,
         publicKey: pair.publicKey,
-        ...validity,
+        ...{ ...validity, notAfter },
         authority: false,
         commonName: subject,
         issuer: { commonName, key: privateKey },
@@ -61,6 +63,8 @@ export interface ApiServer extends AsyncDisposable {
   readonly url: string;
   /** Path of every request that came with an accepted client certificate. */
   readonly requests: readonly string[];
+  /** Shows this certificate to new clients. */
+  shows(identity: Identity): void;
 }
 
 /**
@@ -117,6 +121,7 @@ export async function startApiServer(
   return {
     url: `https://127.0.0.1:${port}`,
     requests,
+    shows: ({ certificate: cert, key: pem }) => server.setSecureContext({ cert, key: pem, ca: authority.certificate }),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

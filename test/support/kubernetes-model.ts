@@ -103,6 +103,7 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
       scheduler: PLAIN_COMPONENT,
       etcd: PLAIN_ETCD,
       certificateKey: undefined,
+      certificates: { renewBeforeMs: undefined },
       staticPods: [],
       ...overrides.controlPlane,
     },

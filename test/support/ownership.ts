@@ -12,6 +12,8 @@ const ALSO_OWNED: Readonly<Record<string, readonly string[]>> = {
   'kubeadm-reset': ['kubeadm', 'pki'],
   // Manifests that a killed kubeadm had moved away.
   'upgrade-kubeadm': ['kubeadm'],
+  // The manifests of the pods that hold certificates.
+  'upgrade-certificates': ['kubeadm'],
 };
 
 /** What a step takes away that an earlier document asked for, and this one does not. */
@@ -22,6 +24,12 @@ const OF_EARLIER_DOCUMENTS: Readonly<Record<string, RegExp>> = {
   apparmor: /^\/etc\/apparmor\.d\//,
   network: /^\/etc\/systemd\/network\//,
   'api-server': /^\/etc\/kubernetes\/(?:audit|authentication|authorization|admission|encryption)/,
+};
+
+/** What a step writes that kubeadm wrote before, and that nobody owns. */
+const OF_KUBEADM: Readonly<Record<string, RegExp>> = {
+  'upgrade-kubelet-settings': /^\/var\/lib\/kubelet\/(?:config\.yaml|kubeadm-flags\.env)$/,
+  'upgrade-certificates': /^\/etc\/kubernetes\/(?:pki\/.+\.(?:crt|key)|[a-z-]+\.conf)$/,
 };
 
 /** Steps that change no file of their own but modes and settings of files that are there, which the profiles name. */
@@ -37,7 +45,8 @@ export function ownedBy(step: string, model: Model, host: Host, more: readonly O
   const claims = [...claimsOf(model).filter((claim) => steps.includes(claim.step)), ...more];
   const check = (path: string): void => {
     const known =
-      claims.some((claim) => covers(claim, canonicalPath(path))) || OF_EARLIER_DOCUMENTS[step]?.test(path) === true;
+      claims.some((claim) => covers(claim, canonicalPath(path))) ||
+      [OF_EARLIER_DOCUMENTS, OF_KUBEADM].some((paths) => paths[step]?.test(path) === true);
     assert.ok(known, `${step} writes ${path}, which document/ownership does not know as its own`);
   };
   return {

@@ -49,7 +49,7 @@ export function pod(
 }
 
 /** A real HTTPS server that answers as this cluster, and the credentials of node-1. */
-export async function upgradeCluster(different: Partial<ClusterState> = {}) {
+export async function upgradeCluster(different: Partial<ClusterState> = {}, authority = newAuthority()) {
   const state: ClusterState = {
     ...{
       version: 'v1.35.2',
@@ -64,14 +64,20 @@ export async function upgradeCluster(different: Partial<ClusterState> = {}) {
     ...{ refusesEviction: () => undefined, unsettled: 0, ready: 'True' },
     ...different,
   };
-  const authority = newAuthority();
   const server = await startApiServer(authority, (path, call) => answerOf(state, path, call));
   const conf = (client: string) => kubeconfig(server.url, authority.certificate, authority.issue(client));
   const filesOf = (name: string) => ({
     '/etc/kubernetes/kubelet.conf': conf(`system:node:${name}`),
     '/etc/kubernetes/admin.conf': conf('kubernetes-admin'),
   });
-  return { state, filesOf, files: filesOf('node-1'), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  return {
+    state,
+    server,
+    conf,
+    filesOf,
+    files: filesOf('node-1'),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
 }
 
 function answerOf(state: ClusterState, path: string, { method, client, body }: ApiCall): ApiAnswer | undefined {
@@ -81,6 +87,7 @@ function answerOf(state: ClusterState, path: string, { method, client, body }: A
     return { status: 403 };
   }
   if (method !== 'GET') state.changes.push(`${method} ${path}`);
+  if (path === '/readyz') return {};
   if (path === '/version') return { gitVersion: state.serving };
   if (path === '/api/v1/namespaces/kube-system/configmaps/kubeadm-config')
     return {

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { newAuthority } from './api-server.ts';
+import { type Identity, newAuthority } from './api-server.ts';
 
 /** The members of etcd on the control planes `node-1`, `node-2`, …: each is an HTTPS server that answers as etcd's gateway. */
 export interface UpgradeEtcd extends AsyncDisposable {
@@ -10,11 +10,12 @@ export interface UpgradeEtcd extends AsyncDisposable {
   asked(): number;
   /** The manifest and the client certificate, as kubeadm writes them on a node. */
   filesOf(index: number): Readonly<Record<string, string>>;
+  /** Has a member show this certificate to new clients. */
+  shows(index: number, identity: Identity): void;
 }
 
 /** Starts a cluster of so many members. */
-export async function startUpgradeEtcd(count: number): Promise<UpgradeEtcd> {
-  const authority = newAuthority('etcd-ca');
+export async function startUpgradeEtcd(count: number, authority = newAuthority('etcd-ca')): Promise<UpgradeEtcd> {
   const server = authority.issue('etcd', ['127.0.0.1']);
   const client = authority.issue('kube-etcd-healthcheck-client');
   const isUp = Array.from({ length: count }, () => true);
@@ -49,6 +50,8 @@ export async function startUpgradeEtcd(count: number): Promise<UpgradeEtcd> {
   return {
     isUp,
     asked: () => asked,
+    shows: (index, { certificate, key }) =>
+      servers[index]?.setSecureContext({ cert: certificate, key, ca: authority.certificate }),
     filesOf: (index) => ({
       '/etc/kubernetes/manifests/etcd.yaml': etcdManifest({
         ...{ name: `node-${index + 1}`, clientUrl: url(index), peerUrl: peerUrl(index) },
@@ -88,6 +91,7 @@ export function etcdManifest({
     `--name=${name}`,
     `--listen-client-urls=${clientUrl}`,
     `--initial-advertise-peer-urls=${peerUrl}`,
+    '--cert-file=/etc/kubernetes/pki/etcd/server.crt',
     '--trusted-ca-file=/etc/kubernetes/pki/etcd/ca.crt',
   ];
   const image = 'registry.k8s.io/etcd:3.6.4-0';

@@ -1232,6 +1232,8 @@ type MachineBootstrapKubernetesControlPlane struct {
 	Etcd *MachineBootstrapKubernetesControlPlaneEtcd `json:"etcd,omitempty"`
 	// The key, 64 hex digits, that encrypts the certificates which control plane machines share. A joining control plane needs this or pki. Default: certificates are not shared through the cluster.
 	CertificateKey any `json:"certificateKey,omitempty"`
+	// The renewal of the certificates of kubeadm on this machine. Default: only an upgrade to another version renews certificates.
+	Certificates *MachineBootstrapKubernetesControlPlaneCertificates `json:"certificates,omitempty"`
 	// Pods that must run before the API server answers, such as kube-vip.
 	StaticPods []MachineBootstrapKubernetesControlPlaneStaticPods `json:"staticPods,omitempty"`
 }
@@ -1766,6 +1768,12 @@ type MachineBootstrapKubernetesControlPlaneEtcdExternal struct {
 	CertFile string `json:"certFile"`
 	// A file on the machine with the key of the client certificate.
 	KeyFile string `json:"keyFile"`
+}
+
+// MachineBootstrapKubernetesControlPlaneCertificates: The renewal of the certificates of kubeadm on this machine. Default: only an upgrade to another version renews certificates.
+type MachineBootstrapKubernetesControlPlaneCertificates struct {
+	// How long before they expire "machineadm upgrade" renews the certificates of kubeadm on this machine. Shorter than kubernetes.cluster.certificateValidity. Default: only an upgrade to another version renews certificates.
+	RenewBefore *string `json:"renewBefore,omitempty"`
 }
 
 // MachineBootstrapKubernetesControlPlaneStaticPods: see the schema.

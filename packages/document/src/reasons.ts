@@ -65,7 +65,7 @@ export const REASONS = {
   DocumentChanged: reason(
     'Refused',
     'The kubernetes section changed after this machine was bootstrapped.',
-    'If only kubernetes.version changed, run machineadm upgrade. Otherwise provision with the previous kubernetes section. To give the node up, look at machineadm reset --dry-run, then run machineadm reset.',
+    'If only kubernetes.version or kubernetes.node.kubelet changed, run machineadm upgrade. Otherwise provision with the previous kubernetes section. To give the node up, look at machineadm reset --dry-run, then run machineadm reset.',
   ),
   UpgradeUnfinished: reason(
     'Refused',
@@ -665,6 +665,16 @@ export const REASONS = {
     'BootstrapperFailed',
     'kubeadm upgrade failed.',
     'Read the lines of kubeadm in the evidence, correct the cause, then run machineadm upgrade again.',
+  ),
+  KubeletNotReconfigured: reason(
+    'BootstrapperFailed',
+    'The kubelet does not run with changed settings; the previous ones were restored.',
+    'Correct kubernetes.node.kubelet. The end of the message has the state of the node.',
+  ),
+  CertificatesNotRenewed: reason(
+    'BootstrapperFailed',
+    'Certificates of the control plane could not be renewed, or a component did not come back with them.',
+    'Read the evidence and the end of the message, which says what is on the node now. Correct the cause, then run machineadm upgrade again.',
   ),
   UpgradeNotProven: reason(
     'NotReady',

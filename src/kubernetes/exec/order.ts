@@ -36,7 +36,7 @@ export interface BootstrapOrder {
     readonly apiserverEtcdClient?: OrderedKeyPair;
     readonly serviceAccount?: { readonly publicKey: string; readonly key: string };
   };
-  readonly controlPlane: Omit<ControlPlaneModel, 'certificateKey' | 'staticPods'> & {
+  readonly controlPlane: Omit<ControlPlaneModel, 'certificateKey' | 'certificates' | 'staticPods'> & {
     readonly certificateKey?: string;
   };
   readonly node: NodeModel;
@@ -68,7 +68,7 @@ export function bootstrapOrder(
   secrets: SecretLookup,
 ): BootstrapOrder {
   const { cluster, pki, controlPlane, node, join, addons, timeouts } = kubernetes;
-  const { certificateKey, staticPods: _staticPods, ...components } = controlPlane;
+  const { certificateKey, certificates: _certificates, staticPods: _staticPods, ...components } = controlPlane;
   return {
     apiVersion: 'machineadm.dev/bootstrap-order/v1alpha1',
     kind: 'BootstrapOrder',

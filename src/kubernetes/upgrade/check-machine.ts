@@ -61,7 +61,7 @@ function expired(path: string, pem: string | undefined, now: number): readonly U
       reason: 'CertificateExpired',
       what: `the certificate in ${path} was valid until ${until.toISOString()}`,
       remedy:
-        'Renew it before the upgrade: kubeadm certs renew all, and restart the static pods. An authority must be rotated by hand.',
+        'Renew it before the upgrade: write kubernetes.controlPlane.certificates.renewBefore and run machineadm upgrade with the version that runs, or kubeadm certs renew. An authority must be rotated by hand.',
     },
   ];
 }

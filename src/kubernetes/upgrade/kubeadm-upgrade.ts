@@ -1,4 +1,6 @@
 import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { PATCH_TARGETS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
@@ -48,8 +50,11 @@ export async function upgradeCommandLine(
 async function patchesOf(host: Host, kubernetes: KubernetesModel, kubeadm: Version): Promise<string | undefined> {
   const { patchesDirectory } = kubernetes.kubeadm;
   if (patchesDirectory !== undefined) return patchesDirectory;
-  const init = kubernetes.role === 'InitControlPlane' ? 'init' : 'join';
-  const { files } = patches(kubernetes, init, kubeadmTarget(kubeadm), new Problems());
+  const target = kubeadmTarget(kubeadm);
+  // The cluster has the configuration of the kubelet as it was when it was created: the document may have changed since.
+  const isPatched =
+    kubernetes.role !== 'InitControlPlane' || includes(PATCH_TARGETS.kubeletconfiguration, target.minor);
+  const { files } = patches(kubernetes, isPatched ? 'join' : 'init', target, new Problems());
   await removePatches(host);
   for (const { path, content } of files) {
     const name = path.slice(path.lastIndexOf('/') + 1);

@@ -5,13 +5,17 @@ import type { Facts } from '../../host/seam/facts.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { probeControlPlane } from '../../kubernetes/control-plane-health.ts';
 import { kubeletHealth } from '../../kubernetes/kubelet-health.ts';
+import { forgetRenewal } from '../../kubernetes/upgrade/certificate-renewal.ts';
 import { forgetState, readState } from '../../kubernetes/upgrade/kept-state.ts';
+import { forgetKubelet } from '../../kubernetes/upgrade/kubelet-kept.ts';
 import { goBack, hasReplacedAll } from '../../kubernetes/upgrade/way-back.ts';
 import type { Execution, StepRecord } from '../step.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { changes, type Upgrade } from '../upgrade-order.ts';
+import { endOfFailedRenewal } from './certificates-back.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { KEPT_CHANGE } from './identity.ts';
+import { KUBELET_CHANGE, kubeletIsBack } from './kubelet-back.ts';
 
 const DEFAULT_TIMEOUT_MS = 4 * 60_000;
 const PAUSE_MS = 1_000;
@@ -34,7 +38,7 @@ export interface UpgradeEnd {
 }
 
 /**
- * Restores the previous version, as long as kubeadm has not replaced the last static pod; a worker has none. From then
+ * Restores certificates whose renewal is not proven, and the previous version, as long as kubeadm has not replaced the last static pod; a worker has none. From then
  * on the cluster may have stored objects that only the new version knows, and the upgrade goes forward only.
  */
 export async function endOfFailedUpgrade(
@@ -44,9 +48,63 @@ export async function endOfFailedUpgrade(
 ): Promise<UpgradeEnd> {
   const { model, facts, upgrade } = failed;
   const desired = upgradeDesired(model, facts);
+  const renewal = desired === undefined ? undefined : await endOfFailedRenewal(host, failed, desired, watch);
+  if (desired !== undefined && !changes(upgrade, 'version')) {
+    // Before, it has not had its turn.
+    const { interrupted, done } = failed.record('upgrade-certificates');
+    const kubelet = await endOfFailedKubelet(host, failed, desired, watch);
+    const end = together(kubelet, renewal);
+    if (end.isBack && interrupted.size + done.size > 0)
+      await release(host, { desired, upgrade, cordoned: false }, watch);
+    return end;
+  }
+  const end = await endOfFailedVersion(host, failed, desired, watch);
+  return { isBack: end.isBack, sentences: [...(renewal?.sentences ?? []), ...end.sentences] };
+}
+
+/** What is true of the kubelet after a change of its settings failed; undefined: they were not touched. */
+async function endOfFailedKubelet(
+  host: Host,
+  failed: FailedUpgrade,
+  desired: UpgradeDesired,
+  watch: Pick<Execution, 'signal' | 'waitingFor'>,
+): Promise<UpgradeEnd | undefined> {
+  if (failed.record('upgrade-kubelet-settings').done.has(KUBELET_CHANGE)) {
+    return {
+      isBack: false,
+      sentences: ['The kubelet works with its new settings: run machineadm upgrade again, which continues.'],
+    };
+  }
+  if (!(await kubeletIsBack(host, failed))) return undefined;
+  const trouble = await untilWell(host, desired, watch);
+  return trouble === undefined
+    ? { isBack: true, sentences: ['The previous settings of the kubelet are restored, and the node works with them.'] }
+    : {
+        isBack: false,
+        sentences: [
+          `The previous settings of the kubelet are restored, but the node does not work with them: ${trouble}.`,
+        ],
+      };
+}
+
+function together(...ends: readonly (UpgradeEnd | undefined)[]): UpgradeEnd {
+  const found = ends.filter((end) => end !== undefined);
+  if (found.length === 0) return UNTOUCHED;
+  return { isBack: found.every(({ isBack }) => isBack), sentences: found.flatMap(({ sentences }) => sentences) };
+}
+
+const UNTOUCHED: UpgradeEnd = { isBack: true, sentences: ['Nothing of the node was changed before that.'] };
+
+async function endOfFailedVersion(
+  host: Host,
+  failed: FailedUpgrade,
+  desired: UpgradeDesired | undefined,
+  watch: Pick<Execution, 'signal' | 'waitingFor' | 'warn'>,
+): Promise<UpgradeEnd> {
+  const { upgrade } = failed;
   const { from, to } = upgrade;
   if (desired === undefined || !failed.record('upgrade-state').done.has(KEPT_CHANGE)) {
-    return { isBack: true, sentences: ['Nothing of the node was changed before that.'] };
+    return UNTOUCHED;
   }
   const isForward =
     failed.record('upgrade-kubeadm').done.has('upgrade-kubeadm/run') || (await hasReplacedAll(host, to));
@@ -88,6 +146,8 @@ async function otherPrograms(host: Host, from: string): Promise<readonly string[
 /** After the end of an upgrade, only the snapshot of etcd is kept. */
 export async function forgetPrevious(host: Host): Promise<void> {
   await forgetState(host);
+  await forgetRenewal(host);
+  await forgetKubelet(host);
 }
 
 /** What runs, and what does not: the next run continues with what is left. */

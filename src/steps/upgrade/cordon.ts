@@ -60,7 +60,9 @@ export async function release(
     if (!(error instanceof ClusterUnanswered)) throw error;
     throw new MachineadmError({
       reason: 'UpgradeNotProven',
-      summary: `The node ${name} may still be cordoned, and the upgrade of other control planes blocked: ${error.why}.`,
+      summary: cordoned
+        ? `The node ${name} may still be cordoned, and the upgrade of other control planes blocked: ${error.why}.`
+        : `The upgrade of other control planes may still be blocked by ${name}: ${error.why}.`,
       remedy: 'Make sure that the API server answers, then run machineadm upgrade again.',
       evidence: [{ source: 'API server', text: error.why }],
       retryable: true,

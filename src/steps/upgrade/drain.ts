@@ -10,7 +10,7 @@ import {
   setUnschedulable,
 } from '../../kubernetes/upgrade/drain.ts';
 import type { Step, UnmetRequirement } from '../step.ts';
-import type { DrainOrder, Upgrade } from '../upgrade-order.ts';
+import { type DrainOrder, type Upgrade, versionUpgrade } from '../upgrade-order.ts';
 import { drainCredential, DRAIN_CHANGE as RUN } from './cordon.ts';
 import { nodeNameOf, type UpgradeDesired, upgradeDesired } from './desired.ts';
 
@@ -36,19 +36,20 @@ export const upgradeDrain: Step<UpgradeDesired, DrainActual, DrainPayload> = {
 
   desired: upgradeDesired,
 
-  idle: (_desired, { upgrade }) => upgrade === undefined,
+  idle: (_desired, record) => versionUpgrade(record) === undefined,
 
   deadlineMs: () => TIMEOUT_MS + MINUTE_MS,
 
   async preflight(host, desired, record) {
-    const drain = record?.upgrade?.drain;
+    const drain = versionUpgrade(record)?.drain;
     if (record === undefined || drain?.by !== 'machineadm' || record.done.has(RUN)) return [];
     const found = await obstaclesOf(host, desired, drain);
     return found.map((one) => ({ ...one, change: RUN, scope: 'node', certain: true }));
   },
 
-  async inspect(host, desired, { upgrade, done }) {
-    const isDone = done.has(RUN);
+  async inspect(host, desired, record) {
+    const upgrade = versionUpgrade(record);
+    const isDone = record.done.has(RUN);
     const pods = upgrade === undefined || isDone ? undefined : await podsHere(host, desired, upgrade.drain);
     return { upgrade, isDone, pods };
   },

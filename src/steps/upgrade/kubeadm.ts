@@ -23,7 +23,7 @@ import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
 import type { Step, UnmetRequirement } from '../step.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { type Upgrade, versionUpgrade } from '../upgrade-order.ts';
 import {
   hasVersion,
   nodeNameOf,
@@ -65,12 +65,12 @@ export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload>
 
   desired: upgradeDesired,
 
-  idle: (_desired, { upgrade }) => upgrade === undefined,
+  idle: (_desired, record) => versionUpgrade(record) === undefined,
 
   deadlineMs: ({ isControlPlane }) => (isControlPlane ? CONTROL_PLANE_MS : WORKER_MS),
 
   async preflight(host, desired, record) {
-    const upgrade = record?.upgrade;
+    const upgrade = versionUpgrade(record);
     if (record === undefined || upgrade === undefined || record.done.has(RUN)) return [];
     const program = wrongProgram('kubeadm', desired, upgrade);
     const programs = program === undefined ? [] : [program];
@@ -83,7 +83,9 @@ export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload>
     ];
   },
 
-  async inspect(host, desired, { upgrade, done, interrupted, notes }) {
+  async inspect(host, desired, record) {
+    const { done, interrupted, notes } = record;
+    const upgrade = versionUpgrade(record);
     const isDone = done.has(RUN);
     const noted = text(member(notes.get(RUN), 'command'));
     const isKnown = noted === 'apply' || noted === 'node';

@@ -6,7 +6,7 @@ import { getNode } from '../../kubernetes/node-client.ts';
 import { waitUntilReady } from '../../kubernetes/readiness.ts';
 import { ClusterUnanswered, ownCredential, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
 import type { Execution, Step } from '../step.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { type Upgrade, versionUpgrade } from '../upgrade-order.ts';
 import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired, wrongProgram } from './desired.ts';
 
 const RUN = 'upgrade-kubelet/run';
@@ -29,19 +29,20 @@ export const upgradeKubelet: Step<UpgradeDesired, KubeletActual, KubeletPayload>
 
   desired: upgradeDesired,
 
-  idle: (_desired, { upgrade }) => upgrade === undefined,
+  idle: (_desired, record) => versionUpgrade(record) === undefined,
 
   // The health of the kubelet, and then its report.
   deadlineMs: ({ kubernetes }) => 2 * kubernetes.ready.timeoutMs + SLACK_MS,
 
   async preflight(_host, desired, record) {
-    if (record?.upgrade === undefined || record.done.has(RUN)) return [];
-    const wrong = wrongProgram('kubelet', desired, record.upgrade);
+    const upgrade = versionUpgrade(record);
+    if (upgrade === undefined || record?.done.has(RUN) === true) return [];
+    const wrong = wrongProgram('kubelet', desired, upgrade);
     return wrong === undefined ? [] : [wrong];
   },
 
-  async inspect(_host, _desired, { upgrade, done }) {
-    return { upgrade, isDone: done.has(RUN) };
+  async inspect(_host, _desired, record) {
+    return { upgrade: versionUpgrade(record), isDone: record.done.has(RUN) };
   },
 
   plan(desired, { upgrade, isDone }) {

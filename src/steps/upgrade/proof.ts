@@ -5,7 +5,7 @@ import { nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import { podsNotBack } from '../../kubernetes/upgrade/pods-back.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
 import type { Change, Execution, Step } from '../step.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { changes, type Upgrade } from '../upgrade-order.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { type IdentityBefore, identityBefore, identityNow, podsBefore } from './identity.ts';
@@ -73,7 +73,7 @@ export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
     });
     const member = desired.hasLocalEtcd ? ' and the same member of etcd' : '';
     return [
-      ...(isProven
+      ...(isProven || !changes(upgrade, 'version')
         ? []
         : [
             change(
@@ -82,7 +82,9 @@ export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
               `prove that it is the same Node${member}, with Kubernetes ${plain(upgrade.to)}, and that its pods are Ready again`,
             ),
           ]),
-      ...(isReleased ? [] : [change(RELEASE, 'release', releaseSummary(desired, upgrade))]),
+      ...(isReleased || !hasTurn(desired, upgrade)
+        ? []
+        : [change(RELEASE, 'release', releaseSummary(desired, upgrade))]),
     ];
   },
 
@@ -92,7 +94,14 @@ export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
   },
 };
 
-function releaseSummary({ isControlPlane }: UpgradeDesired, { drain }: Upgrade): string {
+/** Whether it has the turn of the control planes, or keeps pods away. */
+function hasTurn({ isControlPlane }: UpgradeDesired, upgrade: Upgrade): boolean {
+  return changes(upgrade, 'version') || (isControlPlane && changes(upgrade, 'certificates'));
+}
+
+function releaseSummary({ isControlPlane }: UpgradeDesired, upgrade: Upgrade): string {
+  const { drain } = upgrade;
+  if (!changes(upgrade, 'version')) return 'allow the upgrade of the next control plane';
   const pods =
     drain.by === 'machineadm' ? 'allow pods on this node again' : 'leave it to the caller to uncordon this node';
   return isControlPlane ? `${pods}, and the upgrade of the next control plane` : pods;

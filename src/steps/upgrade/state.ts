@@ -2,7 +2,7 @@ import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { snapshotFailed, takeSnapshot } from '../../kubernetes/upgrade/etcd-snapshot.ts';
 import { keepState } from '../../kubernetes/upgrade/kept-state.ts';
 import type { Change, Step } from '../step.ts';
-import type { Upgrade } from '../upgrade-order.ts';
+import { type Upgrade, versionUpgrade } from '../upgrade-order.ts';
 import { plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { etcdOf, KEPT_CHANGE as FILES, identityNow, podsNow } from './identity.ts';
 
@@ -32,10 +32,15 @@ export const upgradeState: Step<UpgradeDesired, StateActual, StatePayload> = {
 
   desired: upgradeDesired,
 
-  idle: (_desired, { upgrade }) => upgrade === undefined,
+  idle: (_desired, record) => versionUpgrade(record) === undefined,
 
-  async inspect(_host, { hasLocalEtcd }, { upgrade, done }) {
-    return { upgrade, isKept: done.has(FILES), hasSnapshot: !hasLocalEtcd || done.has(SNAPSHOT) };
+  async inspect(_host, { hasLocalEtcd }, record) {
+    const { done } = record;
+    return {
+      upgrade: versionUpgrade(record),
+      isKept: done.has(FILES),
+      hasSnapshot: !hasLocalEtcd || done.has(SNAPSHOT),
+    };
   },
 
   plan(desired, { upgrade, isKept, hasSnapshot }) {

@@ -19,13 +19,26 @@ export async function continueAfterKill(host: Host, desired: UpgradeDesired, exe
   for (const path of restored)
     execution.warn(`${path} was missing after the run before this one: it is as before the upgrade again`);
   if (!desired.isControlPlane) return;
+  const why = await untilAnswered(host, desired, execution);
+  if (why !== undefined) throw unanswered(why);
+}
+
+/** Waits until the control plane of this machine works, and answers its administrator. Returns why it does not. */
+export async function untilAnswered(
+  host: QueryHost,
+  desired: UpgradeDesired,
+  execution: Pick<Execution, 'signal' | 'waitingFor'>,
+): Promise<string | undefined> {
   const end = endOf(desired);
   for (;;) {
     const trouble = await probeControlPlane(host, COMPONENTS.slice(0, desired.hasLocalEtcd ? 2 : 0), execution.signal);
     const why = trouble?.why ?? (await whyUnanswered(host));
-    if (why === undefined) return execution.waitingFor(undefined);
-    execution.waitingFor(`the control plane to work before kubeadm continues: ${why}`);
-    if (performance.now() > end) throw unanswered(why);
+    if (why === undefined) {
+      execution.waitingFor(undefined);
+      return undefined;
+    }
+    execution.waitingFor(`the control plane of this machine to work: ${why}`);
+    if (performance.now() > end) return why;
     await pause(PAUSE_MS, undefined, { signal: execution.signal });
   }
 }
@@ -45,9 +58,15 @@ async function whyUnanswered(host: QueryHost): Promise<string | undefined> {
  * Waits for the turn of this control plane: no other one is being upgraded, and etcd can do without the member of this
  * machine. Checked again here, because another control plane may have had its turn since the checks of this run.
  *
+ * @param notBegun what was not done, if it does not come
  * @throws MachineadmError `UpgradeLocked`, `EtcdQuorumAtRisk`
  */
-export async function takeTurn(host: Host, desired: UpgradeDesired, execution: Execution): Promise<void> {
+export async function takeTurn(
+  host: Host,
+  desired: UpgradeDesired,
+  execution: Execution,
+  notBegun = 'kubeadm upgrade was not started',
+): Promise<void> {
   const { signal } = execution;
   await takeLease(await ownCredential(host, true), await nodeNameOf(host, desired), signal);
   if (!desired.hasLocalEtcd) return;
@@ -61,7 +80,7 @@ export async function takeTurn(host: Host, desired: UpgradeDesired, execution: E
       throw new MachineadmError({
         reason,
         exit: 'HostStepFailed',
-        summary: `kubeadm upgrade was not started: ${what}.`,
+        summary: `${notBegun}: ${what}.`,
         remedy,
         evidence: [{ source: 'etcd', text: what }],
         retryable: true,

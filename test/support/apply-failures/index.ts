@@ -245,7 +245,14 @@ const ROWS: Readonly<Record<string, Known>> = {
     ],
     ...['EtcdMemberRemoved', 'EtcdClusterIDMismatch', 'EtcdSlowDisk'],
   ),
-  ...because(WHY.upgrade, 'EtcdSnapshotFailed', 'KubeadmUpgradeFailed', 'UpgradeNotProven'),
+  ...because(
+    WHY.upgrade,
+    'CertificatesNotRenewed',
+    'EtcdSnapshotFailed',
+    'KubeadmUpgradeFailed',
+    'KubeletNotReconfigured',
+    'UpgradeNotProven',
+  ),
   // Tested with certificates of an authority made for the test.
   ...shown(
     'unit/kubernetes/kubeadm/disk-obstacles.test.ts',

@@ -84,6 +84,21 @@ describe('a mistake in the bootstrapper is refused', () => {
       /addons\.proxy\.config: has no effect/,
     ],
     [
+      'a renewal of certificates as soon as they are made',
+      init('controlPlane: {certificates: {renewBefore: 365d}}'),
+      /controlPlane\.certificates\.renewBefore: not shorter than the validity of certificates \(365 days, the default of kubeadm\)/,
+    ],
+    [
+      'a renewal of certificates of a short validity',
+      init('cluster: {certificateValidity: 24h}, controlPlane: {certificates: {renewBefore: 2d}}'),
+      /not shorter than the validity of certificates \(24h\)/,
+    ],
+    [
+      'a renewal of certificates that are not of kubeadm',
+      init('bootstrapper: {exec: {command: k3s}}, controlPlane: {certificates: {renewBefore: 30d}}'),
+      /controlPlane\.certificates: has no effect/,
+    ],
+    [
       "a static pod in the place of kubeadm's",
       init('controlPlane: {staticPods: [{name: etcd, manifest: "{apiVersion: v1, kind: Pod}"}]}'),
       /kubeadm itself writes etcd\.yaml/,
@@ -224,6 +239,8 @@ describe('the kubernetes section in the model', () => {
 
   test('retries and success tests do not make it another node', async () => {
     const digest = async (more: string) => (await loaded(init(more))).lastingDigest;
+    const renewal = 'controlPlane: {certificates: {renewBefore: 30d}}';
+    assert.equal(await digest(renewal), await digest(''), 'the renewal of certificates may be asked for later');
     assert.equal(
       await digest('bootstrapper: {kubeadm: {verbosity: 2}}'),
       await digest('bootstrapper: {kubeadm: {verbosity: 2, retry: {attempts: 1}}}'),

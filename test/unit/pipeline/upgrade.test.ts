@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { parseRecord } from '../../../src/pipeline/journal-record.ts';
@@ -10,6 +11,7 @@ import type { UpgradeOptions } from '../../../src/steps/upgrade-order.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { memoryHost } from '../../support/memory-host.ts';
+import { renewalNode } from '../../support/renewal-node.ts';
 import { manifestFiles } from '../../support/upgrade-cluster.ts';
 import { begun, done, ended, identity, started } from './records.ts';
 
@@ -63,6 +65,120 @@ describe('an upgrade', () => {
         exit: 'Refused',
       });
     }
+  });
+});
+
+describe('a renewal of certificates', () => {
+  const RENEWS = ', controlPlane: {certificates: {renewBefore: 30d}}';
+  const ONLY = { from: 'v1.35.2', to: 'v1.35.2', subjects: ['certificates'] as const };
+  const RENEWAL: JournalRecord = { is: 'upgrade', now: 'Begun', ...ONLY, ...DRAINS, at: 'now' };
+
+  test('is an upgrade of its own where certificates are due, and nothing for another command', async () => {
+    await using due = await renewalNode({ days: { apiserver: 3 } });
+    const asked = await document('v1.35.2', RENEWS);
+    assert.deepEqual(await upgradeAsked(due.host, await node(), asked, true), ONLY);
+    assert.equal(await upgradeAsked(due.host, await node(), asked), undefined);
+    await refuseIfChanged(due.host, await node(), asked);
+    await using fresh = await renewalNode();
+    assert.equal(await upgradeAsked(fresh.host, await node(), asked, true), undefined);
+  });
+
+  test('comes with another version, and without one the version says nothing new', async () => {
+    await using due = await renewalNode({ days: { apiserver: 3 } });
+    assert.deepEqual(await upgradeAsked(due.host, await node(), await document('v1.36.0', RENEWS), true), {
+      ...{ from: 'v1.35.2', to: 'v1.36.0' },
+      subjects: ['version', 'certificates'],
+    });
+    assert.deepEqual(await upgradeAsked(due.host, await node(), await document('v1.36.0'), true), {
+      from: 'v1.35.2',
+      to: 'v1.36.0',
+    });
+  });
+
+  test('that was begun is continued although nothing is due any more, and keeps provision away', async () => {
+    await using renewed = await renewalNode();
+    const known = await node([RENEWAL]);
+    assert.deepEqual(known.upgrade, { ...ONLY, ...DRAINS });
+    const asked = await document('v1.35.2', RENEWS);
+    assert.deepEqual(await upgradeAsked(renewed.host, known, asked, true), ONLY);
+    await assert.rejects(refuseIfChanged(renewed.host, known, asked), {
+      reason: 'UpgradeUnfinished',
+      message: /a renewal of the certificates of this node was begun and has not ended/,
+    });
+    assert.deepEqual(parseRecord('/journal', JSON.stringify(RENEWAL), 1), RENEWAL);
+  });
+});
+
+describe('settings of the kubelet', () => {
+  const settings = (text: string) => document('v1.35.2', `, node: {kubelet: ${text}}`);
+  /** What a run records of a document. */
+  async function recorded(asked: LoadedDocument): Promise<JournalRecord> {
+    const { lastingDigest: lasting = '', lastingDigestWith, model } = asked;
+    const { config = {}, args = [] } = model.kubernetes?.node.kubelet ?? {};
+    const kubelet = {
+      rest: (await lastingDigestWith('v1.35.2', 'kubelet')) ?? '',
+      ...{ fields: Object.keys(config), args: args.map(({ name }) => name) },
+    };
+    return { ...begun('r1', { lasting }), kubernetes: 'v1.35.2', kubelet } as JournalRecord;
+  }
+  /** A node that this machineadm bootstrapped. */
+  async function made(asked: LoadedDocument) {
+    const records = [await recorded(asked), started('kubeadm', 'kubeadm/init'), done('kubeadm', 'kubeadm/init')];
+    return records.reduce(afterRecord, newJournalState(identity(), false));
+  }
+  const ONLY = { from: 'v1.35.2', to: 'v1.35.2', subjects: ['kubelet'] as const };
+
+  test('are an upgrade of their own, or come with another version', async () => {
+    const known = await made(await settings('{config: {maxPods: 110}}'));
+    assert.deepEqual(await upgradeAsked(host, known, await settings('{config: {maxPods: 200}}')), ONLY);
+    const more = await settings('{config: {maxPods: 110}, args: [{name: v, value: "4"}]}');
+    assert.deepEqual(await upgradeAsked(host, known, more), ONLY);
+    const both = await document('v1.36.0', ', node: {kubelet: {config: {maxPods: 200}}}');
+    assert.deepEqual(await upgradeAsked(host, known, both), {
+      ...{ from: 'v1.35.2', to: 'v1.36.0' },
+      subjects: ['version', 'kubelet'],
+    });
+    assert.equal(await upgradeAsked(host, known, await settings('{config: {maxPods: 110}}')), undefined);
+  });
+
+  test('may be added to a document that says nothing of the kubelet, and nothing else may change with them', async () => {
+    const known = await made(await document('v1.35.2'));
+    assert.deepEqual(await upgradeAsked(host, known, await settings('{config: {maxPods: 200}}')), ONLY);
+    const other = await document('v1.35.2', ', node: {name: n2, kubelet: {config: {maxPods: 200}}}');
+    await assert.rejects(upgradeAsked(host, known, other), { reason: 'DocumentChanged' });
+  });
+
+  test('that are no longer written are refused: nobody knows what kubeadm would have chosen', async () => {
+    const known = await made(await settings('{config: {maxPods: 110}, args: [{name: v, value: "4"}]}'));
+    await assert.rejects(upgradeAsked(host, known, await settings('{config: {podPidsLimit: 5}}')), {
+      reason: 'DocumentChanged',
+      remedy: /no longer has these settings of kubernetes\.node\.kubelet: config\.maxPods, args: v\. Write the values/,
+    });
+  });
+
+  test('are refused by provision, which names the command', async () => {
+    const known = await made(await settings('{config: {maxPods: 110}}'));
+    await assert.rejects(refuseIfChanged(host, known, await settings('{config: {maxPods: 200}}')), {
+      reason: 'DocumentChanged',
+      exit: 'Refused',
+      remedy: /other settings of the kubelet: machineadm upgrade changes them/,
+    });
+  });
+
+  test('of a node of an earlier machineadm change once its unchanged document was applied again', async () => {
+    const before = await settings('{config: {maxPods: 110}}');
+    const { lastingDigest: bootstrappedFrom } = before;
+    const old = { ...newJournalState(identity(), false), bootstrappedFrom, bootstrappedVersion: 'v1.35.2' };
+    await refuseIfChanged(host, old, before);
+    const asked = await settings('{config: {maxPods: 200}}');
+    await assert.rejects(upgradeAsked(host, old, asked), {
+      reason: 'DocumentChanged',
+      remedy: /An earlier version of machineadm made this node: .* first run machineadm provision with the unchanged/,
+    });
+    const seen = afterRecord(old, await recorded(before));
+    assert.deepEqual(await upgradeAsked(host, seen, asked), ONLY);
+    const changed = afterRecord(old, await recorded(asked));
+    assert.equal(changed.bootstrappedKubelet, undefined, 'another document does not count');
   });
 });
 

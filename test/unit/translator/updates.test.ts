@@ -49,6 +49,7 @@ const FILES = ['kubeadm', 'kubelet'].map((name) => ({
   mode: '0755',
 }));
 const DOCUMENT = { host: { files: FILES } };
+const kubelet = (config: object) => ({ kubernetes: { node: { kubelet: { config } } } });
 const EXEC = {
   kubernetes: {
     bootstrapper: { exec: { command: '/opt/bin/join', successTest: { command: ['true'] } } },
@@ -165,6 +166,11 @@ describe('whether machines can be changed in place', () => {
     assert.deepEqual(template, request.desired.bootstrapConfigTemplate);
   });
 
+  test('settings of the kubelet, which machineadm upgrade changes', async () => {
+    const { answer } = await machine({ document: {} }, { document: kubelet({ maxPods: 90 }) });
+    assert.ok('bootstrapConfigPatch' in answer, answer.message);
+  });
+
   test('what provision may change on a node needs no programs', async () => {
     const { answer } = await machine(
       { document: {} },
@@ -188,6 +194,18 @@ describe('whether machines can be changed in place', () => {
       {},
       { document: { ...DOCUMENT, kubernetes: { node: { name: 'other' } } } },
       /cannot change/,
+    ],
+    [
+      'another port of the kubelet',
+      { document: {} },
+      { document: kubelet({ port: 10251 }) },
+      /kubelet: port cannot change/,
+    ],
+    [
+      'a setting of the kubelet that is left out',
+      { document: kubelet({ maxPods: 90 }) },
+      { document: {} },
+      /maxPods is left out/,
     ],
     ['another bootstrapper', { document: EXEC }, { document: EXEC, version: NEW }, /only nodes that kubeadm made/],
     ['an invalid document', {}, { document: { host: { sysctl: 7 } } }, /DocumentInvalid: host\.sysctl/],

@@ -39,8 +39,9 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
    * undefined for a document without a bootstrapper.
    *
    * @param kubernetes the version of Kubernetes in the place of the document's
+   * @param without `kubelet`: leaves out the settings of the kubelet, which an upgrade can change
    */
-  lasting(sections: Sections, kubernetes?: string): unknown;
+  lasting(sections: Sections, kubernetes?: string, without?: 'kubelet'): unknown;
   /** Called only with a document that has no findings. */
   toModel(sections: Sections): Promise<Model>;
 }

@@ -1,8 +1,10 @@
-import type { Model } from '@machineadm/document/model.ts';
+import { whyFixed } from '@machineadm/document/kubernetes-releases/fixed-kubelet-settings.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { type MergeOptions, mergedDocument } from '../conversions/translate.ts';
 import { withoutValues } from '../provider/check.ts';
 import type { Config } from '../provider/objects.ts';
 import { documentProblems, renderDocument } from '../provider/render.ts';
+import { isSame } from './objects.ts';
 
 /** A MachineadmConfig at one time, with the version of its Machine. */
 export interface Dated {
@@ -27,11 +29,36 @@ export async function configUpdateProblem(
   const after = await loaded(desired, merge);
   if (after.model.kubernetes?.exec !== undefined) return 'only nodes that kubeadm made are updated in place';
   if (after.model.host.platform !== 'linux') return 'machines with Windows are not updated in place';
-  if ((await before.lastingDigestWith(desired.version)) !== after.lastingDigest) {
-    return 'spec.document.kubernetes changes in a field that a node cannot change';
-  }
+  const lastsSame = async (without?: 'kubelet') =>
+    (await before.lastingDigestWith(desired.version, without)) ===
+    (await after.lastingDigestWith(desired.version, without));
+  if (!(await lastsSame('kubelet'))) return 'spec.document.kubernetes changes in a field that a node cannot change';
+  const kubelet = (await lastsSame()) ? undefined : kubeletProblem(before.model.kubernetes, after.model.kubernetes);
+  if (kubelet !== undefined) return `spec.document.kubernetes.node.kubelet: ${kubelet}`;
   if (current.version === desired.version || bringsPrograms(after.model)) return undefined;
   return 'nothing in spec.document and the profile brings kubeadm and the kubelet of another version: host.files (also with unpack) or host.hooks';
+}
+
+/** Why the kubelet of a running node cannot get these settings; undefined: it can (src/steps/upgrade/kubelet-settings.ts). */
+function kubeletProblem(before: KubernetesModel | undefined, after: KubernetesModel | undefined): string | undefined {
+  const settings = (one: KubernetesModel | undefined) =>
+    new Map([
+      ...Object.entries(one?.node.kubelet.config ?? {}).map(([name, value]) => [`field ${name}`, value] as const),
+      ...Object.entries(Object.groupBy(one?.node.kubelet.args ?? [], ({ name }) => name)).map(
+        ([name, values]) => [`argument ${name}`, values] as const,
+      ),
+    ]);
+  const [old, wanted] = [settings(before), settings(after)];
+  for (const key of new Set([...old.keys(), ...wanted.keys()])) {
+    const [kind, name = ''] = key.split(' ');
+    if (isSame(old.get(key), wanted.get(key))) continue;
+    if (!wanted.has(key)) return `${name} is left out: what the kubelet would have without it is not known`;
+    const why = whyFixed({ kind: kind === 'field' ? 'field' : 'argument', name });
+    if (why !== undefined) return `${name} cannot change on a running node: ${why}`;
+  }
+  const { patches = [], patchesDirectory } = after?.kubeadm ?? {};
+  const isPatched = patchesDirectory !== undefined || patches.some(({ target }) => target === 'kubeletconfiguration');
+  return isPatched ? 'kubeadm patches the configuration of the kubelet, too' : undefined;
 }
 
 /** What an archive or a hook brings is known on the node, which looks before it begins. */

@@ -8,6 +8,7 @@ import { podsNotBack } from '../../../../src/kubernetes/upgrade/pods-back.ts';
 import { EMPTY_RECORD, type Step, type StepRecord } from '../../../../src/steps/step.ts';
 import { upgradeDrain } from '../../../../src/steps/upgrade/drain.ts';
 import { upgradeKubeadm } from '../../../../src/steps/upgrade/kubeadm.ts';
+import { upgradeKubelet } from '../../../../src/steps/upgrade/kubelet.ts';
 import { upgradeProof } from '../../../../src/steps/upgrade/proof.ts';
 import { upgradeState } from '../../../../src/steps/upgrade/state.ts';
 import type { Upgrade } from '../../../../src/steps/upgrade-order.ts';
@@ -319,6 +320,21 @@ describe('the proof', () => {
 });
 
 describe('the steps of an upgrade', () => {
+  test('of another version have nothing to do in one that changes something else', async () => {
+    const record = { ...EMPTY_RECORD, upgrade: { ...UPGRADE, subjects: ['certificates', 'kubelet'] } } as const;
+    await using one = await machine(kubeadm(), { pods: [pod('web')] }, manifestFiles('v1.35.2'));
+    for (const any of [upgradeState, upgradeKubeadm, upgradeDrain, upgradeKubelet]) {
+      const step = any as unknown as Step;
+      for (const model of [WORKER, CONTROL_PLANE]) {
+        const desired = step.desired(model, NEW);
+        assert.deepEqual(await step.preflight?.(one.host, desired, record), step.preflight && [], step.id);
+        // A run asks steps without work again at its end.
+        assert.deepEqual(step.plan(desired, await step.inspect(one.host, desired, record)), [], step.id);
+      }
+    }
+    assert.deepEqual([one.host.log, one.state.changes], [[], []]);
+  });
+
   test('do what the plan listed, and have nothing to do once it is done', async () => {
     const upgrade = { ...UPGRADE, drain: { by: 'machineadm', kubeconfig: '/etc/kubernetes/admin.conf' } } as const;
     await using one = await machine(kubeadm(), {

@@ -68,6 +68,11 @@ export function checkExec({ bootstrapper, ready, controlPlane, node }: Kubernete
       hint: 'set them in the arguments of the program',
     });
   }
+  if (controlPlane?.certificates !== undefined) {
+    const message = 'has no effect: machineadm renews the certificates of kubeadm only';
+    const at = ['kubernetes', 'controlPlane', 'certificates'];
+    findings.push({ path: at, message, hint: 'let the program renew its certificates' });
+  }
   if (controlPlane?.staticPods !== undefined) {
     const message = 'has no effect: only kubeadm has a known manifests directory';
     findings.push({ path: ['kubernetes', 'controlPlane', 'staticPods'], message, hint: 'write them with host.files' });

@@ -3,6 +3,7 @@ import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
 import type { SecretField } from '../../versions/v1alpha1/fields.ts';
 import { checkApiServer, checkApiServerOfExec } from '../api-server/index.ts';
 import { type SecretsSection, writtenValue } from '../secrets.ts';
+import { checkRenewal } from './certificates.ts';
 import { checkArgumentValues } from './checks-argument-values.ts';
 import { checkExec, checkExtraConfiguration, checkPatches, checkReady } from './checks-bootstrapper.ts';
 import { checkClusterAddresses } from './checks-cluster-addresses.ts';
@@ -40,6 +41,7 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: SecretsSection): F
     ...checkSecretFormats(kubernetes, secrets),
     ...checkTokenNames(kubernetes, secrets),
     ...checkBootstrapTokens(kubernetes.cluster),
+    ...checkRenewal(kubernetes),
     ...checkExtraConfiguration(kubernetes),
     ...checkPatches(kubernetes),
     ...checkStaticPods(kubernetes.controlPlane),

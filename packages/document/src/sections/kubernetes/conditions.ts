@@ -93,6 +93,10 @@ function ofExec(): JsonSchema {
     must('ready.require', not({ enum: ['NodeRegistered', 'NodeReady'] })),
     when(is('ready.require', 'Command'), given('bootstrapper.exec.successTest')),
     without('ready.endpoint', 'node.addresses'),
-    without('controlPlane.staticPods', ...Object.keys(apiServerFiles).map((name) => `controlPlane.apiServer.${name}`)),
+    without(
+      'controlPlane.certificates',
+      'controlPlane.staticPods',
+      ...Object.keys(apiServerFiles).map((name) => `controlPlane.apiServer.${name}`),
+    ),
   );
 }

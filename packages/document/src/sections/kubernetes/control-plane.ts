@@ -15,6 +15,7 @@ import {
 import { type ApiServerModel, apiServer, toApiServer } from '../api-server/index.ts';
 import { exclusive } from '../conditions.ts';
 import { choice, field, object } from '../field.ts';
+import { type CertificatesModel, certificates, toCertificates } from './certificates.ts';
 import {
   type Argument,
   type ComponentModel,
@@ -32,6 +33,7 @@ export interface ControlPlaneModel {
   readonly etcd: EtcdModel;
   /** 64 hex digits; encrypts the shared certificates on upload and decrypts them on a control-plane join. */
   readonly certificateKey: SecretValue | undefined;
+  readonly certificates: CertificatesModel;
   readonly staticPods: readonly StaticPodModel[];
 }
 
@@ -186,6 +188,10 @@ export const controlPlane = object({
     'The key, 64 hex digits, that encrypts the certificates which control plane machines share. A joining control plane needs this or pki.',
     { absent: 'certificates are not shared through the cluster', example: { secret: 'certificateKey' } },
   ),
+  certificates: field(certificates, 'The renewal of the certificates of kubeadm on this machine.', {
+    absent: 'only an upgrade to another version renews certificates',
+    example: { renewBefore: '30d' },
+  }),
   staticPods: field(
     z.array(
       object({
@@ -232,6 +238,7 @@ export function toControlPlane(section: ControlPlaneSection | undefined, resolve
     scheduler: toComponent(section?.scheduler),
     etcd: toEtcd(section?.etcd),
     certificateKey: key === undefined ? undefined : resolve(key, 'kubernetes.controlPlane.certificateKey'),
+    certificates: toCertificates(section?.certificates),
     staticPods: (section?.staticPods ?? []).map(({ name, manifest, adminKubeconfig }) => ({
       name,
       manifest,

@@ -60,17 +60,20 @@ export const v1alpha1: DocumentVersion<Sections> = {
       : checkHardening(parsed.hardening, parsed.kubernetes?.bootstrapper?.exec !== undefined)),
   ],
   lint,
-  lasting: ({ kubernetes: section }, version = section?.version) =>
-    section === undefined || version === undefined ? undefined : lastingKubernetes({ ...section, version }),
+  lasting: ({ kubernetes: section }, version = section?.version, without = undefined) =>
+    section === undefined || version === undefined ? undefined : lastingKubernetes({ ...section, version }, without),
   toModel,
 };
 
-/** Tokens expire, so every document has new ones; waits and deadlines change nothing on the machine. */
-function lastingKubernetes(section: KubernetesSection): unknown {
+/**
+ * Tokens expire, so every document has new ones; waits and deadlines change nothing on the machine, and the renewal of
+ * certificates nothing of its configuration.
+ */
+function lastingKubernetes(section: KubernetesSection, without: 'kubelet' | undefined): unknown {
   const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, node: given, ...others } = section;
-  const node = withoutReservedLabels(given);
+  const node = withoutReservedLabels(without === 'kubelet' ? withoutKubelet(given) : given);
   const { bootstrapTokens: _tokens, ...cluster } = section.cluster ?? {};
-  const { certificateKey: _key, apiServer, ...rest } = section.controlPlane ?? {};
+  const { certificateKey: _key, certificates: _certificates, apiServer, ...rest } = section.controlPlane ?? {};
   const controlPlane = { ...rest, ...lastingApiServer(apiServer, bootstrapper?.exec !== undefined) };
   const { retry: _retry, ...kubeadm } = bootstrapper?.kubeadm ?? {};
   const {
@@ -87,6 +90,13 @@ function lastingKubernetes(section: KubernetesSection): unknown {
     controlPlane,
     ...(bootstrapper === undefined ? {} : { bootstrapper: { kubeadm, exec } }),
   };
+}
+
+/** A document may begin to speak of the kubelet later. */
+function withoutKubelet(section: KubernetesSection['node']): KubernetesSection['node'] {
+  if (section?.kubelet === undefined) return section;
+  const { kubelet: _kubelet, ...others } = section;
+  return Object.keys(others).length === 0 ? undefined : others;
 }
 
 type ApiServerSection = NonNullable<NonNullable<KubernetesSection['controlPlane']>['apiServer']>;
