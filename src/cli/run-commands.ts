@@ -89,7 +89,9 @@ export const RUN_COMMANDS: CommandTable = {
   upgrade(program, done) {
     const upgrade = program
       .command('upgrade')
-      .description('upgrade Kubernetes on this node, to the version of its document')
+      .description(
+        'upgrade Kubernetes on this node, renew its certificates and change its kubelet, as its document says',
+      )
       .addOption(insecureDocumentOption())
       .addOption(outputOption())
       .addOption(sinkOption())
