@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -69,7 +69,8 @@ function profiles(isNext = false): string {
   const archives = [
     ...COMPONENTS.map((name) => archiveOf(name)),
     UPDATE_ARCHIVE,
-    ...(isNext ? COMPONENTS.map((name) => `${NEXT_DIRECTORY}/images/${name}.tar`) : []),
+    // kubeadm upgrade wants those of the addons, too.
+    ...(isNext ? [...COMPONENTS, 'kube-proxy', 'coredns'].map((name) => `${NEXT_DIRECTORY}/images/${name}.tar`) : []),
   ];
   const document = {
     host: { swap: 'Unmanaged', ...(isNext ? { files: NEXT_PROGRAMS } : {}) },
@@ -149,9 +150,11 @@ describe('clusters of Cluster API on machines of the lab', {
       mkdirSync(join(image, dirname(UPDATE_ARCHIVE)), { recursive: true });
       writeFileSync(join(image, UPDATE_ARCHIVE), agentImage());
       if (NEXT !== undefined) {
-        const { kubernetes, images } = await buildCluster(NEXT, (line) => console.error(line));
+        const { kubernetes, images, lower } = await buildCluster(NEXT, (line) => console.error(line));
         cpSync(join(kubernetes, 'bin'), join(image, NEXT_DIRECTORY, 'bin'), { recursive: true });
         cpSync(images, join(image, NEXT_DIRECTORY, 'images'), { recursive: true });
+        const addons = lower.map((layer) => join(layer, 'opt/addons/kube-proxy.tar')).find((file) => existsSync(file));
+        cpSync(addons ?? assert.fail('no kube-proxy'), join(image, NEXT_DIRECTORY, 'images/kube-proxy.tar'));
       }
       plane = await ManagementPlane.start([NAMESPACE], {
         hardware: { boot, end },

@@ -18,6 +18,8 @@ export interface NodePod {
   readonly isTerminating: boolean;
 }
 
+/** On the pods with which Cluster API starts an upgrade (packages/translator/src/updates/launch.ts). */
+const UPDATE_LABEL = 'machineadm.dev/update';
 const PAUSE_MS = 2_000;
 /** policy/v1 has Eviction since 1.22 (k/k#100724). */
 const POLICY_V1_MINOR = 22;
@@ -68,6 +70,8 @@ function evictable(pod: unknown): readonly NodePod[] {
   const metadata = member(pod, 'metadata');
   const controller = controllerOf(pod);
   if (isStatic(pod) || text(member(controller, 'kind')) === 'DaemonSet') return [];
+  // It started this upgrade, or an earlier one.
+  if (member(member(metadata, 'labels'), UPDATE_LABEL) !== undefined) return [];
   const phase = text(member(member(pod, 'status'), 'phase'));
   const hasEnded = phase === 'Succeeded' || phase === 'Failed';
   const volumes = member(member(pod, 'spec'), 'volumes');

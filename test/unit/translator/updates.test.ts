@@ -452,7 +452,12 @@ describe('an update in place', () => {
     await one.next();
     assert.deepEqual(one.names(), []);
     await one.next();
-    one.pod('check');
+    // The second attempt gets twice the pause.
+    one.node.end(one.pod('check'), 4, said, new Date(Date.now() - 90_000));
+    await one.next();
+    one.node.end(one.pod('check'), 4, said, new Date(Date.now() - 150_000));
+    await one.next();
+    assert.deepEqual(one.names(), []);
   });
 
   test('an order that changes takes the place of one that has ended, and of none that works', async () => {

@@ -10,6 +10,8 @@ import { inWorkload } from '../provider/workloads.ts';
 export const UPDATE_LABEL = 'machineadm.dev/update';
 /** On a pod: the digest of what it is to do. */
 const DIGEST = 'machineadm.dev/update-digest';
+/** On the Secret: how often pods were made for its order. */
+const ATTEMPTS = 'machineadm.dev/update-attempts';
 const NAMESPACE = '/api/v1/namespaces/kube-system';
 const fileOf = (index: number): string => `document-${index + 1}.yaml`;
 
@@ -34,7 +36,8 @@ export type Progress =
   | { readonly kind: 'Leaving' }
   | { readonly kind: 'Working'; readonly detail: string }
   | { readonly kind: 'Succeeded' }
-  | { readonly kind: 'Failed'; readonly detail: string; readonly endedAt: Date };
+  /** `attempts`: that were made of this order, with this one. */
+  | { readonly kind: 'Failed'; readonly detail: string; readonly endedAt: Date; readonly attempts: number };
 
 const Pod = z.looseObject({
   metadata: z.looseObject({
@@ -85,7 +88,8 @@ export async function progressOf(api: WorkloadApi, order: Order, phase: Phase, s
   if (status.phase === 'Failed') {
     const said = lastWords(terminated?.message ?? status.message ?? status.reason ?? '');
     const detail = said === '' ? `exit code ${terminated?.exitCode ?? 'unknown'}` : said;
-    return { kind: 'Failed', detail, endedAt: new Date(terminated?.finishedAt ?? Date.now()) };
+    const attempts = await attemptsOf(api, order, signal);
+    return { kind: 'Failed', detail, endedAt: new Date(terminated?.finishedAt ?? Date.now()), attempts };
   }
   const why = waiting?.reason ?? undefined;
   return { kind: 'Working', detail: why === undefined ? '' : lastWords(`${why} ${waiting?.message ?? ''}`) };
@@ -95,7 +99,12 @@ export async function progressOf(api: WorkloadApi, order: Order, phase: Phase, s
 export async function launch(api: WorkloadApi, order: Order, phase: Phase, signal: AbortSignal): Promise<void> {
   const name = nameFor(order.node);
   const secret = {
-    metadata: { name, namespace: 'kube-system', labels: { [UPDATE_LABEL]: '' } },
+    metadata: {
+      name,
+      namespace: 'kube-system',
+      labels: { [UPDATE_LABEL]: '' },
+      annotations: { [DIGEST]: digestOf(order), [ATTEMPTS]: `${(await attemptsOf(api, order, signal)) + 1}` },
+    },
     data: Object.fromEntries(
       order.documents.map((text, index) => [fileOf(index), Buffer.from(text).toString('base64')]),
     ),
@@ -107,6 +116,19 @@ export async function launch(api: WorkloadApi, order: Order, phase: Phase, signa
   }
   const body = podFor(order, phase);
   await createdUnlessThere(() => api.request({ method: 'POST', path: `${NAMESPACE}/pods`, body, signal }));
+}
+
+const Annotated = z.looseObject({
+  metadata: z.looseObject({ annotations: z.record(z.string(), z.string()).nullish() }),
+});
+
+/** How often pods were made for this order; 0 = it is not stored, or another one is. */
+async function attemptsOf(api: WorkloadApi, order: Order, signal: AbortSignal): Promise<number> {
+  const path = `${NAMESPACE}/secrets/${nameFor(order.node)}`;
+  const found = await unlessAbsent(() => api.request({ path, signal }));
+  if (found === undefined) return 0;
+  const { [DIGEST]: digest, [ATTEMPTS]: count } = Annotated.parse(found).metadata.annotations ?? {};
+  return digest === digestOf(order) ? Number(count) || 0 : 0;
 }
 
 /** Removes a pod, so that the next attempt makes another one. */
@@ -212,9 +234,8 @@ function lastWords(text: string): string {
     .split(/\r?\n/)
     .map((line) => line.replace(/[^\P{C}]/gu, ' ').trim())
     .filter((line) => line !== '');
-  const from = lines.findLastIndex(
-    (line) => line.startsWith('machineadm: ') || line.includes(' would refuse to start'),
-  );
+  // A refusal, an error, or the step that failed.
+  const from = lines.findLastIndex((line) => /^machineadm: | would refuse to start|^[A-Z]\w+ \(step /.test(line));
   const told = from === -1 ? lines.slice(-3) : lines.slice(from);
   return told.join(' ').slice(0, 600);
 }

@@ -19,8 +19,8 @@ const EXCLUDES_DRAIN = 'machine.cluster.x-k8s.io/exclude-node-draining';
 /** Nobody joins with it: the node has joined. */
 const NO_TOKEN = 'update.0000000000000000';
 const SOON_SECONDS = 5;
-/** An attempt that failed is repeated: what was in the way may be gone. */
-const REPEAT_MS = 60_000;
+/** An attempt that failed is repeated, ever later: what was in the way may be gone, and each one may restart the kubelet. */
+const REPEAT_MS = { first: 60_000, last: 1_800_000 } as const;
 const LATER_SECONDS = 20;
 
 /** How far an update is. */
@@ -112,7 +112,8 @@ async function told(
 ): Promise<Update> {
   const what = phase === 'Check' ? 'machineadm checks whether anything is in the way' : 'machineadm upgrade runs';
   if (progress.kind === 'Failed') {
-    if (Date.now() - progress.endedAt.getTime() > REPEAT_MS) await removePod(api, order, phase, signal);
+    const pauseMs = Math.min(REPEAT_MS.first * 2 ** (progress.attempts - 1), REPEAT_MS.last);
+    if (Date.now() - progress.endedAt.getTime() > pauseMs) await removePod(api, order, phase, signal);
     const command = phase === 'Check' ? 'machineadm upgrade --dry-run' : 'machineadm upgrade';
     return waiting(`${command} on node ${order.node}: ${progress.detail}`, LATER_SECONDS);
   }
