@@ -221,6 +221,15 @@ describe('the drain', () => {
     assert.equal(one.state.pods.length, 3);
   });
 
+  test('leaves the pod with which Cluster API started the upgrade', async () => {
+    const update = pod('machineadm-update-check', { owner: 'none' });
+    const own = { ...update, metadata: { ...update.metadata, labels: { 'machineadm.dev/update': '' } } };
+    await using one = await machine(kubeadm(), { pods: [own, pod('web')] });
+    assert.deepEqual(await refusals(asAny(upgradeDrain), one.host, WORKER, WITH_CREDENTIAL), []);
+    await runStep(upgradeDrain, one.host, WORKER, { facts: NEW, record: record(WITH_CREDENTIAL) });
+    assert.deepEqual(one.state.pods, [own]);
+  });
+
   test('cordons the node and evicts, and remembers that it did', async () => {
     await using one = await machine(kubeadm(), { pods: [pod('web')] });
     const { notes } = await runStep(upgradeDrain, one.host, WORKER, { facts: NEW, record: record(WITH_CREDENTIAL) });
