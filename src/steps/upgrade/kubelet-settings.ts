@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { whyFixed } from '@machineadm/document/kubernetes-releases/fixed-kubelet-settings.ts';
+import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { waitUntilReady } from '../../kubernetes/readiness.ts';

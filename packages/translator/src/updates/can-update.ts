@@ -69,7 +69,7 @@ export async function updateProblem(
         merge,
       );
     }
-    if (after.kind !== 'KubeadmConfig') return `machineadm updates no machines of a ${after.kind}`;
+    if (after.kind !== 'KubeadmConfig') return `${after.kind} is of another bootstrap provider`;
     if (!isOptedIn([desired.machine, after, cluster])) return 'the machine did not opt in';
     if (!isSame(before.spec, after.spec)) return 'the KubeadmConfig changes, which nothing runs again on a node';
     if (!(await areTranslated({ of, current }, context, signal)))

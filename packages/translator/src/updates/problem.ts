@@ -1,5 +1,5 @@
-import { whyFixed } from '@machineadm/document/kubernetes-releases/fixed-kubelet-settings.ts';
 import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
 import { type MergeOptions, mergedDocument } from '../conversions/translate.ts';
 import { withoutValues } from '../provider/check.ts';
 import type { Config } from '../provider/objects.ts';
