@@ -184,7 +184,9 @@ describe('clusters of Cluster API on machines of the lab', {
     try {
       await until(what, minutes * MINUTE, holds);
     } catch (error) {
-      throw new Error(`${what}; the infrastructure provider: ${String(plane.cloud.lastError)}`, { cause: error });
+      const said = plane.service.log.filter(({ message }) => String(message).includes('update in place')).slice(-5);
+      const told = `the infrastructure provider: ${String(plane.cloud.lastError)}; our service: ${JSON.stringify(said)}`;
+      throw new Error(`${what}; ${told}`, { cause: error });
     }
   }
   const ready = async (selector: string): Promise<readonly Found[]> => {
@@ -380,7 +382,7 @@ describe('clusters of Cluster API on machines of the lab', {
     const leftOver = () => kubectl('-n kube-system get pods,secrets -l machineadm.dev/update -o name');
 
     test('the control plane keeps its machine', { timeout: 15 * MINUTE }, async () => {
-      const before = await identities();
+      const [before, [first = '']] = [await identities(), machines.keys()];
       plane.writeProfiles(profiles(true));
       await plane.patch(`${CONTROL_PLANES}/${NAME}`, {
         spec: {
@@ -389,13 +391,16 @@ describe('clusters of Cluster API on machines of the lab', {
           rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0 } } },
         },
       });
-      await waitFor('the control plane has the version', 12, () => areUpdated('cluster.x-k8s.io/control-plane', 1));
+      await waitFor('the control plane has the version', 12, () => {
+        assert.ok(machines.has(first), 'the machine of the control plane was replaced');
+        return areUpdated('cluster.x-k8s.io/control-plane', 1);
+      });
       assert.match(await kubectl('get --raw /version'), new RegExp(`"gitVersion": "${NEXT}"`));
       assert.deepEqual([await identities(), await leftOver()], [before, '']);
     });
 
     test('the workers keep their machines', { timeout: 15 * MINUTE }, async () => {
-      const before = await identities();
+      const [before, workers] = [await identities(), (await ready(`pool=${NAME}`)).length];
       await createTemplate(`${NAME}-next`, workerDocument(NEXT_PROGRAMS));
       await plane.patch(`${CORE}/machinedeployments/${WORKERS}`, {
         spec: {
@@ -403,7 +408,7 @@ describe('clusters of Cluster API on machines of the lab', {
           template: { spec: { version: NEXT, bootstrap: { configRef: { name: `${NAME}-next` } } } },
         },
       });
-      await waitFor('both workers have the version', 12, () => areUpdated(`pool=${NAME}`, 2));
+      await waitFor('the workers have the version', 12, () => areUpdated(`pool=${NAME}`, workers));
       assert.deepEqual([await identities(), await leftOver()], [before, '']);
       for (const machine of await ready(`pool=${NAME}`)) {
         const { outcome } = await nodeOf(machine).status();
