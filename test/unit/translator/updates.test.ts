@@ -232,6 +232,9 @@ describe('whether machines can be changed in place', () => {
   test('of a KubeadmConfig: its version, where machineadm bootstrapped it and the profile brings programs', async () => {
     const { answer } = await machine(kubeadm({}), kubeadm({ version: NEW }), translated, PROFILES);
     assert.ok('machinePatch' in answer, answer.message);
+    const gates = { clusterConfiguration: { featureGates: { ControlPlaneKubeletLocalMode: true } } };
+    const dropped = await machine(kubeadm({ spec: gates }), kubeadm({ version: NEW }), translated, PROFILES);
+    assert.ok('machinePatch' in dropped.answer, 'Cluster API drops a gate with the version');
     const other = kubeadm({ version: NEW, spec: { files: [{ path: '/etc/x' }] } });
     assert.match(await why(kubeadm({}), other, translated, PROFILES), /KubeadmConfig changes/);
     assert.match(

@@ -71,7 +71,8 @@ export async function updateProblem(
     }
     if (after.kind !== 'KubeadmConfig') return `${after.kind} is of another bootstrap provider`;
     if (!isOptedIn([desired.machine, after, cluster])) return 'the machine did not opt in';
-    if (!isSame(before.spec, after.spec)) return 'the KubeadmConfig changes, which nothing runs again on a node';
+    if (!isSame(withoutGates(before.spec), withoutGates(after.spec)))
+      return 'the KubeadmConfig changes, which nothing runs again on a node';
     if (!(await areTranslated({ of, current }, context, signal)))
       return 'kubeadm bootstrapped the machine, not machineadm';
     if (from === to) return undefined;
@@ -92,6 +93,18 @@ function datedConfig({ config, namespace }: Side): Config {
 /** As the conditions of MachineadmConfigs name it: nothing was converted. */
 export function reasonOf({ reason }: Kept | NotReady): string {
   return reason === 'ConversionFailed' ? 'DocumentInvalid' : reason;
+}
+
+const WithCluster = z.looseObject({ clusterConfiguration: z.looseObject({}).nullish() });
+
+/**
+ * A KubeadmConfig without the feature gates of kubeadm: KubeadmControlPlane adds and drops them with the version, also in the
+ * ConfigMap kubeadm-config, which the upgrade reads (controlplane/kubeadm/internal/desiredstate, DefaultFeatureGates).
+ */
+function withoutGates(spec: Readonly<Record<string, unknown>>): object {
+  const { clusterConfiguration, ...others } = WithCluster.parse(spec);
+  const { featureGates: _gates, ...cluster } = clusterConfiguration ?? {};
+  return Object.keys(cluster).length === 0 ? others : { ...others, clusterConfiguration: cluster };
 }
 
 const Fragment = z.looseObject({
