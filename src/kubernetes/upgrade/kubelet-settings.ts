@@ -111,11 +111,13 @@ function durationOf(text: string): number | undefined {
 }
 
 /** `KUBELET_KUBEADM_ARGS="--a=b --c=d"` (k/k cmd/kubeadm/app/phases/kubelet/flags.go). */
-const VARIABLE = 'KUBELET_KUBEADM_ARGS';
-const ARGUMENTS = new RegExp(`^${VARIABLE}="?(.*?)"?[ \\t]*$`, 'm');
+const VARIABLE = 'KUBELET_KUBEADM_ARGS=';
 
 function wordsOf(text: string): readonly string[] {
-  return (ARGUMENTS.exec(text)?.[1] ?? '').split(/\s+/).filter((word) => word !== '');
+  const line = text.split('\n').find((one) => one.startsWith(VARIABLE)) ?? VARIABLE;
+  const value = line.slice(VARIABLE.length).trim();
+  const isQuoted = value.length > 1 && value.startsWith('"') && value.endsWith('"');
+  return (isQuoted ? value.slice(1, -1) : value).split(/\s+/).filter((word) => word !== '');
 }
 
 function valuesOf(text: string, name: string): readonly string[] {
@@ -127,6 +129,8 @@ function withArgument(text: string, { name, to }: SettingChange): string {
   const own = String(to)
     .split(' ')
     .map((value) => `--${name}=${value}`);
-  const line = `${VARIABLE}="${[...others, ...own].join(' ')}"`;
-  return ARGUMENTS.test(text) ? text.replace(ARGUMENTS, () => line) : `${text}${line}\n`;
+  const line = `${VARIABLE}"${[...others, ...own].join(' ')}"`;
+  const lines = text.split('\n');
+  const at = lines.findIndex((one) => one.startsWith(VARIABLE));
+  return at === -1 ? `${text}${line}\n` : lines.with(at, line).join('\n');
 }

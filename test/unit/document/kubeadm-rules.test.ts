@@ -186,12 +186,12 @@ describe('feature gates of kubeadm', () => {
   refuses([
     [
       'EtcdLearnerMode, removed',
-      gate('EtcdLearnerMode', 'v1.33.0'),
+      gate('EtcdLearnerMode', 'v1.33.0', false),
       `${field}.EtcdLearnerMode: kubeadm 1.33 does not know this feature gate: it was removed in 1.33 (hint: remove it)`,
     ],
     [
       'WaitForAllControlPlaneComponents, removed',
-      gate('WaitForAllControlPlaneComponents', 'v1.35.0'),
+      gate('WaitForAllControlPlaneComponents', 'v1.35.0', false),
       `${field}.WaitForAllControlPlaneComponents: kubeadm 1.35 does not know this feature gate: it was removed in 1.35 (hint: remove it)`,
     ],
     [
@@ -223,6 +223,7 @@ describe('feature gates of kubeadm', () => {
     ['the gate and the field that say the same', both('ECDSA-P256', true)],
     ['the gate and the field that say the same of RSA', both('RSA-2048', false, 'v1.36.2')],
     ['EtcdLearnerMode in its last minor', gate('EtcdLearnerMode', 'v1.32.9')],
+    ['EtcdLearnerMode after it, as kubeadm does anyway', gate('EtcdLearnerMode', 'v1.33.0')],
     ['a gate of the next minor, whose kubeadm may be there', gate('NodeLocalCRISocket', 'v1.31.0')],
     ['PublicKeysECDSA', gate('PublicKeysECDSA', 'v1.36.0')],
     ['RootlessControlPlane', gate('RootlessControlPlane', 'v1.36.3')],
@@ -651,7 +652,7 @@ test('each refusal names its place', async () => {
     podSubnets:
       - 10.0.0.0/33
     featureGates:
-      EtcdLearnerMode: true
+      EtcdLearnerMode: false
   controlPlane:
     apiServer:
       args:
@@ -673,7 +674,7 @@ test('programs can distinguish an invalid value from one of another version', as
   };
   assert.deepEqual(await codes(cluster('podSubnets: [10.0.0.0/33]')), ['RefusedByKubernetes']);
   assert.deepEqual(await codes(cluster('podSubnets: [10.0.0.0/16, 10.1.0.0/16]')), ['RefusedByKubernetes']);
-  assert.deepEqual(await codes(cluster('featureGates: {EtcdLearnerMode: true}')), ['UnsupportedVersion']);
+  assert.deepEqual(await codes(cluster('featureGates: {EtcdLearnerMode: false}')), ['UnsupportedVersion']);
   assert.deepEqual(await codes(init('node: {kubelet: {args: [{name: container-runtime, value: remote}]}}')), [
     'UnsupportedVersion',
   ]);
