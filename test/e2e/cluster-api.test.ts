@@ -246,6 +246,8 @@ describe('clusters of Cluster API on machines of the lab', {
           spec: { infrastructureRef: machinesAre },
         },
         kubeadmConfigSpec: {
+          // Without one, Cluster API leaves feature gates in the cluster's configuration that the next kubeadm does not know.
+          clusterConfiguration: { apiServer: { certSANs: ['api.example'] } },
           initConfiguration: configuration,
           joinConfiguration: configuration,
           files: [NETWORK, { ...kubelet, content: JSON.stringify(KUBELET_ON_CGROUP_V1) }],
