@@ -139,6 +139,8 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
     { words: ['config', 'validate'], needs: ['--config'], valued: { '--config': PATH } },
     { words: ['config', 'print', 'init-defaults'] },
     { words: ['config', 'print', 'join-defaults'] },
+    { words: ['upgrade', 'apply', '--help'] },
+    { words: ['upgrade', 'node', '--help'] },
     // It renders in memory and prints the difference (k/k cmd/kubeadm/app/cmd/upgrade/diff.go).
     { words: ['upgrade', 'diff'], operands: { pattern: /^v\d+\.\d+\.\d+(?:[^\s\d]\S*)?$/, min: 1, max: 1 } },
   ],

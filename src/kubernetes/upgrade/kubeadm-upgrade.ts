@@ -38,12 +38,29 @@ export async function upgradeCommandLine(
   const target = kubeadmTarget(kubeadm);
   const directory = await patchesOf(host, kubernetes, kubeadm);
   const flag = target.configVersion === 'v1beta2' ? '--experimental-patches' : '--patches';
+  const skipped = await addonPhases(host, command, kubernetes);
   return [
     'upgrade',
     ...(command === 'apply' ? ['apply', to, '--yes'] : ['node']),
     ...(ignorePreflightErrors.length === 0 ? [] : [`--ignore-preflight-errors=${ignorePreflightErrors.join(',')}`]),
     ...(directory === undefined ? [] : [`${flag}=${directory}`]),
+    ...(skipped.length === 0 ? [] : [`--skip-phases=${skipped.join(',')}`]),
   ];
+}
+
+/**
+ * The phases of add-ons that the document disables. A kubeadm that has them installs the add-ons where they are missing
+ * (observed from 1.35 to 1.36); one without them leaves out what the cluster does not have.
+ */
+async function addonPhases(
+  host: Host,
+  command: UpgradeCommand,
+  { addons: { dns, proxy } }: KubernetesModel,
+): Promise<readonly string[]> {
+  const disabled = [...(dns.enabled ? [] : ['coredns']), ...(proxy.enabled ? [] : ['kube-proxy'])];
+  if (disabled.length === 0) return [];
+  const { stdout } = await host.query({ program: 'kubeadm', args: ['upgrade', command, '--help'] });
+  return disabled.filter((name) => stdout.includes(`  /${name} `)).map((name) => `addon/${name}`);
 }
 
 /** The document's directory, or its patches as files; undefined: it has none, and kubeadm would undo edits by earlier ones. */

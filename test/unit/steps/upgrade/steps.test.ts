@@ -109,6 +109,24 @@ describe('kubeadm upgrade', () => {
     });
   });
 
+  for (const [help, options] of [
+    ['  /coredns        Upgrade it\n  /kube-proxy     Upgrade it\n', ' --skip-phases=addon/kube-proxy'],
+    ['control-plane  Upgrade it\n', ''],
+  ] as const) {
+    test(`installs no add-on that the document disables${options}`, async () => {
+      const given = kubernetesModel({ role: 'Worker', version: 'v1.35.3' });
+      const proxy = { ...given.addons.proxy, enabled: false };
+      const kubernetes = { ...given, addons: { ...given.addons, proxy } };
+      const own = kubeadm();
+      const program: MemoryProgram = (command, host) =>
+        command.args?.includes('--help') === true ? { stdout: help } : own(command, host);
+      await using one = await machine(program, { version: 'v1.35.3', serving: 'v1.35.3' });
+      await runStep(upgradeKubeadm, one.host, { ...WORKER, kubernetes }, { facts: NEW, record: record() });
+      const ran = one.host.log.filter((line) => line.startsWith('run '));
+      assert.deepEqual(ran, [`run kubeadm upgrade node${options}`]);
+    });
+  }
+
   for (const status of [0, 1]) {
     test(`that ends with ${status} had the patches of the document, which are then removed`, async () => {
       const patch = { target: 'kubeletconfiguration', type: 'merge', patch: { maxPods: 42 } } as const;
