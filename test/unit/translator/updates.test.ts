@@ -497,6 +497,10 @@ describe('an update in place', () => {
       containerStatuses: [{ state: { waiting: { reason: 'ErrImagePull', message: 'no such host' } } }],
     });
     assert.match((await one.next()).message, /\(ErrImagePull no such host\)$/);
+    const corrected = { ...one.updates, image: 'registry.example/machineadm:0.1.1' };
+    const machines = { desired: { machine: one.api.get(one.machinePath) } };
+    await ask(corrected, 'updatemachine', machines);
+    assert.deepEqual(one.names(), [], 'it has begun nothing, and makes room for the correction');
   });
 
   test('a workload cluster that does not answer is waited for', async () => {

@@ -80,7 +80,8 @@ export async function progressOf(api: WorkloadApi, order: Order, phase: Phase, s
   const { terminated, waiting } = status.containerStatuses?.[0]?.state ?? {};
   const isOver = status.phase === 'Succeeded' || status.phase === 'Failed';
   // What runs on the node is never ended: it ends by itself, and the next pod begins with what it left.
-  if (metadata.annotations?.[DIGEST] !== digestOf(order) && isOver) {
+  // A pod that is pending has begun nothing: an image that cannot be pulled must not keep its correction out.
+  if (metadata.annotations?.[DIGEST] !== digestOf(order) && (isOver || status.phase === 'Pending')) {
     await remove(api, podPath(order, phase), signal);
     return { kind: 'Leaving' };
   }

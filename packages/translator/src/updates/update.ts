@@ -1,3 +1,4 @@
+import { compareVersions, parseVersion } from '@machineadm/document/program-version.ts';
 import * as z from 'zod';
 import { CLUSTER_LABEL, type KubernetesObject } from '../cluster/objects.ts';
 import { readObject } from '../cluster/related.ts';
@@ -79,7 +80,7 @@ async function step(
 ): Promise<Update> {
   if (!node.isLinux) return waiting(`node ${node.name} runs Windows: replace the Machine`, LATER_SECONDS);
   const run = await progressOf(api, order, 'Run', signal);
-  const isUpgrade = node.kubeletVersion !== version;
+  const isUpgrade = !isVersion(node.kubeletVersion, version);
   if (run.kind === 'Succeeded') {
     if (isUpgrade) return waiting(`node ${node.name} still reports the version ${node.kubeletVersion}`);
     await uncordon(api, node, signal);
@@ -100,6 +101,12 @@ async function step(
   }
   await launch(api, order, 'Run', signal);
   return await told(api, order, 'Run', run, signal);
+}
+
+/** Whether a kubelet has the version of a Machine, however each is written. */
+function isVersion(reported: string, wanted: string): boolean {
+  const [has, version] = [parseVersion(reported), parseVersion(wanted)];
+  return has === undefined || version === undefined ? reported === wanted : compareVersions(has, version) === 0;
 }
 
 /** What to say of a phase that has not ended well; one that failed is begun again after a while. */
