@@ -2,7 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { validateReview } from '../provider/admission.ts';
 import { errorText, type Log } from '../service/log.ts';
 import type { Metrics } from '../service/metrics.ts';
-import { answerHook, isHook, type Updates } from '../updates/hooks.ts';
+import { answerHook, isHook } from '../updates/hooks.ts';
+import type { Updates } from '../updates/update.ts';
 import type { Callers } from './caller.ts';
 import { type Answer, admit, type Outcome, type Translator } from './handler.ts';
 import { ReceivedBodies } from './received.ts';

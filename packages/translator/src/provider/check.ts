@@ -23,6 +23,16 @@ export async function configProblems(config: Config, agentVersion: string): Prom
 
 /** The problems of the document of some machine of a release. */
 async function problemsAt(version: string, config: Config, agentVersion: string): Promise<readonly string[]> {
+  const bytes = new TextEncoder().encode(sampleDocument(config, version));
+  const loaded = await loadDocument([{ name: 'document', bytes }], { agentVersion });
+  if (loaded.ok) return [];
+  return loaded.problems.map(
+    ({ path, message, hint }) => `spec.document.${path}: ${message}${hint === undefined ? '' : ` (hint: ${hint})`}`,
+  );
+}
+
+/** The document, as JSON, that some machine of a version would get, whatever its cluster and its secrets are. */
+export function sampleDocument(config: Config, version: string): string {
   const document = renderDocument(config, {
     version,
     endpoint: 'control-plane:6443',
@@ -33,16 +43,11 @@ async function problemsAt(version: string, config: Config, agentVersion: string)
     name: 'machine',
     uid: undefined,
   });
-  const bytes = new TextEncoder().encode(JSON.stringify({ ...document, secrets: withoutValues(document.secrets) }));
-  const loaded = await loadDocument([{ name: 'document', bytes }], { agentVersion });
-  if (loaded.ok) return [];
-  return loaded.problems.map(
-    ({ path, message, hint }) => `spec.document.${path}: ${message}${hint === undefined ? '' : ` (hint: ${hint})`}`,
-  );
+  return JSON.stringify({ ...document, secrets: withoutValues(document.secrets) });
 }
 
 /** Values that nobody has read can have no wrong form. */
-export function withoutValues(secrets: Readonly<Record<string, unknown>>): object {
+function withoutValues(secrets: Readonly<Record<string, unknown>>): object {
   return Object.fromEntries(
     Object.entries(secrets).map(([name, source]) => [
       name,

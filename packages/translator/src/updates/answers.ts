@@ -26,7 +26,7 @@ export function discovery(): object {
 }
 
 /** The name of a hook's handler: a DNS label. */
-export function nameOf(hook: Hook): string {
+function nameOf(hook: Hook): string {
   return hook.replace(/[A-Z]/g, (letter, at: number) => `${at === 0 ? '' : '-'}${letter.toLowerCase()}`);
 }
 

@@ -1,13 +1,9 @@
 import * as z from 'zod';
-import type { Workloads } from '../provider/workloads.ts';
 import { errorText, type Log } from '../service/log.ts';
 import { canUpdate, discovery, failed, HOOKS, HOOKS_VERSION, type Hook, updating } from './answers.ts';
-import { type UpdateContext, updateProblem } from './can-update.ts';
+import { updateProblem } from './can-update.ts';
 import { type Change, machineChange, machineSetChange, machineToUpdate } from './objects.ts';
-import { updateMachine } from './update.ts';
-
-/** Updates in place for Cluster API, and the image whose pods start them. */
-export type Updates = UpdateContext & { readonly workloads: Workloads; readonly image: string };
+import { type Updates, updateMachine } from './update.ts';
 
 const CHANGES = { CanUpdateMachine: machineChange, CanUpdateMachineSet: machineSetChange } as const;
 

@@ -1,9 +1,9 @@
 import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
 import { type MergeOptions, mergedDocument } from '../conversions/translate.ts';
-import { withoutValues } from '../provider/check.ts';
+import { sampleDocument } from '../provider/check.ts';
 import type { Config } from '../provider/objects.ts';
-import { documentProblems, renderDocument } from '../provider/render.ts';
+import { documentProblems } from '../provider/render.ts';
 import { isSame } from './objects.ts';
 
 /** A MachineadmConfig at one time, with the version of its Machine. */
@@ -11,8 +11,6 @@ export interface Dated {
   readonly config: Config;
   readonly version: string;
 }
-
-const AUTHORITY = `sha256:${'0'.repeat(64)}`;
 
 /**
  * Why `machineadm upgrade` could not make one document of the other on a node, by the documents alone; undefined: nothing is
@@ -69,16 +67,5 @@ function bringsPrograms({ host: { files, archives, hooks } }: Model): boolean {
 }
 
 async function loaded({ config, version }: Dated, merge: MergeOptions) {
-  const document = renderDocument(config, {
-    version,
-    endpoint: 'control-plane:6443',
-    caCertHashes: [AUTHORITY],
-    token: 'abcdef.0123456789abcdef',
-    secrets: new Map(config.spec.secrets.map(({ name }) => [name, ''])),
-    cluster: 'cluster',
-    name: 'machine',
-    uid: undefined,
-  });
-  const yaml = JSON.stringify({ ...document, secrets: withoutValues(document.secrets) });
-  return (await mergedDocument({ yaml }, merge)).document;
+  return (await mergedDocument({ yaml: sampleDocument(config, version) }, merge)).document;
 }

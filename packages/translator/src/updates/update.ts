@@ -24,6 +24,9 @@ const SOON_SECONDS = 5;
 const REPEAT_MS = { first: 60_000, last: 1_800_000 } as const;
 const LATER_SECONDS = 20;
 
+/** What updates need, with the image whose pods start them. */
+export type Updates = UpdateContext & { readonly workloads: Workloads; readonly image: string };
+
 /** How far an update is. */
 export type Update =
   | { readonly isDone: true }
@@ -50,7 +53,7 @@ const Spec = z.looseObject({
  */
 export async function updateMachine(
   { namespace, name }: { readonly namespace: string; readonly name: string },
-  context: UpdateContext & { readonly workloads: Workloads; readonly image: string },
+  context: Updates,
   signal: AbortSignal,
 ): Promise<Update> {
   try {
@@ -131,7 +134,7 @@ async function told(
 /** What the node is to become, and where. Throws `NotReady` and `Kept`. */
 async function orderFor(
   machine: KubernetesObject,
-  context: UpdateContext & { readonly workloads: Workloads; readonly image: string },
+  context: Updates,
   signal: AbortSignal,
 ): Promise<{ readonly workload: Workload; readonly order: Order; readonly version: string }> {
   const { api, versions, workloads, conversions, profiles, image } = context;
