@@ -280,10 +280,14 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     'RefusedByKubernetes',
     init('controlPlane: {apiServer: {certSANs: [¦"a b"]}}'),
   ),
+  valid(
+    'a gate that kubeadm removed, with what kubeadm does anyway',
+    init('cluster: {featureGates: {EtcdLearnerMode: true}}'),
+  ),
   beyond(
     'a gate that kubeadm removed',
     'UnsupportedVersion',
-    init('cluster: {featureGates: {¦EtcdLearnerMode: true}}'),
+    init('cluster: {featureGates: {¦EtcdLearnerMode: false}}'),
   ),
   beyond(
     'a flag that the kubelet removed',
