@@ -74,7 +74,7 @@ describe('a problem of a document', () => {
   });
 
   test('is one of at most two hundred, and says how many more there are', async () => {
-    const problems = await problemsOf(`host:\n  kernelModules:\n${'  - "!"\n'.repeat(150_000 / 2)}`);
+    const problems = await problemsOf(`host:\n  kernelModules:\n${'  - "!"\n'.repeat(5_000)}`);
     assert.equal(problems.length, 201);
     assert.match(problems.at(-1) ?? '', /\d+ more problems from here on/);
   });

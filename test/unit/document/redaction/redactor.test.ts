@@ -5,25 +5,7 @@ import { KnownValues } from '@machineadm/document/redaction/known-values.ts';
 import { Redactor } from '@machineadm/document/redaction/redactor.ts';
 import { attack } from '../../../support/attacks.ts';
 import { ENCODINGS } from '../../../support/encodings.ts';
-
-const KEY = `-----BEGIN X KEY-----\n${'aGVsbG8gd29ybGQgaGVyZSBJIGFt'.repeat(2)}\n${'c2Vjb25kIGxpbmUgb2YgdGhlIGtl'.repeat(2)}\nqq==\n-----END X KEY-----\n`;
-
-const VALUES: Readonly<Record<string, string>> = {
-  'a word': 'correct-horse',
-  'quotes and signs': `p"ä's<s>&w%41+rd $x`,
-  backslashes: String.raw`C:\new\table\u0041\x41`,
-  'a percent-encoded one': 'a%2Fb%20c%25d',
-  emoji: 'pass🔑word🔒',
-  'a key': KEY,
-  'many blanks': 'four words and a tab\there',
-  'an entity': 'a&amp;b&#65;cdef',
-};
-
-const learnt = (...values: string[]): Redactor => {
-  const redactor = new Redactor();
-  for (const value of values) redactor.learn(value);
-  return redactor;
-};
+import { learnt, SECRET_VALUES } from '../../../support/secret-values.ts';
 
 describe('a registered value', () => {
   test('is found by the beginning of a long one in UTF-16, which has no zero byte there', () => {
@@ -33,7 +15,7 @@ describe('a registered value', () => {
     assert.deepEqual(known.find(cut), [{ start: 0, end: cut.length }]);
   });
 
-  for (const [what, value] of Object.entries(VALUES)) {
+  for (const [what, value] of Object.entries(SECRET_VALUES)) {
     for (const { name, encode } of ENCODINGS) {
       test(
         `(${what}) is removed as ${name}`,
@@ -103,101 +85,5 @@ describe('a registered value', () => {
       redactor.learn(value);
       assert.equal(redactor.redact(`a: ${value}`), 'a: [redacted]');
     }
-  });
-});
-
-/** Texts that make searches with backtracking slow: each resembles the beginning of something again and again. */
-const HOSTILE: readonly string[] = [
-  'a.',
-  'Environment=A=',
-  'abcdefgh',
-  '\\',
-  '%25',
-  '\\u0041',
-  '&#x26;',
-  'http://',
-  'http://a?a=b&',
-  '?aaaaaaaa',
-  'user:word',
-  '@',
-  'token="',
-  'token: ',
-  "secret: \\'",
-  'password',
-  'password: <',
-  'password: /',
-  '--token ',
-  'auth=',
-  'eyJeyJ',
-  'eyJhbGciOiJIUzI1NiJ9.',
-  '-----BEGIN PRIVATE KEY-----',
-  '-----BEGIN CERTIFICATE-----',
-  '-----BEGIN ',
-  'bearer ',
-  '+ echo a | ',
-  '+ echo a\n+ passwd\n',
-  'chpasswd ',
-  'chpasswd <<E\n',
-  'chpasswd:\n  a:bcde\n',
-  'passwd <<< a ',
-  'a:b1@',
-  'a:b@tcp(',
-  'kind: Secret data: {',
-  'kind: Secret\ndata:\n  a: bcd\n',
-  'key hexdump(len=1): 00 ',
-  'PublicKey = AAAAbbbb1111CCCCdddd2222 ',
-  'vault kv put a b=c ',
-  'ConvertTo-SecureString "a',
-  'Kennwort a b ',
-  'U2VudGVuY2VzIG9mIHdvcmRzIHNheSBub3RoaW5nLiBUaGV5IGVuZC4= ',
-  'certificate key ',
-  '$2a$',
-  'sk-',
-  'ghp_',
-  'AKIA',
-  'K10',
-  'aB3',
-  'AAAA',
-  '0123456789abcdef',
-  '"',
-  "'",
-  ' ',
-  '\n',
-  'é',
-  '\0',
-];
-
-describe('the work for a text', () => {
-  const redactor = learnt(...Object.values(VALUES), 'a'.repeat(5000), 'ab'.repeat(30), 'AAAAAAAA');
-  /** The CPU time in microseconds, the best of three: other programs run beside the test. */
-  const spent = (text: string): number =>
-    Math.min(
-      ...[1, 2].map(() => {
-        const begun = process.cpuUsage();
-        redactor.redact(text);
-        return process.cpuUsage(begun).user;
-      }),
-    );
-
-  for (const part of HOSTILE) {
-    test(
-      `grows with its length and no faster: ${JSON.stringify(part)}`,
-      attack('Hostile texts', 'a text that makes the redactor slow', () => {
-        const text = part.repeat(Math.ceil(12_000 / part.length));
-        // Quadratic work is 64 times as much for eight times the length.
-        assert.ok(spent(text.repeat(8)) < 32 * Math.max(spent(text), 3_000));
-        redactor.redact(text);
-        assert.ok(redactor.work < 80 * text.length + 2 ** 21, `${redactor.work} for ${text.length}`);
-        return 1;
-      }),
-    );
-  }
-
-  test('is bounded for encodings inside each other: what is too deep is removed unread', () => {
-    let text = 'the secret is correct-horse, and this is said again. '.repeat(40);
-    for (let depth = 0; depth < 12; depth += 1) text = Buffer.from(text).toString('base64').slice(0, 400_000);
-    const clean = redactor.redact(text);
-    assert.ok(redactor.work < 80 * text.length + 2 ** 21);
-    assert.equal(clean, '[redacted]');
   });
 });
