@@ -75,7 +75,7 @@ export interface MemoryMachine {
   /** Pulls an image, or throws as the runtime would; absent: every pull succeeds. */
   readonly pull?: (reference: string) => string | Promise<string>;
   /** Removes the pods of the runtime, or throws as it would; absent: there are none. */
-  readonly removePods?: () => number | Promise<number>;
+  readonly removePods?: (host: MemoryHost) => number | Promise<number>;
   /** Besides root, which is always there. */
   readonly users?: Readonly<Record<string, number>>;
   readonly groups?: Readonly<Record<string, number>>;
@@ -385,7 +385,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     },
     async removePods(socket) {
       log.push(`remove pods of ${socket}`);
-      return (await machine.removePods?.()) ?? 0;
+      return (await machine.removePods?.(host)) ?? 0;
     },
 
     async writeFile(file: NewFile | StreamedFile) {

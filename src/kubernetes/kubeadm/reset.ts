@@ -16,6 +16,9 @@ const RESET_TIMEOUT_MS = 5 * 60_000;
 /** node-monitor-grace-period is 40 s, 50 s since 1.32 (k/k#121863); the controller checks every 5 s. */
 const NODE_GONE_PATIENCE_MS = 90_000;
 const NODE_PAUSE_MS = 3_000;
+/** A pod that the kubelet asked for just before it was stopped appears after the others were removed. */
+const PODS_GONE_PATIENCE_MS = 20_000;
+const PODS_PAUSE_MS = 500;
 
 /**
  * Undoes an earlier `kubeadm init` or `join` on this machine: removes its etcd member from the cluster, stops the
@@ -23,19 +26,27 @@ const NODE_PAUSE_MS = 3_000;
  * empties whole directories, so it runs only where nothing has to be kept.
  * An interrupted reset can be run again.
  *
- * @throws MachineadmError `BootstrapperFailed` with kubeadm's output as transcript, `EtcdMemberAlreadyExists`
+ * @param podsPatienceMs how long pods may take until their processes have ended
+ * @throws MachineadmError `BootstrapperFailed` with kubeadm's output as transcript, `ResetFailed`,
+ * `EtcdMemberAlreadyExists`
  */
-export async function resetNode(host: Host, order: ResetOrder, watch: ResetWatch): Promise<void> {
+export async function resetNode(
+  host: Host,
+  order: ResetOrder,
+  watch: ResetWatch,
+  podsPatienceMs: number = PODS_GONE_PATIENCE_MS,
+): Promise<void> {
   const registered = order.offline ? undefined : await readyNode(host, order, watch.signal);
   // Before the cluster's credentials are deleted, so that an interrupted reset can use them again.
   if (!order.offline) await leaveEtcd(host, order, watch);
   await startRuntime(host, order, watch);
   if (order.inventory.length === 0) {
     await runKubeadmReset(host, order, watch);
+    await removePods(host, order, watch, podsPatienceMs);
     for (const path of order.leftovers) await removeRest(host, path, watch.signal);
   } else {
     await stopKubelet(host);
-    await removePods(host, order, watch);
+    await removePods(host, order, watch, podsPatienceMs);
     await removeAllBut(host, order, order.inventory, watch);
   }
   if (registered !== undefined) await untilNodeIsNotReady(registered, watch);
@@ -54,11 +65,13 @@ async function runKubeadmReset(host: Host, order: ResetOrder, watch: ResetWatch)
       watch.line(text);
     },
   });
-  if (result.status !== 0) throw resetFailed(`exit status ${result.status}`, lines.slice(-5), lines);
+  if (result.status !== 0) {
+    const why = `exit status ${result.status}`;
+    throw resetFailed('BootstrapperFailed', why, lines.slice(-5), lines);
+  }
   const mounted = lines.filter(({ text }) => text.includes('Failed to unmount mounted directories'));
-  if (mounted.length > 0) throw resetFailed('file systems of pods could not be unmounted', mounted, lines);
+  if (mounted.length > 0) throw resetFailed('ResetFailed', 'file systems of pods could not be unmounted', mounted);
   await stopKubelet(host);
-  await requireNoPods(host, lines);
 }
 
 /**
@@ -77,17 +90,29 @@ export function resetArguments({ criSocket, certificatesDirectory }: UndoNote): 
   ];
 }
 
-/** Like kubeadm, but over CRI and without crictl. */
-async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWatch): Promise<void> {
-  const lines: Evidence[] = [];
-  try {
-    const count = await host.removePods(criSocket, watch.signal);
-    if (count > 0) watch.line(`removed ${count} pods`);
-  } catch (error) {
-    if (!(error instanceof MachineadmError)) throw error;
-    lines.push({ source: 'container runtime', text: `Failed to remove containers: ${error.message}` });
+/**
+ * Removes the pods over CRI until their processes have ended, which is the proof: kubeadm only warns where it could not
+ * remove them, before 1.31 it needs crictl, and it removes them before it is certain that the kubelet starts no more.
+ */
+async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWatch, patienceMs: number): Promise<void> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    const refused: Evidence[] = [];
+    try {
+      const count = await host.removePods(criSocket, watch.signal);
+      if (count > 0) watch.line(`removed ${count} pods`);
+    } catch (error) {
+      if (!(error instanceof MachineadmError)) throw error;
+      refused.push({ source: 'container runtime', text: `Failed to remove containers: ${error.message}` });
+    }
+    const left = await podShims(host);
+    if (left.length === 0) return;
+    if (performance.now() >= end) {
+      const seen = { source: 'processes', text: `containerd shims of pods still run: ${left.join(', ')}` };
+      throw resetFailed('ResetFailed', 'containers of pods still run', [seen, ...refused]);
+    }
+    await pause(PODS_PAUSE_MS, undefined, { signal: watch.signal });
   }
-  await requireNoPods(host, lines);
 }
 
 /** Only a running runtime can remove the containers; if it cannot start, the containerd step reports that. */
@@ -106,18 +131,6 @@ async function stopKubelet(host: Host): Promise<void> {
   if (!(await host.service('kubelet')).exists) return;
   // Even if it is not active: between two starts of its crash loop systemd reports it as activating.
   await host.services.stop('kubelet');
-}
-
-/**
- * The pods' processes show whether they have ended: kubeadm only warns where it could not remove them, and before 1.31
- * warns on every machine without crictl.
- */
-async function requireNoPods(host: Host, lines: readonly Evidence[]): Promise<void> {
-  const shims = await podShims(host);
-  if (shims.length === 0) return;
-  const warnings = lines.filter(({ text }) => text.includes('Failed to remove containers'));
-  const seen = { source: 'processes', text: `containerd shims of pods still run: ${shims.join(', ')}` };
-  throw resetFailed('containers of pods still run', [seen, ...warnings], lines);
 }
 
 /** A Ready Node, and how to reach it. */
@@ -156,13 +169,19 @@ async function untilNodeIsNotReady({ credential, name }: ReadyNode, watch: Reset
   watch.waitingFor(undefined);
 }
 
-function resetFailed(why: string, proof: readonly Evidence[], transcript: readonly Evidence[]): MachineadmError {
+function resetFailed(
+  reason: 'BootstrapperFailed' | 'ResetFailed',
+  why: string,
+  evidence: readonly Evidence[],
+  transcript: readonly Evidence[] = [],
+): MachineadmError {
   return new MachineadmError({
-    reason: 'BootstrapperFailed',
+    reason,
+    exit: 'BootstrapperFailed',
     summary: `The remains of an earlier attempt could not be removed: ${why}.`,
     remedy:
-      'Fix what the evidence names (before 1.31 kubeadm reset needs crictl to remove containers), or reboot: that ends the containers and mounts of pods. Then run the same machineadm command again.',
-    evidence: proof,
+      'Fix what the evidence names, or reboot: that ends the containers and mounts of pods. Then run the same machineadm command again.',
+    evidence,
     transcript,
     retryable: true,
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { isExplainable } from '@machineadm/failures/verdict.ts';
 import { takeInventory } from '../../../../src/kubernetes/kubeadm/inventory.ts';
 import { resetArguments, resetNode } from '../../../../src/kubernetes/kubeadm/reset.ts';
 import type { ResetOrder } from '../../../../src/kubernetes/kubeadm/reset-order.ts';
@@ -19,6 +20,7 @@ const ORDER: ResetOrder = {
   nodeName: 'node-1',
   leftovers: [],
 };
+const PODS_PATIENCE_MS = 600;
 const SERVICES = { containerd: {}, kubelet: { active: true } };
 
 async function reset(machine: MemoryMachine, order: Partial<ResetOrder> = {}) {
@@ -36,6 +38,7 @@ async function reset(machine: MemoryMachine, order: Partial<ResetOrder> = {}) {
         warn: (message) => void warnings.push(message),
         waitingFor: (what) => void waits.push(what),
       },
+      PODS_PATIENCE_MS,
     );
   } catch (thrown) {
     error = thrown;
@@ -51,6 +54,7 @@ describe('kubeadm reset', () => {
       'service start containerd',
       'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/dev/null',
       'service stop kubelet',
+      'remove pods of unix:///run/containerd/containerd.sock',
     ]);
   });
 
@@ -85,7 +89,7 @@ describe('kubeadm reset', () => {
     const line = 'W1120 cleanupnode.go:79] [reset] Failed to unmount mounted directories in /var/lib/kubelet';
     const { error } = await reset({ programs: { kubeadm: () => ({ stderr: `${line}\n` }) } });
     assert.ok(error instanceof MachineadmError);
-    assert.equal(error.reason, 'BootstrapperFailed');
+    assert.deepEqual([error.reason, error.exit], ['ResetFailed', 'BootstrapperFailed']);
     assert.equal(error.evidence[0]?.text, line);
   });
 
@@ -96,15 +100,34 @@ describe('kubeadm reset', () => {
     const shim = (namespace: string): string =>
       ['/usr/bin/containerd-shim-runc-v2', '-namespace', namespace, '-id', 'abc', ''].join('\0');
 
-    test('has failed while pods run', async () => {
+    test('is helped over CRI, also with a pod that appears meanwhile', async () => {
+      const files = { '/proc/70/cmdline': shim('k8s.io'), '/proc/1/cmdline': 'init' };
+      let rounds = 0;
+      const { host, error } = await reset({
+        files,
+        programs,
+        removePods: (machine) => {
+          rounds += 1;
+          machine.take(`/proc/${rounds === 1 ? 70 : 72}/cmdline`);
+          if (rounds === 1) machine.put('/proc/72/cmdline', shim('k8s.io'));
+          return 1;
+        },
+      });
+      assert.equal(error, undefined);
+      assert.equal(rounds, 2);
+      assert.equal(await host.stat('/proc/72/cmdline'), undefined);
+    });
+
+    test('has failed while pods run, by a reason of its own: the kubelet is stopped on purpose', async () => {
       const files = { '/proc/70/cmdline': shim('k8s.io'), '/proc/71/cmdline': shim('moby'), '/proc/1/cmdline': 'init' };
       const { error } = await reset({ files, programs });
       assert.ok(error instanceof MachineadmError);
-      assert.equal(error.reason, 'BootstrapperFailed');
+      assert.deepEqual([error.reason, error.exit, error.retryable], ['ResetFailed', 'BootstrapperFailed', true]);
       assert.deepEqual(
         error.evidence.map(({ text }) => text),
-        ['containerd shims of pods still run: 70', line],
+        ['containerd shims of pods still run: 70'],
       );
+      assert.equal(isExplainable({ reason: error.reason, summary: error.message }), false);
     });
 
     test('has succeeded if no pod runs: a machine without crictl after a reboot', async () => {
@@ -166,7 +189,7 @@ describe('a reset of a machine with files from before the bootstrap', () => {
     const running = { ...files, '/proc/70/cmdline': shim };
     const { host, error } = await reset({ files: running, programs, removePods }, { inventory: await inventory() });
     assert.ok(error instanceof MachineadmError);
-    assert.equal(error.reason, 'BootstrapperFailed');
+    assert.equal(error.reason, 'ResetFailed');
     assert.match(error.evidence.map(({ text }) => text).join('\n'), /still run: 70[\s\S]*containerd is away/);
     assert.equal(host.text('/etc/kubernetes/admin.conf'), 'x');
   });
