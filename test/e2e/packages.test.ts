@@ -11,6 +11,7 @@ import { packageInto } from '../../scripts/package.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
 import { initDocument, merge, newSeeds, toYaml } from '../support/documents.ts';
 import { Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
+import { archiveOf } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -26,7 +27,7 @@ metadata: {name: image}
 host:
   files: [{path: ${path}, content: "laid\\n"}]
 images:
-  archives: [{path: /opt/images/${archive}.tar}]
+  archives: [{path: ${archiveOf(archive)}}]
 `;
 
 describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {

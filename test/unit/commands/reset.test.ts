@@ -126,6 +126,7 @@ describe('a reset', () => {
       'service start containerd',
       'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/dev/null',
       'service stop kubelet',
+      'remove pods of unix:///run/containerd/containerd.sock',
       'service disable kubelet',
       'remove /etc/b',
       'remove /etc/a',
