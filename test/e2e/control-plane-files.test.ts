@@ -8,6 +8,7 @@ import { countedRecords, countingRecords, killAtRecord } from '../support/interr
 import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
 import { RELEASE } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
+import { readEtcd } from '../support/read-etcd.ts';
 import { startTokenWebhook, type TokenWebhook } from '../support/token-webhook.ts';
 import { assertNoLeaks, failTwice, provisionTwice } from '../support/twice.ts';
 
@@ -247,15 +248,3 @@ describe('the files of the API server on a running control plane', {
     await fleet.remove(second);
   });
 });
-
-/** What etcd holds under a key. */
-async function readEtcd(node: Node, key: string): Promise<string> {
-  const pki = '/etc/kubernetes/pki/etcd';
-  const credential = `--cacert ${pki}/ca.crt --cert ${pki}/healthcheck-client.crt --key ${pki}/healthcheck-client.key`;
-  const question = JSON.stringify({ key: Buffer.from(key).toString('base64') });
-  const answer = await node.machine.shell(
-    `curl --silent --show-error --max-time 20 ${credential} --data '${question}' https://127.0.0.1:2379/v3/kv/range`,
-  );
-  const { kvs }: { kvs: readonly { value: string }[] } = JSON.parse(answer);
-  return Buffer.from(kvs[0]?.value ?? '', 'base64').toString('latin1');
-}

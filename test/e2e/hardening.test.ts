@@ -4,6 +4,7 @@ import type { AuditedControl, HardeningReport } from '../../src/commands/audit-h
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { type Breakage, breakages, WORKER_BREAKAGES } from '../support/hardening-breakages.ts';
 import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node } from '../support/lab.ts';
+import { RELEASE } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 import { provisionTwice } from '../support/twice.ts';
 
@@ -12,7 +13,7 @@ const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 const CIS: DocumentTree = { hardening: { profiles: ['cis-level-1'] } };
 
-/** What passes on a control plane of 1.20 without a pod network. */
+/** What passes on a control plane without a pod network. */
 const PASS_ON_CONTROL_PLANE = [
   ...['1', '2', '3', '4', '5', '6', '7', '8', '11', '12', '13', '14', '15', '16', '17', '18', '19', '20', '21'].map(
     (number) => `1.1.${number}`,
@@ -25,6 +26,8 @@ const PASS_ON_CONTROL_PLANE = [
   ...['2.1', '2.2', '2.3', '2.4', '2.5', '2.6', '3.2.1'],
   ...['4.1.1', '4.1.2', '4.1.5', '4.1.6', '4.1.7', '4.1.8', '4.1.9', '4.1.10'],
   ...['4.2.1', '4.2.2', '4.2.3', '4.2.4', '4.2.5', '4.2.6', '4.2.7', '4.2.10', '4.2.11', '4.2.12', '4.2.13'],
+  // The kubelet's default seccomp profile: a setting from 1.25 on.
+  ...(RELEASE.minor >= 25 ? ['4.2.14'] : []),
 ].map((number) => `cis-${number}`);
 
 const EXCEPTED_ON_CONTROL_PLANE = ['1.2.1', '1.2.5', '1.2.9', '1.2.11', '1.2.27', '1.2.28', '4.2.9'].map(
