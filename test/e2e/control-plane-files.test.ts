@@ -41,7 +41,9 @@ describe('the files of the API server on a running control plane', {
       fleet = await Fleet.open();
       node = await fleet.start({ name: 'e2e-cf1', ip: '10.99.0.83' });
       webhook = await startTokenWebhook(GATEWAY, { token, user: 'alice' });
-      document = merge(initDocument(node.site, seeds), asking(apiServerOf()));
+      // After many restarts of the API server, the kubelet waits 5 minutes before it starts the controller manager again.
+      const patient = { kubernetes: { ready: { timeout: '7m' } } };
+      document = merge(merge(initDocument(node.site, seeds), patient), asking(apiServerOf()));
     },
     { timeout: 30 * MINUTE },
   );

@@ -6,6 +6,7 @@ import type { Finding } from './finding.ts';
 import { type KubeadmRun, readKubeadmRun } from './kubeadm-run.ts';
 import { cleanLine, type ObservedLine } from './observed-line.ts';
 import { overcomeLines } from './processes.ts';
+import { isOfAnother } from './static-pods.ts';
 
 export type { Finding } from './finding.ts';
 export { cleanLine, type ObservedLine } from './observed-line.ts';
@@ -30,17 +31,20 @@ const HIGHEST_OF_EARLIER_ATTEMPT = 10;
  * the chain with a cause or an ending wins (`chain.ts`). Where a line names a cause, an entry that only names its area adds
  * nothing and is left out. A symptom wins only where no cause was found; warnings and noise never do. What only hints
  * (a retry, an earlier attempt, a process that was started again and works) is among the others and never the best.
+ * @param unhealthy the component of the control plane that the run found not healthy: the ends of those that are healthy
+ * again explain nothing
  * @returns `best` is undefined when nothing in the catalogue matches: the caller must not guess a name.
  */
-export function classify(lines: readonly ObservedLine[]): Classification {
+export function classify(lines: readonly ObservedLine[], unhealthy?: string): Classification {
   const observed = lines.map((line) => ({ ...line, text: cleanLine(line.text) }));
   const run = readKubeadmRun(observed);
-  const ended = endings(observed);
+  const ended = endings(observed).filter(({ text }) => !isOfAnother(text, unhealthy));
   const cleaned = [...observed, ...ended];
   const overcome = overcomeLines(cleaned);
   const conditions = conditionsIn(cleaned);
   const findings = cleaned.flatMap((line, index) => {
-    if (line.text === '' || NOISE.some((noise) => noise.pattern.test(line.text))) return [];
+    if (line.text === '' || isOfAnother(line.text, unhealthy) || NOISE.some((noise) => noise.pattern.test(line.text)))
+      return [];
     const possible = candidates(line.text);
     if (possible?.size === 0) return [];
     const weakness =

@@ -11,6 +11,7 @@ import { cleanupFor, remedyOf, remedyOfUnknown, summaryOf, UNCHANGED } from './e
 import type { KubeadmRun } from './kubeadm-run.ts';
 import { lastWords } from './last-words.ts';
 import { cleanLine, type ObservedLine } from './observed-line.ts';
+import { unhealthyComponent } from './static-pods.ts';
 
 export type { VerdictEvidence } from './evidence.ts';
 
@@ -108,7 +109,8 @@ function onNode(found: Verdict): Verdict {
 
 function judged(facts: VerdictFacts): Verdict {
   const { lines, run, exitStatus } = facts;
-  const found = classify(lines);
+  const failure = run?.state === 'ended' ? run.failure : undefined;
+  const found = classify(lines, failure === undefined ? undefined : unhealthyComponent(failure.summary));
   if (exitStatus === 0 || run?.state === 'succeeded') return redactDeep(success(found, facts));
   if (run !== undefined) return redactDeep(failureOfRun(found, facts, run));
   if (exitStatus === undefined && found.run.ending === 'succeeded') return redactDeep(success(found, facts));

@@ -52,7 +52,7 @@ describe('the catalogue decides', () => {
       fact-endpoint-name fact-endpoint-refused fact-own-port-blocked fact-etcd-port-blocked
       fact-endpoint-timeout fact-endpoint-etcd fact-endpoint-early fact-endpoint-other-server
       unit-kubelet-killed unit-containerd-killed unit-kubelet-stopped unit-containerd-stopped
-      unit-static-pod-killed package-lock-held package-lock
+      unit-static-pod-killed unit-controller-ends package-lock-held package-lock
     `);
     assert.deepEqual(ids(CATALOGUE.filter(({ retryable }) => retryable)), expected);
   });

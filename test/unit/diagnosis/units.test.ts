@@ -187,14 +187,16 @@ describe('the container runtime names the component that ends again and again', 
     logPath: `/var/log/pods/${name}.log`,
     ...different,
   });
-  const verdictOf = async (...exited: readonly CriContainer[]) => {
+  const verdictOf = (...exited: readonly CriContainer[]) =>
+    verdictFor('The control plane of this machine is not healthy.', exited);
+  const verdictFor = async (summary: string, exited: readonly CriContainer[]) => {
     const files = Object.fromEntries(
       exited.map(({ logPath, name }) => [logPath, `2026-11-20T10:00:05.0Z stderr F the last line of ${name}\n`]),
     );
     const host = memoryHost({ files, cri: { exitedContainers: async () => exited }, services: { kubelet: RUNNING } });
     const error = new MachineadmError({
       reason: 'ControlPlaneComponentNotHealthy',
-      summary: 'The control plane of this machine is not healthy.',
+      summary,
       remedy: 'Read it.',
     });
     return verdictOn(error, await collect(host, { ...CONTEXT, role: 'InitControlPlane' }));
@@ -214,6 +216,19 @@ describe('the container runtime names the component that ends again and again', 
   test('by the one that the others need', async () => {
     const { summary } = await verdictOf(end('kube-scheduler'), end('kube-apiserver'), end('etcd', { exitCode: 2 }));
     assert.match(summary, /etcd ended 5 times, last with exit status 2\./);
+  });
+
+  test('but not one that is healthy again, where the run found another that is not', async () => {
+    const summary = 'kube-controller-manager is not healthy: connect ECONNREFUSED 127.0.0.1:10257.';
+    const restarted = end('kube-apiserver', { exitCode: 137, attempt: 1 });
+    const waiting = end('kube-controller-manager', { attempt: 6 });
+    // The ends of the scheduler are older, or later in the order: they explain nothing.
+    const found = await verdictFor(summary, [restarted, waiting, end('kube-scheduler', { exitCode: 2 })]);
+    assert.match(found.summary, /kube-controller-manager ended 7 times, last with exit status 1\./);
+    assert.match(found.remedy, /at most 5 minutes after its last end/);
+    assert.deepEqual([found.reason, found.retryable, found.cleanup], ['StaticPodCrashLoop', true, 'none']);
+    const looping = await verdictFor(summary, [end('kube-apiserver', { exitCode: 137, attempt: 2 }), waiting]);
+    assert.match(looping.summary, /kube-apiserver ended 3 times, last by SIGKILL\./);
   });
 
   test('not for one end, one that was asked for, one of long ago, or one of another program', async () => {

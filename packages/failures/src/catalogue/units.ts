@@ -137,10 +137,26 @@ export const UNITS: readonly TopicEntry[] = [
   }),
   {
     ...unit(
+      'unit-controller-ends',
+      'StaticPodCrashLoop',
+      58,
+      /^kube-(?:controller-manager|scheduler) ended \d+ times, last with exit status 1$/,
+      {
+        remedy:
+          'It ends by design when it loses the API server. The kubelet starts it again, at most 5 minutes after its last end: wait, and provision again. If it ends again, correct what its last error in the evidence names.',
+        example: 'kube-controller-manager ended 7 times, last with exit status 1',
+        retryable: true,
+        cleanup: 'none',
+      },
+    ),
+    kind: 'generic',
+  },
+  {
+    ...unit(
       'unit-static-pod-ends',
       'StaticPodCrashLoop',
       58,
-      /^(?:etcd|kube-[a-z-]+) ended \d+ times, last with exit/,
+      /^(?:(?:etcd|kube-apiserver) ended \d+ times, last with exit|kube-[a-z-]+ ended \d+ times, last with exit status (?!1$))/,
       {
         remedy: 'Read the last lines of the component in the evidence: `crictl ps -a`, then `crictl logs`.',
         example: 'etcd ended 6 times, last with exit status 1',
