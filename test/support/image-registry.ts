@@ -20,12 +20,14 @@ export interface RegistryWish {
   readonly tokens?: boolean;
   /** PEM of the authority whose client certificates are asked for. */
   readonly clientAuthority?: string;
+  /** The address that it listens on; default 127.0.0.1. */
+  readonly address?: string;
   /** Where the API begins; default `/v2`. */
   readonly prefix?: string;
 }
 
 export interface ImageRegistry extends AsyncDisposable {
-  /** `https://127.0.0.1:port` or http. */
+  /** `https://address:port` or http. */
   readonly url: string;
   /** `METHOD path` of every request, in order. */
   readonly requests: string[];
@@ -35,10 +37,10 @@ export interface ImageRegistry extends AsyncDisposable {
 
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 
-/** A registry of 127.0.0.1 that holds one small image, under every name and tag (distribution/spec, pulling). */
+/** A registry that holds one small image, under every name and tag (distribution/spec, pulling). */
 export async function startRegistry(wish: RegistryWish = {}): Promise<ImageRegistry> {
   const requests: string[] = [];
-  const { identity, prefix = '/v2', clientAuthority } = wish;
+  const { identity, address = '127.0.0.1', prefix = '/v2', clientAuthority } = wish;
   const image = smallestImage(`registry ${Math.random()}`);
   const blobs = new Map<string, { readonly content: Buffer; readonly type: string }>();
   const put = (content: string | Uint8Array, type: string) => {
@@ -90,11 +92,11 @@ export async function startRegistry(wish: RegistryWish = {}): Promise<ImageRegis
           },
           answer,
         );
-  server.listen(0, '127.0.0.1');
+  server.listen(0, address);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    url: `${identity === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    url: `${identity === undefined ? 'http' : 'https'}://${address}:${port}`,
     requests,
     id: image.id,
     async [Symbol.asyncDispose]() {
