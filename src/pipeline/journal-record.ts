@@ -4,7 +4,7 @@ import { member } from '@machineadm/document/untyped.ts';
 import { withoutChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Resource } from '../host/seam/resource.ts';
-import type { PriorState } from '../steps/prior-state/state.ts';
+import type { PriorState } from '../steps/recorded-state.ts';
 import type { FollowUp, Inventory, OwnedPlace } from '../steps/step.ts';
 import { isUpgradeRecord, type Upgrade } from '../steps/upgrade-order.ts';
 import type { Asked } from '../steps/wants.ts';

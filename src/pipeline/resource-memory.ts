@@ -1,6 +1,6 @@
 import type { Resource } from '../host/seam/resource.ts';
 import type { BeforeRecord, Memory } from '../steps/prior-state/memory.ts';
-import type { PriorState } from '../steps/prior-state/state.ts';
+import type { PriorState } from '../steps/recorded-state.ts';
 import type { OwnedPlace } from '../steps/step.ts';
 import { WANTS_NOTHING, type Wants } from '../steps/wants.ts';
 import type { JournalRecord } from './journal-record.ts';

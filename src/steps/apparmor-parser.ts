@@ -5,7 +5,7 @@ import type { Host, QueryHost } from '../host/seam/host.ts';
 import { hostStepFailed } from './command-failed.ts';
 import type { ResetAction } from './prior-state/action.ts';
 import { readCopy, secondName } from './prior-state/copies.ts';
-import type { PriorState } from './prior-state/state.ts';
+import type { PriorState } from './recorded-state.ts';
 
 export const PARSER = 'apparmor_parser';
 const ENABLED = '/sys/module/apparmor/parameters/enabled';

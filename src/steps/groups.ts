@@ -3,7 +3,7 @@ import type { GroupModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { readAccounts } from './accounts/databases.ts';
 import { changeAccount, missingTools } from './accounts/tools.ts';
-import { wantedGroups } from './stays.ts';
+import { wantedGroups } from './accounts/wanted-groups.ts';
 import { EMPTY_RECORD, type Step, type UnmetRequirement } from './step.ts';
 
 /** The groups that do not exist on the machine. */

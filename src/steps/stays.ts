@@ -1,6 +1,7 @@
-import type { GroupModel, Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
 
+import { wantedGroups } from './accounts/wanted-groups.ts';
 import type { ResetAction } from './prior-state/action.ts';
 import type { Memory } from './prior-state/memory.ts';
 import type { FollowUp, StepRecord } from './step.ts';
@@ -98,15 +99,4 @@ export function staysOf({ host, containerd, kubernetes }: Model, memory: Memory)
     id: `removals/stays/${id}`,
     summary: `no longer in the document: ${what}`,
   }));
-}
-
-/** The groups of the document, and those that its users are members of. */
-export function wantedGroups({ groups, users }: Pick<Model['host'], 'groups' | 'users'>): readonly GroupModel[] {
-  const wanted = new Map(groups.map((group) => [group.name, group]));
-  for (const user of users) {
-    for (const name of [...(user.primaryGroup === undefined ? [] : [user.primaryGroup]), ...user.groups]) {
-      if (!wanted.has(name)) wanted.set(name, { name, gid: undefined, system: user.system });
-    }
-  }
-  return [...wanted.values()];
 }

@@ -6,7 +6,7 @@ import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import type { ResetAction } from '../prior-state/action.ts';
 import { readCopy } from '../prior-state/copies.ts';
-import type { PriorState } from '../prior-state/state.ts';
+import type { PriorState } from '../recorded-state.ts';
 import { TOOLS } from './tools.ts';
 import { confirm, readTrial, tryOut, type WantedFile } from './trial.ts';
 

@@ -1,7 +1,5 @@
 import type { QueryHost } from '../../host/seam/host.ts';
-
-/** Name and value in hexadecimal (`0x…`), as getfattr(1) prints and setfattr(1) takes it: labels, ACLs, capabilities. */
-export type ExtendedAttributes = Readonly<Record<string, string>>;
+import type { ExtendedAttributes } from '../recorded-state.ts';
 
 /** The extended attributes of a path, where it has any; Node has no call for them, and getfattr(1) is not everywhere. */
 export async function attributesOf(host: QueryHost, path: string): Promise<{ readonly extended?: ExtendedAttributes }> {

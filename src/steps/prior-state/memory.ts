@@ -1,7 +1,7 @@
 import type { Resource } from '../../host/seam/resource.ts';
 import type { FollowUp } from '../follow-up.ts';
+import type { Marks, PriorState } from '../recorded-state.ts';
 import type { Wants } from '../wants.ts';
-import type { Marks, PriorState } from './state.ts';
 
 /** What the journal remembers of the resources that steps changed. */
 export interface Memory {

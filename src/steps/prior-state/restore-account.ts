@@ -1,8 +1,9 @@
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { readAccounts } from '../accounts/databases.ts';
+import type { Marks, PriorState, UserState } from '../recorded-state.ts';
 import { type ResetAction, runOrFail } from './action.ts';
 import { type Fingerprint, readCopy, whyCopyUnreadable } from './copies.ts';
-import { isOurs, type Marks, markOf, type PriorState, stateOf, UNKNOWN, type UserState } from './state.ts';
+import { isOurs, markOf, stateOf, UNKNOWN } from './state.ts';
 
 /** Removes a user that machineadm made; one that existed before gets back the attributes that machineadm changed. */
 export async function restoreUser(

@@ -1,10 +1,11 @@
 import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Resource } from '../../host/seam/resource.ts';
+import type { FileState, Marks, PriorState } from '../recorded-state.ts';
 import { type ResetAction, runOrFail } from './action.ts';
 import { copyPath, type Fingerprint, readCopy, secondName, whyCopyUnreadable } from './copies.ts';
 import { attributesOf } from './extended-attributes.ts';
-import { areAttributesOurs, type FileState, isOurs, type Marks, type PriorState, stateOf, UNKNOWN } from './state.ts';
+import { areAttributesOurs, isOurs, stateOf, UNKNOWN } from './state.ts';
 
 const CHANGED_SINCE = 'it was changed since machineadm changed it';
 const MODE_CHANGED_SINCE = 'its mode or owner was changed since machineadm changed it';

@@ -1,9 +1,10 @@
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { partsOf } from '../../host/seam/resource.ts';
+import type { ServiceBefore } from '../recorded-state.ts';
 import type { FollowUp } from '../step.ts';
 import type { ResetAction } from './action.ts';
 import { type Memory, marksOf } from './memory.ts';
-import { type ServiceBefore, UNKNOWN } from './state.ts';
+import { UNKNOWN } from './state.ts';
 
 /** The directories of units that a reset may remove (systemd.unit(5), and OpenRC's scripts). */
 const UNIT = /^\/(?:(?:etc|usr\/lib|usr\/local\/lib|lib)\/systemd\/system|etc\/init\.d)\/([^/]+)$/;

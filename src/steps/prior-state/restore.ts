@@ -9,6 +9,7 @@ import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import { undoProfile } from '../apparmor-parser.ts';
 import { rebuildTrust } from '../certificate-authorities/stores.ts';
 import { type NetworkRecord, undoNetwork } from '../network/undo.ts';
+import type { Marks, PriorState } from '../recorded-state.ts';
 import type { FollowUp } from '../step.ts';
 import { type ResetAction, runOrFail } from './action.ts';
 import { type Fingerprint, fingerprintsOf } from './copies.ts';
@@ -16,7 +17,7 @@ import { type Memory, marksOf } from './memory.ts';
 import { restoreGroup, restoreUser } from './restore-account.ts';
 import { restoreModeAndOwner, restorePath } from './restore-path.ts';
 import { planServices } from './restore-service.ts';
-import { isOurs, type Marks, type PriorState, stateOf, UNKNOWN } from './state.ts';
+import { isOurs, stateOf, UNKNOWN } from './state.ts';
 
 /** Files that something else is made of, and the command that makes it again. */
 const DERIVED: readonly (readonly [paths: RegExp, program: string, args: readonly string[]])[] = [

@@ -18,7 +18,7 @@ import { describeLeave, type LeaveOrder } from '../active-directory/leave.ts';
 import type { ResetAction } from '../prior-state/action.ts';
 import type { Memory } from '../prior-state/memory.ts';
 import { planRestore } from '../prior-state/restore.ts';
-import type { PriorState } from '../prior-state/state.ts';
+import type { PriorState } from '../recorded-state.ts';
 
 /** So many paths that stay are listed. */
 const MOST_KEPT = 50;

@@ -2,13 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { copyPath, sha256Of } from '../../../../src/steps/prior-state/copies.ts';
 import { restoreGroup, restoreUser } from '../../../../src/steps/prior-state/restore-account.ts';
-import {
-  type Marks,
-  markOf,
-  type PriorState,
-  stateOf,
-  type UserState,
-} from '../../../../src/steps/prior-state/state.ts';
+import { markOf, stateOf } from '../../../../src/steps/prior-state/state.ts';
+import type { Marks, PriorState, UserState } from '../../../../src/steps/recorded-state.ts';
 import { type MemoryHost, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
 
 const fingerprint = (sha256: string): string => sha256.slice(0, 32);

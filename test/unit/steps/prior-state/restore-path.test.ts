@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { copyPath, secondName, sha256Of } from '../../../../src/steps/prior-state/copies.ts';
 import { restoreModeAndOwner, restorePath } from '../../../../src/steps/prior-state/restore-path.ts';
-import type { Marks, PriorState } from '../../../../src/steps/prior-state/state.ts';
+import type { Marks, PriorState } from '../../../../src/steps/recorded-state.ts';
 import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
 
 const PATH = '/etc/app.conf';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Resource } from '../../../../src/host/seam/resource.ts';
 import type { BeforeRecord } from '../../../../src/steps/prior-state/memory.ts';
 import { planServices } from '../../../../src/steps/prior-state/restore-service.ts';
-import type { ServiceBefore } from '../../../../src/steps/prior-state/state.ts';
+import type { ServiceBefore } from '../../../../src/steps/recorded-state.ts';
 import type { FollowUp } from '../../../../src/steps/step.ts';
 import { type MemoryService, memoryHost } from '../../../support/memory-host.ts';
 

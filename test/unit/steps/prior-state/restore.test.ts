@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Resource } from '../../../../src/host/seam/resource.ts';
 import type { BeforeRecord, Memory } from '../../../../src/steps/prior-state/memory.ts';
 import { planRestore, planUndo } from '../../../../src/steps/prior-state/restore.ts';
-import type { PriorState } from '../../../../src/steps/prior-state/state.ts';
+import type { PriorState } from '../../../../src/steps/recorded-state.ts';
 import type { FollowUp } from '../../../../src/steps/step.ts';
 import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
 
