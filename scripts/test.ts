@@ -60,18 +60,18 @@ const LONG = [
   'test/slow/kubernetes/first-attempts.test.ts',
   'test/slow/packages.test.ts',
   'test/slow/hooks-install.test.ts',
-  'test/slow/steps/storage-growth.test.ts',
+  'test/slow/features/storage-growth.test.ts',
   'test/slow/translator-image.test.ts',
-  'test/slow/steps/containerd-found.test.ts',
+  'test/slow/features/containerd-found.test.ts',
   'test/slow/reporting/delivery.test.ts',
   'test/slow/trust/download-script.test.ts',
   'test/slow/trust/fetch.test.ts',
-  'test/slow/steps/images.test.ts',
-  'test/slow/steps/hooks.test.ts',
+  'test/slow/features/images.test.ts',
+  'test/slow/features/hooks.test.ts',
   'test/integration/run.test.ts',
-  'test/integration/steps/files-sources.test.ts',
-  'test/slow/steps/storage.test.ts',
-  'test/slow/steps/storage-killed.test.ts',
+  'test/integration/features/files-sources.test.ts',
+  'test/slow/features/storage.test.ts',
+  'test/slow/features/storage-killed.test.ts',
   'test/slow/reporting/cloud-sinks.test.ts',
   'test/slow/canaries.test.ts',
   'test/slow/library.test.ts',
@@ -112,7 +112,7 @@ const TYPES: Check = {
   env: { GOGC: '400' },
 };
 const LINT: Check = { name: 'lint and format (biome)', command: ['@biomejs/biome/bin/biome', 'check', '.'] };
-const BINARY: Check = { name: 'the binary', command: ['../scripts/build.ts'] };
+const BINARY: Check = { name: 'the binary', command: ['./build.ts'] };
 
 /** Whether output is printed immediately, or when the process exits, so that the output of concurrent processes is not mixed. */
 type Output = 'live' | 'after';

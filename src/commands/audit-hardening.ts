@@ -2,12 +2,12 @@ import { nearestName } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/hardening-controls.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
+import { type AuditedControl, auditControls } from '../features/hardening/audit.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { readRecord } from '../kubernetes/hardening/record.ts';
 import { openDocument } from '../pipeline/load.ts';
-import { type AuditedControl, auditControls } from '../steps/hardening/audit.ts';
 
-export type { AuditedControl } from '../steps/hardening/audit.ts';
+export type { AuditedControl } from '../features/hardening/audit.ts';
 
 export interface HardeningReport {
   readonly profiles: readonly HardeningProfile[];

@@ -1,6 +1,8 @@
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import { runHookGroup } from '../features/hooks/group.ts';
+import { BOOT_HOOKS_ID, isBootHooksFile, parseKeptHooks } from '../features/hooks/kept.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
@@ -9,8 +11,6 @@ import type { JournalState } from '../pipeline/journal.ts';
 import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
-import { runHookGroup } from '../steps/hook-group.ts';
-import { BOOT_HOOKS_ID, isBootHooksFile, parseKeptHooks } from '../steps/kept-hooks.ts';
 
 export interface BootHooksRequest {
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */

@@ -13,7 +13,7 @@ import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
 import { stepRecord } from '../pipeline/step-record.ts';
 import { readStatus } from '../reporting/status-file.ts';
-import { failureOfNode, probeNodeWithin } from '../steps/node-health.ts';
+import { failureOfNode, probeNodeWithin } from './node-health.ts';
 
 const CLOUD_INIT_OUTPUT = '/var/log/cloud-init-output.log';
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;

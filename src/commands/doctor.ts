@@ -31,8 +31,8 @@ import { stateOf } from '../pipeline/machine-state.ts';
 import { knownOf } from '../pipeline/plan.ts';
 import { findingsOf, refusalFinding, refuseUnlessRoot, requirements } from '../pipeline/preflight.ts';
 import { readStatus } from '../reporting/status-file.ts';
-import { probeNodeWithin } from '../steps/node-health.ts';
 import { isProvenNode, verdictOnMachine } from './diagnose-machine.ts';
+import { probeNodeWithin } from './node-health.ts';
 import { placeholderChecks } from './placeholders.ts';
 
 const LIMIT_MS = 15_000;

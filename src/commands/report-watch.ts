@@ -18,7 +18,7 @@ import { systemClock } from '../reporting/reporter.ts';
 import { LatestDelivery } from '../reporting/watch/latest-delivery.ts';
 import { NOTHING_SEEN, type Observation, observed } from '../reporting/watch/node-health.ts';
 import { type WatchIdentity, watchEvent } from '../reporting/watch/watch-event.ts';
-import { probeNode } from '../steps/node-health.ts';
+import { probeNode } from './node-health.ts';
 
 export interface WatchRequest {
   /** Documents with the sinks to report to; none: the machine's own Node. */

@@ -17,14 +17,14 @@ import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { asRefusal } from '../pipeline/refusal.ts';
 import { memoryOf } from '../pipeline/resource-memory.ts';
 import { JOURNAL_PATH, openJournal, peekJournal } from '../pipeline/run-journal.ts';
+import type { ResetAction } from '../prior-state/action.ts';
+import { fingerprintsOf, forgetCopies, openCopy, secondName } from '../prior-state/copies.ts';
+import { markOf, stateOf } from '../prior-state/state.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
-import type { ResetAction } from '../steps/prior-state/action.ts';
-import { fingerprintsOf, forgetCopies, openCopy, secondName } from '../steps/prior-state/copies.ts';
-import { markOf, stateOf } from '../steps/prior-state/state.ts';
-import { planLines } from '../steps/reset/document.ts';
-import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
-import { describeReset, type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
-import type { Asked } from '../steps/wants.ts';
+import type { Asked } from '../step/wants.ts';
+import { planLines } from '../undo/reset/document.ts';
+import { performReset, type ResetWatch } from '../undo/reset/perform.ts';
+import { describeReset, type Made, planReset, type ResetPlan } from '../undo/reset/plan.ts';
 
 export interface ResetRequest extends ResetWatch {
   readonly leaveFiles: boolean;

@@ -1,10 +1,10 @@
 import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
+import { writeSentinel } from '../features/sentinel/file.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { thisMachine } from '../pipeline/machine-state.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { peekJournal } from '../pipeline/run-journal.ts';
-import { writeSentinel } from '../steps/sentinel-file.ts';
 
 /**
  * Restores the sentinel after a reboot emptied /run, if the journal shows that this machine has succeeded. Does nothing

@@ -1,7 +1,7 @@
 import type { Model } from '@machineadm/document/model.ts';
 import { gatherFacts } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
-import type { Execution, Step } from '../steps/step.ts';
+import type { Execution, Step } from '../step/index.ts';
 import { noteHookEdits } from './hook-edits.ts';
 import { stepsFor } from './pipeline.ts';
 import { pendingHooks, programsToCome, requireAfter, waitsForHooks } from './preflight.ts';

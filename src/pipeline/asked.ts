@@ -9,9 +9,9 @@ import { Secret } from '@machineadm/document/secret.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { placeOf } from '@machineadm/document/tree.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { type Fingerprint, fingerprintsOf } from '../steps/prior-state/copies.ts';
-import type { UnmetRequirement } from '../steps/step.ts';
-import type { Asked, RecordedClaim, RecordedWish } from '../steps/wants.ts';
+import { type Fingerprint, fingerprintsOf } from '../prior-state/copies.ts';
+import type { UnmetRequirement } from '../step/index.ts';
+import type { Asked, RecordedClaim, RecordedWish } from '../step/wants.ts';
 import {
   type DocumentId,
   type DocumentState,

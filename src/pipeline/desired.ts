@@ -1,6 +1,6 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../host/seam/facts.ts';
-import type { Step, StepRecord } from '../steps/step.ts';
+import type { Step, StepRecord } from '../step/index.ts';
 
 /**
  * What the document asks of a step that has work: one that the document or the journal gives something to do.

@@ -1,6 +1,6 @@
 import type { Resource } from '../host/seam/resource.ts';
-import type { Memory } from '../steps/prior-state/memory.ts';
-import { type Asked, type Wants, wantsOf } from '../steps/wants.ts';
+import type { Memory } from '../step/memory.ts';
+import { type Asked, type Wants, wantsOf } from '../step/wants.ts';
 import type { JournalRecord } from './journal-record.ts';
 import { type ResourceMemory, sourcesKey } from './resource-memory.ts';
 

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { abortable } from '../host/processes/timeout.ts';
-import type { Change, Step } from '../steps/step.ts';
+import type { Change, Step } from '../step/index.ts';
 import { notingHost, type RecordedChange, type RunTrace } from './run-trace.ts';
 import { planStep, type RunOptions, StepFailure } from './runner.ts';
 

@@ -1,5 +1,5 @@
 import type { Host } from '../host/seam/host.ts';
-import type { FollowUp } from '../steps/step.ts';
+import type { FollowUp } from '../step/index.ts';
 
 /**
  * Performs the follow-ups of a change that its step does not perform itself. They can be repeated: a kill before the

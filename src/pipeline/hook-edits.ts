@@ -1,4 +1,4 @@
-import type { Step } from '../steps/step.ts';
+import type { Step } from '../step/index.ts';
 import { stepsFor } from './pipeline.ts';
 import { priorStates } from './prior-states.ts';
 import type { RunOptions } from './runner.ts';

@@ -4,7 +4,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { Host } from '../host/seam/host.ts';
-import { scopeOf } from '../steps/file-content.ts';
+import { scopeOf } from '../owned-files/content.ts';
 import { belongsToInstance } from './instance-paths.ts';
 
 /** The part of a document that can go into an image: its model without what depends on the machine. */

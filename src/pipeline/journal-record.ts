@@ -4,10 +4,10 @@ import { member } from '@machineadm/document/untyped.ts';
 import { withoutChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Resource } from '../host/seam/resource.ts';
-import type { PriorState } from '../steps/recorded-state.ts';
-import type { FollowUp, Inventory, OwnedPlace } from '../steps/step.ts';
-import { isUpgradeRecord, type Upgrade } from '../steps/upgrade-order.ts';
-import type { Asked } from '../steps/wants.ts';
+import type { FollowUp, Inventory, OwnedPlace } from '../step/index.ts';
+import type { PriorState } from '../step/recorded-state.ts';
+import { isUpgradeRecord, type Upgrade } from '../step/upgrade-order.ts';
+import type { Asked } from '../step/wants.ts';
 
 /**
  * What a run leaves for the next one, as lines of JSON. Pure: parses and interprets lines; `host/files/append-log.ts`

@@ -1,5 +1,5 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
-import { optionsOf, type Upgrade } from '../steps/upgrade-order.ts';
+import { optionsOf, type Upgrade } from '../step/upgrade-order.ts';
 import type { JournalRecord, KubeletNames } from './journal-record.ts';
 import type { StepMemory } from './step-memory.ts';
 

@@ -1,7 +1,7 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
 import type { Facts } from '../host/seam/facts.ts';
-import type { Memory } from '../steps/prior-state/memory.ts';
-import type { FollowUp, Inventory } from '../steps/step.ts';
+import type { FollowUp, Inventory } from '../step/index.ts';
+import type { Memory } from '../step/memory.ts';
 import { type DocumentState, ownerOf, withAsked, withDocument, withoutDocument } from './documents.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
 import { afterUpgradeRecord, type NodeVersion } from './journal-upgrade.ts';

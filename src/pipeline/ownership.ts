@@ -6,7 +6,7 @@ import { claimsOf } from '@machineadm/document/ownership/claims.ts';
 import { type Collision, canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { Step, UnmetRequirement } from '../steps/step.ts';
+import type { Step, UnmetRequirement } from '../step/index.ts';
 
 /**
  * Paths that two parts of a document manage on this machine: because a directory is a link to another, or because the

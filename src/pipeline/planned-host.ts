@@ -3,7 +3,7 @@ import type { QueryHost } from '../host/seam/host.ts';
 
 /**
  * The machine as it will be once these paths, and everything below them, are removed: for planning later steps. Other
- * queries go to the actual machine. A unit is stopped and disabled before its file is removed (`steps/unit-files.ts`).
+ * queries go to the actual machine. A unit is stopped and disabled before its file is removed (`undo/removals/unit-files.ts`).
  */
 export function hostWithout(host: QueryHost, removed: readonly string[]): QueryHost {
   if (removed.length === 0) return host;

@@ -1,7 +1,7 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { StepRecord } from '../steps/step.ts';
+import type { StepRecord } from '../step/index.ts';
 import type { Conflict } from './asked.ts';
 import type { FindSource } from './change-source.ts';
 

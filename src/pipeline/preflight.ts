@@ -9,7 +9,7 @@ import type { Finding } from '../diagnosis/checks/finding.ts';
 import { runChecks } from '../host/processes/checks.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { NodeProgram, Step, UnmetRequirement } from '../steps/step.ts';
+import type { NodeProgram, Step, UnmetRequirement } from '../step/index.ts';
 import type { ChangeSource, FindSource } from './change-source.ts';
 import { findCollisions } from './ownership.ts';
 import type { PreflightScope } from './preflight-scope.ts';

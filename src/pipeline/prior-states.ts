@@ -11,9 +11,9 @@ import {
 } from '@machineadm/document/ownership/paths.ts';
 import type { Host, NewFile } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
-import { createFingerprints, type Fingerprint, forgetCopies, sha256Of } from '../steps/prior-state/copies.ts';
-import { keepContents, markOf, modeAndOwner, stateOf, UNKNOWN } from '../steps/prior-state/state.ts';
-import type { PriorState } from '../steps/recorded-state.ts';
+import { createFingerprints, type Fingerprint, forgetCopies, sha256Of } from '../prior-state/copies.ts';
+import { keepContents, markOf, modeAndOwner, stateOf, UNKNOWN } from '../prior-state/state.ts';
+import type { PriorState } from '../step/recorded-state.ts';
 import type { RunJournal } from './run-journal.ts';
 
 /** Paths that other parts of a reset remove: their state is not recorded. */

@@ -6,7 +6,7 @@ import { selfCommand } from '../host/processes/identity.ts';
 import { type Resumption, requestReboot, resumptionOf } from '../host/processes/reboot.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
-import { type UpgradeOptions, upgradeArguments } from '../steps/upgrade-order.ts';
+import { type UpgradeOptions, upgradeArguments } from '../step/upgrade-order.ts';
 import type { Conclusion } from './conclusion.ts';
 
 /** The parts of a request that decide how an interrupted run resumes. */

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
-import type { Change, Step } from '../steps/step.ts';
+import type { Change, Step } from '../step/index.ts';
 
 /**
  * The end of a run for a reboot that a step needs: `Rebooting` where the run requests it and resumes afterwards,

@@ -1,8 +1,8 @@
 import type { Resource } from '../host/seam/resource.ts';
-import type { BeforeRecord, Memory } from '../steps/prior-state/memory.ts';
-import type { PriorState } from '../steps/recorded-state.ts';
-import type { OwnedPlace } from '../steps/step.ts';
-import { WANTS_NOTHING, type Wants } from '../steps/wants.ts';
+import type { OwnedPlace } from '../step/index.ts';
+import type { BeforeRecord, Memory } from '../step/memory.ts';
+import type { PriorState } from '../step/recorded-state.ts';
+import { WANTS_NOTHING, type Wants } from '../step/wants.ts';
 import type { JournalRecord } from './journal-record.ts';
 
 /** What a journal knows of the resources of the machine. There may be thousands of them, so that it grows in place. */

@@ -1,7 +1,7 @@
 import { type AppendLog, linesOf, openAppendLog, replaceLog } from '../host/files/append-log.ts';
 import { withChecksum } from '../host/files/checksum.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { FollowUp, StepRecord } from '../steps/step.ts';
+import type { FollowUp, StepRecord } from '../step/index.ts';
 import {
   afterRecord,
   isBake,

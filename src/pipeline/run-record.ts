@@ -4,7 +4,7 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { hasRunningCommands } from '../host/index.ts';
 import type { Host } from '../host/seam/host.ts';
-import { createFingerprints, forgetCopies } from '../steps/prior-state/copies.ts';
+import { createFingerprints, forgetCopies } from '../prior-state/copies.ts';
 import { askedBy, documentIdOf, isSameAsked } from './asked.ts';
 import type { Conclusion } from './conclusion.ts';
 import { documentKey } from './documents.ts';

@@ -5,7 +5,7 @@ import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { NodeHandover } from '@machineadm/status/status.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
-import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from '../steps/step.ts';
+import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from '../step/index.ts';
 import { groupAdjacent, mapWithLimit } from './concurrency.ts';
 import { desiredOf } from './desired.ts';
 import { performFollowUp } from './follow-ups.ts';

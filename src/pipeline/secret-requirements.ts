@@ -4,7 +4,7 @@ import type { SecretSource, SecretValue } from '@machineadm/document/secret.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { secretUnavailable } from '../host/secrets/resolve.ts';
-import type { Step, UnmetRequirement } from '../steps/step.ts';
+import type { Step, UnmetRequirement } from '../step/index.ts';
 import type { PreflightScope } from './preflight-scope.ts';
 import { planStep } from './runner.ts';
 

@@ -1,4 +1,4 @@
-import { EMPTY_RECORD, type StepRecord } from '../steps/step.ts';
+import { EMPTY_RECORD, type StepRecord } from '../step/index.ts';
 import { type DocumentId, ownerOf, wantedByOthers } from './documents.ts';
 import { BOOTSTRAP_STEPS, isOfHooks, type JournalState } from './journal.ts';
 import { memoryOf, ofDocument } from './resource-memory.ts';

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { Step } from '../steps/step.ts';
+import type { Step } from '../step/index.ts';
 
 /** How long a step may take to stop before the run continues without it, in milliseconds. */
 const STOP_GRACE_MS = 15_000;

@@ -1,10 +1,10 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { sentence } from '@machineadm/document/sentence.ts';
+import { endOfFailedUpgrade, forgetPrevious } from '../features/upgrade/back.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
 import type { Reporter } from '../reporting/reporter.ts';
-import { endOfFailedUpgrade, forgetPrevious } from '../steps/upgrade/back.ts';
 import type { Conclusion } from './conclusion.ts';
 import { recordingHost } from './recording-host.ts';
 import type { RunRequest } from './run-check.ts';

@@ -1,16 +1,16 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { areCertificatesDue } from '../features/upgrade/renewal.ts';
+import { remedyForVersions, runningVersion } from '../features/upgrade/versions.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { areCertificatesDue } from '../steps/upgrade/renewal.ts';
-import { remedyForVersions, runningVersion } from '../steps/upgrade/versions.ts';
 import {
   changes,
   describeUpgrade,
   type Upgrade,
   type UpgradeOptions,
   type UpgradeSubject,
-} from '../steps/upgrade-order.ts';
+} from '../step/upgrade-order.ts';
 import type { JournalState } from './journal.ts';
 import type { KubeletNames } from './journal-record.ts';
 import { afterUpgradeRecord } from './journal-upgrade.ts';

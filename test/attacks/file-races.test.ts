@@ -19,12 +19,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { files } from '../../src/features/files/index.ts';
 import { openAppendLog, replaceLog } from '../../src/host/files/append-log.ts';
 import { writeOutputFile } from '../../src/host/files/output-file.ts';
 import { placeVerified } from '../../src/host/files/release-files.ts';
 import { linuxHost } from '../../src/host/linux/host.ts';
 import { overwrite } from '../../src/host/linux/overwrite.ts';
-import { files } from '../../src/steps/files.ts';
 import { ATTACKER_UID, runRace } from '../support/attacks.ts';
 import { loaded } from '../support/document.ts';
 import { needs } from '../support/needs.ts';

@@ -17,7 +17,7 @@ import { inNamespaces } from '../support/namespace.ts';
 import { needs } from '../support/needs.ts';
 import { providerMachine } from '../support/provider-model.ts';
 
-const APPLY = resolve(import.meta.dirname, '../fixtures/steps/apply-document.ts');
+const APPLY = resolve(import.meta.dirname, '../fixtures/features/apply-document.ts');
 const SECRET = 'secret';
 const CA_HASH = `sha256:${'0'.repeat(64)}`;
 

@@ -12,7 +12,7 @@ import { loopDevice } from '../support/loop-device.ts';
 import { inNamespaces } from '../support/namespace.ts';
 import { needs } from '../support/needs.ts';
 
-const APPLY = resolve(import.meta.dirname, '../fixtures/steps/apply-document.ts');
+const APPLY = resolve(import.meta.dirname, '../fixtures/features/apply-document.ts');
 
 /** What a command calls that would want a real machine writes its words down, and succeeds. */
 const STAND_IN = `#!/bin/sh

@@ -86,13 +86,13 @@ const IN_CONFIGURATION =
   'is a line of config.toml, which is compared as a whole: a change of any line is one of its file';
 const HOOKS = 'a command leaves what it leaves: docs/hooks.md says when it is run again';
 const DEVICE = { none: 'says which device is meant' };
-const LOGINS = 'test/unit/steps/directory-logins.test.ts';
-const MEMBER = 'test/unit/steps/active-directory/step.test.ts';
+const LOGINS = 'test/unit/features/active-directory/directory-logins.test.ts';
+const MEMBER = 'test/unit/features/active-directory/step.test.ts';
 const REFUSED = 'that the domain refuses stops, or joins again on request or if its own join was interrupted';
-const DECISIONS = 'test/slow/steps/storage-decisions.test.ts';
-const STORAGE = 'test/slow/steps/storage.test.ts';
-const SOURCES = 'test/unit/steps/storage/source-mounts.test.ts';
-const GROWTH = 'test/slow/steps/storage-growth.test.ts';
+const DECISIONS = 'test/slow/features/storage-decisions.test.ts';
+const STORAGE = 'test/slow/features/storage.test.ts';
+const SOURCES = 'test/unit/features/storage/source-mounts.test.ts';
+const GROWTH = 'test/slow/features/storage-growth.test.ts';
 
 /** By field, with `*` for one name and `**` for all below; the most exact entry counts. Every field of `host` and of `containerRuntime` is here. */
 export const DRIFTS: Readonly<Record<string, Drifts>> = {
@@ -343,7 +343,7 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
   },
   'host.activeDirectory.registerAddress': {
     elsewhere: [
-      'test/unit/steps/directory-address.test.ts',
+      'test/unit/features/active-directory/directory-address.test.ts',
       'is sent to the primary server of the zone with a ticket, whatever nsupdate makes of the answer',
     ],
   },
@@ -471,26 +471,29 @@ export const DRIFTS: Readonly<Record<string, Drifts>> = {
   ],
   'host.files[].unpack.**': {
     elsewhere: [
-      'test/unit/steps/archives/archives.test.ts',
+      'test/unit/features/archives/archives.test.ts',
       'is found and repaired in every attribute, and downloaded again only for a content',
     ],
   },
   'host.files[].absent': [drift('is there', (m) => m.put('/etc/app/old.conf', 'x'), 'removals/etc/app/old.conf')],
   'host.groups[].absent': {
-    elsewhere: ['test/unit/steps/removed-names.test.ts', 'is removed after the users that it is the primary group of'],
+    elsewhere: [
+      'test/unit/undo/removals/removed-names.test.ts',
+      'is removed after the users that it is the primary group of',
+    ],
   },
   'host.users[].absent': {
     elsewhere: [
-      'test/unit/steps/removed-names.test.ts',
+      'test/unit/undo/removals/removed-names.test.ts',
       'is removed with the rules of sudo that machineadm wrote, and keeps the home',
     ],
   },
   'host.services[].absent': {
-    elsewhere: ['test/unit/steps/removed-names.test.ts', 'is stopped, disabled, and removed with its drop-ins'],
+    elsewhere: ['test/unit/undo/removals/removed-names.test.ts', 'is stopped, disabled, and removed with its drop-ins'],
   },
   'host.storage.mounts[].absent': {
     elsewhere: [
-      'test/unit/steps/removed-names.test.ts',
+      'test/unit/undo/removals/removed-names.test.ts',
       'is unmounted and forgotten at boot, and what others wrote stays',
     ],
   },

@@ -3,7 +3,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import type { Host } from '../../src/host/seam/host.ts';
-import type { OwnedPath } from '../../src/steps/step.ts';
+import type { OwnedPath } from '../../src/step/index.ts';
 
 /** Steps that change what other steps own, each once it is theirs to change. */
 const ALSO_OWNED: Readonly<Record<string, readonly string[]>> = {

@@ -8,7 +8,7 @@ import {
   type FollowUp,
   type Step,
   type StepRecord,
-} from '../../src/steps/step.ts';
+} from '../../src/step/index.ts';
 import { facts } from './facts.ts';
 import { ownedBy } from './ownership.ts';
 

@@ -1,6 +1,6 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
-import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/steps/step.ts';
+import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/step/index.ts';
 import { facts } from './facts.ts';
 import type { MemoryHost } from './memory-host.ts';
 

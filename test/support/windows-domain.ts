@@ -1,8 +1,8 @@
 import type { ActiveDirectoryModel, DomainCredentials } from '@machineadm/document/model.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import { type WindowsDomainOptions, windowsDomainStep } from '../../src/features/active-directory/windows/index.ts';
 import { FIND_COMPUTER, JOIN_DOMAIN } from '../../src/host/windows/domain-scripts.ts';
-import type { Step } from '../../src/steps/step.ts';
-import { type WindowsDomainOptions, windowsDomainStep } from '../../src/steps/windows-domain/index.ts';
+import type { Step } from '../../src/step/index.ts';
 import type { Recording, WindowsMachine } from './windows-machine.ts';
 
 export const DOMAIN = 'corp.example.com';

@@ -6,7 +6,7 @@ import type { JournalRecord } from '../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../src/pipeline/run-journal.ts';
 import { runSteps, StepFailure } from '../../src/pipeline/runner.ts';
 import { stepRecord } from '../../src/pipeline/step-record.ts';
-import type { Step } from '../../src/steps/step.ts';
+import type { Step } from '../../src/step/index.ts';
 import { MachineKilled, type WindowsMachine } from './windows-machine.ts';
 
 /** How one run ended: `done`, `killed`, or its reason; and the steps with what they changed. */

@@ -1,7 +1,7 @@
 import type { Model } from '@machineadm/document/model.ts';
 import { RESTART_KUBELET } from '../../src/host/windows/services.ts';
 import { stepsFor } from '../../src/pipeline/pipeline.ts';
-import type { Step } from '../../src/steps/step.ts';
+import type { Step } from '../../src/step/index.ts';
 import {
   type ApiServer,
   type Authority,

@@ -8,7 +8,7 @@ import { reachedDirectly } from '../../../src/host/http/proxy-bypass.ts';
 import { resultOfAws } from '../../../src/reporting/remote/aws-requests.ts';
 import { jsonOf } from '../../../src/reporting/remote/http-exchange.ts';
 import { resultOfStatus, retryAfterMs } from '../../../src/reporting/remote/remote-sink.ts';
-import { parseMarker } from '../../../src/steps/hook-script.ts';
+import { parseMarker } from '../../../src/shell/script.ts';
 import { looksLikeWebPage } from '../../../src/trust/refusals.ts';
 import { sourceAt } from '../../../src/trust/source.ts';
 import { json } from '../mutators/json.ts';

@@ -25,7 +25,7 @@ import { environmentFile } from '../../../src/host/secrets/variables.ts';
 import { unitTrouble } from '../../../src/host/services/unit-trouble.ts';
 import { ALL_STEPS } from '../../../src/pipeline/pipeline.ts';
 import { bootEntries } from '../../../src/reporting/timeline.ts';
-import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { EMPTY_RECORD } from '../../../src/step/index.ts';
 import { facts } from '../../../test/support/facts.ts';
 import { type MemoryProgram, memoryHost } from '../../../test/support/memory-host.ts';
 import { json } from '../mutators/json.ts';

@@ -4,6 +4,7 @@ import { eventLine, SIZE_CLASSES, truncateEvent } from '@machineadm/status/event
 import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
 import { summaryOf } from '@machineadm/status/summary.ts';
 import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
+import { parseKeptHooks } from '../../../src/features/hooks/kept.ts';
 import { linesOf } from '../../../src/host/files/append-log.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { readTransaction, TRANSACTION } from '../../../src/kubernetes/api-server/transaction.ts';
@@ -15,7 +16,6 @@ import { stepRecord } from '../../../src/pipeline/step-record.ts';
 import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
 import { deserializePlan, serializePlan } from '../../../src/reporting/spool/serialized-plan.ts';
 import { isExpired, Spool } from '../../../src/reporting/spool/spool.ts';
-import { parseKeptHooks } from '../../../src/steps/kept-hooks.ts';
 import { memoryHost } from '../../../test/support/memory-host.ts';
 import {
   begun,

@@ -6,9 +6,9 @@ import { yamlDocuments, yamlValue } from '@machineadm/convert/yaml.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { TellingLines } from '@machineadm/failures/telling-lines.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
-import { parseOthers } from '../../../src/steps/containerd/found.ts';
-import { tableText } from '../../../src/steps/containerd/toml-text.ts';
-import { sameTables } from '../../../src/steps/containerd/toml-tree.ts';
+import { sameTables } from '../../../src/container-runtime/toml-tree.ts';
+import { parseOthers } from '../../../src/features/containerd/found.ts';
+import { tableText } from '../../../src/features/containerd/toml-text.ts';
 import { CANARIES, type FuzzTarget } from '../target.ts';
 
 const [SECRET, TOKEN, KEY] = CANARIES;

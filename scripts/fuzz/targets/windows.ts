@@ -1,5 +1,12 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { windowsEventLines, windowsLogLines } from '../../../src/diagnosis/windows-logs.ts';
+import {
+  readClockOffset,
+  readController,
+  readVerification,
+} from '../../../src/features/active-directory/windows/commands.ts';
+import { parseWindowsMarker } from '../../../src/features/hooks/windows-script.ts';
+import { offsetIn } from '../../../src/features/time/windows-clock.ts';
 import type { CommandResult } from '../../../src/host/seam/host.ts';
 import { gatherWindowsFacts } from '../../../src/host/windows/facts.ts';
 import { READ_FACTS } from '../../../src/host/windows/facts-scripts.ts';
@@ -7,9 +14,6 @@ import { readAnswer } from '../../../src/host/windows/powershell.ts';
 import { modeOf, ownerOf } from '../../../src/host/windows/security-descriptor.ts';
 import { SERVICE_STATE } from '../../../src/host/windows/service-scripts.ts';
 import { serviceState } from '../../../src/host/windows/services.ts';
-import { offsetIn } from '../../../src/steps/windows/clock.ts';
-import { parseWindowsMarker } from '../../../src/steps/windows/hook-script.ts';
-import { readClockOffset, readController, readVerification } from '../../../src/steps/windows-domain/commands.ts';
 import { memoryHost } from '../../../test/support/memory-host.ts';
 import { jsonLine } from '../mutators/json.ts';
 import type { FuzzTarget } from '../target.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { stringify } from 'yaml';
-import { readBlob } from '../../../src/steps/active-directory/blob.ts';
+import { readBlob } from '../../../src/features/active-directory/blob.ts';
 import { statusOf } from '../../support/agent.ts';
 import { inNamespaces } from '../../support/namespace.ts';
 import { needs } from '../../support/needs.ts';

@@ -5,10 +5,10 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HOOKS_DIRECTORY, SEALING_KEYS_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { beforeBootstrapHooks, earlyHooks } from '../../../src/features/hooks/index.ts';
 import { openHost } from '../../../src/host/index.ts';
 import { forgetUnusedKeys, isSealed, readSealedText, writeSealed } from '../../../src/host/secrets/sealed-files.ts';
-import { beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
-import { keepContents, stateOf } from '../../../src/steps/prior-state/state.ts';
+import { keepContents, stateOf } from '../../../src/prior-state/state.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { runStep } from '../../support/run-step.ts';

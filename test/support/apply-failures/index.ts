@@ -49,10 +49,10 @@ const byDoctor = (...reasons: readonly string[]): Record<string, Known> =>
 
 const ROWS: Readonly<Record<string, Known>> = {
   // Host steps.
-  ...shown('unit/steps/storage/filesystems.test.ts', 'DeviceMissing', 'DeviceBusy', 'FilesystemDiffers'),
-  ...shown('unit/steps/storage/preflight.test.ts', 'DiskNotEmpty', 'DiskTooSmall'),
-  ...shown('unit/steps/storage/mounts.test.ts', 'MountConflict'),
-  ...shown('unit/steps/users.test.ts', 'AuthorizedKeysNotWritten'),
+  ...shown('unit/features/storage/filesystems.test.ts', 'DeviceMissing', 'DeviceBusy', 'FilesystemDiffers'),
+  ...shown('unit/features/storage/preflight.test.ts', 'DiskNotEmpty', 'DiskTooSmall'),
+  ...shown('unit/features/storage/mounts.test.ts', 'MountConflict'),
+  ...shown('unit/features/users/users.test.ts', 'AuthorizedKeysNotWritten'),
   ...because(WHY.kernel, 'SysctlInvalidValue', 'SysctlNotEffective', 'HostnameNotEffective', 'MountFailed'),
   ...because(
     WHY.tool,

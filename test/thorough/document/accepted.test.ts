@@ -21,7 +21,7 @@ import { stringify } from 'yaml';
 import type * as z from 'zod';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { planStep } from '../../../src/pipeline/runner.ts';
-import { EMPTY_RECORD, type Step } from '../../../src/steps/step.ts';
+import { EMPTY_RECORD, type Step } from '../../../src/step/index.ts';
 import { problemsOf } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { type MemoryProgram, memoryHost, queryOnly } from '../../support/memory-host.ts';

@@ -7,7 +7,7 @@ import { parse, stringify } from 'yaml';
 import { desiredOf } from '../../../src/pipeline/desired.ts';
 import { planSteps } from '../../../src/pipeline/plan.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
-import { removals } from '../../../src/steps/removals.ts';
+import { removals } from '../../../src/undo/removals/index.ts';
 import { loaded } from '../../support/document.ts';
 import { driftMachine, EVERYTHING } from '../../support/drift-machine.ts';
 import { DROPPED } from '../../support/dropped-fields.ts';

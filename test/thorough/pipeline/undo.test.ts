@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { describeReset } from '../../../src/steps/reset/plan.ts';
+import { describeReset } from '../../../src/undo/reset/plan.ts';
 import { killPoints } from '../../support/kill-points.ts';
 import {
   assertSameTree,

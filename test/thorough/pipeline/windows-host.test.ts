@@ -12,7 +12,7 @@ import { planSteps } from '../../../src/pipeline/plan.ts';
 import { preflight } from '../../../src/pipeline/preflight.ts';
 import type { PreflightScope } from '../../../src/pipeline/preflight-scope.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
-import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { EMPTY_RECORD } from '../../../src/step/index.ts';
 import { load } from '../../support/document.ts';
 import { MachineKilled, type Recording, type WindowsMachine, windowsMachine } from '../../support/windows-machine.ts';
 import { memoryJournal, runBench } from '../../unit/pipeline/fake-steps.ts';

@@ -20,13 +20,13 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 
 /** What other tests run with the real programs, or what is not of the host: the reason why it is left out here. */
 const WITHOUT: Readonly<Record<string, string>> = {
-  disks: 'test/slow/steps/storage.test.ts partitions and formats loop devices',
+  disks: 'test/slow/features/storage.test.ts partitions and formats loop devices',
   filesystems: 'as above',
   mounts: 'as above',
   'active-directory': 'test/e2e/host/active-directory.test.ts joins the domain of a real Samba',
   'directory-logins': 'as above',
-  registries: 'test/slow/steps/containerd-registries.test.ts pulls from a real registry',
-  images: 'test/slow/steps/images.test.ts imports archives into a real containerd',
+  registries: 'test/slow/features/containerd-registries.test.ts pulls from a real registry',
+  images: 'test/slow/features/images.test.ts imports archives into a real containerd',
 };
 
 /** What the files of secrets have that the guides let the reader write. */

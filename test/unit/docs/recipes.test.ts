@@ -68,7 +68,7 @@ describe('the recipes', () => {
       const { model } = loaded.document;
       assert.deepEqual(Object.values(model.host.hooks).filter(Boolean), [], 'it runs no command');
       assert.ok(model.kubernetes, 'it is a whole document');
-      // Disks are partitioned and formatted by the tests with loop devices: test/slow/steps/storage.test.ts.
+      // Disks are partitioned and formatted by the tests with loop devices: test/slow/features/storage.test.ts.
       const without = model.host.storage.disks.length > 0 ? ['disks', 'filesystems', 'mounts'] : [];
       const run = { machine: imageOfFamilies(), journal: memoryJournal(), model, without };
       const before = treeOf(run.machine);

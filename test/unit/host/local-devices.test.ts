@@ -9,8 +9,8 @@ import { openConsole } from '../../../src/host/files/console-device.ts';
 import { realPath } from '../../../src/host/files/paths.ts';
 import { directoryNetwork } from '../../../src/host/network/directory.ts';
 import { isOwnAddress } from '../../../src/host/network/own-addresses.ts';
+import { attributesOf } from '../../../src/prior-state/extended-attributes.ts';
 import { consoleSink } from '../../../src/reporting/sinks/console.ts';
-import { attributesOf } from '../../../src/steps/prior-state/extended-attributes.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
 /** A FIFO, which is full like a console that nothing drains. Opened for reading, so that a writer can open it. */

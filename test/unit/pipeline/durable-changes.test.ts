@@ -5,7 +5,7 @@ import type { Reason } from '@machineadm/document/reasons.ts';
 import { requireLasting } from '../../../src/pipeline/durable-changes.ts';
 import { RunTrace } from '../../../src/pipeline/run-trace.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
-import type { Change, Step } from '../../../src/steps/step.ts';
+import type { Change, Step } from '../../../src/step/index.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
 import { fakeSteps, madeUp, runBench } from './fake-steps.ts';
 

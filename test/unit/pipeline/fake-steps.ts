@@ -5,7 +5,7 @@ import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
 import type { RunOptions, StepObserver } from '../../../src/pipeline/runner.ts';
 import { stepRecord } from '../../../src/pipeline/step-record.ts';
-import type { Change, Execution, FollowUp, Step, StepRecord } from '../../../src/steps/step.ts';
+import type { Change, Execution, FollowUp, Step, StepRecord } from '../../../src/step/index.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';

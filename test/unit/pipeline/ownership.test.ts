@@ -13,7 +13,7 @@ import { staticPodPaths } from '../../../src/kubernetes/static-pods.ts';
 import { ALL_STEPS, stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { preflight } from '../../../src/pipeline/preflight.ts';
 import type { PreflightScope } from '../../../src/pipeline/preflight-scope.ts';
-import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { EMPTY_RECORD } from '../../../src/step/index.ts';
 import { loaded } from '../../support/document.ts';
 import { WHOLE_DOCUMENT } from '../../support/drift-machine.ts';
 import { facts } from '../../support/facts.ts';

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { STEP_IDS, type StepId, stepTitle } from '@machineadm/document/step-ids.ts';
 import { publishedStepIds } from '../../../scripts/generate/tables.ts';
 import { ALL_STEPS, PIPELINE, pipelineFor, stepsFor } from '../../../src/pipeline/pipeline.ts';
-import type { FollowUp } from '../../../src/steps/step.ts';
+import type { FollowUp } from '../../../src/step/index.ts';
 
 const PUBLISHED = readFileSync(resolve(import.meta.dirname, '../../fixtures/step-ids.txt'), 'utf8');
 const SOURCES = resolve(import.meta.dirname, '../../../src');
@@ -13,12 +13,12 @@ const SOURCES = resolve(import.meta.dirname, '../../../src');
 /** The steps in the order of the pipeline, each with the text of the files that are its own. */
 function stepSources(): { readonly id: string; readonly file: string; readonly text: string }[] {
   const story = readFileSync(join(SOURCES, 'pipeline/pipeline.ts'), 'utf8');
-  const files = [...story.matchAll(/from '\.\.\/(steps\/[^']+)'/g)].map(([, file]) => file ?? '');
+  const files = [...story.matchAll(/from '\.\.\/((?:features|undo)\/[^']+)'/g)].map(([, file]) => file ?? '');
   return files
-    .filter((file) => file !== 'steps/step.ts')
     .flatMap((file) => {
       const folder = file.endsWith('/index.ts') ? globSync(`${dirname(file)}/**/*.ts`, { cwd: SOURCES }) : [file];
-      const text = folder.map((part) => readFileSync(join(SOURCES, part), 'utf8')).join('\n');
+      const own = folder.filter((part) => part === file || !files.includes(part));
+      const text = own.map((part) => readFileSync(join(SOURCES, part), 'utf8')).join('\n');
       const ids = [...text.matchAll(/^ {2,4}id: '([^']+)'|hooksStep\(\s*'([^']+)'/gm)];
       return ids.flatMap(([, id, hook]) => [{ id: id ?? hook ?? '', file, text }]);
     })

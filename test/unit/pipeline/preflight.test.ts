@@ -11,7 +11,7 @@ import {
 } from '../../../src/pipeline/preflight.ts';
 import type { PreflightScope } from '../../../src/pipeline/preflight-scope.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
-import { EMPTY_RECORD, notChecked, type UnmetRequirement } from '../../../src/steps/step.ts';
+import { EMPTY_RECORD, notChecked, type UnmetRequirement } from '../../../src/step/index.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';

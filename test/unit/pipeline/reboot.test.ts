@@ -7,7 +7,7 @@ import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { evaluateResumable } from '../../../src/pipeline/resume.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
 import { stepRecord } from '../../../src/pipeline/step-record.ts';
-import type { StepRecord } from '../../../src/steps/step.ts';
+import type { StepRecord } from '../../../src/step/index.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { type Bench, fakeSteps, type MemoryJournal, memoryJournal, runBench } from './fake-steps.ts';
 import { begun, ended, identity, MACHINE_A } from './records.ts';

@@ -4,7 +4,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
-import type { Execution, Step, StepRecord } from '../../../src/steps/step.ts';
+import type { Execution, Step, StepRecord } from '../../../src/step/index.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type Bench, fakeSteps, memoryJournal, runBench } from './fake-steps.ts';
 import { begun, done, started } from './records.ts';

@@ -7,7 +7,7 @@ import { parseRecord } from '../../../src/pipeline/journal-record.ts';
 import { resumingCommand } from '../../../src/pipeline/reboot-resume.ts';
 import { evaluateResumable } from '../../../src/pipeline/resume.ts';
 import { refuseIfChanged, upgradeAsked } from '../../../src/pipeline/upgrade.ts';
-import type { UpgradeOptions } from '../../../src/steps/upgrade-order.ts';
+import type { UpgradeOptions } from '../../../src/step/upgrade-order.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { memoryHost } from '../../support/memory-host.ts';

@@ -67,7 +67,7 @@ function hintFor(at: Claim, other: Claim, how: Collision['how']): string {
   return 'remove one of them: each run would change the file twice';
 }
 
-/** Steps whose paths a recursion leaves alone (`steps/directories.ts`), and mount points, which it gives their owner. */
+/** Steps whose paths a recursion leaves alone (`features/directories/index.ts`), and mount points, which it gives their owner. */
 const LEFT_ALONE: ReadonlySet<Claim['step']> = new Set<Claim['step']>([
   'directories',
   'files',

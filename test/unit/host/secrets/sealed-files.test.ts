@@ -15,10 +15,10 @@ import {
   writeSealed,
 } from '../../../../src/host/secrets/sealed-files.ts';
 import { bakingHost } from '../../../../src/pipeline/image.ts';
-import { copyPath, sha256Of } from '../../../../src/steps/prior-state/copies.ts';
-import { restoreUser } from '../../../../src/steps/prior-state/restore-account.ts';
-import { restorePath } from '../../../../src/steps/prior-state/restore-path.ts';
-import { keepContents, markOf, stateOf } from '../../../../src/steps/prior-state/state.ts';
+import { copyPath, sha256Of } from '../../../../src/prior-state/copies.ts';
+import { keepContents, markOf, stateOf } from '../../../../src/prior-state/state.ts';
+import { restoreUser } from '../../../../src/undo/restore-account.ts';
+import { restorePath } from '../../../../src/undo/restore-path.ts';
 import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
 
 const PATH = `${HOOKS_DIRECTORY}/hooks-early`;

@@ -7,11 +7,11 @@ import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { argumentsOf, editManifest, hostPathOf, readManifest } from '@machineadm/hardening/manifest.ts';
 import { matchesPattern } from '@machineadm/hardening/path-pattern.ts';
+import { auditControls } from '../../../../src/features/hardening/audit.ts';
 import { FileError, UnsafePath } from '../../../../src/host/files/file-error.ts';
 import { expandPattern } from '../../../../src/kubernetes/hardening/found-files.ts';
 import { withoutFlag } from '../../../../src/kubernetes/hardening/kubelet-flags.ts';
 import { observe } from '../../../../src/kubernetes/hardening/observe.ts';
-import { auditControls } from '../../../../src/steps/hardening/audit.ts';
 import { fixture, nodeOf } from '../../../support/hardened-machine.ts';
 import { type MemoryFile, memoryHost } from '../../../support/memory-host.ts';
 

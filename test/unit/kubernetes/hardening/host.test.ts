@@ -6,7 +6,7 @@ import { hardenHost } from '@machineadm/hardening/harden-host.ts';
 import type { ManifestEdit } from '@machineadm/hardening/manifest.ts';
 import type { FoundFile, Observed } from '@machineadm/hardening/observed.ts';
 import { type Remediations, remediationsFor } from '@machineadm/hardening/remediate.ts';
-import { changesFor } from '../../../../src/steps/hardening/changes.ts';
+import { changesFor } from '../../../../src/features/hardening/changes.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 

@@ -1,0 +1,106 @@
+import { hash } from 'node:crypto';
+import type { ApparmorModel } from '@machineadm/document/model.ts';
+import { textLines } from '@machineadm/document/printable.ts';
+import { member } from '@machineadm/document/untyped.ts';
+import { textDiff } from '../../owned-files/text-diff.ts';
+import type { Change, Step, UnmetRequirement } from '../../step/index.ts';
+import { isApparmorEnabled, LOADED, PARSER, runParser } from './parser.ts';
+
+type Profile = ApparmorModel['profiles'][number];
+
+export interface ApparmorActual {
+  readonly files: ReadonlyMap<
+    string,
+    { readonly text: string | undefined; readonly isRight: boolean; readonly isLoaded: boolean }
+  >;
+}
+
+type ApparmorPayload = { readonly kind: 'write' | 'load' } & Profile;
+
+/**
+ * AppArmor profiles. Their files belong to an image, and apparmor.service loads them at boot; a profile loaded now
+ * belongs to the node. The kernel lists the loaded names, and the journal knows the content that was loaded for each.
+ */
+export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
+  id: 'apparmor',
+
+  desired: ({ host }) => host.apparmor,
+
+  async preflight(host, { profiles }) {
+    if (profiles.length === 0) return [];
+    const missing = (what: string, remedy: string, scope: 'base' | 'node'): readonly UnmetRequirement[] => [
+      { reason: 'SecurityModuleMissing', what, remedy, field: 'host.apparmor', scope },
+    ];
+    if ((await host.which(PARSER)) === undefined) {
+      return missing(`${PARSER} is not installed`, 'Install the package apparmor in the image.', 'base');
+    }
+    const found: UnmetRequirement[] = [];
+    if (!(await isApparmorEnabled(host))) {
+      const remedy = 'Boot a kernel with AppArmor (lsm=…,apparmor), or remove host.apparmor.';
+      found.push(...missing('AppArmor is not enabled in the running kernel', remedy, 'node'));
+    }
+    for (const [index, { path, content }] of profiles.entries()) {
+      // Only parses: nothing is loaded into the kernel or written to the cache.
+      const query = { program: PARSER, args: ['--skip-kernel-load', '--skip-cache'], input: content };
+      const { status, stderr } = await host.query(query);
+      if (status === 0) continue;
+      found.push({
+        reason: 'SecurityPolicyInvalid',
+        what: `${PARSER} refuses ${path}`,
+        remedy: 'Correct the profile; apparmor.d(5) has its syntax.',
+        field: `host.apparmor.profiles[${index}].content`,
+        certain: true,
+        evidence: textLines(stderr)
+          .filter((line) => /error/i.test(line))
+          .map((text) => ({ source: PARSER, text })),
+      });
+    }
+    return found;
+  },
+
+  async inspect(host, { profiles }, { notes }) {
+    const loaded = new Set(
+      textLines((await host.readText(LOADED)) ?? '').map((line) => line.replace(/ \([a-z]+\)$/, '')),
+    );
+    const files = new Map<string, { text: string | undefined; isRight: boolean; isLoaded: boolean }>();
+    for (const { path, content } of profiles) {
+      const [text, stat] = [await host.readText(path), await host.stat(path)];
+      const isRight =
+        text === content && stat?.type === 'file' && stat.mode === 0o644 && stat.uid === 0 && stat.gid === 0;
+      const { stdout } = await host.query({ program: PARSER, args: ['--names'], input: content });
+      const isKnown = member(notes.get(`apparmor/load${path}`), 'sha256') === hash('sha256', content);
+      files.set(path, { text, isRight, isLoaded: isKnown && textLines(stdout).every((name) => loaded.has(name)) });
+    }
+    return { files };
+  },
+
+  plan({ profiles }, { files }) {
+    const changes: Change<ApparmorPayload>[] = [];
+    for (const profile of profiles) {
+      const { path, content } = profile;
+      const { text, isRight = false, isLoaded = false } = files.get(path) ?? {};
+      if (!isRight) {
+        changes.push({
+          id: `apparmor${path}`,
+          summary: `${text === undefined ? 'write' : 'update'} ${path}`,
+          diff: textDiff(text ?? '', content),
+          scope: 'base',
+          payload: { kind: 'write', ...profile },
+        });
+      }
+      if (!isLoaded || text !== content) {
+        const payload: ApparmorPayload = { kind: 'load', ...profile };
+        changes.push({ id: `apparmor/load${path}`, summary: `load ${path}`, action: 'run', scope: 'node', payload });
+      }
+    }
+    return changes;
+  },
+
+  async apply(host, { payload: { kind, path, content } }, { signal, remember }) {
+    if (kind === 'write') return await host.writeFile({ path, content, mode: 0o644 });
+    await runParser(host, ['--replace', path], signal);
+    remember({ sha256: hash('sha256', content) });
+  },
+
+  settled: async (host) => await host.sync('/etc'),
+};

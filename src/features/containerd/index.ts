@@ -1,0 +1,170 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
+import { secretsIn } from '@machineadm/document/secret-values.ts';
+import type { Host } from '../../host/seam/host.ts';
+import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
+import { textDiff } from '../../owned-files/text-diff.ts';
+import type { Change, Execution, Step } from '../../step/index.ts';
+import { type ContainerdTimes, proveHealthy, putConfiguration } from './commit.ts';
+import { CONFIGURATION_PATH } from './configuration.ts';
+import { type ContainerdActual, type ContainerdDesired, inspect } from './inspect.ts';
+import { maskedToml } from './masked.ts';
+import { ownedPaths } from './owned-paths.ts';
+import { missingParts, preflight } from './preflight.ts';
+import { applyRegistry, planRegistries, type RegistryPayload } from './registries.ts';
+
+export type { ContainerdTimes } from './commit.ts';
+export type { ContainerdActual, ContainerdDesired } from './inspect.ts';
+
+const SERVICE = 'containerd';
+
+export type ContainerdPayload =
+  | {
+      readonly kind: 'configure';
+      readonly desired: ContainerdDesired;
+      readonly actual: ContainerdActual;
+      readonly warnings: readonly string[];
+    }
+  | { readonly kind: 'enable' | 'start' | 'restart' }
+  | RegistryPayload;
+
+/**
+ * containerd as Kubernetes needs it: a configuration in the format of the installed version, proven effective before it
+ * is activated; the sources of each registry's images; the service enabled and running with that configuration; CRI
+ * answering. If the daemon fails with a new configuration, the previous one is restored.
+ */
+export function containerdStep(
+  times: ContainerdTimes = { healthyWithin: 60_000, healthyAgainWithin: 20_000 },
+): Step<ContainerdDesired, ContainerdActual, ContainerdPayload> {
+  return {
+    id: 'containerd',
+    needs: ['containerd'],
+    settles: ['daemon-reload', 'restart:containerd'],
+
+    desired(model, facts) {
+      if (model.containerd === undefined) return undefined;
+      const { containerd, kubernetes, host } = model;
+      return {
+        model: containerd,
+        version: facts.containerd,
+        architecture: facts.architecture,
+        serviceManager: facts.serviceManager,
+        socket: runtimeSocket(model, facts),
+        kubernetes,
+        afterHooks: host.hooks.early !== undefined && host.hooks.beforeBootstrap === undefined,
+        laid: new Set(host.files.map(({ path }) => path)),
+      };
+    },
+
+    owns: ownedPaths,
+    preflight,
+    secrets: ({ model }) => secretsIn(model),
+    inspect,
+    plan,
+    apply,
+
+    async followUp(host, desired, followUp, execution) {
+      if (followUp === 'daemon-reload') return host.services.reload();
+      await proveHealthy(host, desired, times, execution, () => host.services.restart(SERVICE));
+    },
+
+    async settled(host, desired, execution) {
+      await proveHealthy(host, desired, times, execution, async () => {});
+      await host.sync('/etc');
+    },
+  };
+}
+
+/** The step as used in the pipeline. */
+export const containerd: Step<ContainerdDesired, ContainerdActual, ContainerdPayload> = containerdStep();
+
+function plan(desired: ContainerdDesired, actual: ContainerdActual): readonly Change<ContainerdPayload>[] {
+  const { isWritten, service, registries, forgotten } = actual;
+  // Before the daemon starts: it may pull at once.
+  const changes: Change<ContainerdPayload>[] = [...planRegistries(registries, forgotten)];
+  if (!isWritten) changes.push(configure(desired, actual));
+  else if (!service.active) changes.push(simple('start', 'start containerd'));
+  else if (actual.outdated !== undefined) changes.push(simple('restart', `restart containerd: ${actual.outdated}`));
+  if (!service.enabled) changes.push(simple('enable', 'start containerd at boot'));
+  return changes;
+}
+
+function configure(desired: ContainerdDesired, actual: ContainerdActual): Change<ContainerdPayload> {
+  const { wanted, current, mistakes, folded } = actual;
+  const { version, model } = desired;
+  const [before, after] = [maskedToml(current?.text ?? ''), maskedToml(wanted.text)];
+  const diff = before === undefined || after === undefined ? undefined : textDiff(before, after) || undefined;
+  const verb = model.mode === 'Merge' && current !== undefined ? 'merge into' : 'write';
+  const mends = mistakes.length === 0 ? '' : `; corrects the file found: ${mistakes.join('; ')}`;
+  return {
+    id: 'containerd/config',
+    summary: `${verb} ${CONFIGURATION_PATH} for containerd ${version?.text ?? ''}${mends}`.trimEnd(),
+    scope: 'base',
+    owes: ['restart:containerd'],
+    ineffective: 'ContainerdConfigNotEffective',
+    payload: {
+      kind: 'configure',
+      desired,
+      actual,
+      warnings: [
+        ...mistakes.map((mistake) => `the existing configuration of containerd is corrected: ${mistake}`),
+        ...changedWarnings(actual.changed, model.mode),
+        ...dropInWarnings(version, actual.dropIns),
+        ...folded.map((path) => `${path} is now part of ${CONFIGURATION_PATH} and no longer read by containerd`),
+      ],
+    },
+    diff,
+  };
+}
+
+function simple(kind: 'enable' | 'start' | 'restart', summary: string): Change<ContainerdPayload> {
+  const ineffective = kind === 'restart' ? ('ContainerdConfigNotEffective' as const) : ('ServiceFailed' as const);
+  // An image bake also needs a running daemon: it imports images.
+  return { id: `containerd/${kind}`, summary, scope: 'base', ineffective, payload: { kind } };
+}
+
+async function apply(host: Host, { payload }: Change<ContainerdPayload>, execution: Execution): Promise<void> {
+  switch (payload.kind) {
+    case 'registry':
+    case 'forget':
+      return await applyRegistry(host, payload);
+    case 'enable':
+    case 'start':
+    case 'restart':
+      return await host.services[payload.kind](SERVICE);
+    case 'configure': {
+      await refuseMissing(host, payload.desired);
+      for (const warning of payload.warnings) execution.warn(warning);
+      return await putConfiguration(host, payload.actual);
+    }
+  }
+}
+
+/** Preflight leaves checks to this step that an early hook may satisfy. */
+async function refuseMissing(host: Host, desired: ContainerdDesired): Promise<void> {
+  const missing = desired.afterHooks ? await missingParts(host, desired) : [];
+  const [first] = missing;
+  if (first === undefined) return;
+  throw new MachineadmError({
+    reason: first.reason,
+    summary: missing.map(({ what }) => what).join('; '),
+    remedy: [...new Set(missing.map(({ remedy }) => remedy))].join(' '),
+    exit: 'HostStepFailed',
+  });
+}
+
+function changedWarnings(keys: readonly string[], mode: ContainerdDesired['model']['mode']): readonly string[] {
+  if (keys.length === 0) return [];
+  const what =
+    mode === 'Managed'
+      ? `these are not taken over: ${keys.join(', ')} (write them into the document, or set mode: Merge)`
+      : `these change: ${keys.join(', ')}`;
+  return [`of the configuration of containerd that was found, ${what}`];
+}
+
+function dropInWarnings(version: Version | undefined, dropIns: readonly string[]): readonly string[] {
+  if (dropIns.length === 0 || version === undefined || version.major >= 2) return [];
+  return [
+    `containerd ${version.text} replaces a plug-in's whole section by that of a drop-in: ${dropIns.join(', ')} may undo later changes of ${CONFIGURATION_PATH}`,
+  ];
+}

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { describe, test } from 'node:test';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import type { Model } from '@machineadm/document/model.ts';
+import { endOfFailedUpgrade } from '../../../../src/features/upgrade/back.ts';
+import { upgradeKubeletSettings } from '../../../../src/features/upgrade/kubelet-settings.ts';
+import { EMPTY_RECORD, type StepRecord } from '../../../../src/step/index.ts';
+import type { Upgrade } from '../../../../src/step/upgrade-order.ts';
+import { newAuthority, startHealthz } from '../../../support/api-server.ts';
+import { facts } from '../../../support/facts.ts';
+import { hostModel } from '../../../support/host-model.ts';
+import { kubernetesModel } from '../../../support/kubernetes-model.ts';
+import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
+import { planned, runStep } from '../../../support/run-step.ts';
+import { upgradeCluster } from '../../../support/upgrade-cluster.ts';
+
+const CONFIG = '/var/lib/kubelet/config.yaml';
+const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
+const KEPT = '/var/lib/machineadm/upgrade/kubelet.json';
+const RUN = 'upgrade-kubelet-settings/run';
+const UPGRADE: Upgrade = {
+  ...{ from: 'v1.35.2', to: 'v1.35.2', subjects: ['kubelet'] },
+  drain: { by: 'machineadm' },
+};
+const RECORD: StepRecord = { ...EMPTY_RECORD, upgrade: UPGRADE };
+const INTERRUPTED: StepRecord = { ...RECORD, interrupted: new Set([RUN]) };
+
+type Kubelet = Model['kubernetes'] extends infer K | undefined
+  ? K extends { node: { kubelet: infer Settings } }
+    ? Settings
+    : never
+  : never;
+
+function model(
+  kubelet: Partial<Kubelet>,
+  role: 'InitControlPlane' | 'Worker' = 'InitControlPlane',
+  timeoutMs = 60_000,
+) {
+  const { node, ready } = kubernetesModel();
+  const kubernetes = {
+    ...kubernetesModel({ role, version: 'v1.35.2' }),
+    ready: { ...ready, timeoutMs },
+    node: { ...node, name: 'node-1', kubelet: { ...node.kubelet, ...kubelet } },
+  };
+  const made: Model = { ...hostModel(), kubernetes };
+  return made;
+}
+
+/** A node whose kubelet reads its files when it is restarted. `accepts`: whether it starts with them. */
+async function kubeletNode(accepts: (config: string) => boolean = () => true) {
+  const cluster = await upgradeCluster();
+  const authority = newAuthority();
+  const own = authority.issue('kubelet', ['127.0.0.1']);
+  const healthz = await startHealthz();
+  let running = '';
+  const server = createServer({ cert: own.certificate, key: own.key }, async (_request, response) => {
+    response.writeHead(200).end(JSON.stringify({ kubeletconfig: await foreignYaml(running) }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const client = authority.issue('kube-apiserver-kubelet-client');
+  const memory = memoryHost({
+    files: {
+      ...cluster.files,
+      [CONFIG]: `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: systemd
+authentication: {anonymous: {enabled: false}, webhook: {enabled: true}}
+healthzPort: ${healthz.port}
+maxPods: 110
+port: ${port}
+syncFrequency: 1m0s
+`,
+      [FLAGS]: 'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock --v=2"\n',
+      '/etc/kubernetes/pki/apiserver-kubelet-client.crt': client.certificate,
+      '/etc/kubernetes/pki/apiserver-kubelet-client.key': client.key,
+    },
+    services: { kubelet: { active: true, enabled: true } },
+  });
+  let restarts = 0;
+  const start = (): void => {
+    const config = memory.text(CONFIG) ?? '';
+    healthz.status = accepts(config) ? 200 : 500;
+    if (accepts(config)) running = config;
+  };
+  start();
+  const host: MemoryHost = {
+    ...memory,
+    services: {
+      ...memory.services,
+      async restart(name) {
+        await memory.services.restart(name);
+        restarts += 1;
+        start();
+      },
+    },
+  };
+  return {
+    ...{ host, restarts: () => restarts },
+    async [Symbol.asyncDispose]() {
+      await cluster[Symbol.asyncDispose]();
+      await healthz[Symbol.asyncDispose]();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function refusals(host: MemoryHost, asked: Model) {
+  const desired = upgradeKubeletSettings.desired(asked, facts());
+  assert.ok(desired !== undefined);
+  const found = (await upgradeKubeletSettings.preflight?.(host, desired, RECORD)) ?? [];
+  return found.map(({ reason, what, field }) => `${reason} ${field}: ${what}`);
+}
+
+describe('settings of a kubelet that runs', () => {
+  const ASKED = model({
+    config: { maxPods: 200, authentication: { anonymous: { enabled: true } }, syncFrequency: '60s' },
+    args: [{ name: 'v', value: '4' }],
+  });
+
+  test('are shown as they are and as they will be, and nothing is changed', async () => {
+    await using node = await kubeletNode();
+    const [change] = await planned(upgradeKubeletSettings, node.host, ASKED, { record: RECORD });
+    assert.equal(
+      change?.summary,
+      'change the kubelet: maxPods: 110 -> 200; authentication: {"anonymous":{"enabled":false},"webhook":{"enabled":true}} -> {"anonymous":{"enabled":true},"webhook":{"enabled":true}}; --v: 2 -> 4, and restart it',
+    );
+    assert.deepEqual([node.host.log, node.restarts()], [[], 0]);
+  });
+
+  test('are written, and the kubelet is restarted and proven; a second run has nothing to do', async () => {
+    await using node = await kubeletNode();
+    const { left } = await runStep(upgradeKubeletSettings, node.host, ASKED, { record: RECORD });
+    assert.deepEqual([left, node.restarts()], [[], 1]);
+    const config = await foreignYaml(node.host.text(CONFIG) ?? '');
+    assert.deepEqual((config as { maxPods: number; cgroupDriver: string }).maxPods, 200);
+    assert.deepEqual((config as { cgroupDriver: string }).cgroupDriver, 'systemd', 'the rest stays');
+    assert.equal(
+      node.host.text(FLAGS),
+      'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock --v=4"\n',
+    );
+    assert.equal(node.host.text(KEPT), undefined);
+    assert.deepEqual(await planned(upgradeKubeletSettings, node.host, ASKED, { record: RECORD }), []);
+  });
+
+  test('of a worker are proven by its health', async () => {
+    await using node = await kubeletNode();
+    await runStep(upgradeKubeletSettings, node.host, model({ config: { maxPods: 50 } }, 'Worker'), { record: RECORD });
+    assert.match(node.host.text(CONFIG) ?? '', /maxPods: 50/);
+  });
+
+  test('are only written in an upgrade to another version, which restarts the kubelet', async () => {
+    await using node = await kubeletNode();
+    const record = { ...RECORD, upgrade: { ...UPGRADE, to: 'v1.35.3', subjects: ['version', 'kubelet'] } } as const;
+    await runStep(upgradeKubeletSettings, node.host, ASKED, { record });
+    assert.equal(node.restarts(), 0);
+    assert.match(node.host.text(CONFIG) ?? '', /maxPods: 200/);
+  });
+
+  test('are left alone by another command', async () => {
+    await using node = await kubeletNode();
+    const desired = upgradeKubeletSettings.desired(ASKED, facts());
+    assert.ok(desired !== undefined);
+    assert.equal(upgradeKubeletSettings.idle?.(desired, EMPTY_RECORD), true);
+    assert.deepEqual(await planned(upgradeKubeletSettings, node.host, ASKED, { record: EMPTY_RECORD }), []);
+  });
+
+  test('that cannot change on a running node are refused, with their place', async () => {
+    await using node = await kubeletNode();
+    const asked = model({
+      config: { cgroupDriver: 'cgroupfs', staticPodPath: '/srv/pods', clusterDNS: ['10.96.0.20'] },
+      args: [{ name: 'hostname-override', value: 'other' }],
+    });
+    const found = await refusals(node.host, asked);
+    assert.deepEqual(
+      found.map((line) => line.split(':')[0]),
+      [
+        'DocumentChanged kubernetes.node.kubelet.config.cgroupDriver',
+        'DocumentChanged kubernetes.node.kubelet.config.staticPodPath',
+        'DocumentChanged kubernetes.node.kubelet.args[0]',
+      ],
+    );
+    assert.match(found[0] ?? '', /cannot change on a running node \(systemd -> cgroupfs\): it must be that of the/);
+    assert.deepEqual(await refusals(node.host, model({ config: { cgroupDriver: 'systemd', maxPods: 5 } })), []);
+  });
+});
+
+describe('a kubelet that does not start with its new settings', () => {
+  test('gets the previous ones back, and the failure has one verdict', async () => {
+    await using node = await kubeletNode((config) => !config.includes('maxPods: -1'));
+    const [config, flags] = [node.host.text(CONFIG), node.host.text(FLAGS)];
+    const asked = model({ config: { maxPods: -1 } }, 'Worker', 1);
+    await assert.rejects(runStep(upgradeKubeletSettings, node.host, asked, { record: RECORD }), {
+      reason: 'KubeletNotHealthy',
+    });
+    assert.match(node.host.text(CONFIG) ?? '', /maxPods: -1/);
+    const end = await endOfFailedUpgrade(
+      node.host,
+      {
+        ...{ model: asked, facts: facts(), upgrade: UPGRADE, isOurs: () => false },
+        record: (step) => (step === 'upgrade-kubelet-settings' ? INTERRUPTED : RECORD),
+      },
+      { signal: new AbortController().signal, waitingFor: () => undefined, warn: () => undefined },
+    );
+    assert.deepEqual(end, {
+      isBack: true,
+      sentences: ['The previous settings of the kubelet are restored, and the node works with them.'],
+    });
+    assert.deepEqual([node.host.text(CONFIG), node.host.text(FLAGS)], [config, flags]);
+  });
+
+  test('is continued after a kill at any change, and ends as an undisturbed one', async () => {
+    class Killed extends Error {}
+    const asked = model({ config: { maxPods: 200 }, args: [{ name: 'v', value: '4' }] });
+    for (let kill = 1; kill <= 4; kill += 1) {
+      await using node = await kubeletNode();
+      let seen = 0;
+      const killing: MemoryHost = {
+        ...node.host,
+        async writeFile(file) {
+          seen += 1;
+          if (seen === kill) throw new Killed();
+          await node.host.writeFile(file);
+        },
+        async removeFile(path) {
+          seen += 1;
+          if (seen === kill) throw new Killed();
+          await node.host.removeFile(path);
+        },
+      };
+      await assert.rejects(runStep(upgradeKubeletSettings, killing, asked, { record: RECORD }), Killed);
+      const { left } = await runStep(upgradeKubeletSettings, node.host, asked, { record: INTERRUPTED });
+      assert.deepEqual(left, [], `killed at ${kill}`);
+      assert.match(node.host.text(CONFIG) ?? '', /maxPods: 200/);
+      assert.match(node.host.text(FLAGS) ?? '', /--v=4"/);
+      assert.equal(node.host.text(KEPT), undefined);
+      assert.ok(node.restarts() > 0);
+    }
+  });
+});
