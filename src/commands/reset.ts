@@ -12,7 +12,7 @@ import { type DocumentState, documentTitle, wantedByOthers, withAsked } from '..
 import { BOOTSTRAP_STEPS, type JournalState } from '../pipeline/journal.ts';
 import { type JournalRecord, recordedOnThisMachine } from '../pipeline/journal-record.ts';
 import { AFTER_RESET, BEFORE_RESET, machineStateOf, thisMachine } from '../pipeline/machine-state.ts';
-import { ALL_STEPS } from '../pipeline/pipeline.ts';
+import { ALL_STEPS, STEPS_BY_ID } from '../pipeline/pipeline.ts';
 import { refuseUnlessRoot } from '../pipeline/preflight.ts';
 import { asRefusal } from '../pipeline/refusal.ts';
 import { memoryOf } from '../pipeline/resource-memory.ts';
@@ -134,7 +134,7 @@ async function madeBy(host: Host, journal: JournalState, { key, name, asked }: D
     note: (step, change) => (BOOTSTRAP_STEPS.includes(step) && !hasNode ? undefined : note(step, change)),
     inventory: hasNode ? journal.inventory : undefined,
     leaves: leavesIn(journal, memory.acted),
-    lines: await planLines(host, memory, name, asked),
+    lines: await planLines(STEPS_BY_ID, host, memory, name, asked),
   };
 }
 

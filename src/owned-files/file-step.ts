@@ -1,7 +1,9 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { DropInKind } from '@machineadm/document/ownership/drop-ins.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
-import { type Change, type FollowUp, owing, type Step } from '../step/index.ts';
+import type { FeatureStep } from '../step/feature-step.ts';
+import { type Change, type FollowUp, owing } from '../step/index.ts';
+import { isAt } from '../step/wants.ts';
 import { describeWrite, type OwnFile as Found, isAsWritten, readOwnFile } from './difference.ts';
 import { isInImage, readImageDropIns } from './image-drop-ins.ts';
 import { textDiff } from './text-diff.ts';
@@ -25,13 +27,17 @@ type FoundFiles = ReadonlyMap<string, Found & { readonly isInImage?: boolean }>;
  */
 export function fileStep(step: {
   readonly id: StepId;
+  readonly section: FeatureStep['section'];
   readonly settles?: readonly FollowUp[];
   files(model: Model): readonly OwnFile[] | undefined;
-}): Step<readonly OwnFile[], FoundFiles, OwnFile> {
-  const { id, settles } = step;
+}): FeatureStep<readonly OwnFile[], FoundFiles, OwnFile> {
+  const { id, section, settles } = step;
+  const owned = (model: Model): readonly string[] => (step.files(model) ?? []).map(({ path }) => path);
   return {
     id,
-    owned: true,
+    section,
+    isRequested: (model, { name }) => owned(model).some((path) => isAt(path, name)),
+    owned,
     ...(settles === undefined ? {} : { settles }),
     desired: (model) => step.files(model),
 

@@ -1,62 +1,14 @@
 import { formatPath, type Place } from '@machineadm/document/diagnostics.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { claimsOf } from '@machineadm/document/ownership/claims.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
 import { leaves, placeOf } from '@machineadm/document/tree.ts';
+import { STEPS_BY_ID } from './pipeline.ts';
 
 /** The place in the document that causes a change. */
 export interface ChangeSource {
   readonly field: string;
   readonly position: Place;
 }
-
-/** The section of each step, used where its claims on paths are not more specific. */
-const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
-  'active-directory': 'host.activeDirectory',
-  'api-server': 'kubernetes.controlPlane',
-  archives: 'host.files',
-  'certificate-authorities': 'host.certificateAuthorities',
-  clock: 'host.time',
-  containerd: 'containerRuntime.containerd',
-  'control-plane-files': 'kubernetes.controlPlane',
-  directories: 'host.directories',
-  'directory-address': 'host.activeDirectory',
-  'directory-logins': 'host.activeDirectory',
-  disks: 'host.storage.disks',
-  'exec-bootstrapper': 'kubernetes.bootstrapper',
-  'exec-readiness': 'kubernetes.ready',
-  files: 'host.files',
-  filesystems: 'host.storage.filesystems',
-  groups: 'host.groups',
-  hardening: 'hardening',
-  'hooks-after-bootstrap': 'host.hooks.afterBootstrap',
-  'hooks-before-bootstrap': 'host.hooks.beforeBootstrap',
-  'hooks-boot': 'host.hooks.early',
-  'hooks-early': 'host.hooks.early',
-  hostname: 'host.hostname',
-  images: 'images',
-  'kernel-modules': 'host.kernelModules',
-  kubeadm: 'kubernetes',
-  'kubeadm-config': 'kubernetes',
-  'kubeadm-images': 'kubernetes',
-  'kubelet-arguments': 'kubernetes.node',
-  links: 'host.links',
-  mounts: 'host.storage.mounts',
-  'node-addresses': 'kubernetes.node.addresses',
-  'node-labels': 'kubernetes.node.labels',
-  pki: 'kubernetes.pki',
-  proxy: 'host.proxy',
-  readiness: 'kubernetes',
-  registries: 'containerRuntime.containerd.registries',
-  services: 'host.services',
-  'static-pods': 'kubernetes.controlPlane.staticPods',
-  swap: 'host.swap',
-  sysctl: 'host.sysctl',
-  time: 'host.time',
-  'upgrade-certificates': 'kubernetes.controlPlane.certificates',
-  'upgrade-kubelet-settings': 'kubernetes.node.kubelet',
-  users: 'host.users',
-};
 
 /** Finds the source of a change by its id, or of a field by its path. */
 export type FindSource = (step: string, idOrField: string) => ChangeSource | undefined;
@@ -75,7 +27,7 @@ export function sourcesOf({ model, tree }: Pick<LoadedDocument, 'model' | 'tree'
     if (named !== undefined) return { field: id, position: named.at };
     const claim = claims.find((one) => one.step === step && one.field.length > 0 && id.endsWith(one.path));
     if (claim !== undefined) return { field: formatPath(claim.field), position: placeOf(tree, claim.field) };
-    const section = Object.entries(SECTIONS).find(([name]) => name === step)?.[1];
+    const section = STEPS_BY_ID.get(step)?.section;
     if (section === undefined) return undefined;
     const own = fields.filter(({ path }) => within(section, path));
     const names = namesIn(id);

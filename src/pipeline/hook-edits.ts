@@ -13,7 +13,7 @@ export async function noteHookEdits(
   hooks: Step,
   { model, facts, host, journal }: Pick<RunOptions, 'model' | 'facts' | 'host' | 'journal'>,
 ): Promise<void> {
-  const steps = stepsFor('all', model.host.platform);
+  const steps: readonly Step[] = stepsFor('all', model.host.platform);
   for (const step of steps.slice(0, steps.indexOf(hooks))) {
     const desired = step.hookEdits === undefined ? undefined : step.desired(model, facts);
     if (desired === undefined) continue;

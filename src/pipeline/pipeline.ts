@@ -66,17 +66,20 @@ import { upgradeKubeletSettings } from '../features/upgrade/kubelet-settings.ts'
 import { upgradeProof } from '../features/upgrade/proof.ts';
 import { upgradeState } from '../features/upgrade/state.ts';
 import { users } from '../features/users/index.ts';
-import type { Step } from '../step/index.ts';
-import { removals } from '../undo/removals/index.ts';
+import type { FeatureStep, StepsById } from '../step/feature-step.ts';
+import { removalsOf } from '../undo/removals/index.ts';
 
 /** The parts of a run, in their order. */
 export interface Pipeline {
-  readonly host: readonly Step[];
-  readonly kubernetes: readonly Step[];
+  readonly host: readonly FeatureStep[];
+  readonly kubernetes: readonly FeatureStep[];
   /** Publishes that everything before it succeeded and lasted. */
-  readonly conclusion: readonly Step[];
-  readonly afterBootstrap: readonly Step[];
+  readonly conclusion: readonly FeatureStep[];
+  readonly afterBootstrap: readonly FeatureStep[];
 }
+
+/** It undoes what the other steps did, as far as the document no longer requests it. */
+export const removals = removalsOf(() => STEPS_BY_ID);
 
 /** The boot sequence. The order of this list is the only thing that decides the order of steps. */
 export const PIPELINE: Pipeline = {
@@ -181,10 +184,15 @@ export function pipelineFor(platform: Platform): Pipeline {
 }
 
 /** Every step of Linux in order. */
-export const ALL_STEPS: readonly Step[] = stepsFor('all', 'linux');
+export const ALL_STEPS: readonly FeatureStep[] = stepsFor('all', 'linux');
+
+/** Every step of both platforms. */
+export const STEPS_BY_ID: StepsById = new Map(
+  [...stepsFor('all', 'windows'), ...ALL_STEPS].map((step) => [step.id, step]),
+);
 
 /** The steps of a run: all of them, or for an image bake those of the host. */
-export function stepsFor(scope: 'base' | 'all', platform: Platform): readonly Step[] {
+export function stepsFor(scope: 'base' | 'all', platform: Platform): readonly FeatureStep[] {
   const { host, kubernetes, conclusion, afterBootstrap } = pipelineFor(platform);
   return scope === 'base' ? host : [...host, ...kubernetes, ...conclusion, ...afterBootstrap];
 }

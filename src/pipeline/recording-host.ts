@@ -11,7 +11,7 @@ import type { RunTrace } from './run-trace.ts';
 /** Not owned: directories that a reboot empties, and the files with which a run works. */
 const NOT_OWNED = ['/run/', `${STATE_DIRECTORY}/`];
 
-type Maker = Pick<Step, 'id' | 'owned'> & Pick<OwnedPlace, 'owes'>;
+type Maker = Pick<Step, 'id'> & Pick<OwnedPlace, 'owes'> & { readonly owned?: true };
 
 /** Records what is at all paths that the changes of a step write (`Change.writes`), with one write and one flush. */
 export async function recordWrites(prior: PriorStates, changes: readonly Change[]): Promise<void> {
@@ -141,7 +141,7 @@ export function recordingHost(
 
 /** Who makes a change. Ownership is known by inodes, and what is not asked for any more is removed, on Linux. */
 export function makerOf({ host }: Model, { id, owned }: Step, change: Pick<Change, 'owes'> = {}): Maker {
-  return owned === true && host.platform === 'linux' ? { id, owned, ...owing(change) } : { id };
+  return owned !== undefined && host.platform === 'linux' ? { id, owned: true, ...owing(change) } : { id };
 }
 
 function recordedServices(

@@ -100,8 +100,11 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   whyNotEffective?(host: Host, desired: Desired, left: readonly Change<Payload>[]): Promise<Explanation | undefined>;
   /** True if the journal shows that the step has nothing to do: then it is left out of the run. Default false. */
   idle?(desired: Desired, record: StepRecord): boolean;
-  /** Files, links and directories that it creates are removed when they are no longer in the document. */
-  readonly owned?: true;
+  /**
+   * Of a step whose files, links and directories are removed when the document no longer has them: the paths that it has. One
+   * with a slash at its end stands for what is below it.
+   */
+  owned?(model: Model): readonly string[];
   /** What this machine may not do on its Node, for the management side. undefined: the document asks for nothing of it. */
   handover?(desired: Desired, actual: Actual): NodeHandover | undefined;
   /** The document with what this step found on the machine, for later steps. undefined: nothing yet. */
@@ -176,9 +179,6 @@ export interface Change<Payload = unknown> {
   readonly ineffective?: Reason;
   readonly payload: Payload;
 }
-
-/** The desired state of a step that itself removes what is no longer in the document. */
-export type Prunable<Section> = Section & { readonly prune?: Model['host']['prune'] };
 
 /** Something that is missing for `apply`, or would make it fail. */
 export interface UnmetRequirement {

@@ -1,3 +1,4 @@
+import { HOSTNAME_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import type { FollowUp } from './follow-up.ts';
 import type { Marks, PriorState } from './recorded-state.ts';
@@ -35,4 +36,9 @@ export interface BeforeRecord {
 /** What our changes made of a resource. Earlier versions recorded that of files, links and users alone. */
 export function marksOf({ before, after }: Pick<Memory, 'before' | 'after'>, of: Resource): Marks {
   return after.get(of) ?? (before.get(of)?.isMarked === true ? [] : undefined);
+}
+
+/** Whether machineadm gave the machine its name. */
+export function isNamed({ before }: Pick<Memory, 'before'>): boolean {
+  return before.get(`path:${HOSTNAME_FILE}`)?.step === 'hostname';
 }

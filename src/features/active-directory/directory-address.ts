@@ -3,7 +3,8 @@ import { lastLine } from '@machineadm/document/printable.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Change, Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, UnmetRequirement } from '../../step/index.ts';
 import { computerPrincipal, type DomainMembership, membershipOf } from './membership.ts';
 import { TOOL_ENVIRONMENT, withWorkDirectory } from './work-directory.ts';
 
@@ -31,9 +32,11 @@ const PROGRAMS = { nsupdate: 'bind9-dnsutils', dig: 'bind9-dnsutils', kinit: 'kr
  */
 export function directoryAddressStep(
   network: () => Promise<Pick<DirectoryNetwork, 'controllers' | 'ownAddress'>>,
-): Step<DomainMembership, AddressActual, AddressPayload> {
+): FeatureStep<DomainMembership, AddressActual, AddressPayload> {
   return {
     id: 'directory-address',
+    section: 'host.activeDirectory',
+    isRequested: STAYS,
     leaves: 'the address of this machine in the DNS of the domain: delete it there',
 
     desired(model, facts) {
@@ -99,7 +102,7 @@ export function directoryAddressStep(
   };
 }
 
-export const directoryAddress: Step<DomainMembership, AddressActual, AddressPayload> = directoryAddressStep(
+export const directoryAddress: FeatureStep<DomainMembership, AddressActual, AddressPayload> = directoryAddressStep(
   async () => (await import('../../host/network/directory.ts')).directoryNetwork,
 );
 

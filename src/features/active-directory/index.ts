@@ -6,7 +6,8 @@ import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import type { Change, Execution, Step, StepRecord, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution, StepRecord, UnmetRequirement } from '../../step/index.ts';
 import { DomainJoin } from './join.ts';
 import { kerberosConfiguration } from './kerberos-configuration.ts';
 import { readKeytab } from './keytab.ts';
@@ -46,7 +47,7 @@ export type ActiveDirectoryPayload =
   | { readonly kind: 'mode'; readonly keytab: string }
   | { readonly kind: 'services'; readonly desired: DomainMembership; readonly services: readonly string[] };
 
-type ActiveDirectoryStep = Step<DomainMembership, ActiveDirectoryActual, ActiveDirectoryPayload>;
+type ActiveDirectoryStep = FeatureStep<DomainMembership, ActiveDirectoryActual, ActiveDirectoryPayload>;
 
 /** The step's network queries; replaced in tests. */
 type Network = () => Promise<DirectoryNetwork>;
@@ -58,6 +59,8 @@ type Network = () => Promise<DirectoryNetwork>;
 export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
   return {
     id: 'active-directory',
+    section: 'host.activeDirectory',
+    isRequested: STAYS,
     leaves({ notes }) {
       const note = notes.get(JOIN);
       const [computer, domain] = [text(member(note, 'computer')), text(member(note, 'domain'))];

@@ -16,7 +16,8 @@ import { expectedNodeName } from '../../kubernetes/node-name.ts';
 import { type LocatedKubernetes, located } from '../../kubernetes/runtime-socket.ts';
 import { resolveSecrets } from '../../kubernetes/secrets.ts';
 import { differenceOf } from '../../owned-files/difference.ts';
-import type { Change, Execution, Step, StepRecord } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution, StepRecord } from '../../step/index.ts';
 
 export interface ApiServerDesired {
   readonly kubernetes: LocatedKubernetes;
@@ -65,8 +66,10 @@ const SLACK_MS = 5 * MINUTE_MS;
  * document changes (`kubernetes/api-server/reconfigure.ts`). The settings are recorded even if there are none: only so
  * can a later change be detected.
  */
-export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload> = {
+export const apiServer: FeatureStep<ApiServerDesired, ApiServerActual, ApiServerPayload> = {
   id: 'api-server',
+  section: 'kubernetes.controlPlane',
+  isRequested: STAYS,
 
   // Time to apply the new configuration, then roll back.
   deadlineMs: ({ kubernetes }) => 2 * (kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS) + SLACK_MS,

@@ -3,7 +3,9 @@ import type { ApparmorModel } from '@machineadm/document/model.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import type { Change, Step, UnmetRequirement } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import type { Change, UnmetRequirement } from '../../step/index.ts';
+import { isAt } from '../../step/wants.ts';
 import { isApparmorEnabled, LOADED, PARSER, runParser } from './parser.ts';
 
 type Profile = ApparmorModel['profiles'][number];
@@ -21,8 +23,10 @@ type ApparmorPayload = { readonly kind: 'write' | 'load' } & Profile;
  * AppArmor profiles. Their files belong to an image, and apparmor.service loads them at boot; a profile loaded now
  * belongs to the node. The kernel lists the loaded names, and the journal knows the content that was loaded for each.
  */
-export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
+export const apparmor: FeatureStep<ApparmorModel, ApparmorActual, ApparmorPayload> = {
   id: 'apparmor',
+  section: undefined,
+  isRequested: ({ host }, { name }) => host.apparmor?.profiles.some(({ path }) => isAt(path, name)) === true,
 
   desired: ({ host }) => host.apparmor,
 

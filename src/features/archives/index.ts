@@ -9,13 +9,14 @@ import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
 import { scopeOf, sourceOf } from '../../owned-files/content.ts';
 import { accountsMadeBy, NO_ACCOUNTS, type Obstacle, obstructed, ownerObstacles } from '../../owned-files/obstacles.ts';
 import { whyKept } from '../../owned-files/owned-places.ts';
+import { requestsPath } from '../../owned-files/requested-paths.ts';
 import { programsAt } from '../../step/brought-programs.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
 import {
   type Change,
   EMPTY_RECORD,
   type Execution,
   owing,
-  type Step,
   type StepRecord,
   type UnmetRequirement,
 } from '../../step/index.ts';
@@ -70,9 +71,11 @@ export type ArchivesPayload =
  * Archives of the document, unpacked. All of their contents are checked before anything is written; the journal keeps
  * it with the digests of all files, so that the machine is compared with it when the archive is long gone.
  */
-export const archives: Step<Model, ArchivesActual, ArchivesPayload> = {
+export const archives: FeatureStep<Model, ArchivesActual, ArchivesPayload> = {
   id: 'archives',
-  owned: true,
+  section: 'host.files',
+  isRequested: requestsPath,
+  owned: ({ host }) => host.archives.flatMap(({ path }) => [path, `${path}/`]),
 
   desired: (model) => (model.host.archives.length === 0 ? undefined : model),
 

@@ -2,8 +2,9 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX } from '@machineadm/document/ownership/paths.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
 import { restartIfActive } from '../../step/follow-up.ts';
-import type { Change, FollowUp, Step, UnmetRequirement } from '../../step/index.ts';
+import type { Change, FollowUp, UnmetRequirement } from '../../step/index.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
 import { NO_STORE, noStore, rebuildTrust, type TrustStore, trustStoreOf } from './stores.ts';
 
@@ -44,10 +45,12 @@ export type AuthoritiesPayload =
  */
 export function certificateAuthoritiesStep(
   now: () => number = Date.now,
-): Step<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> {
+): FeatureStep<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> {
   return {
     id: ID,
-    owned: true,
+    section: 'host.certificateAuthorities',
+    isRequested: ({ host }) => host.certificateAuthorities.length > 0,
+    owned: ({ host }) => (host.certificateAuthorities.length > 0 ? ['/'] : []),
     settles: ['update-ca-certificates'],
     settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
 
@@ -146,7 +149,7 @@ export function certificateAuthoritiesStep(
 }
 
 /** The step as used in the pipeline. */
-export const certificateAuthorities: Step<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> =
+export const certificateAuthorities: FeatureStep<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> =
   certificateAuthoritiesStep();
 
 const REPLACE =

@@ -3,7 +3,8 @@ import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import { CHANGE_AUTHORITIES, READ_AUTHORITIES } from '../../host/windows/system-scripts.ts';
-import type { Change, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
 import { authoritiesOf } from './certificates.ts';
 
 /** Friendly names in the store that begin with this are ours to remove. */
@@ -30,9 +31,11 @@ export type WindowsAuthoritiesPayload =
  */
 function windowsCertificateAuthoritiesStep(
   now: () => number = Date.now,
-): Step<readonly CertificateAuthorityModel[], readonly Trusted[], WindowsAuthoritiesPayload> {
+): FeatureStep<readonly CertificateAuthorityModel[], readonly Trusted[], WindowsAuthoritiesPayload> {
   return {
     id: 'certificate-authorities',
+    section: 'host.certificateAuthorities',
+    isRequested: STAYS,
 
     desired(model) {
       const entries = model.host.certificateAuthorities;

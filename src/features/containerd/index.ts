@@ -4,7 +4,8 @@ import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import type { Change, Execution, Step } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import type { Change, Execution } from '../../step/index.ts';
 import { type ContainerdTimes, proveHealthy, putConfiguration } from './commit.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';
 import { type ContainerdActual, type ContainerdDesired, inspect } from './inspect.ts';
@@ -35,9 +36,11 @@ export type ContainerdPayload =
  */
 export function containerdStep(
   times: ContainerdTimes = { healthyWithin: 60_000, healthyAgainWithin: 20_000 },
-): Step<ContainerdDesired, ContainerdActual, ContainerdPayload> {
+): FeatureStep<ContainerdDesired, ContainerdActual, ContainerdPayload> {
   return {
     id: 'containerd',
+    section: 'containerRuntime.containerd',
+    isRequested: ({ containerd, kubernetes }) => containerd !== undefined || kubernetes !== undefined,
     needs: ['containerd'],
     settles: ['daemon-reload', 'restart:containerd'],
 
@@ -76,7 +79,7 @@ export function containerdStep(
 }
 
 /** The step as used in the pipeline. */
-export const containerd: Step<ContainerdDesired, ContainerdActual, ContainerdPayload> = containerdStep();
+export const containerd: FeatureStep<ContainerdDesired, ContainerdActual, ContainerdPayload> = containerdStep();
 
 function plan(desired: ContainerdDesired, actual: ContainerdActual): readonly Change<ContainerdPayload>[] {
   const { isWritten, service, registries, forgotten } = actual;

@@ -8,7 +8,7 @@ import { requireKmsSockets } from '../../kubernetes/api-server/kms-sockets.ts';
 import { writeApiServerFile } from '../../kubernetes/api-server/write-file.ts';
 import { resolveSecrets } from '../../kubernetes/secrets.ts';
 import { actionOf, differenceOf } from '../../owned-files/difference.ts';
-import type { Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { requirementOf } from '../../step/requirement-of.ts';
 
 export interface ControlPlaneFilesActual {
@@ -31,8 +31,10 @@ export type ControlPlaneFilesPayload =
  * would refuse are refused first. After the bootstrap they change together with the API server only, in the step
  * api-server.
  */
-export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, ControlPlaneFilesPayload> = {
+export const controlPlaneFiles: FeatureStep<KubernetesModel, ControlPlaneFilesActual, ControlPlaneFilesPayload> = {
   id: 'control-plane-files',
+  section: 'kubernetes.controlPlane',
+  isRequested: STAYS,
 
   desired({ kubernetes }) {
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;

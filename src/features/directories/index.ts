@@ -13,8 +13,10 @@ import {
   ownerObstacles,
   placeObstacle,
 } from '../../owned-files/obstacles.ts';
+import { requestsPath } from '../../owned-files/requested-paths.ts';
 import { entriesBelow } from '../../owned-files/tree-below.ts';
-import { owing, type Step } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import { owing } from '../../step/index.ts';
 
 /** How many entries of a directory a plan names. */
 const MOST_SHOWN = 3;
@@ -58,9 +60,11 @@ export interface DirectoryPayload {
  * Directories of the document with their mode and owner and, where the document says so, those of their content. Links
  * are not followed, and mounted file systems below are not changed.
  */
-export const directories: Step<DirectoriesDesired, readonly DirectoryActual[], DirectoryPayload> = {
+export const directories: FeatureStep<DirectoriesDesired, readonly DirectoryActual[], DirectoryPayload> = {
   id: 'directories',
-  owned: true,
+  section: 'host.directories',
+  isRequested: requestsPath,
+  owned: ({ host }) => host.directories.map(({ path }) => path),
 
   desired({ host }) {
     const { directories, files, links, hooks } = host;

@@ -6,7 +6,8 @@ import { passesSuccessTest, resetProgram, runProgram } from '../../kubernetes/ex
 import { expectedNodeName } from '../../kubernetes/node-name.ts';
 import { resolveSecrets } from '../../kubernetes/secrets.ts';
 import { scriptEnvironment } from '../../shell/single-script.ts';
-import type { Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Execution } from '../../step/index.ts';
 
 const RUN = 'exec-bootstrapper/run';
 
@@ -35,8 +36,10 @@ export interface ExecBootstrapperPayload {
  * an attempt that was killed or failed, the success test runs first, then the program's own reset, and then the program
  * again.
  */
-export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperActual, ExecBootstrapperPayload> = {
+export const execBootstrapper: FeatureStep<ExecBootstrapperDesired, ExecBootstrapperActual, ExecBootstrapperPayload> = {
   id: 'exec-bootstrapper',
+  section: 'kubernetes.bootstrapper',
+  isRequested: STAYS,
   leaves({ notes }) {
     const command = member(notes.get(RUN), 'reset');
     const isUndone = Array.isArray(command) && command.length > 0;

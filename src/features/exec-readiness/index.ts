@@ -5,7 +5,8 @@ import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { passesSuccessTest } from '../../kubernetes/exec/runner.ts';
 import { type KubeletHealth, kubeletHealth } from '../../kubernetes/kubelet-health.ts';
-import type { Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Execution } from '../../step/index.ts';
 
 export interface ExecReadinessDesired {
   readonly exec: ExecModel;
@@ -22,8 +23,10 @@ const PAUSE_MS = 2_000;
  * health. A command may have side effects, so `plan` cannot run it: a passed test counts until the next boot. The
  * kubelet is checked in every run.
  */
-export const execReadiness: Step<ExecReadinessDesired, ExecReadinessActual, ExecReadinessDesired> = {
+export const execReadiness: FeatureStep<ExecReadinessDesired, ExecReadinessActual, ExecReadinessDesired> = {
   id: 'exec-readiness',
+  section: 'kubernetes.ready',
+  isRequested: STAYS,
 
   desired({ kubernetes }, facts) {
     if (kubernetes?.exec === undefined) return undefined;

@@ -18,18 +18,19 @@ import {
   obstructed,
   reasonAt,
 } from '../../owned-files/obstacles.ts';
+import { requestsPath } from '../../owned-files/requested-paths.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
 import { programsAt } from '../../step/brought-programs.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
 import {
   type Change,
   EMPTY_RECORD,
   type OwnedPlace,
   owing,
   type RanRecord,
-  type Step,
   type UnmetRequirement,
 } from '../../step/index.ts';
-import { readOnlyMounts } from './read-only.ts';
+import { closestMountPoint, readOnlyMounts } from './read-only.ts';
 
 /** Files above this size are not read to show a diff. */
 const MOST_COMPARED = 4 * 1024 * 1024;
@@ -79,9 +80,11 @@ export interface FilePayload {
 }
 
 /** Files of the document in its order. Each replaces the old one as a whole, with its owner and mode. */
-export const files: Step<FilesDesired, FilesActual, FilePayload> = {
+export const files: FeatureStep<FilesDesired, FilesActual, FilePayload> = {
   id: 'files',
-  owned: true,
+  section: 'host.files',
+  isRequested: requestsPath,
+  owned: ({ host }) => host.files.map(({ path }) => path),
 
   desired(model) {
     const { files, hooks, storage } = model.host;
@@ -311,9 +314,4 @@ async function readOnlyObstacles(
     const remedy = `Mount ${on} writable, or put the file elsewhere.`;
     return [{ reason: 'ReadOnlyFilesystem', what, remedy, change: id, scope: scopeOf(payload.file) }];
   });
-}
-
-function closestMountPoint(mountPoints: readonly string[], path: string): string {
-  const above = mountPoints.filter((point) => point === '/' || path.startsWith(`${point}/`));
-  return above.reduce((closest, point) => (point.length > closest.length ? point : closest), '/');
 }

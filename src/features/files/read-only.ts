@@ -27,3 +27,9 @@ export async function readOnlyMounts(host: QueryHost, paths: readonly string[]):
   }
   return found;
 }
+
+/** The mount point of the file system that has a path. */
+export function closestMountPoint(mountPoints: readonly string[], path: string): string {
+  const above = mountPoints.filter((point) => point === '/' || path.startsWith(`${point}/`));
+  return above.reduce((closest, point) => (point.length > closest.length ? point : closest), '/');
+}

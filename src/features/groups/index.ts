@@ -4,7 +4,8 @@ import { readAccounts } from '../../accounts/databases.ts';
 import { changeAccount, missingTools } from '../../accounts/tools.ts';
 import { wantedGroups } from '../../accounts/wanted-groups.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { EMPTY_RECORD, type Step, type UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import { EMPTY_RECORD, type UnmetRequirement } from '../../step/index.ts';
 
 /** The groups that do not exist on the machine. */
 export type GroupsActual = readonly GroupModel[];
@@ -13,8 +14,10 @@ export type GroupsActual = readonly GroupModel[];
  * The groups of the document and of its users' memberships. A group is created where neither the machine nor a
  * directory knows it. An existing group keeps its id: changing it would give its files to another group.
  */
-export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
+export const groups: FeatureStep<readonly GroupModel[], GroupsActual, GroupModel> = {
   id: 'groups',
+  section: 'host.groups',
+  isRequested: STAYS,
 
   desired({ host }) {
     const wanted = wantedGroups(host);

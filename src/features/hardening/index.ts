@@ -10,7 +10,8 @@ import type { Host } from '../../host/seam/host.ts';
 import { type Pace, USUAL_PACE } from '../../kubernetes/hardening/component-restart.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
 import { recordText } from '../../kubernetes/hardening/record.ts';
-import type { Change, Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution } from '../../step/index.ts';
 import { applyPlace } from './apply.ts';
 import { changesFor, type HardeningPlace } from './changes.ts';
 
@@ -47,9 +48,11 @@ export type HardeningPayload =
 export const hardening = hardeningStep(USUAL_PACE);
 
 /** The step with a given pace: for tests. */
-export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActual, HardeningPayload> {
+export function hardeningStep(pace: Pace): FeatureStep<HardeningDesired, HardeningActual, HardeningPayload> {
   return {
     id: 'hardening',
+    section: 'hardening',
+    isRequested: STAYS,
     settles: ['restart:kubelet'],
 
     desired(model, facts) {

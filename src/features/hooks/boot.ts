@@ -11,7 +11,8 @@ import {
   planBootUnitRemoval,
 } from '../../owned-files/boot-unit.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
-import type { Change, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
 import { BOOT_HOOKS_ID, bootHooksFile, isBootHooksFile, keptText } from './kept.ts';
 import { HOOKS_LEFT } from './record.ts';
 
@@ -40,8 +41,10 @@ export type BootHooksPayload =
  * Writes early hooks of `frequency: Always` to a file for later boots, and removes those of an earlier document. The
  * first time, they are run by the step `hooks-early` like all others.
  */
-export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload> = {
+export const bootHooks: FeatureStep<BootHooksDesired, BootHooksActual, BootHooksPayload> = {
   id: 'hooks-boot',
+  section: 'host.hooks.early',
+  isRequested: STAYS,
   leaves: HOOKS_LEFT,
   settles: ['daemon-reload'],
 

@@ -6,7 +6,8 @@ import { whyUnreadable } from '../../host/secrets/sealed-files.ts';
 import { lost } from '../../shell/errors.ts';
 import { hookScript, savedState, sealState } from '../../shell/script.ts';
 import { type HookPhase, type InScript, inScript, requireShared, scriptBefore } from '../../shell/single-script.ts';
-import type { Change, Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, UnmetRequirement } from '../../step/index.ts';
 import { missingPrerequisites } from './account.ts';
 import { OTHER_USER, repeats, runScript, type UnfinishedHook } from './group.ts';
 import { digests, HOOKS_LEFT, isDone, parseNote, whyAgain } from './record.ts';
@@ -70,11 +71,13 @@ async function syntaxObstacles(host: QueryHost, { phase, group }: HooksDesired):
  * ran without `set -e`, or without a function that it calls, could pass a check that fails. Commands that were changed in
  * between start the group from its first entry, too. The commands are never arguments, and their standard input is empty.
  */
-function hooksStep(id: StepId, phase: HookPhase): Step<HooksDesired, HooksActual, HooksPayload> {
+function hooksStep(id: StepId, phase: HookPhase): FeatureStep<HooksDesired, HooksActual, HooksPayload> {
   const script = hookScript(id);
   const changeId = `${id}/run`;
   return {
     id,
+    section: `host.hooks.${phase}`,
+    isRequested: STAYS,
     runsHooks: true,
     leaves: HOOKS_LEFT,
     hasRun: ({ group }, record) => isDone(group, changeId, record),

@@ -6,7 +6,8 @@ import { member } from '@machineadm/document/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../../shell/errors.ts';
 import type { HookPhase } from '../../shell/single-script.ts';
-import type { Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Execution } from '../../step/index.ts';
 import { requireDirectory } from './account.ts';
 import { type HookEnvironment, hookEnvironment } from './inputs.ts';
 import { digests, isDone, whyAgain } from './record.ts';
@@ -43,10 +44,15 @@ export const windowsAfterBootstrapHooks = windowsHooksStep('hooks-after-bootstra
  * runs again from its first entry: neither shell can write down its state, and an entry that runs without the
  * $ErrorActionPreference or the functions of those before it could pass a check that fails.
  */
-function windowsHooksStep(id: StepId, phase: HookPhase): Step<HookGroup, WindowsHooksActual, WindowsHooksPayload> {
+function windowsHooksStep(
+  id: StepId,
+  phase: HookPhase,
+): FeatureStep<HookGroup, WindowsHooksActual, WindowsHooksPayload> {
   const changeId = `${id}/run`;
   return {
     id,
+    section: `host.hooks.${phase}`,
+    isRequested: STAYS,
     runsHooks: true,
     hasRun: (group, record) => isDone(group, changeId, record),
 

@@ -2,7 +2,8 @@ import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { isAsWritten, readOwnFile } from '../../owned-files/difference.ts';
-import type { Change, Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution } from '../../step/index.ts';
 
 /** The running ("transient") name; hostnamectl, hostname(1) and uname(2) all end here. */
 const RUNNING_NAME = '/proc/sys/kernel/hostname';
@@ -28,8 +29,10 @@ export interface HostnameActual {
 export type HostnamePayload = HostnameDesired & { readonly part: 'file' | 'running' | 'cloud-init' };
 
 /** The name of the machine: now, at the next boot, and safe from cloud-init. Always the instance's own (`node`). */
-export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = {
+export const hostname: FeatureStep<HostnameDesired, HostnameActual, HostnamePayload> = {
   id: 'hostname',
+  section: 'host.hostname',
+  isRequested: STAYS,
 
   desired(model) {
     const name = model.host.hostname;

@@ -3,7 +3,8 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import { READ_FACTS } from '../../host/windows/facts-scripts.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import { RENAME_COMPUTER } from '../../host/windows/system-scripts.ts';
-import { EMPTY_RECORD, type Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import { EMPTY_RECORD } from '../../step/index.ts';
 
 export interface WindowsHostnameActual {
   readonly running: string | undefined;
@@ -14,8 +15,10 @@ export interface WindowsHostnameActual {
 const TIMEOUT_MS = 60_000;
 
 /** The name of the computer. Windows takes it at its next start: before, no domain and no kubelet would have it right. */
-export const windowsHostname: Step<string, WindowsHostnameActual, string> = {
+export const windowsHostname: FeatureStep<string, WindowsHostnameActual, string> = {
   id: 'hostname',
+  section: 'host.hostname',
+  isRequested: STAYS,
 
   desired(model) {
     return model.host.hostname;

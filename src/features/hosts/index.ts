@@ -13,7 +13,9 @@ import {
   withoutBlock,
 } from '../../owned-files/marked-block.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import type { Change, Step } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
+import { isNamed } from '../../step/memory.ts';
 
 /** hosts(5) of Debian: the name of a machine without a permanent address has this one, so that 127.0.0.1 stays localhost. */
 const OWN_ADDRESS = '127.0.1.1';
@@ -51,8 +53,20 @@ type HostsPayload =
  * own. An earlier line that gives a name of the document another address is reported, because resolvers take the first; it
  * stays as it is.
  */
-export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
+export const hosts: FeatureStep<HostsDesired, HostsActual, HostsPayload> = {
   id: 'hosts',
+  section: undefined,
+  isRequested: ({ host }, { name }, memory) => host.hosts !== undefined || (isNamed(memory) && name !== HOSTS_FILE),
+
+  sharedLines: {
+    path: HOSTS_FILE,
+    isOne: false,
+    without(text, memory, document) {
+      let rest = withoutBlock(text, hostsBlockOf(document));
+      if (memory.isAdopted) rest = withoutBlock(rest, HOSTS_BLOCK);
+      return isNamed(memory) || memory.others('hosts:own name', 'hosts') ? rest : withoutBlock(rest, OWN_NAME_BLOCK);
+    },
+  },
 
   desired(model, facts) {
     const { host } = model;

@@ -8,7 +8,8 @@ import { CriError } from '../../host/cri/client.ts';
 import type { CriImage } from '../../host/cri/queries.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
-import type { Change, Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution } from '../../step/index.ts';
 import {
   type ArchiveNote,
   archiveChangeId,
@@ -68,8 +69,10 @@ export type ImagesPayload =
  * CRI that the required images exist. An archive whose images all exist, with their names and ids, is skipped; unless
  * its import was interrupted, when names may exist before their layers.
  */
-export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
+export const images: FeatureStep<ImagesDesired, ImagesActual, ImagesPayload> = {
   id: 'images',
+  section: 'images',
+  isRequested: STAYS,
   leaves: IMAGES_LEFT,
   needs: ['containerd'],
 

@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
@@ -7,7 +8,9 @@ import { absentModules, canonicalModule, isInKernel, moduleOfFile } from '../../
 import { isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import { isInImage, putDropIn, readImageDropIns } from '../../owned-files/image-drop-ins.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import type { Change, Execution, Step, UnmetRequirement } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import type { Change, Execution, UnmetRequirement } from '../../step/index.ts';
+import { isAt } from '../../step/wants.ts';
 
 export interface KernelModulesDesired {
   /** The drop-in of the document. */
@@ -33,9 +36,11 @@ export type KernelModulesPayload =
  * Loads kernel modules now and at every boot. The list is a property of the image (`base`); loading them is a property
  * of the running kernel (`node`), so that an image bake never loads a module into the builder's kernel.
  */
-export const kernelModules: Step<KernelModulesDesired, KernelModulesActual, KernelModulesPayload> = {
+export const kernelModules: FeatureStep<KernelModulesDesired, KernelModulesActual, KernelModulesPayload> = {
   id: 'kernel-modules',
-  owned: true,
+  section: 'host.kernelModules',
+  isRequested: (model, { kind, name }) => kind === 'module' || ownedPaths(model).some((path) => isAt(path, name)),
+  owned: ownedPaths,
 
   desired(model) {
     const names = [...new Set(model.host.kernelModules.map(canonicalModule))];
@@ -194,4 +199,8 @@ function isListed(configuration: string, keyword: string, module: string): boole
     const [word, name = ''] = line.trim().split(/\s+/);
     return word === keyword && canonicalModule(name) === module;
   });
+}
+
+function ownedPaths(model: Model): readonly string[] {
+  return model.host.kernelModules.length > 0 ? [dropInPath('modules', model)] : [];
 }

@@ -22,7 +22,8 @@ import {
 import { canValidate, validateConfig } from '../../kubernetes/kubeadm/validate.ts';
 import { located } from '../../kubernetes/runtime-socket.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import type { Change, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
 
 /** Without kubeadm on the machine, its version is assumed to be the document's: the step kubeadm refuses a run unless hooks bring it. */
 export type KubeadmConfigDesired = Omit<KubeadmConfigInput, 'kubeadm'> &
@@ -60,8 +61,10 @@ export interface KubeadmConfigPayload {
  * afterwards: kubeadm reads the file on disk, and a later run of an unfinished bootstrap keeps their edits. It contains
  * tokens, so it is readable by root only and in memory.
  */
-export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, KubeadmConfigPayload> = {
+export const kubeadmConfig: FeatureStep<KubeadmConfigDesired, KubeadmConfigActual, KubeadmConfigPayload> = {
   id: 'kubeadm-config',
+  section: 'kubernetes',
+  isRequested: STAYS,
 
   desired(model, facts) {
     const { containerd } = model;

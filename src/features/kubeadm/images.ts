@@ -11,7 +11,8 @@ import type { CriImage } from '../../host/cri/queries.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { kubeadmConfigPath } from '../../kubernetes/kubeadm/config.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
-import type { Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Execution } from '../../step/index.ts';
 
 const CHECK = 'kubeadm-images/check';
 /** gRPC: nothing listens on the socket. */
@@ -46,8 +47,10 @@ interface Wanted {
  * The list is that of the installed kubeadm, for the configuration that it will use. A joining machine gets the
  * repository and the tags from its cluster: there only the sandbox and the static pods are proven.
  */
-export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, KubeadmImagesDesired> = {
+export const kubeadmImages: FeatureStep<KubeadmImagesDesired, KubeadmImagesActual, KubeadmImagesDesired> = {
   id: 'kubeadm-images',
+  section: 'kubernetes',
+  isRequested: STAYS,
   leaves: IMAGES_LEFT,
 
   desired(model, facts) {

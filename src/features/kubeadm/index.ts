@@ -19,7 +19,8 @@ import { expectedNodeName } from '../../kubernetes/node-name.ts';
 import { documentPaths } from '../../kubernetes/provided.ts';
 import { located } from '../../kubernetes/runtime-socket.ts';
 import { scriptEnvironment } from '../../shell/single-script.ts';
-import type { Change, Execution, Step, StepRecord } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution, StepRecord } from '../../step/index.ts';
 import { inventoryFor, inventoryNow } from './inventory.ts';
 import { type KubeadmNeeds, kubeadmRequirements } from './requirements.ts';
 
@@ -57,8 +58,10 @@ export type KubeadmPayload =
  * Runs kubeadm, once, with the configuration that is on disk by then. `kubernetes/kubeadm/recovery.ts` decides what can
  * be repeated, together with the step kubeadm-reset.
  */
-export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
+export const kubeadm: FeatureStep<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   id: 'kubeadm',
+  section: 'kubernetes',
+  isRequested: STAYS,
   leaves: () => [
     'the Node object in the cluster: kubectl delete node removes it',
     'the network of the pods (/etc/cni/net.d, interfaces, packet filter rules): it is of its plug-in and of kube-proxy',

@@ -8,7 +8,7 @@ import { type ResetOrder, undoNote } from '../../kubernetes/kubeadm/reset-order.
 import { expectedNodeName } from '../../kubernetes/node-name.ts';
 import { documentPaths } from '../../kubernetes/provided.ts';
 import { type LocatedKubernetes, located } from '../../kubernetes/runtime-socket.ts';
-import type { Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { inventoryFor } from './inventory.ts';
 
 export interface KubeadmResetDesired {
@@ -43,8 +43,10 @@ const RESET = 'kubeadm-reset/reset';
  * from nothing. It precedes files, containerd and PKI, because a reset deletes what they write.
  * `kubernetes/kubeadm/recovery.ts` decides whether to reset, to continue or to touch nothing.
  */
-export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, KubeadmResetPayload> = {
+export const kubeadmReset: FeatureStep<KubeadmResetDesired, KubeadmResetActual, KubeadmResetPayload> = {
   id: 'kubeadm-reset',
+  section: undefined,
+  isRequested: STAYS,
 
   desired(model, facts) {
     const { kubernetes } = model;

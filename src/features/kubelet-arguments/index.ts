@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Change, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
 
 export interface KubeletArgumentsActual {
   /** From the file that kubeadm wrote; undefined before. */
@@ -19,8 +20,10 @@ const CHANGE = 'kubelet-arguments/restart';
  * (images/capi/ansible/windows/roles/kubernetes/templates/RestartKubelet.ps1). Without it, everything in
  * `kubernetes.node.kubelet.args`, including labels and taints, would be lost silently.
  */
-export const kubeletArguments: Step<Record<string, never>, KubeletArgumentsActual, string | undefined> = {
+export const kubeletArguments: FeatureStep<Record<string, never>, KubeletArgumentsActual, string | undefined> = {
   id: 'kubelet-arguments',
+  section: 'kubernetes.node',
+  isRequested: STAYS,
 
   desired(model) {
     const { kubernetes } = model;

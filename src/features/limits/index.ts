@@ -8,6 +8,7 @@ import { fileStep } from '../../owned-files/file-step.ts';
  */
 export const limits = fileStep({
   id: 'limits',
+  section: undefined,
   settles: ['daemon-reload'],
 
   files(model) {

@@ -2,7 +2,9 @@ import type { LinkModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { scopeOfPath } from '../../owned-files/content.ts';
 import { type Obstacle, obstructed, placeObstacle } from '../../owned-files/obstacles.ts';
-import { owing, type Step } from '../../step/index.ts';
+import { requestsPath } from '../../owned-files/requested-paths.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import { owing } from '../../step/index.ts';
 
 export interface LinkActual {
   /** The target of the present link; undefined: there is no link. */
@@ -25,9 +27,11 @@ interface LinksDesired {
 }
 
 /** Symbolic links of the document. Their targets need not exist. */
-export const links: Step<LinksDesired, readonly LinkActual[], LinkPayload> = {
+export const links: FeatureStep<LinksDesired, readonly LinkActual[], LinkPayload> = {
   id: 'links',
-  owned: true,
+  section: 'host.links',
+  isRequested: requestsPath,
+  owned: ({ host }) => host.links.map(({ path }) => path),
 
   desired({ host }) {
     const { links, hooks } = host;

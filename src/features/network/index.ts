@@ -3,7 +3,8 @@ import type { NetworkModel } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import type { Prunable, Step, StepRecord, UnmetRequirement } from '../../step/index.ts';
+import type { FeatureStep, Prunable } from '../../step/feature-step.ts';
+import type { StepRecord, UnmetRequirement } from '../../step/index.ts';
 import { TOOLS } from './tools.ts';
 import { confirm, type NetworkChange, readTrial, tryOut, type WantedFile } from './trial.ts';
 
@@ -27,8 +28,10 @@ export interface NetworkActual {
  * Files of the network, and what their tool makes of them. The network belongs to the instance (`node`): an image has that
  * of its first boot.
  */
-export const network: Step<Prunable<NetworkModel>, NetworkActual, NetworkChange> = {
+export const network: FeatureStep<Prunable<NetworkModel>, NetworkActual, NetworkChange> = {
   id: 'network',
+  section: undefined,
+  isRequested: ({ host }) => host.network !== undefined,
 
   desired: ({ host }) => host.network && { ...host.network, prune: host.prune },
 

@@ -11,7 +11,8 @@ import {
   type NodeAddresses,
   withNodeAddresses,
 } from '../../kubernetes/node-addresses.ts';
-import type { Change, RanRecord, Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, RanRecord, UnmetRequirement } from '../../step/index.ts';
 
 export interface NodeAddressesDesired {
   readonly choice: NodeAddressesModel;
@@ -37,8 +38,10 @@ const ASKED_EVERY_MS = 500;
  * Finds the addresses of the node by the document's choice, and waits for them. Later steps get the document with the addresses
  * in it. What an earlier run found stays while the machine has it, and a machine that is a node keeps the addresses of its kubelet.
  */
-export const nodeAddresses: Step<NodeAddressesDesired, NodeAddressesActual, Payload> = {
+export const nodeAddresses: FeatureStep<NodeAddressesDesired, NodeAddressesActual, Payload> = {
   id: 'node-addresses',
+  section: 'kubernetes.node.addresses',
+  isRequested: STAYS,
 
   desired({ kubernetes, host }) {
     const choice = kubernetes?.node.addresses;

@@ -18,7 +18,8 @@ import {
   setLabel,
 } from '../../kubernetes/node-labels.ts';
 import { expectedNodeName } from '../../kubernetes/node-name.ts';
-import type { Change, Execution, Step, StepRecord } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution, StepRecord } from '../../step/index.ts';
 
 export interface NodeLabelsDesired extends OwnName {
   readonly labels: Readonly<Record<string, string>>;
@@ -57,8 +58,10 @@ const PAUSE_MS = 1_000;
  * its kubelet registered, with which `--register-with-taints` has no effect. A control plane sets them with admin.conf. Other
  * machines have no such credential: the run reports what the management side must set.
  */
-export const nodeLabels: Step<NodeLabelsDesired, NodeLabelsActual, NodeLabelsPayload> = {
+export const nodeLabels: FeatureStep<NodeLabelsDesired, NodeLabelsActual, NodeLabelsPayload> = {
   id: 'node-labels',
+  section: 'kubernetes.node.labels',
+  isRequested: STAYS,
   leaves: 'the labels and taints of the Node object in the cluster',
 
   desired(model, facts) {

@@ -6,7 +6,7 @@ import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';
 import { checkPki, pkiFiles } from '../../kubernetes/pki.ts';
 import { resolveSecrets } from '../../kubernetes/secrets.ts';
 import { actionOf, differenceOf } from '../../owned-files/difference.ts';
-import type { Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { requirementOf } from '../../step/requirement-of.ts';
 
 export interface PkiActual {
@@ -27,8 +27,10 @@ export interface PkiPayload {
  * mistakes half-way, and only warn about others. After the bootstrap they belong to the cluster (kubeadm renews
  * certificates in these files), so this step leaves them alone.
  */
-export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
+export const pki: FeatureStep<KubernetesModel, PkiActual, PkiPayload> = {
   id: 'pki',
+  section: 'kubernetes.pki',
+  isRequested: STAYS,
 
   desired(model) {
     const { kubernetes } = model;

@@ -4,8 +4,9 @@ import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { ServiceEnvironment } from '../../host/services/environment.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import { blockIn, PROXY_BLOCK, rewriteShared, withBlock, withoutBlock } from '../../owned-files/marked-block.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
 import { restartIfActive } from '../../step/follow-up.ts';
-import type { Change, FollowUp, Step, UnmetRequirement } from '../../step/index.ts';
+import type { Change, FollowUp, UnmetRequirement } from '../../step/index.ts';
 import { bypassOf } from './bypass.ts';
 import { ifSecretsExist, missingOfProxy, proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
 
@@ -47,8 +48,11 @@ export type ProxyPayload =
  * send the API server's calls to webhooks and aggregated APIs through the proxy. containerd pulls the images, and
  * kubeadm's other connections are to the cluster.
  */
-export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
+export const proxy: FeatureStep<ProxyDesired, ProxyActual, ProxyPayload> = {
   id: 'proxy',
+  section: 'host.proxy',
+  isRequested: ({ host }) => host.proxy !== undefined,
+  sharedLines: { path: ENVIRONMENT_FILE, isOne: true, without: (text) => withoutBlock(text, PROXY_BLOCK) },
   settles: ['daemon-reload', 'restart:kubelet'],
   settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
 

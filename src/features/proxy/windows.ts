@@ -9,8 +9,9 @@ import {
   WRITE_MACHINE_ENVIRONMENT,
   WRITE_SERVICE_ENVIRONMENT,
 } from '../../host/windows/system-scripts.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { restartIfActive } from '../../step/follow-up.ts';
-import type { Change, Step, UnmetRequirement } from '../../step/index.ts';
+import type { Change, UnmetRequirement } from '../../step/index.ts';
 import { bypassOf } from './bypass.ts';
 import { ifSecretsExist, missingOfProxy, type ProxyUrls, proxyUrls } from './variables.ts';
 
@@ -53,8 +54,10 @@ export type WindowsProxyPayload =
  * The proxy of containerd and the kubelet, in the environment that the registry has for each, and that of everybody, in
  * the environment of the machine. All local users may read both, so a proxy with a password is for the agent alone.
  */
-export const windowsProxy: Step<WindowsProxyDesired, WindowsProxyActual, WindowsProxyPayload> = {
+export const windowsProxy: FeatureStep<WindowsProxyDesired, WindowsProxyActual, WindowsProxyPayload> = {
   id: 'proxy',
+  section: 'host.proxy',
+  isRequested: STAYS,
   settles: ['restart:containerd', 'restart:kubelet'],
 
   desired(model, facts) {

@@ -12,7 +12,7 @@ import {
   waitUntilReady,
 } from '../../kubernetes/readiness.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
-import type { Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 
 export interface ReadinessDesired extends ReadinessDemand {
   readonly timeoutMs: number;
@@ -32,8 +32,10 @@ export interface ReadinessActual {
  * Waits for proof that the node works: a command that exits with 0 is never enough. The proof is a change of its own
  * even if the node is ready at once, so that a plan names it; afterwards a ready node has nothing to do.
  */
-export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired> = {
+export const readiness: FeatureStep<ReadinessDesired, ReadinessActual, ReadinessDesired> = {
   id: 'readiness',
+  section: 'kubernetes',
+  isRequested: STAYS,
 
   desired(model, facts) {
     const { kubernetes } = model;

@@ -6,7 +6,8 @@ import { IMAGES_LEFT } from '../../container-runtime/image-failures.ts';
 import { CriError } from '../../host/cri/client.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
-import type { Change, Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution } from '../../step/index.ts';
 
 export interface RegistriesDesired {
   readonly socket: string;
@@ -31,8 +32,10 @@ export interface RegistryProof {
  * containerd reports problems of a hosts.toml only in its log and falls back to the registry itself. Done once for each
  * configuration of a registry.
  */
-export const registries: Step<RegistriesDesired, RegistriesActual, RegistryProof> = {
+export const registries: FeatureStep<RegistriesDesired, RegistriesActual, RegistryProof> = {
   id: 'registries',
+  section: 'containerRuntime.containerd.registries',
+  isRequested: STAYS,
   leaves: IMAGES_LEFT,
   needs: ['containerd'],
 

@@ -1,12 +1,14 @@
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { DOCUMENT_FOLLOW_UP } from '../../step/follow-up.ts';
-import type { Step } from '../../step/index.ts';
 
 /**
  * Restarts and reloads of services that changes before this step owe: each once, whatever owed it, in this run or in one that
  * was killed. A service that does not run reads everything when it is started.
  */
-export const restarts: Step<boolean, undefined, never> = {
+export const restarts: FeatureStep<boolean, undefined, never> = {
   id: 'restarts',
+  section: undefined,
+  isRequested: STAYS,
   settlesFor: (_desired, owed) => [...owed].filter((followUp) => DOCUMENT_FOLLOW_UP.test(followUp)),
 
   desired: ({ host }) =>

@@ -6,7 +6,8 @@ import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
 import { hostStepFailed } from '../../step/command-failed.ts';
-import type { Change, Execution, Prunable, Step, UnmetRequirement } from '../../step/index.ts';
+import type { FeatureStep, Prunable } from '../../step/feature-step.ts';
+import type { Change, Execution, UnmetRequirement } from '../../step/index.ts';
 
 const FILE_SYSTEM = '/sys/fs/selinux';
 const ENFORCE = `${FILE_SYSTEM}/enforce`;
@@ -42,8 +43,10 @@ type SelinuxPayload =
  * SELinux on a machine where it is enabled. Enabling it needs a boot that relabels all files, so that belongs to an
  * image.
  */
-export const selinux: Step<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
+export const selinux: FeatureStep<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
   id: 'selinux',
+  section: undefined,
+  isRequested: ({ host }) => host.selinux?.mode !== undefined,
   leaves({ changes, notes }) {
     const paths = labelled(notes);
     const values = member(notes.get(BOOLEANS_CHANGE), 'values');

@@ -10,7 +10,8 @@ import {
   inspectBootUnit,
   planBootUnit,
 } from '../../owned-files/boot-unit.ts';
-import type { Change, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
 import { inspectSentinel, mayBeRead, writeSentinel } from './file.ts';
 
 export interface SentinelDesired {
@@ -35,8 +36,10 @@ const FILE_CHANGE = 'sentinel/file';
  * hooks, so that it covers everything before it. It is in /run and lost in a reboot: a unit restores it (`machineadm
  * sentinel restore`), but only on the instance that has succeeded.
  */
-export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = {
+export const sentinel: FeatureStep<SentinelDesired, SentinelActual, SentinelPayload> = {
   id: 'sentinel',
+  section: undefined,
+  isRequested: STAYS,
   settles: ['daemon-reload'],
 
   desired(model) {

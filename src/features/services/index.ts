@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
+import type { FileModel, Model, ServiceModel } from '@machineadm/document/model.ts';
+import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import { isUnitFile, unitObstacles } from '../../content-checks/units.ts';
 import type { QueryHost, ServiceState } from '../../host/seam/host.ts';
 import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import type { Change, FollowUp, Step, UnmetRequirement } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import type { Change, FollowUp, UnmetRequirement } from '../../step/index.ts';
+import { namedIn } from '../../step/named-in.ts';
+import { isAt } from '../../step/wants.ts';
 import { explainStopped, untilSteady } from './failure.ts';
 
 export interface ServicesDesired {
@@ -36,9 +40,19 @@ export type ServiceAct = 'start' | 'stop' | 'enable' | 'disable' | 'mask' | 'unm
  * share one daemon-reload, and a service restarts only when an input of it changed. What runs now is the machine's
  * (`node`); what the next boot starts belongs into an image.
  */
-export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePayload> = {
+export const services: FeatureStep<ServicesDesired, readonly ServiceActual[], ServicePayload> = {
   id: 'services',
-  owned: true,
+  section: 'host.services',
+  isRequested: (model, { kind, name }) => {
+    if (kind === 'path') return ownDropIns(model).some((path) => isAt(path, name));
+    const { host, containerd, kubernetes } = model;
+    return (
+      namedIn(host, 'service', host.services).includes(name) ||
+      (name === 'containerd' && containerd !== undefined) ||
+      (name === 'kubelet' && kubernetes !== undefined)
+    );
+  },
+  owned: ownDropIns,
   settles: ['daemon-reload'],
   settlesFor: (desired) => desired.services.map(restartOf),
 
@@ -260,4 +274,8 @@ function dropInsUnknown(host: QueryHost, service: ServiceModel): readonly UnmetR
       remedy: 'Write the configuration of the service with host.files instead.',
     },
   ];
+}
+
+function ownDropIns({ host }: Model): readonly string[] {
+  return host.services.flatMap(({ name, dropIns }) => dropIns.map((dropIn) => unitDropInPath(name, dropIn.name)));
 }

@@ -3,7 +3,7 @@ import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { staticPodFiles } from '../../kubernetes/static-pods.ts';
-import type { Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 
 export interface StaticPodsDesired {
   readonly kubernetes: KubernetesModel;
@@ -24,8 +24,10 @@ export interface StaticPodPayload {
  * Static pods of the document, such as kube-vip, laid before kubeadm so that they run as soon as it starts the kubelet.
  * After the bootstrap they are the cluster's, and a hook may have edited one before: both are left alone.
  */
-export const staticPods: Step<StaticPodsDesired, StaticPodsActual, StaticPodPayload> = {
+export const staticPods: FeatureStep<StaticPodsDesired, StaticPodsActual, StaticPodPayload> = {
   id: 'static-pods',
+  section: 'kubernetes.controlPlane.staticPods',
+  isRequested: STAYS,
 
   desired({ kubernetes }, facts) {
     // Without kubeadm, the step kubeadm refuses before this one is asked for anything.

@@ -3,7 +3,8 @@ import type { DiskModel } from '@machineadm/document/model.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
 import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from '../../block-devices/device.ts';
 import type { Host } from '../../host/seam/host.ts';
-import type { Change, Execution, Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution, UnmetRequirement } from '../../step/index.ts';
 import { type DiskState, decisionOf, inspectDisk, mebibytes } from './disk-state.ts';
 import { describeGrowth, growthFailed } from './growth.ts';
 import { growPartition, growthOf, NOT_LAST } from './partition-growth.ts';
@@ -33,8 +34,10 @@ export interface DiskPayload {
  * A kill leaves the old state or the new one: MBR is one sector, and libfdisk writes the protective MBR, without which
  * a GPT is not seen, behind all the rest (gpt.c, gpt_write_disklabel). What may be missing is that the kernel knows.
  */
-export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
+export const disks: FeatureStep<DisksDesired, DisksActual, DiskPayload> = {
   id: 'disks',
+  section: 'host.storage.disks',
+  isRequested: STAYS,
   leaves: 'the partitions, with the sizes that they have now: a reset never wipes a disk',
 
   desired({ host }) {

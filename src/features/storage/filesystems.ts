@@ -5,7 +5,8 @@ import { textLines } from '@machineadm/document/printable.ts';
 import { type BlockDevice, describeDevice, findDevice } from '../../block-devices/device.ts';
 import { type Contents, describeContents, readContents } from '../../block-devices/signatures.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import type { Change, Execution, Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution, UnmetRequirement } from '../../step/index.ts';
 import { decideFilesystem, type FilesystemDecision, type FilesystemFinding } from './decisions.ts';
 import {
   describeGrowth,
@@ -18,7 +19,7 @@ import {
   growthTools,
   inspectGrowth,
 } from './growth.ts';
-import { mkfsArguments, mkfsProgram, newFilesystemId, relabelCommand } from './mkfs.ts';
+import { mkfsArguments, mkfsProgram, newFilesystemId, relabelCommand, wantedWords } from './mkfs.ts';
 import { growsBefore, willBePartitioned } from './pending.ts';
 import { missingTools } from './tools.ts';
 import { deviceBusy, isBusyError, usersOf } from './usage.ts';
@@ -70,8 +71,10 @@ export interface FilesystemPayload {
  *
  * The remains of a killed mkfs are distinguished from user data by their UUID, which is chosen and journalled before mkfs starts.
  */
-export const filesystems: Step<FilesystemsDesired, FilesystemsActual, FilesystemPayload> = {
+export const filesystems: FeatureStep<FilesystemsDesired, FilesystemsActual, FilesystemPayload> = {
   id: 'filesystems',
+  section: 'host.storage.filesystems',
+  isRequested: STAYS,
   leaves: 'the file systems, with all that is in them and the sizes that they have now: a reset never wipes a disk',
   desired({ host }) {
     const { filesystems, disks } = host.storage;
@@ -143,7 +146,7 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
         });
         return;
       }
-      const summary = state === undefined ? describeFilesystem(filesystem) : summaryOf(filesystem, state, note);
+      const summary = state === undefined ? `make ${wantedWords(filesystem)}` : summaryOf(filesystem, state, note);
       if (summary === undefined) return;
       changes.push({
         id: changeId(filesystem),
@@ -225,9 +228,9 @@ function summaryOf(
       return undefined;
     case 'format':
       if (findingOf(filesystem, state.contents, note) === 'interrupted mkfs') {
-        return `${describeFilesystem(filesystem)} again: an earlier run was killed during it`;
+        return `make ${wantedWords(filesystem)} again: an earlier run was killed during it`;
       }
-      return `${there === 'nothing' ? '' : `destroy ${there}, `}${describeFilesystem(filesystem)}`;
+      return `${there === 'nothing' ? '' : `destroy ${there}, `}make ${wantedWords(filesystem)}`;
     case 'refuse FilesystemDiffers':
       return `holds ${there}, and the document does not permit to format it`;
     case 'refuse DeviceBusy':
@@ -302,14 +305,6 @@ async function write(
     evidence: evidenceFrom(program, said.slice(0, 5)),
     retryable: true,
   });
-}
-
-function describeFilesystem(filesystem: FilesystemModel): string {
-  return `make ${wantedWords(filesystem)}`;
-}
-
-function wantedWords({ type, label }: FilesystemModel): string {
-  return `${type}${label === undefined ? '' : ` with the label "${label}"`}`;
 }
 
 function noteOf(note: unknown): FormatNote | undefined {

@@ -77,3 +77,7 @@ function choosesId(type: FilesystemType, options: readonly string[]): boolean {
     return option.startsWith(type === 'vfat' ? '-i' : '-U') || option.startsWith('--uuid');
   });
 }
+
+export function wantedWords({ type, label }: FilesystemModel): string {
+  return `${type}${label === undefined ? '' : ` with the label "${label}"`}`;
+}

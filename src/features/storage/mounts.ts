@@ -22,7 +22,8 @@ import {
 } from '../../block-devices/mount-state.ts';
 import { inspectSource, swapUnfit } from '../../block-devices/source-state.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Change, Execution, FollowUp, Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution, FollowUp, UnmetRequirement } from '../../step/index.ts';
 import { bringUp, conflicting, mountFailed, nothingToMount, runMount, someOf, writeFstab } from './mount-changes.ts';
 import { willBePartitioned } from './pending.ts';
 import { createSwapFile, SWAP_FILE_PROGRAMS } from './swap-file.ts';
@@ -59,8 +60,10 @@ export interface MountsActual {
  * A service that works in a directory which the mount hides is stopped before and started after it. That start is owed
  * by a name of this step's own (`restart:containerd.service`): `restart:containerd` is the containerd step's.
  */
-export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
+export const mounts: FeatureStep<MountsDesired, MountsActual, PlacedMount> = {
   id: 'mounts',
+  section: 'host.storage.mounts',
+  isRequested: STAYS,
   settles: ['daemon-reload', 'restart:containerd.service', 'restart:kubelet.service'],
 
   desired({ host }, facts) {

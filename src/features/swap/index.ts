@@ -1,9 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
-import { activeSwaps, FSTAB_MARKER, withoutSwap } from '../../block-devices/swap-lines.ts';
+import { activeSwaps, FSTAB_MARKER, withoutSwap, withSwap } from '../../block-devices/swap-lines.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Change, Step, UnmetRequirement } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import type { Change, UnmetRequirement } from '../../step/index.ts';
 import { type SwapOrigin, swapOrigins, UNIT_DIRECTORIES } from './origins.ts';
 
 /** zram-generator.conf(5): the first of /run, /etc, /usr/local/lib, /usr/lib wins, so an empty file in /etc hides a vendor's. */
@@ -59,8 +60,11 @@ export type SwapPayload =
  * pkg/kubelet/cm/container_manager_linux.go). What would bring it back goes first, so that nothing turns it on again
  * after the swapoff.
  */
-export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
+export const swap: FeatureStep<SwapDesired, SwapActual, SwapPayload> = {
   id: 'swap',
+  section: 'host.swap',
+  isRequested: ({ host, kubernetes }) => host.swap === 'Disabled' || kubernetes !== undefined,
+  sharedLines: { path: FSTAB, isOne: true, without: withSwap },
   settles: ['daemon-reload'],
 
   desired(model, facts) {

@@ -1,4 +1,4 @@
-import type { SysctlSetting } from '@machineadm/document/model.ts';
+import type { Model, SysctlSetting } from '@machineadm/document/model.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { errnoOf } from '../../host/files/file-error.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
@@ -6,7 +6,9 @@ import { canonicalModule, isInKernel } from '../../kernel/loaded-modules.ts';
 import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import { putDropIn, readImageDropIns } from '../../owned-files/image-drop-ins.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
-import { type Change, notChecked, type Step, type UnmetRequirement } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import { type Change, notChecked, type UnmetRequirement } from '../../step/index.ts';
+import { isAt, setBy } from '../../step/wants.ts';
 import { describeOverride, normaliseSysctl, overridesAtBoot, parseSysctlFile, type SysctlOverride } from './boot.ts';
 import { moduleOf, notEffective, refused, writeError } from './errors.ts';
 import { isReadOnly, readOnlyMounts } from './read-only-mounts.ts';
@@ -40,9 +42,14 @@ export type SysctlPayload =
  * because their exit status says nothing: `sysctl --system` and systemd-sysctl end with 0 for unknown and for read-only
  * keys, and `--system` applies everybody else's values again. The file is `base`; the running kernel is `node`.
  */
-export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
+export const sysctl: FeatureStep<SysctlDesired, SysctlActual, SysctlPayload> = {
   id: 'sysctl',
-  owned: true,
+  section: 'host.sysctl',
+  isRequested: (model, { kind, name }) =>
+    kind === 'path'
+      ? ownedPaths(model).some((path) => isAt(path, name))
+      : model.host.sysctl.some(({ key }) => setBy(key).test(name)),
+  owned: ownedPaths,
 
   desired(model) {
     if (model.host.sysctl.length === 0) return undefined;
@@ -243,4 +250,8 @@ async function writeKey(host: Host, { key, value }: SysctlSetting): Promise<void
     if (now === normaliseSysctl(value)) return;
     if (attempt === 2) throw notEffective(key, value, typeof now === 'string' ? now : undefined);
   }
+}
+
+function ownedPaths(model: Model): readonly string[] {
+  return model.host.sysctl.length > 0 ? [dropInPath('sysctl', model)] : [];
 }

@@ -1,7 +1,7 @@
 import type { MachineadmError } from '@machineadm/document/errors.ts';
 import type { TimeModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { inspectTime, planTime } from './changes.ts';
 import { installedClients } from './clients.ts';
 import { clockNotProven, untilClockIsRight, waitForClock } from './clock-wait.ts';
@@ -26,8 +26,10 @@ export interface ClockActual {
  * Waits until the clock is right. It is a step after `time`, because the restart there makes the service forget its
  * state. It belongs to the instance: the clock of a bake says nothing about the clock of a node.
  */
-export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
+export const clock: FeatureStep<ClockDesired, ClockActual, ClockDesired> = {
   id: 'clock',
+  section: 'host.time',
+  isRequested: STAYS,
 
   desired({ host }) {
     if (host.time?.synchronized === undefined || !host.time.enabled) return undefined;

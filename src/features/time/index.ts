@@ -1,5 +1,5 @@
 import type { TimeModel } from '@machineadm/document/model.ts';
-import type { Step } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
 import { inspectTime, planTime, restartOf, type TimeActual, type TimePayload } from './changes.ts';
 import { installedClients, TIME_CLIENTS } from './clients.ts';
 import { isOwn } from './configuration.ts';
@@ -8,8 +8,10 @@ import { isOwn } from './configuration.ts';
  * The time service: whichever is installed, the one that runs before the others, with the document's servers in place
  * of the distribution's. Nothing is downloaded. One that runs beside it is stopped: two would pull at one clock.
  */
-export const time: Step<TimeModel, TimeActual, TimePayload> = {
+export const time: FeatureStep<TimeModel, TimeActual, TimePayload> = {
   id: 'time',
+  section: 'host.time',
+  isRequested: ({ host }) => host.time !== undefined,
   settlesFor: () => TIME_CLIENTS.flatMap(({ services }) => services.map(restartOf)),
 
   desired(model) {

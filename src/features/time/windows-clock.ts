@@ -1,7 +1,7 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import { lastLine } from '@machineadm/document/printable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { clockNotProven, untilClockIsRight, waitForClock } from './clock-wait.ts';
 
 export interface WindowsClockDesired {
@@ -24,8 +24,10 @@ interface Reading {
  * Waits until the clock is right, measured against a server. The service is not asked: its messages are translated, and
  * it also calls itself synchronised with its own hardware clock.
  */
-export const windowsClock: Step<WindowsClockDesired, boolean, WindowsClockDesired> = {
+export const windowsClock: FeatureStep<WindowsClockDesired, boolean, WindowsClockDesired> = {
   id: 'clock',
+  section: 'host.time',
+  isRequested: STAYS,
 
   desired({ host }) {
     if (host.time?.synchronized === undefined || !host.time.enabled) return undefined;

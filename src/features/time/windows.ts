@@ -4,7 +4,8 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import type { ServiceState } from '../../host/seam/host.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import { READ_TIME, WRITE_TIME } from '../../host/windows/system-scripts.ts';
-import type { Change, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
 
 export interface WindowsTimeActual {
   readonly service: ServiceState;
@@ -24,8 +25,10 @@ const TIMEOUT_MS = 60_000;
  * The Windows Time service, with the document's servers in the place of its own or the domain's. Outside of a domain it is
  * started by a trigger and ends again; a node's clock must be kept right all the time, so it starts with the machine.
  */
-export const windowsTime: Step<TimeModel, WindowsTimeActual, WindowsTimePayload> = {
+export const windowsTime: FeatureStep<TimeModel, WindowsTimeActual, WindowsTimePayload> = {
   id: 'time',
+  section: 'host.time',
+  isRequested: STAYS,
   settles: [`restart:${SERVICE}`],
 
   desired(model) {

@@ -1,7 +1,8 @@
 import { posix } from 'node:path';
 import { LOCALTIME, TIMEZONE_FILE } from '@machineadm/document/ownership/paths.ts';
 import { type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
-import type { Change, Step } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
 
 const DATABASE = '/usr/share/zoneinfo';
 /** The first bytes of a file of the database (RFC 9636, section 3.1); the directory holds other files, too. */
@@ -23,8 +24,10 @@ type TimezonePayload = { readonly zone: string; readonly path: typeof LOCALTIME 
  * context_write_data_timezone), and the name in /etc/timezone where that is there (Debian's patch of it). The files are
  * written directly because early at boot there is no bus to call timedated by.
  */
-export const timezone: Step<string, TimezoneActual, TimezonePayload> = {
+export const timezone: FeatureStep<string, TimezoneActual, TimezonePayload> = {
   id: 'timezone',
+  section: undefined,
+  isRequested: ({ host }) => host.timezone !== undefined,
 
   desired: (model) => model.host.timezone,
 

@@ -21,7 +21,8 @@ import { ClusterUnanswered, ownCredential, serverVersion } from '../../kubernete
 import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import { skipped, type UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
 import { replacePod, untilReplaced, untilServed } from '../../kubernetes/upgrade/pod-restart.ts';
-import type { Change, Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution } from '../../step/index.ts';
 import { changes, type Upgrade } from '../../step/upgrade-order.ts';
 import { nodeNameOf, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { RENEWAL_CHANGE, renewedCertificates, wishOf } from './renewal.ts';
@@ -54,8 +55,10 @@ interface CertificatesPayload {
  * Renews the certificates of a control plane that expire within the time of the document, and restarts the static pods that
  * hold them. In an upgrade to another version it comes after kubeadm, which renews those of the pods that it replaces.
  */
-export const upgradeCertificates: Step<CertificatesDesired, CertificatesActual, CertificatesPayload> = {
+export const upgradeCertificates: FeatureStep<CertificatesDesired, CertificatesActual, CertificatesPayload> = {
   id: 'upgrade-certificates',
+  section: 'kubernetes.controlPlane.certificates',
+  isRequested: STAYS,
 
   desired(model, facts) {
     const desired = upgradeDesired(model, facts);

@@ -9,7 +9,8 @@ import {
   podsToEvict,
   setUnschedulable,
 } from '../../kubernetes/upgrade/drain.ts';
-import type { Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { UnmetRequirement } from '../../step/index.ts';
 import { type DrainOrder, type Upgrade, versionUpgrade } from '../../step/upgrade-order.ts';
 import { drainCredential, DRAIN_CHANGE as RUN } from './cordon.ts';
 import { nodeNameOf, type UpgradeDesired, upgradeDesired } from './desired.ts';
@@ -31,8 +32,10 @@ interface DrainPayload {
 }
 
 /** Cordons this node and evicts its pods, before its kubelet is replaced. The proof lets pods in again. */
-export const upgradeDrain: Step<UpgradeDesired, DrainActual, DrainPayload> = {
+export const upgradeDrain: FeatureStep<UpgradeDesired, DrainActual, DrainPayload> = {
   id: 'upgrade-drain',
+  section: undefined,
+  isRequested: STAYS,
 
   desired: upgradeDesired,
 

@@ -22,7 +22,8 @@ import {
 import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
-import type { Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { UnmetRequirement } from '../../step/index.ts';
 import { type Upgrade, versionUpgrade } from '../../step/upgrade-order.ts';
 import {
   hasVersion,
@@ -60,8 +61,10 @@ interface KubeadmPayload {
 }
 
 /** Runs `kubeadm upgrade apply` on the first control plane of a cluster, and `kubeadm upgrade node` on all other machines. */
-export const upgradeKubeadm: Step<UpgradeDesired, KubeadmActual, KubeadmPayload> = {
+export const upgradeKubeadm: FeatureStep<UpgradeDesired, KubeadmActual, KubeadmPayload> = {
   id: 'upgrade-kubeadm',
+  section: undefined,
+  isRequested: STAYS,
 
   desired: upgradeDesired,
 

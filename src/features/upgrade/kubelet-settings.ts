@@ -14,7 +14,8 @@ import {
   settingChanges,
   shown,
 } from '../../kubernetes/upgrade/kubelet-settings.ts';
-import type { Execution, Step, UnmetRequirement } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Execution, UnmetRequirement } from '../../step/index.ts';
 import { changes as concerns, type Upgrade } from '../../step/upgrade-order.ts';
 import { nodeNameOf, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { KUBELET_CHANGE as RUN } from './kubelet-back.ts';
@@ -44,8 +45,10 @@ interface SettingsPayload {
  * Changes the configuration and the arguments of a kubelet that runs, restarts it, and proves that it works with them. In an
  * upgrade to another version it comes after kubeadm, which writes the configuration of the cluster.
  */
-export const upgradeKubeletSettings: Step<UpgradeDesired, SettingsActual, SettingsPayload> = {
+export const upgradeKubeletSettings: FeatureStep<UpgradeDesired, SettingsActual, SettingsPayload> = {
   id: 'upgrade-kubelet-settings',
+  section: 'kubernetes.node.kubelet',
+  isRequested: STAYS,
 
   desired: upgradeDesired,
 

@@ -5,7 +5,8 @@ import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { getNode } from '../../kubernetes/node-client.ts';
 import { waitUntilReady } from '../../kubernetes/readiness.ts';
 import { ClusterUnanswered, ownCredential, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
-import type { Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Execution } from '../../step/index.ts';
 import { type Upgrade, versionUpgrade } from '../../step/upgrade-order.ts';
 import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired, wrongProgram } from './desired.ts';
 
@@ -24,8 +25,10 @@ interface KubeletPayload {
 }
 
 /** Restarts the kubelet with its new program and configuration, and waits until it reports its new version. */
-export const upgradeKubelet: Step<UpgradeDesired, KubeletActual, KubeletPayload> = {
+export const upgradeKubelet: FeatureStep<UpgradeDesired, KubeletActual, KubeletPayload> = {
   id: 'upgrade-kubelet',
+  section: undefined,
+  isRequested: STAYS,
 
   desired: upgradeDesired,
 

@@ -4,7 +4,8 @@ import type { Host } from '../../host/seam/host.ts';
 import { nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import { podsNotBack } from '../../kubernetes/upgrade/pods-back.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
-import type { Change, Execution, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change, Execution } from '../../step/index.ts';
 import { changes, type Upgrade } from '../../step/upgrade-order.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, nodeNameOf, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
@@ -40,8 +41,10 @@ interface ProofPayload {
  * is the same member of etcd, and that the pods that stayed on it are Ready again. Then others may come back, and other
  * control planes may be upgraded.
  */
-export const upgradeProof: Step<UpgradeDesired, ProofActual, ProofPayload> = {
+export const upgradeProof: FeatureStep<UpgradeDesired, ProofActual, ProofPayload> = {
   id: 'upgrade-proof',
+  section: undefined,
+  isRequested: STAYS,
 
   desired: upgradeDesired,
 

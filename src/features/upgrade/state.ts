@@ -1,7 +1,8 @@
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { snapshotFailed, takeSnapshot } from '../../kubernetes/upgrade/etcd-snapshot.ts';
 import { keepState } from '../../kubernetes/upgrade/kept-state.ts';
-import type { Change, Step } from '../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import type { Change } from '../../step/index.ts';
 import { type Upgrade, versionUpgrade } from '../../step/upgrade-order.ts';
 import { plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { etcdOf, KEPT_CHANGE as FILES, identityNow, podsNow } from './identity.ts';
@@ -27,8 +28,10 @@ export const SNAPSHOT_PATH = `${UPGRADE_DIRECTORY}/etcd-snapshot.db`;
  * Before anything else of an upgrade: keeps what kubeadm and this run will change, for the way back, and a snapshot of
  * etcd, which only an operator restores.
  */
-export const upgradeState: Step<UpgradeDesired, StateActual, StatePayload> = {
+export const upgradeState: FeatureStep<UpgradeDesired, StateActual, StatePayload> = {
   id: 'upgrade-state',
+  section: undefined,
+  isRequested: STAYS,
 
   desired: upgradeDesired,
 

@@ -8,10 +8,12 @@ import { type Accounts, type PasswdEntry, readAccounts } from '../../accounts/da
 import { changeAccount, missingTools } from '../../accounts/tools.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Resource } from '../../host/seam/resource.ts';
-import { EMPTY_RECORD, type Step, type UnmetRequirement } from '../../step/index.ts';
+import type { FeatureStep } from '../../step/feature-step.ts';
+import { EMPTY_RECORD, type UnmetRequirement } from '../../step/index.ts';
 import { inspectKeys, writeKeys } from './authorized-keys.ts';
 import { changesOf, NEVER_LOGGED_IN, programsOf, type UserActual, type UserPayload } from './changes.ts';
 import { passwordChange } from './password.ts';
+import { requestsUser } from './requested.ts';
 import { SUDOERS_MODE, sudoersText, sudoObstacles } from './sudoers.ts';
 
 export interface UsersDesired {
@@ -25,8 +27,10 @@ export interface UsersDesired {
  * and the home directory, which are never changed: files would change hands or be left behind. Groups that the document
  * does not name, other lines of authorized_keys and other users stay as they are.
  */
-export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
+export const users: FeatureStep<UsersDesired, readonly UserActual[], UserPayload> = {
   id: 'users',
+  section: 'host.users',
+  isRequested: requestsUser,
 
   desired({ host }) {
     return host.users.length === 0 ? undefined : { users: host.users, afterHooks: host.hooks.early !== undefined };

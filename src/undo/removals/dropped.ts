@@ -1,187 +1,46 @@
-import { dirname } from 'node:path/posix';
 import type { Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
-import { type DocumentName, dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import {
   authorizedKeysPath,
   CONTAINERD_CONFIGURATION,
-  ENVIRONMENT_FILE,
   FSTAB,
-  HOSTNAME_FILE,
   HOSTS_FILE,
   isCriticalPath,
-  sudoersPath,
-  unitDropInPath,
-  usualHome,
 } from '@machineadm/document/ownership/paths.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
 import { readAccounts } from '../../accounts/databases.ts';
-import { withSwap } from '../../block-devices/swap-lines.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
-import {
-  HOSTS_BLOCK,
-  hostsBlockOf,
-  OWN_NAME_BLOCK,
-  PROXY_BLOCK,
-  rewriteShared,
-  withoutBlock,
-} from '../../owned-files/marked-block.ts';
+import { rewriteShared } from '../../owned-files/marked-block.ts';
 import type { ResetAction } from '../../prior-state/action.ts';
+import type { SharedLines, StepsById } from '../../step/feature-step.ts';
 import type { FollowUp } from '../../step/index.ts';
-import type { BeforeRecord, Memory } from '../../step/memory.ts';
-import { isAt, setBy } from '../../step/wants.ts';
+import { type BeforeRecord, isNamed, type Memory } from '../../step/memory.ts';
+import { isAt } from '../../step/wants.ts';
 import { planUndo } from '../restore.ts';
-import { type Dropped, namedIn, staysOf } from './stays.ts';
+import { type Dropped, staysOf } from './stays.ts';
 import { followUpsOf } from './unit-files.ts';
 
-type IsRequested = (model: Model, name: string, kind: string) => boolean;
-
-const STAYS: IsRequested = () => true;
-
-/**
- * Whether a document still requests a resource, by the step that changed it first. For all other steps, the section that
- * the step is named after decides (`hasSection`); without such a section the resource stays, and `staysOf` says why.
- */
-const REQUESTED: Readonly<Record<string, IsRequested>> = {
-  hostname: STAYS,
-  groups: STAYS,
-  'active-directory': STAYS,
-  selinux: ({ host }) => host.selinux?.mode !== undefined,
-  'kernel-modules': (model, name, kind) =>
-    kind === 'module' || (model.host.kernelModules.length > 0 && isAt(dropInPath('modules', model), name)),
-  apparmor: ({ host }, name) => host.apparmor?.profiles.some(({ path }) => isAt(path, name)) === true,
-  sysctl: (model, name, kind) =>
-    kind === 'path'
-      ? model.host.sysctl.length > 0 && isAt(dropInPath('sysctl', model), name)
-      : model.host.sysctl.some(({ key }) => setBy(key).test(name)),
-  limits: (model, name) =>
-    model.host.limits !== undefined &&
-    (['serviceLimits', 'sessionLimits'] as const).some((kind) => isAt(dropInPath(kind, model), name)),
-  swap: ({ host, kubernetes }) => host.swap === 'Disabled' || kubernetes !== undefined,
-  users: requestsUser,
-  directories: requestsPath,
-  files: requestsPath,
-  archives: requestsPath,
-  links: requestsPath,
-  services: ({ host, containerd, kubernetes }, name, kind) =>
-    kind === 'path'
-      ? host.services.some(({ name: of, dropIns }) => dropIns.some((one) => isAt(unitDropInPath(of, one.name), name)))
-      : namedIn(host, 'service', host.services).includes(name) ||
-        (name === 'containerd' && containerd !== undefined) ||
-        (name === 'kubelet' && kubernetes !== undefined),
-  'directory-logins': ({ host }) => host.activeDirectory?.logins !== undefined,
-  containerd: ({ containerd, kubernetes }) => containerd !== undefined || kubernetes !== undefined,
-};
-
-/**
- * Whether the document has the section of `host` that a step is named after, as `kernel-modules` is after `kernelModules`.
- * undefined: no section has this name.
- */
-export function hasSection({ host }: Model, step: string): boolean | undefined {
-  const field = step.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  if (!Object.hasOwn(host, field)) return undefined;
-  const section: unknown = Reflect.get(host, field);
-  return Array.isArray(section) ? section.length > 0 : section !== undefined;
-}
-
-/** The account of a user stays; its rule for sudo and its keys go with the user. */
-function requestsUser({ host }: Model, name: string, kind: string): boolean {
-  const users = namedIn(host, 'user', host.users);
-  if (kind === 'user') return users.includes(name);
-  if (kind !== 'path') return true;
-  const homes = [...users.map(usualHome), ...host.users.flatMap(({ home }) => home ?? [])];
-  const keys = homes.map(authorizedKeysPath);
-  const isOfUser = /^\/etc\/sudoers\.d\/|\/\.ssh(?:\/authorized_keys)?$/.test(name);
-  const wanted = [...users.map(sudoersPath), ...keys, ...keys.map((path) => dirname(path))];
-  return !isOfUser || wanted.includes(name);
-}
-
-function requestsPath(model: Model, name: string, kind: string): boolean {
-  const { archives, directories } = model.host;
-  const trees = kind === 'attributes' ? [...archives, ...directories] : archives;
-  const path = canonicalPath(name);
-  return namedPaths(model).has(path) || trees.some((tree) => isAt(path, canonicalPath(tree.path)));
-}
-
-const named = new WeakMap<Model, ReadonlySet<string>>();
-
-/** What a document names, and the directories above: a directory is asked for where something in it is. Kept, as it is asked for each file. */
-function namedPaths(model: Model): ReadonlySet<string> {
-  const known = named.get(model);
-  if (known !== undefined) return known;
-  const paths = new Set<string>();
-  const { archives, directories, files, links } = model.host;
-  for (const { path } of [...files, ...directories, ...links, ...archives])
-    for (let at = canonicalPath(path); !paths.has(at); at = dirname(at)) paths.add(at);
-  named.set(model, paths);
-  return paths;
-}
-
-/** Lines of a document in files that others share, and the file without them. */
-export const SHARED_LINES: readonly {
-  readonly path: string;
-  /** The step that writes them. */
-  readonly step: StepId;
-  readonly isAsked: (model: Model) => boolean;
-  /** Whether all documents that ask for them share the same lines. */
-  readonly isOne: boolean;
-  readonly without: (text: string, memory: Memory, document: DocumentName) => string;
-}[] = [
-  {
-    path: HOSTS_FILE,
-    step: 'hosts',
-    isAsked: ({ host }) => host.hosts !== undefined,
-    isOne: false,
-    without(text, memory, document) {
-      let rest = withoutBlock(text, hostsBlockOf(document));
-      if (memory.isAdopted) rest = withoutBlock(rest, HOSTS_BLOCK);
-      return isNamed(memory) || memory.others('hosts:own name', 'hosts') ? rest : withoutBlock(rest, OWN_NAME_BLOCK);
-    },
-  },
-  {
-    path: ENVIRONMENT_FILE,
-    step: 'proxy',
-    isAsked: ({ host }) => host.proxy !== undefined,
-    isOne: true,
-    without: (text) => withoutBlock(text, PROXY_BLOCK),
-  },
-  {
-    path: FSTAB,
-    step: 'swap',
-    isAsked: (model) => REQUESTED.swap?.(model, '', '') === true,
-    isOne: true,
-    without: withSwap,
-  },
-];
-
 /** The lines that a document no longer asks for, as far as the journal knows. */
-export function droppedLines(model: Model | undefined, memory: Memory): typeof SHARED_LINES {
+export function droppedLines(steps: StepsById, model: Model | undefined, memory: Memory): readonly SharedLines[] {
   if (model?.host.prune === 'Never') return [];
-  return SHARED_LINES.filter(
-    ({ step, isAsked, isOne }) =>
-      memory.acted.has(step) &&
-      !(model !== undefined && isAsked(model)) &&
-      // Whether another document has the section at all.
-      !(isOne && memory.others('hosts:', step)),
-  );
-}
-
-/** Whether machineadm gave the machine its name. */
-function isNamed({ before }: Memory): boolean {
-  return before.get(`path:${HOSTNAME_FILE}`)?.step === 'hostname';
+  return [...steps.values()].flatMap(({ id, isRequested, sharedLines }) => {
+    if (sharedLines === undefined || !memory.acted.has(id)) return [];
+    const { path, isOne } = sharedLines;
+    if (model !== undefined && isRequested(model, { kind: 'path', name: path }, memory)) return [];
+    // Whether another document has the section at all.
+    return isOne && memory.others('hosts:', id) ? [] : [sharedLines];
+  });
 }
 
 /** What earlier runs of the document changed, and it does not ask for any more, as far as it shows that itself. */
-export function droppedResources(model: Model, memory: Memory): Memory['before'] {
+export function droppedResources(steps: StepsById, model: Model, memory: Memory): Memory['before'] {
   if (model.host.prune === 'Never') return new Map();
   const isAsked = (of: Resource, { step, was }: BeforeRecord): boolean => {
     const { kind, name } = partsOf(of);
     // What nothing can do without stays, and so do the files of a user.
     const isCritical = kind === 'path' && (was === null || was.is === 'directory') && isCriticalPath(name);
     if (isCritical || (kind === 'user' && was === null)) return true;
-    if (step === 'hosts' && isNamed(memory)) return model.host.hosts !== undefined || name !== HOSTS_FILE;
-    return REQUESTED[step]?.(model, name, kind) ?? hasSection(model, step) ?? true;
+    return steps.get(step)?.isRequested(model, { kind, name }, memory) ?? true;
   };
   // Of what earlier versions recorded, nobody knows what was made of it: only a reset restores that.
   const isKnown = (of: Resource, { isMarked }: BeforeRecord): boolean => isMarked || memory.after.has(of);
@@ -198,13 +57,14 @@ export function droppedResources(model: Model, memory: Memory): Memory['before']
  * @param isClaimed whether something else in the document asks for a path
  */
 export async function planDropped(
+  steps: StepsById,
   host: QueryHost,
   model: Model,
   memory: Memory,
   isClaimed: (path: string) => Promise<boolean>,
 ): Promise<readonly Dropped[]> {
   if (model.host.prune === 'Never') return [];
-  const restored = new Map(droppedResources(model, memory));
+  const restored = new Map(droppedResources(steps, model, memory));
   for (const of of [...restored.keys()]) {
     const { kind, name } = partsOf(of);
     if ((kind === 'path' || kind === 'attributes') && (await isClaimed(name))) restored.delete(of);
@@ -215,7 +75,7 @@ export async function planDropped(
   if ([...memory.before.values()].some(({ step }) => step === 'mounts')) restored.delete(`path:${FSTAB}`);
   const undone = await planUndo(host, memory, restored);
   const lines: Dropped[] = [];
-  for (const { path, without } of droppedLines(model, memory)) {
+  for (const { path, without } of droppedLines(steps, model, memory)) {
     const resource = `path:${path}` as const;
     const isWhole = undone.some((action) => action.resource === resource && action.perform !== undefined);
     if (isWhole) continue;

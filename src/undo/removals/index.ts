@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import type { AbsentModel, Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
-import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
-import { isCriticalPath, unitDropInPath } from '@machineadm/document/ownership/paths.ts';
+import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { rebuildTrust } from '../../features/certificate-authorities/stores.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
@@ -10,10 +9,11 @@ import { scopeOfPath } from '../../owned-files/content.ts';
 import { type Obstacle, obstructed } from '../../owned-files/obstacles.ts';
 import { removeBlock, whyKept } from '../../owned-files/owned-places.ts';
 import { entriesBelow, mountsBelow } from '../../owned-files/tree-below.ts';
+import { type FeatureStep, STAYS, type StepsById } from '../../step/feature-step.ts';
 import { DOCUMENT_FOLLOW_UP } from '../../step/follow-up.ts';
-import { type FollowUp, type OwnedPlace, owing, type Step, type StepRecord } from '../../step/index.ts';
+import { type FollowUp, type OwnedPlace, owing, type StepRecord } from '../../step/index.ts';
 import { isAt, type Wants } from '../../step/wants.ts';
-import { claimed, droppedLines, droppedResources, hasSection, planDropped } from './dropped.ts';
+import { claimed, droppedLines, droppedResources, planDropped } from './dropped.ts';
 import { changeOf, type FoundName, findNames, removeName } from './removed-names.ts';
 import { restore } from './restore-dropped.ts';
 import { type Dropped, notReported, staysOf } from './stays.ts';
@@ -59,146 +59,138 @@ export interface RemovalPayload {
  * Removes what the document wants removed, and what earlier runs of it created and it no longer lists; what they changed
  * is restored. Both only as far as the journal proves that nothing else changed it since; the rest is
  * reported once. No link is followed, and nothing that is mounted is entered.
+ *
+ * @param steps all that made something, and know whether it is still requested
  */
-export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
-  id: 'removals',
-  settles: ['daemon-reload', 'update-ca-certificates'],
+export function removalsOf(steps: () => StepsById): FeatureStep<RemovalsDesired, RemovalsActual, RemovalPayload> {
+  return {
+    id: 'removals',
+    section: undefined,
+    isRequested: STAYS,
+    settles: ['daemon-reload', 'update-ca-certificates'],
 
-  desired: (model, { os, serviceManager }) => ({ model, osId: os.id, managesServices: serviceManager !== 'none' }),
+    desired: (model, { os, serviceManager }) => ({ model, osId: os.id, managesServices: serviceManager !== 'none' }),
 
-  idle: ({ model }, record) =>
-    model.host.absent.length === 0 &&
-    model.host.absentNames.length === 0 &&
-    droppedFrom(model, record.owned, record.memory().others).length === 0 &&
-    droppedLines(model, record.memory()).length === 0 &&
-    droppedResources(model, record.memory()).size === 0 &&
-    notReported(staysOf(model, record.memory()), record).length === 0,
+    idle: ({ model }, record) =>
+      model.host.absent.length === 0 &&
+      model.host.absentNames.length === 0 &&
+      droppedFrom(steps(), model, record.owned, record.memory().others).length === 0 &&
+      droppedLines(steps(), model, record.memory()).length === 0 &&
+      droppedResources(steps(), model, record.memory()).size === 0 &&
+      notReported(staysOf(model, record.memory()), record).length === 0,
 
-  async preflight(host, { model }) {
-    if (model.host.hooks.early !== undefined) return [];
-    const named = await findNames(host, model.host.absentNames);
-    return [...named.obstacles, ...(await findAbsent(host, model.host.absent)).obstacles];
-  },
+    async preflight(host, { model }) {
+      if (model.host.hooks.early !== undefined) return [];
+      const named = await findNames(host, model.host.absentNames);
+      return [...named.obstacles, ...(await findAbsent(host, model.host.absent)).obstacles];
+    },
 
-  async inspect(host, { model }, record) {
-    const { found, obstacles } = await findAbsent(host, model.host.absent);
-    const isClaimed = claimed(host, model);
-    const dropped: (readonly [string, OwnedPlace])[] = [];
-    for (const place of droppedFrom(model, record.owned, record.memory().others))
-      if (!(await isClaimed(place[0]))) dropped.push(place);
-    const isOther = async (path: string): Promise<boolean> =>
-      dropped.some(([other]) => other === path) ||
-      model.host.absent.some((one) => isAt(path, one.path)) ||
-      isClaimed(path);
-    const undone = await planDropped(host, model, record.memory(), isOther);
-    const named = await findNames(host, model.host.absentNames);
-    return {
-      names: named.names,
-      found: [...found, ...(await findDropped(host, dropped, found))],
-      dropped: notReported(undone, record),
-      obstacles: [...named.obstacles, ...obstacles],
-    };
-  },
-
-  plan({ model: { host } }, { names = [], found, dropped = [], obstacles }) {
-    const refused = obstacles.map(({ path, scope, what }) => ({
-      id: `removals${path}`,
-      summary: what,
-      scope,
-      payload: { found: undefined, obstacles },
-    }));
-    const changes = found.map((one) => {
-      const { path, kept, owned, owes = [] } = one;
-      const goes = kept === undefined;
+    async inspect(host, { model }, record) {
+      const { found, obstacles } = await findAbsent(host, model.host.absent);
+      const isClaimed = claimed(host, model);
+      const dropped: (readonly [string, OwnedPlace])[] = [];
+      for (const place of droppedFrom(steps(), model, record.owned, record.memory().others))
+        if (!(await isClaimed(place[0]))) dropped.push(place);
+      const isOther = async (path: string): Promise<boolean> =>
+        dropped.some(([other]) => other === path) ||
+        model.host.absent.some((one) => isAt(path, one.path)) ||
+        isClaimed(path);
+      const undone = await planDropped(steps(), host, model, record.memory(), isOther);
+      const named = await findNames(host, model.host.absentNames);
       return {
-        id: `removals${path}`,
-        summary: goes
-          ? describe(one, host.sysctl.length === 0 && !dropped.some(({ restores }) => isKernelSetting(restores)))
-          : `${path}: no longer in the document, and kept: ${kept}`,
-        action: goes ? ('remove' as const) : ('run' as const),
-        scope: owned === undefined ? scopeOfPath(path) : ('node' as const),
-        ...(goes
-          ? {
-              removes: owned?.type === 'block' ? [] : [path],
-              owes: [
-                ...new Set([
-                  ...followUpsOf(path, host.services),
-                  ...owes,
-                  ...(owned?.owes ?? []).filter((one) => DOCUMENT_FOLLOW_UP.test(one)),
-                ]),
-              ],
-            }
-          : {}),
-        ineffective: 'RemovalRefused' as const,
-        payload: { found: one, obstacles },
+        names: named.names,
+        found: [...found, ...(await findDropped(host, dropped, found))],
+        dropped: notReported(undone, record),
+        obstacles: [...named.obstacles, ...obstacles],
       };
-    });
-    const named = names.map((name) => ({ ...changeOf(name), payload: { found: undefined, name, obstacles } }));
-    const restored = dropped.map((one) => ({
-      id: one.id,
-      summary: one.summary,
-      action: one.perform === undefined ? ('run' as const) : ('change' as const),
-      scope: 'node' as const,
-      ...owing(one),
-      payload: { found: undefined, dropped: one, obstacles },
-    }));
-    return [...refused, ...named, ...changes, ...restored];
-  },
+    },
 
-  async apply(host, { payload: { found, name, dropped, obstacles } }, execution) {
-    if (dropped !== undefined && obstacles.length === 0) return await restore(host, dropped, execution);
-    if (name !== undefined && obstacles.length === 0) return await removeName(host, name.removed, execution);
-    if (found === undefined || obstacles.length > 0) throw obstructed(obstacles, 'Paths cannot be removed');
-    const { path, owned } = found;
-    // Judged again, because it may have changed since the plan.
-    const kept = found.kept ?? (owned === undefined ? undefined : await whyKept(host, path, owned, []));
-    if (kept !== undefined) {
-      execution.warn(`${path} stays, although the document no longer lists it: ${kept}`);
-      return execution.release(path);
-    }
-    await stopUnit(host, path);
-    if (owned?.type === 'block') return await removeBlock(host, path, owned, execution);
-    if (found.type === 'directory' && owned === undefined) await removeBelow(host, path);
-    await (found.type === 'directory' ? host.removeDirectory(path) : host.removeFile(path));
-    if (!path.startsWith('/etc/')) await host.sync(posix.dirname(path));
-  },
+    plan({ model: { host } }, { names = [], found, dropped = [], obstacles }) {
+      const refused = obstacles.map(({ path, scope, what }) => ({
+        id: `removals${path}`,
+        summary: what,
+        scope,
+        payload: { found: undefined, obstacles },
+      }));
+      const changes = found.map((one) => {
+        const { path, kept, owned, owes = [] } = one;
+        const goes = kept === undefined;
+        return {
+          id: `removals${path}`,
+          summary: goes
+            ? describe(one, host.sysctl.length === 0 && !dropped.some(({ restores }) => isKernelSetting(restores)))
+            : `${path}: no longer in the document, and kept: ${kept}`,
+          action: goes ? ('remove' as const) : ('run' as const),
+          scope: owned === undefined ? scopeOfPath(path) : ('node' as const),
+          ...(goes
+            ? {
+                removes: owned?.type === 'block' ? [] : [path],
+                owes: [
+                  ...new Set([
+                    ...followUpsOf(path, host.services),
+                    ...owes,
+                    ...(owned?.owes ?? []).filter((one) => DOCUMENT_FOLLOW_UP.test(one)),
+                  ]),
+                ],
+              }
+            : {}),
+          ineffective: 'RemovalRefused' as const,
+          payload: { found: one, obstacles },
+        };
+      });
+      const named = names.map((name) => ({ ...changeOf(name), payload: { found: undefined, name, obstacles } }));
+      const restored = dropped.map((one) => ({
+        id: one.id,
+        summary: one.summary,
+        action: one.perform === undefined ? ('run' as const) : ('change' as const),
+        scope: 'node' as const,
+        ...owing(one),
+        payload: { found: undefined, dropped: one, obstacles },
+      }));
+      return [...refused, ...named, ...changes, ...restored];
+    },
 
-  async followUp(host, desired, followUp, execution) {
-    if (followUp === 'update-ca-certificates') await rebuildTrust(host, desired, execution);
-    else if (desired.managesServices) await host.services.reload();
-  },
+    async apply(host, { payload: { found, name, dropped, obstacles } }, execution) {
+      if (dropped !== undefined && obstacles.length === 0) return await restore(host, dropped, execution);
+      if (name !== undefined && obstacles.length === 0) return await removeName(host, name.removed, execution);
+      if (found === undefined || obstacles.length > 0) throw obstructed(obstacles, 'Paths cannot be removed');
+      const { path, owned } = found;
+      // Judged again, because it may have changed since the plan.
+      const kept = found.kept ?? (owned === undefined ? undefined : await whyKept(host, path, owned, []));
+      if (kept !== undefined) {
+        execution.warn(`${path} stays, although the document no longer lists it: ${kept}`);
+        return execution.release(path);
+      }
+      await stopUnit(host, path);
+      if (owned?.type === 'block') return await removeBlock(host, path, owned, execution);
+      if (found.type === 'directory' && owned === undefined) await removeBelow(host, path);
+      await (found.type === 'directory' ? host.removeDirectory(path) : host.removeFile(path));
+      if (!path.startsWith('/etc/')) await host.sync(posix.dirname(path));
+    },
 
-  settled: async (host) => await host.sync('/etc'),
-};
+    async followUp(host, desired, followUp, execution) {
+      if (followUp === 'update-ca-certificates') await rebuildTrust(host, desired, execution);
+      else if (desired.managesServices) await host.services.reload();
+    },
 
-/** Steps whose paths are entries of their section. The other steps keep their files as long as the document has the section. */
-const BY_ENTRY: ReadonlySet<string> = new Set([
-  ...['files', 'directories', 'links', 'archives', 'services'],
-  // An earlier version wrote other drop-ins, which had no names of documents.
-  ...['sysctl', 'kernel-modules', 'limits'],
-]);
+    settled: async (host) => await host.sync('/etc'),
+  };
+}
 
 /** Paths that earlier runs created and the document no longer requests, as far as its text shows; directories come last. */
 function droppedFrom(
+  steps: StepsById,
   model: Model,
   owned: StepRecord['owned'],
   others: Wants,
 ): readonly (readonly [string, OwnedPlace])[] {
-  const { host } = model;
-  if (host.prune === 'Never') return [];
-  const wanted = new Set([
-    ...[...host.files, ...host.directories, ...host.links, ...host.archives].map(({ path }) => canonicalPath(path)),
-    ...host.services.flatMap(({ name, dropIns }) => dropIns.map((dropIn) => unitDropInPath(name, dropIn.name))),
-    ...(host.sysctl.length > 0 ? [dropInPath('sysctl', model)] : []),
-    ...(host.kernelModules.length > 0 ? [dropInPath('modules', model)] : []),
-    ...(host.limits === undefined ? [] : [dropInPath('serviceLimits', model), dropInPath('sessionLimits', model)]),
-  ]);
-  const isWanted = ([path, { type, step }]: readonly [string, OwnedPlace]) =>
+  if (model.host.prune === 'Never') return [];
+  const requested = new Map([...steps].map(([id, step]) => [id, step.owned?.(model) ?? []]));
+  const wanted = new Set([...requested.values()].flatMap((paths) => paths.map(canonicalPath)));
+  const isWanted = ([path, { step }]: readonly [string, OwnedPlace]) =>
     wanted.has(canonicalPath(path)) ||
     others(`path:${path}`, step) ||
-    (type !== 'directory' && !BY_ENTRY.has(step) && hasSection(model, step) === true) ||
-    // Their own step knows what is in them, and removes the rest.
-    (step === 'archives' && host.archives.some((archive) => isAt(canonicalPath(path), canonicalPath(archive.path))));
+    (requested.get(step) ?? []).some((tree) => tree.endsWith('/') && isAt(canonicalPath(path), canonicalPath(tree)));
   const places = [...owned];
   const kept = [...wanted, ...places.filter(isWanted).map(([path]) => canonicalPath(path))];
   const left = places.filter(

@@ -4,6 +4,7 @@ import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import type { ResetAction } from '../../prior-state/action.ts';
 import type { FollowUp, StepRecord } from '../../step/index.ts';
 import type { Memory } from '../../step/memory.ts';
+import { namedIn } from '../../step/named-in.ts';
 
 /** Something of an earlier run that the document does not ask for any more. */
 export interface Dropped {
@@ -19,16 +20,6 @@ export interface Dropped {
 /** Without those that stay and were reported before. */
 export function notReported(dropped: readonly Dropped[], { notes }: StepRecord): readonly Dropped[] {
   return dropped.filter(({ id, summary, perform }) => perform !== undefined || notes.get(id) !== summary);
-}
-
-/** The names in the document, including those with `absent: true`. */
-export function namedIn(
-  { absentNames }: Model['host'],
-  kind: string,
-  present: readonly { readonly name: string }[],
-): readonly string[] {
-  const absent = absentNames.filter((one) => one.kind === kind);
-  return [...present, ...absent].map(({ name }) => (kind === 'service' ? name.replace(/\.service$/, '') : name));
 }
 
 /** What no run takes back, and why. */

@@ -6,6 +6,7 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import { rewriteShared } from '../../owned-files/marked-block.ts';
 import type { ResetAction } from '../../prior-state/action.ts';
 import { UNKNOWN } from '../../prior-state/state.ts';
+import type { StepsById } from '../../step/feature-step.ts';
 import type { Memory } from '../../step/memory.ts';
 import type { Asked } from '../../step/wants.ts';
 import { droppedLines } from '../removals/dropped.ts';
@@ -16,6 +17,7 @@ import { droppedLines } from '../removals/dropped.ts';
  * @param name undefined for a document of an earlier version
  */
 export async function planLines(
+  steps: StepsById,
   host: QueryHost,
   memory: Memory,
   name: string | undefined,
@@ -33,7 +35,7 @@ export async function planLines(
       perform: (changing) => rewriteShared(changing, path, without),
     });
   };
-  for (const { path, without } of droppedLines(undefined, memory))
+  for (const { path, without } of droppedLines(steps, undefined, memory))
     await add(path, (text) => without(text, memory, document));
   const mounts = (asked?.wishes ?? []).flatMap(({ key }) => {
     const [, kind, path = ''] = /^(mount|swap):(\/.*)$/s.exec(key) ?? [];

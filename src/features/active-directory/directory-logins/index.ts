@@ -5,7 +5,8 @@ import { lastLine } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../../host/seam/host.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../../../owned-files/difference.ts';
 import { textDiff } from '../../../owned-files/text-diff.ts';
-import type { Change, FollowUp, Step, UnmetRequirement } from '../../../step/index.ts';
+import type { FeatureStep } from '../../../step/feature-step.ts';
+import type { Change, FollowUp, UnmetRequirement } from '../../../step/index.ts';
 import { membershipOf } from '../membership.ts';
 import {
   type LoginsDesired,
@@ -43,8 +44,10 @@ export type LoginsPayload =
  * Logins of the domain's users, where the document allows them: sssd, NSS and PAM. Complete when the system knows each
  * of the permitted groups.
  */
-export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> = {
+export const directoryLogins: FeatureStep<LoginsDesired, LoginsActual, LoginsPayload> = {
   id: 'directory-logins',
+  section: 'host.activeDirectory',
+  isRequested: ({ host }) => host.activeDirectory?.logins !== undefined,
   leaves: 'what sssd remembers of the domain (/var/lib/sss): sss_cache --everything makes it stale',
   settles: [RESTART],
 

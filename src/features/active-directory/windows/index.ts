@@ -6,7 +6,8 @@ import type { DirectoryNetwork } from '../../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../../host/seam/host.ts';
 import { READ_DOMAIN } from '../../../host/windows/domain-scripts.ts';
 import { askScript, notReturned } from '../../../host/windows/powershell.ts';
-import type { Change, Execution, Step, StepRecord } from '../../../step/index.ts';
+import { type FeatureStep, STAYS } from '../../../step/feature-step.ts';
+import type { Change, Execution, StepRecord } from '../../../step/index.ts';
 import {
   BLOB_FILE,
   CHANNEL_PATIENCE,
@@ -43,7 +44,7 @@ export type WindowsDomainPayload =
   | { readonly kind: 'join'; readonly desired: WindowsMembership; readonly mayReuse: boolean }
   | { readonly kind: 'verify'; readonly desired: WindowsMembership };
 
-type WindowsDomainStep = Step<WindowsMembership, WindowsDomainActual, WindowsDomainPayload>;
+type WindowsDomainStep = FeatureStep<WindowsMembership, WindowsDomainActual, WindowsDomainPayload>;
 
 /** What the step asks the network, and how long it waits for that and for Netlogon; others in tests. */
 export interface WindowsDomainOptions {
@@ -59,6 +60,8 @@ export interface WindowsDomainOptions {
 export function windowsDomainStep(options: WindowsDomainOptions): WindowsDomainStep {
   return {
     id: 'active-directory',
+    section: 'host.activeDirectory',
+    isRequested: STAYS,
     desired: windowsMembershipOf,
     preflight: async (_host, desired) => windowsObstacles(desired),
     secrets: ({ credentials }) => secretsIn(credentials),

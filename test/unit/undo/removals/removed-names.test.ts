@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { removals } from '../../../../src/undo/removals/index.ts';
+import { removals } from '../../../../src/pipeline/pipeline.ts';
 import { loaded, problemsOf } from '../../../support/document.ts';
 import { lifetime, summaries } from '../../../support/lifetime.ts';
 import type { MemoryHost, MemoryMachine } from '../../../support/memory-host.ts';

@@ -1,0 +1,41 @@
+import type { Model } from '@machineadm/document/model.ts';
+import type { DocumentName } from '@machineadm/document/ownership/drop-ins.ts';
+import type { SectionPath } from '@machineadm/document/section-path.ts';
+import type { partsOf } from '../host/seam/resource.ts';
+import type { Step } from './index.ts';
+import type { Memory } from './memory.ts';
+
+/**
+ * A step of the pipeline. It says of itself what other rooms must know of it. The members without a default are those for
+ * which a wrong default would go unnoticed.
+ */
+export interface FeatureStep<Desired = unknown, Actual = unknown, Payload = unknown>
+  extends Step<Desired, Actual, Payload> {
+  /** The field of the document that causes its changes, where its claims on paths are not more specific. */
+  readonly section: SectionPath | undefined;
+  /**
+   * Whether the document still requests a resource that this step changed first. Otherwise a run restores its prior state.
+   * `STAYS`: no run does.
+   */
+  readonly isRequested: IsRequested;
+  /** Its lines in a file that others share. Absent: it writes none. */
+  readonly sharedLines?: SharedLines;
+}
+
+/** Steps by their ids: a journal may have ids of other versions. */
+export type StepsById = ReadonlyMap<string, FeatureStep>;
+
+export type IsRequested = (model: Model, resource: ReturnType<typeof partsOf>, memory: Memory) => boolean;
+
+export const STAYS: IsRequested = () => true;
+
+export interface SharedLines {
+  readonly path: string;
+  /** Whether all documents that request them share the same lines. */
+  readonly isOne: boolean;
+  /** The text of the file without them. */
+  without(text: string, memory: Memory, document: DocumentName): string;
+}
+
+/** The desired state of a step that itself removes what is no longer in the document. */
+export type Prunable<Section> = Section & { readonly prune?: Model['host']['prune'] };
