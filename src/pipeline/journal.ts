@@ -1,4 +1,5 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
+import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { FollowUp, Inventory } from '../step/index.ts';
 import type { Memory } from '../step/memory.ts';
@@ -9,9 +10,9 @@ import { acting, type ResourceMemory, rememberResource, sourcesKey } from './res
 import { afterChange, NO_MEMORY, type StepMemory } from './step-memory.ts';
 
 /** The steps with `bootstraps`; a document uses at most one of them. A test checks this list. */
-export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
+export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'] satisfies readonly StepId[];
 /** The step that runs only after readiness was proved, and leaves a note. */
-const PROOF_STEP = 'sentinel';
+const PROOF_STEP: StepId = 'sentinel';
 
 /** The state that the lines of a journal add up to. */
 export interface JournalState extends ResourceMemory, NodeVersion {

@@ -186,10 +186,10 @@ export function pipelineFor(platform: Platform): Pipeline {
 /** Every step of Linux in order. */
 export const ALL_STEPS: readonly FeatureStep[] = stepsFor('all', 'linux');
 
-/** Every step of both platforms. */
-export const STEPS_BY_ID: StepsById = new Map(
-  [...stepsFor('all', 'windows'), ...ALL_STEPS].map((step) => [step.id, step]),
-);
+const OF_WINDOWS = stepsFor('all', 'windows').filter(({ id }) => ALL_STEPS.every((step) => step.id !== id));
+
+/** Every step by its id: those of Linux in order, and those that only Windows has. */
+export const STEPS_BY_ID: StepsById = new Map([...ALL_STEPS, ...OF_WINDOWS].map((step) => [step.id, step]));
 
 /** The steps of a run: all of them, or for an image bake those of the host. */
 export function stepsFor(scope: 'base' | 'all', platform: Platform): readonly FeatureStep[] {

@@ -1,7 +1,7 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { DocumentName } from '@machineadm/document/ownership/drop-ins.ts';
 import type { SectionPath } from '@machineadm/document/section-path.ts';
-import type { partsOf } from '../host/seam/resource.ts';
+import type { partsOf, Resource } from '../host/seam/resource.ts';
 import type { Step } from './index.ts';
 import type { Memory } from './memory.ts';
 
@@ -18,6 +18,11 @@ export interface FeatureStep<Desired = unknown, Actual = unknown, Payload = unkn
    * `STAYS`: no run does.
    */
   readonly isRequested: IsRequested;
+  /**
+   * What stays of its changes although the document no longer has it, and why: a run reports each once, by an id. Absent:
+   * nothing stays, or it is not reported.
+   */
+  stays?(model: Model, changed: ChangedByStep): readonly Staying[];
   /** Its lines in a file that others share. Absent: it writes none. */
   readonly sharedLines?: SharedLines;
 }
@@ -28,6 +33,22 @@ export type StepsById = ReadonlyMap<string, FeatureStep>;
 export type IsRequested = (model: Model, resource: ReturnType<typeof partsOf>, memory: Memory) => boolean;
 
 export const STAYS: IsRequested = () => true;
+
+/** What earlier runs of a document changed in a step. Resources that other documents request are left out. */
+export interface ChangedByStep {
+  readonly resources: readonly ChangedResource[];
+  /** The ids of its changes; undefined: there were none. */
+  readonly acted: ReadonlySet<string> | undefined;
+  readonly memory: Memory;
+}
+
+interface ChangedResource extends ReturnType<typeof partsOf> {
+  readonly resource: Resource;
+  /** Whether it did not exist before. */
+  readonly isMade: boolean;
+}
+
+export type Staying = readonly [id: string, what: string];
 
 export interface SharedLines {
   readonly path: string;

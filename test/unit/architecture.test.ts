@@ -133,6 +133,22 @@ const SINGLE_FILES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** Files of features that rooms other than the pipeline's list of steps use, and for what. */
+const USED_OF_FEATURES: Readonly<Record<string, string>> = {
+  'src/features/active-directory/leave.ts': 'a reset leaves the domain',
+  'src/features/apparmor/parser.ts': 'restoring a profile loads it',
+  'src/features/certificate-authorities/stores.ts': 'restoring a certificate renews the store of the system',
+  'src/features/hardening/audit.ts': 'the command audit',
+  'src/features/hooks/group.ts': 'the command that runs hooks at every boot',
+  'src/features/hooks/kept.ts': 'the same, and a reset, which removes their file',
+  'src/features/kubeadm/wipe.ts': 'the end of a run, and a reset',
+  'src/features/network/undo.ts': 'restoring the files of the network applies them',
+  'src/features/sentinel/file.ts': 'the command that writes the sentinel again after a reboot',
+  'src/features/upgrade/back.ts': 'an upgrade that failed is reverted',
+  'src/features/upgrade/renewal.ts': 'the command decides what an upgrade changes',
+  'src/features/upgrade/versions.ts': 'the command refuses an upgrade between other versions',
+};
+
 /** Files that are long for a reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
   'packages/document/src/reasons.ts': 'one table, a line for each published reason',
@@ -293,6 +309,24 @@ describe('the imports of src/', () => {
     );
     assert.ok(stepFiles.size > 50);
     assert.deepEqual(wrong, []);
+  });
+
+  test('lead from no feature to another, and from other rooms to few files of features', () => {
+    const featureOf = (file: string) => /^src\/features\/([^/]+)\//.exec(file)?.[1];
+    const wrong: string[] = [];
+    const used = new Set<string>();
+    for (const [file, imports] of graph) {
+      for (const { specifier } of imports) {
+        const target = resolveImport(file, specifier) ?? '';
+        const feature = featureOf(target);
+        if (feature === undefined || feature === featureOf(file) || file === 'src/pipeline/pipeline.ts') continue;
+        if (featureOf(file) === undefined) used.add(target);
+        else wrong.push(`${file} -> ${target}`);
+      }
+    }
+    assert.deepEqual(wrong, []);
+    assert.deepEqual([...used].sort(), Object.keys(USED_OF_FEATURES));
+    assert.deepEqual(globSync('src/features/*.ts', { cwd: root }), []);
   });
 
   test('reach files, processes and the network in host/ only', () => {

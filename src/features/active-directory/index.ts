@@ -60,6 +60,10 @@ export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
   return {
     id: 'active-directory',
     section: 'host.activeDirectory',
+    stays: ({ host }, { acted }) =>
+      acted !== undefined && host.activeDirectory === undefined
+        ? [['active-directory', 'the machine stays in the domain: a reset leaves it']]
+        : [],
     isRequested: STAYS,
     leaves({ notes }) {
       const note = notes.get(JOIN);

@@ -40,6 +40,10 @@ export function containerdStep(
   return {
     id: 'containerd',
     section: 'containerRuntime.containerd',
+    stays: ({ containerd, kubernetes }, { resources }) =>
+      resources.length > 0 && containerd === undefined && kubernetes !== undefined
+        ? [['containerd', 'the configuration of containerd stays: the node works with it']]
+        : [],
     isRequested: ({ containerd, kubernetes }) => containerd !== undefined || kubernetes !== undefined,
     needs: ['containerd'],
     settles: ['daemon-reload', 'restart:containerd'],

@@ -6,6 +6,7 @@ import { wantedGroups } from '../../accounts/wanted-groups.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { EMPTY_RECORD, type UnmetRequirement } from '../../step/index.ts';
+import { namedIn } from '../../step/named-in.ts';
 
 /** The groups that do not exist on the machine. */
 export type GroupsActual = readonly GroupModel[];
@@ -17,6 +18,15 @@ export type GroupsActual = readonly GroupModel[];
 export const groups: FeatureStep<readonly GroupModel[], GroupsActual, GroupModel> = {
   id: 'groups',
   section: 'host.groups',
+  stays({ host }, { resources }) {
+    const named = namedIn(host, 'group', wantedGroups(host));
+    return resources
+      .filter(({ kind, name, isMade }) => kind === 'group' && isMade && !named.includes(name))
+      .map(({ resource, name }) => [
+        resource,
+        `the group ${name} stays, as files may belong to it: absent: true removes it`,
+      ]);
+  },
   isRequested: STAYS,
 
   desired({ host }) {

@@ -1,6 +1,6 @@
 import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import { secretsIn } from '@machineadm/document/secret-values.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import { type StepId, stepTitle } from '@machineadm/document/step-ids.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { whyUnreadable } from '../../host/secrets/sealed-files.ts';
 import { lost } from '../../shell/errors.ts';
@@ -77,6 +77,10 @@ function hooksStep(id: StepId, phase: HookPhase): FeatureStep<HooksDesired, Hook
   return {
     id,
     section: `host.hooks.${phase}`,
+    stays: ({ host }, { acted }) =>
+      acted !== undefined && host.hooks[phase] === undefined
+        ? [[id, `the effects of ${stepTitle(id)} stay: machineadm does not know them`]]
+        : [],
     isRequested: STAYS,
     runsHooks: true,
     leaves: HOOKS_LEFT,

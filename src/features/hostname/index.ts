@@ -32,6 +32,10 @@ export type HostnamePayload = HostnameDesired & { readonly part: 'file' | 'runni
 export const hostname: FeatureStep<HostnameDesired, HostnameActual, HostnamePayload> = {
   id: 'hostname',
   section: 'host.hostname',
+  stays: ({ host }, { resources }) =>
+    host.hostname === undefined && resources.length > 0
+      ? [['hostname', 'the host name stays: certificates, logs and the cluster use it']]
+      : [],
   isRequested: STAYS,
 
   desired(model) {

@@ -39,6 +39,19 @@ export type KernelModulesPayload =
 export const kernelModules: FeatureStep<KernelModulesDesired, KernelModulesActual, KernelModulesPayload> = {
   id: 'kernel-modules',
   section: 'host.kernelModules',
+  stays({ host }, { acted = [], memory }) {
+    const loaded = [...acted].flatMap((change) => {
+      const [, module] = /^kernel-modules\/load\/(.+)$/.exec(change) ?? [];
+      return module === undefined ? [] : [{ change, module }];
+    });
+    return loaded
+      .filter(({ module }) => !host.kernelModules.some((name) => name.replaceAll('-', '_') === module))
+      .filter(({ module }) => !memory.others(`module:${module}`, 'kernel-modules'))
+      .map(({ change, module }) => [
+        change,
+        `the kernel module ${module} stays loaded until the next boot: programs may use it unnoticed`,
+      ]);
+  },
   isRequested: (model, { kind, name }) => kind === 'module' || ownedPaths(model).some((path) => isAt(path, name)),
   owned: ownedPaths,
 

@@ -46,6 +46,10 @@ type SelinuxPayload =
 export const selinux: FeatureStep<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
   id: 'selinux',
   section: undefined,
+  stays: ({ host }, { acted }) =>
+    acted?.has('selinux/booleans') === true && Object.keys(host.selinux?.booleans ?? {}).length === 0
+      ? [['selinux/booleans', 'SELinux booleans keep their values: setsebool -P changes them']]
+      : [],
   isRequested: ({ host }) => host.selinux?.mode !== undefined,
   leaves({ changes, notes }) {
     const paths = labelled(notes);

@@ -37,6 +37,8 @@ export interface DiskPayload {
 export const disks: FeatureStep<DisksDesired, DisksActual, DiskPayload> = {
   id: 'disks',
   section: 'host.storage.disks',
+  stays: ({ host }, { acted }) =>
+    acted !== undefined && host.storage.disks.length === 0 ? [['disks', 'partitions stay: no run deletes data']] : [],
   isRequested: STAYS,
   leaves: 'the partitions, with the sizes that they have now: a reset never wipes a disk',
 

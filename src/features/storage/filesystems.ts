@@ -74,6 +74,10 @@ export interface FilesystemPayload {
 export const filesystems: FeatureStep<FilesystemsDesired, FilesystemsActual, FilesystemPayload> = {
   id: 'filesystems',
   section: 'host.storage.filesystems',
+  stays: ({ host }, { acted }) =>
+    acted !== undefined && host.storage.filesystems.length === 0
+      ? [['filesystems', 'file systems stay: no run deletes data']]
+      : [],
   isRequested: STAYS,
   leaves: 'the file systems, with all that is in them and the sizes that they have now: a reset never wipes a disk',
   desired({ host }) {

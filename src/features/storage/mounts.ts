@@ -25,6 +25,7 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { Change, Execution, FollowUp, UnmetRequirement } from '../../step/index.ts';
 import { bringUp, conflicting, mountFailed, nothingToMount, runMount, someOf, writeFstab } from './mount-changes.ts';
+import { mountsThatStay } from './mounts-that-stay.ts';
 import { willBePartitioned } from './pending.ts';
 import { createSwapFile, SWAP_FILE_PROGRAMS } from './swap-file.ts';
 import { missingTools } from './tools.ts';
@@ -63,6 +64,7 @@ export interface MountsActual {
 export const mounts: FeatureStep<MountsDesired, MountsActual, PlacedMount> = {
   id: 'mounts',
   section: 'host.storage.mounts',
+  stays: mountsThatStay,
   isRequested: STAYS,
   settles: ['daemon-reload', 'restart:containerd.service', 'restart:kubelet.service'],
 

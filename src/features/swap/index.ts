@@ -63,6 +63,10 @@ export type SwapPayload =
 export const swap: FeatureStep<SwapDesired, SwapActual, SwapPayload> = {
   id: 'swap',
   section: 'host.swap',
+  stays: ({ host, kubernetes }, { resources }) =>
+    resources.length > 0 && host.swap !== 'Disabled' && kubernetes !== undefined
+      ? [['swap', 'swap stays off: a kubelet does not start with it unless it is configured so']]
+      : [],
   isRequested: ({ host, kubernetes }) => host.swap === 'Disabled' || kubernetes !== undefined,
   sharedLines: { path: FSTAB, isOne: true, without: withSwap },
   settles: ['daemon-reload'],

@@ -10,6 +10,7 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import type { Resource } from '../../host/seam/resource.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';
 import { EMPTY_RECORD, type UnmetRequirement } from '../../step/index.ts';
+import { namedIn } from '../../step/named-in.ts';
 import { inspectKeys, writeKeys } from './authorized-keys.ts';
 import { changesOf, NEVER_LOGGED_IN, programsOf, type UserActual, type UserPayload } from './changes.ts';
 import { passwordChange } from './password.ts';
@@ -30,6 +31,12 @@ export interface UsersDesired {
 export const users: FeatureStep<UsersDesired, readonly UserActual[], UserPayload> = {
   id: 'users',
   section: 'host.users',
+  stays: ({ host }, { resources }) =>
+    resources
+      .filter(
+        ({ kind, name, isMade }) => kind === 'user' && isMade && !namedIn(host, 'user', host.users).includes(name),
+      )
+      .map(({ resource, name }) => [resource, `the user ${name} stays, with its files: absent: true removes it`]),
   isRequested: requestsUser,
 
   desired({ host }) {

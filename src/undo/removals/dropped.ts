@@ -110,7 +110,7 @@ export async function planDropped(
       found.push({ id: `removals/leave/${resource ?? summary}`, summary: `no longer in the document: ${summary}` });
     }
   }
-  return [...lines, ...found, ...staysOf(model, memory)];
+  return [...lines, ...found, ...staysOf(steps, model, memory)];
 }
 
 function withMore(last: Dropped, more: NonNullable<ResetAction['perform']>): Dropped {

@@ -77,7 +77,7 @@ export function removalsOf(steps: () => StepsById): FeatureStep<RemovalsDesired,
       droppedFrom(steps(), model, record.owned, record.memory().others).length === 0 &&
       droppedLines(steps(), model, record.memory()).length === 0 &&
       droppedResources(steps(), model, record.memory()).size === 0 &&
-      notReported(staysOf(model, record.memory()), record).length === 0,
+      notReported(staysOf(steps(), model, record.memory()), record).length === 0,
 
     async preflight(host, { model }) {
       if (model.host.hooks.early !== undefined) return [];

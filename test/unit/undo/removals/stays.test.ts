@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HostModel, Model } from '@machineadm/document/model.ts';
 import type { Resource } from '../../../../src/host/seam/resource.ts';
+import { STEPS_BY_ID } from '../../../../src/pipeline/pipeline.ts';
 import type { StepRecord } from '../../../../src/step/index.ts';
 import type { BeforeRecord, Memory } from '../../../../src/step/memory.ts';
 import { notReported, staysOf } from '../../../../src/undo/removals/stays.ts';
@@ -40,7 +41,7 @@ const KUBERNETES = {} as NonNullable<Model['kubernetes']>;
 const WAS = {} as NonNullable<BeforeRecord['was']>;
 
 describe('a group that an earlier run made', () => {
-  const told = (host: Partial<HostModel>) => staysOf(hostModel(host), MEMORY).map(({ id }) => id);
+  const told = (host: Partial<HostModel>) => staysOf(STEPS_BY_ID, hostModel(host), MEMORY).map(({ id }) => id);
 
   test('stays, which is reported, where the document does not name it any more', () => {
     assert.deepEqual(told({}), ['removals/stays/group:operators']);
@@ -61,7 +62,7 @@ describe('a change that no run reverts', () => {
     document: '',
   });
   const dropped = (model: Model, memory: Partial<Memory>) =>
-    staysOf(model, { ...MEMORY, before: new Map(), ...memory }).map(({ id, summary }) => [
+    staysOf(STEPS_BY_ID, model, { ...MEMORY, before: new Map(), ...memory }).map(({ id, summary }) => [
       id.replace('removals/stays/', ''),
       summary.replace('no longer in the document: ', ''),
     ]);
