@@ -37,7 +37,7 @@ export async function configUpdateProblem(
   return 'nothing in spec.document and the profile brings kubeadm and the kubelet of another version: host.files (also with unpack) or host.hooks';
 }
 
-/** Why the kubelet of a running node cannot get these settings; undefined: it can (src/steps/upgrade/kubelet-settings.ts). */
+/** Why the kubelet of a running node cannot get these settings; undefined: it can (src/features/upgrade/kubelet-settings.ts). */
 function kubeletProblem(before: KubernetesModel | undefined, after: KubernetesModel | undefined): string | undefined {
   const settings = (one: KubernetesModel | undefined) =>
     new Map([
