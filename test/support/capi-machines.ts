@@ -63,16 +63,18 @@ const UID = '00000000-1111-2222-3333-444444444444';
 export class Machines {
   readonly #server: KubeApiServer;
   readonly #version: string;
+  readonly #namespace: string;
 
-  constructor(server: KubeApiServer, version: 'v1beta1' | 'v1beta2') {
+  constructor(server: KubeApiServer, version: 'v1beta1' | 'v1beta2', namespace = NAMESPACE) {
     this.#server = server;
     this.#version = version;
+    this.#namespace = namespace;
   }
 
   path(kind: 'machines' | 'machinepools' | 'kubeadmconfigs' | 'clusters', name = ''): string {
     const group = kind === 'kubeadmconfigs' ? 'bootstrap.cluster.x-k8s.io' : 'cluster.x-k8s.io';
     const suffix = name === '' ? '' : `/${name}`;
-    return `/apis/${group}/${this.#version}/namespaces/${NAMESPACE}/${kind}${suffix}`;
+    return `/apis/${group}/${this.#version}/namespaces/${this.#namespace}/${kind}${suffix}`;
   }
 
   async createCluster(annotations: Readonly<Record<string, string>> = {}): Promise<void> {
@@ -132,6 +134,7 @@ export class Machines {
       spec: {},
     })) as WithConditions;
     const server = this.#server;
+    const namespace = this.#namespace;
     const configPath = this.path('kubeadmconfigs', name);
     const configOwner = {
       apiVersion: `bootstrap.cluster.x-k8s.io/${this.#version}`,
@@ -148,7 +151,7 @@ export class Machines {
       configUid: config.metadata.uid,
       async createSecret(format, userData, query = '') {
         const base64 = (value: string) => Buffer.from(value).toString('base64');
-        const stored = (await server.ask('POST', `/api/v1/namespaces/${NAMESPACE}/secrets${query}`, {
+        const stored = (await server.ask('POST', `/api/v1/namespaces/${namespace}/secrets${query}`, {
           metadata: { name, labels: cluster, ownerReferences: [configOwner] },
           type: 'cluster.x-k8s.io/secret',
           data: { value: base64(userData), format: base64(format) },

@@ -31,8 +31,8 @@ const NOT_HERE: ReadonlySet<string> = new Set([
 /** Who may call the translator: the API server has a certificate of this authority. */
 const CALLERS = newAuthority('callers');
 const CALLER = 'kube-apiserver';
-/** For `startKubeApiServer`. */
-export const webhookClient = (): Identity => CALLERS.issue(CALLER);
+/** For `startKubeApiServer`; with another name, a client that the authority knows and that is not the API server. */
+export const webhookClient = (name = CALLER): Identity => CALLERS.issue(name);
 
 export interface Manifest {
   readonly apiVersion: string;
@@ -75,7 +75,15 @@ export function baseManifests(): readonly Manifest[] {
 function pathOf({ apiVersion, kind, metadata }: Manifest): string {
   const group = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
   const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
-  return `${group}${within}/${kind === 'NetworkPolicy' ? 'networkpolicies' : `${kind.toLowerCase()}s`}`;
+  return `${group}${within}/${`${kind.toLowerCase()}s`.replace(/ys$/, 'ies')}`;
+}
+
+/** Applies the policies that are optional. An API server enforces them a moment later. */
+export async function applyPolicies(server: KubeApiServer): Promise<void> {
+  for (const document of parseAllDocuments(readFileSync(join(BASE, '../policies.yaml'), 'utf8'))) {
+    const policy: Manifest = document.toJS();
+    await server.ask('POST', pathOf(policy), policy);
+  }
 }
 
 /** A replica of the translator: its own process, with the rights of its ServiceAccount. */

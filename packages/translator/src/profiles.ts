@@ -30,6 +30,8 @@ const Fragment = z.strictObject({
 
 /** How the machines of a profile are bootstrapped. Every field may be absent. */
 const Profile = z.strictObject({
+  /** Whose machines may have this profile; default: those of all namespaces. */
+  namespaces: z.array(z.string()).optional(),
   /** The version of machineadm on the machines; default: the version of the translator. */
   version: z
     .string()
@@ -82,7 +84,7 @@ const Profile = z.strictObject({
   document: Fragment.optional(),
 });
 /** A profile with all documents to merge, in their order. */
-export type Profile = Omit<z.infer<typeof Profile>, 'document'> & {
+export type Profile = Omit<z.infer<typeof Profile>, 'document' | 'namespaces'> & {
   readonly documents?: readonly object[] | undefined;
 };
 
@@ -143,6 +145,10 @@ export function profileFor(
   if (named !== undefined && profile === undefined) {
     throw new Kept('OptionsInvalid', `${ANNOTATIONS.profile}: there is no profile "${named}"`);
   }
+  const namespace = narrowestFirst.find((one) => one !== undefined)?.metadata.namespace ?? '';
+  if (profile?.namespaces?.includes(namespace) === false) {
+    throw new Kept('OptionsInvalid', `the profile "${name}" is not for this namespace`);
+  }
   const list = (of: 'accept' | 'fetch' | 'document') =>
     setting(of)
       ?.split(',')
@@ -168,7 +174,7 @@ export function profileFor(
   }
   const { success, data, error } = Profile.safeParse({ ...profile, ...overrides });
   if (!success) throw new Kept('OptionsInvalid', `annotations machineadm.dev/bootstrap-*: ${problems(error)}`);
-  const { document, report, ...rest } = data;
+  const { document, namespaces: _, report, ...rest } = data;
   const fragments = [
     ...(document === undefined ? [] : [document]),
     ...(list('document') ?? []).map((one) => {

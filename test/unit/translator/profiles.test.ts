@@ -42,6 +42,7 @@ const PROFILES = parseProfiles(`profiles:
       digests: {amd64: {gzip: ${DIGEST}, program: ${DIGEST}}}
   reporting: {report: {server: 'https://management.example:6443'}}
   hardened: {document: {hardening: {profiles: [cis-level-1]}}}
+  private: {namespaces: [clusters], binary: /usr/bin/machineadm}
 documents:
   audited: {kubernetes: {controlPlane: {apiServer: {}}}}
 `);
@@ -50,6 +51,19 @@ describe('profiles', () => {
   const annotated = (annotations: Record<string, string>) =>
     profileFor([object(null, annotations), object(null, { 'machineadm.dev/bootstrap-provider': 'capa' })], PROFILES)
       .profile;
+
+  test('one that is for some namespaces is for no other', () => {
+    const annotations = { 'machineadm.dev/bootstrap-profile': 'private' };
+    const inNamespace = (namespace: string) => {
+      const machine = object(null, annotations);
+      return profileFor([undefined, { ...machine, metadata: { ...machine.metadata, namespace } }], PROFILES).profile;
+    };
+    assert.deepEqual(inNamespace('clusters'), { binary: '/usr/bin/machineadm', report: undefined, documents: [] });
+    assert.throws(() => inNamespace('others'), {
+      reason: 'OptionsInvalid',
+      message: 'the profile "private" is not for this namespace',
+    });
+  });
 
   test('the default one, overridden by annotations of the narrowest object first', () => {
     const none = { report: undefined, documents: [] };

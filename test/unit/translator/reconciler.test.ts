@@ -232,6 +232,24 @@ describe('the objects of a report', () => {
     });
   }
 
+  test('is not made where a report was there before the account that may write it', async () => {
+    const api = new ManagementCluster();
+    api.addCluster();
+    await using reconciler = running(api, profiles);
+    await waitUntil(reconciler.isReady, 'the watches');
+    const machine = api.addMachine('m-1', { labels: {} });
+    const path = '/api/v1/namespaces/clusters/configmaps/machineadm-report-m-1';
+    const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', name: 'm-1', uid: machine.uid };
+    const forged = { metadata: { name: 'machineadm-report-m-1', ownerReferences: [owner] }, data: { mine: 'yes' } };
+    api.put(path, forged);
+    api.addMachine('m-1');
+    await waitUntil(
+      () => reconciler.said.some((line) => /report not prepared .*has a report that no machine wrote/.test(line)),
+      'the reason',
+    );
+    assert.equal(api.objects.has(account('m-1')), false);
+  });
+
   test('of another owner are never used: no account is created', async () => {
     const api = new ManagementCluster();
     const path = '/api/v1/namespaces/clusters/configmaps/machineadm-report-m-1';
