@@ -511,4 +511,22 @@ describe('an update in place', () => {
     assert.match(message, /^WorkloadClusterUnreachable: there is no Secret prod-a-kubeconfig$/);
     assert.deepEqual([status, retryAfterSeconds > 0], ['Success', true]);
   });
+
+  test('an answer that is no object of Kubernetes is the fault of the workload cluster, and said to be so', async () => {
+    const said =
+      'WorkloadClusterUnreachable: the API server of the Cluster answers with another object than it was asked for';
+    const pod = machine();
+    await pod.next();
+    pod.node.say(pod.pod('check'), { phase: 7 });
+    assert.equal((await pod.next()).message, said);
+    const node = machine();
+    node.node.node.status.nodeInfo.kubeletVersion = [] as never;
+    assert.equal((await node.next()).message, said);
+    const secret = machine();
+    await secret.next();
+    secret.node.end(secret.pod('check'), 4, 'refused');
+    const [[key = '', stored] = []] = secret.node.secrets;
+    secret.node.secrets.set(key, { ...stored, metadata: { name: 'a', annotations: 7 } });
+    assert.equal((await secret.next()).message, said);
+  });
 });

@@ -62,7 +62,11 @@ export async function inWorkload<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const why = error instanceof ApiError ? `answers with HTTP status ${error.status}` : 'does not answer';
-    throw new NotReady('WorkloadClusterUnreachable', `the API server of the Cluster ${why}`);
+    throw new NotReady('WorkloadClusterUnreachable', `the API server of the Cluster ${whyUnreachable(error)}`);
   }
+}
+
+function whyUnreachable(error: unknown): string {
+  if (error instanceof ApiError) return `answers with HTTP status ${error.status}`;
+  return error instanceof z.ZodError ? 'answers with another object than it was asked for' : 'does not answer';
 }

@@ -73,9 +73,9 @@ const Pod = z.looseObject({
 
 /** The pod of a phase. Throws `NotReady`. */
 export async function progressOf(api: WorkloadApi, order: Order, phase: Phase, signal: AbortSignal): Promise<Progress> {
-  const found = await unlessAbsent(() => api.request({ path: podPath(order, phase), signal }));
+  const found = await unlessAbsent(async () => Pod.parse(await api.request({ path: podPath(order, phase), signal })));
   if (found === undefined) return { kind: 'Absent' };
-  const { metadata, status } = Pod.parse(found);
+  const { metadata, status } = found;
   if ((metadata.deletionTimestamp ?? undefined) !== undefined) return { kind: 'Leaving' };
   const { terminated, waiting } = status.containerStatuses?.[0]?.state ?? {};
   const isOver = status.phase === 'Succeeded' || status.phase === 'Failed';
@@ -126,9 +126,9 @@ const Annotated = z.looseObject({
 /** How often pods were made for this order; 0 = it is not stored, or another one is. */
 async function attemptsOf(api: WorkloadApi, order: Order, signal: AbortSignal): Promise<number> {
   const path = `${NAMESPACE}/secrets/${nameFor(order.node)}`;
-  const found = await unlessAbsent(() => api.request({ path, signal }));
+  const found = await unlessAbsent(async () => Annotated.parse(await api.request({ path, signal })));
   if (found === undefined) return 0;
-  const { [DIGEST]: digest, [ATTEMPTS]: count } = Annotated.parse(found).metadata.annotations ?? {};
+  const { [DIGEST]: digest, [ATTEMPTS]: count } = found.metadata.annotations ?? {};
   return digest === digestOf(order) ? Number(count) || 0 : 0;
 }
 
@@ -245,7 +245,7 @@ async function remove(api: WorkloadApi, path: string, signal: AbortSignal): Prom
   await unlessAbsent(() => api.request({ method: 'DELETE', path, signal }));
 }
 
-async function unlessAbsent(work: () => Promise<unknown>): Promise<unknown> {
+async function unlessAbsent<T>(work: () => Promise<T>): Promise<T | undefined> {
   return await inWorkload(async () => {
     try {
       return await work();
