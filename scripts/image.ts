@@ -50,6 +50,8 @@ export interface ImageProgram {
   readonly title: string;
   readonly description: string;
   readonly entrypoint: readonly string[];
+  /** Of its environment, besides PATH: `NAME=value`. */
+  readonly environment?: readonly string[];
   /** `uid:gid`; default: root. */
   readonly user?: string;
 }
@@ -106,7 +108,7 @@ export function imageArchive(
         architecture,
         os: 'linux',
         config: {
-          Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+          Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...(program.environment ?? [])],
           Entrypoint: program.entrypoint,
           ...(program.user === undefined ? {} : { User: program.user }),
           Labels: labels,

@@ -241,6 +241,7 @@ async function accountToken(server: KubeApiServer): Promise<string> {
 async function startReplica(program: string, args: readonly string[]): Promise<Replica> {
   const child: ChildProcess = spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...Object.fromEntries(TRANSLATOR_IMAGE.environment.map((one) => one.split('='))) },
   });
   const log: Record<string, unknown>[] = [];
   let errors = '';

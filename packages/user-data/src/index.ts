@@ -48,6 +48,20 @@ export async function wrapDocument(
   loaded: Pick<LoadedDocument, 'model' | 'tree'>,
   options: WrapOptions,
 ): Promise<Wrapped> {
+  const { format, downloadScript } = options;
+  assertAccepted(loaded, options);
+  const userData = await renderUserData(text, options);
+  const carrier: Carrier = CARRIERS[format];
+  const profile = options.profile === undefined ? undefined : profileNamed(options.profile);
+  const secrets = documentSecrets(loaded).flatMap(({ name, source }) => (source.kind === 'value' ? [name] : []));
+  const notes = [...(profile?.notes ?? []), ...(profile?.lacks?.(loaded.model) ?? [])];
+  const program =
+    downloadScript === undefined && carrier.program !== undefined ? programOf(carrier, options) : undefined;
+  return { format, userData, program, secrets: [...new Set(secrets)], notes };
+}
+
+/** Throws where a format or a provider does not take a document, whatever its size is: as `wrapDocument` does. */
+export function assertAccepted({ model }: Pick<LoadedDocument, 'model'>, options: WrapOptions): void {
   const { format, downloadScript, ignitionVersion } = options;
   const carrier: Carrier = CARRIERS[format];
   const profile = options.profile === undefined ? undefined : profileNamed(options.profile);
@@ -63,14 +77,24 @@ export async function wrapDocument(
   if (ignitionVersion !== undefined && format !== 'ignition') {
     throw usage(`${format} has no version of Ignition`, 'Leave --ignition-version out, or take --format ignition.');
   }
-  const why = carrier.refuses?.(loaded.model);
+  const why = carrier.refuses?.(model);
   if (why !== undefined) {
     throw new MachineadmError({
       reason: 'UnsupportedOnPlatform',
       summary: `the document cannot go to ${carrier.consumer}: ${why}`,
-      remedy: remedyOfRefusal(loaded.model),
+      remedy: remedyOfRefusal(model),
     });
   }
+}
+
+/**
+ * The user data of a document that `assertAccepted` has accepted, with the same options. Throws `UserDataTooLarge` and
+ * `UsageInvalid`.
+ */
+export async function renderUserData(text: string, options: WrapOptions): Promise<string> {
+  const { format, downloadScript, ignitionVersion } = options;
+  const carrier: Carrier = CARRIERS[format];
+  const profile = options.profile === undefined ? undefined : profileNamed(options.profile);
   const userData = await carrier.wrap({
     document: text,
     encoding: profile?.encoding ?? 'gzip+base64',
@@ -85,11 +109,7 @@ export async function wrapDocument(
       remedy: SIZE_REMEDIES,
     });
   }
-  const secrets = documentSecrets(loaded).flatMap(({ name, source }) => (source.kind === 'value' ? [name] : []));
-  const notes = [...(profile?.notes ?? []), ...(profile?.lacks?.(loaded.model) ?? [])];
-  const program =
-    downloadScript === undefined && carrier.program !== undefined ? programOf(carrier, options) : undefined;
-  return { format, userData, program, secrets: [...new Set(secrets)], notes };
+  return userData;
 }
 
 /** The formats that can take a document which one of them refuses. */

@@ -23,7 +23,11 @@ function machineOf(index: number, name = `prod-a-md-0-${'abcdefgh'[index]}x7k2`)
 function inputOf(index: number, text: string, name?: string) {
   const { machine, ...rest } = machineOf(index, name);
   const userData = text.replace(TOKEN, `tokxy${index}.0123456789abcdz${index}`);
-  const secret = { metadata: { name: rest.name, namespace: 'clusters' }, data: { value: base64(userData) } };
+  // Each KubeadmConfig has a uid of its own, and may have a name of its own.
+  const owner = { apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta2', kind: 'KubeadmConfig', name: `config-${index}` };
+  const ownerReferences = [{ ...owner, uid: `1111111${index}-1111-4222-8333-444444444444` }];
+  const metadata = { name: rest.name, namespace: 'clusters', ownerReferences };
+  const secret = { metadata, data: { value: base64(userData) } };
   return { ...rest, args: [secret, [machine], {}] as const };
 }
 
@@ -38,7 +42,7 @@ describe('the cache of conversions', () => {
       for (let index = 0; index < 5; index += 1) {
         const { args } = inputOf(index, text);
         const [secret, related, profile] = args;
-        const cached = await cache.through([secret, related, profile], async () => {
+        const { words: _, ...cached } = await cache.through([secret, related, profile], async () => {
           conversions += 1;
           return await convertSecret(secret, related, profile);
         });

@@ -61,10 +61,20 @@ export function callersBy({ proof, authorities, names }: CallerOptions, api: Api
 
 function certificateRefusal({ socket }: IncomingMessage, names: readonly string[]): string | undefined {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return 'no valid client certificate';
-  const { subject } = socket.getPeerCertificate();
-  return names.length === 0 || [subject.CN].flat().some((name) => name !== undefined && names.includes(name))
+  return names.length === 0 || commonNames(socket).some((name) => names.includes(name))
     ? undefined
     : 'the client certificate has another name';
+}
+
+/** Of connections: decoding a certificate takes as much time as reading a review. */
+const KNOWN_NAMES = new WeakMap<TLSSocket, readonly string[]>();
+
+function commonNames(socket: TLSSocket): readonly string[] {
+  const known = KNOWN_NAMES.get(socket);
+  if (known !== undefined) return known;
+  const names = [socket.getPeerCertificate().subject.CN].flat().filter((name) => name !== undefined);
+  KNOWN_NAMES.set(socket, names);
+  return names;
 }
 
 /**

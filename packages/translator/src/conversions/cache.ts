@@ -1,67 +1,104 @@
 import { createHash } from 'node:crypto';
 import type { KubernetesObject, SecretObject } from '../cluster/objects.ts';
 import type { Profile } from '../profiles.ts';
-import { type ConvertedSecret, decoded, formatOf } from './translate.ts';
+import { type CheckedDocument, type ConvertedSecret, decoded, formatOf, type WrapOptions } from './translate.ts';
 
 /**
- * Conversions of machines of one template. Their inputs differ in a few words only: the bootstrap token, and the name and uid
- * of the machine. They are cached without these words.
+ * Results for machines of one template. Their inputs differ in a few words only: the bootstrap token, and the name and uid of
+ * the machine. They are cached without these words.
  *
- * That the result depends on the words only as text is never assumed: a result is used again after two conversions with
- * different words gave the same text around them.
+ * That a result depends on the words only as text is never assumed: it is used again after two inputs with different words gave
+ * the same text around them. The lengths of the words are a part of the key, because names are limited in length.
  */
-export class ConversionCache {
-  readonly #entries = new Map<string, Entry>();
+export class TemplateCache<Result extends { readonly yaml: string }> {
+  readonly #entries = new Map<string, Entry<Result>>();
   #bytes = 0;
 
-  /** The conversion, or what it gave for another machine of the same template. */
-  async through(
-    args: readonly [SecretObject, readonly KubernetesObject[], Profile],
-    convert: () => Promise<ConvertedSecret>,
-  ): Promise<ConvertedSecret> {
-    const [secret, related, profile] = args;
-    const words = wordsOf(secret, related);
-    if (words === undefined) return await convert();
-    const own = joined(words);
-    const key = keyOf(secret, related, profile, words);
+  /**
+   * The result, or what it was for another machine of the same template.
+   *
+   * @param input everything that it depends on
+   */
+  async through(input: string, words: readonly string[], make: () => Promise<Result>): Promise<Result> {
+    const own = digestOf(...words);
+    const key = digestOf(withoutWords(input, words), words.map(({ length }) => length).join());
     const known = this.#entries.get(key);
     if (known?.isProven === true) {
       this.#entries.delete(key);
       this.#entries.set(key, known);
-      return { ...known.converted, yaml: withWords(known.converted.yaml, words) };
+      return { ...known.result, yaml: withWords(known.result.yaml, words) };
     }
-    const converted = await convert();
-    const yaml = withoutWords(converted.yaml, words);
-    if (known === undefined) this.#add(key, { words: own, isProven: false, converted: { ...converted, yaml } });
-    else if (known.words !== own && known.converted.yaml === yaml) known.isProven = true;
-    return converted;
+    const result = await make();
+    const yaml = withoutWords(result.yaml, words);
+    if (known === undefined) this.#add(key, { words: own, isProven: false, result: { ...result, yaml } });
+    else if (known.words !== own && known.result.yaml === yaml) known.isProven = true;
+    return result;
   }
 
-  #add(key: string, entry: Entry): void {
+  #add(key: string, entry: Entry<Result>): void {
     this.#entries.set(key, entry);
-    this.#bytes += entry.converted.yaml.length;
-    for (const [oldest, { converted }] of this.#entries) {
+    this.#bytes += entry.result.yaml.length;
+    for (const [oldest, { result }] of this.#entries) {
       if (this.#bytes <= MOST_BYTES) return;
       this.#entries.delete(oldest);
-      this.#bytes -= converted.yaml.length;
+      this.#bytes -= result.yaml.length;
     }
   }
 }
 
-interface Entry {
-  /** Those of the first conversion. */
+interface Entry<Result> {
+  /** Those of the first input. */
   readonly words: string;
   isProven: boolean;
   /** With places instead of the words. */
-  readonly converted: ConvertedSecret;
+  readonly result: Result;
 }
 
-const MOST_BYTES = 8 * 1024 * 1024;
+/** Conversions of machines of one template. */
+export class ConversionCache {
+  readonly #templates = new TemplateCache<ConvertedSecret>();
+
+  /** The conversion, or what it gave for another machine of the same template. */
+  async through(
+    [secret, related, profile]: readonly [SecretObject, readonly KubernetesObject[], Profile],
+    convert: () => Promise<ConvertedSecret>,
+  ): Promise<ConvertedSecret> {
+    const words = wordsOf(secret, related);
+    if (words === undefined) return await convert();
+    const { metadata, data } = secret;
+    const { accept, structure } = profile;
+    const input = JSON.stringify([metadata, related, data?.format, accept, structure]);
+    const result = await this.#templates.through(`${input}${decoded(data?.value) ?? ''}`, words, convert);
+    return { ...result, words };
+  }
+}
+
+/** Documents of conversions, merged with a profile and the sink of a machine, and checked. */
+export class CheckedDocuments {
+  readonly #templates = new TemplateCache<CheckedDocument>();
+
+  async through(
+    { words, ...converted }: ConvertedSecret,
+    options: WrapOptions,
+    check: () => Promise<CheckedDocument>,
+  ): Promise<CheckedDocument> {
+    const token = options.sink?.token;
+    if (words === undefined || (token !== undefined && !PLAIN_JWT.test(token))) return await check();
+    const own = token === undefined ? words : [token, ...words];
+    return await this.#templates.through(JSON.stringify([converted, options]), own, check);
+  }
+}
+
+const MOST_BYTES = 4 * 1024 * 1024;
+/** A token of a ServiceAccount. It begins as every one does, and is written without quotes. */
+const PLAIN_JWT = /^eyJ[\w-]{1,4096}\.[\w-]{1,4096}\.[\w-]{1,4096}$/;
 /** A bootstrap token (k8s bootstrap tokens). */
 const TOKEN = /\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g;
 /** Neither a number nor another special word of YAML: it is written without quotes, whichever it is. */
 const PLAIN_TOKEN = /^(?=.*[g-wyz])[a-z0-9]{6}\.[a-z0-9]{16}$/;
 const PLAIN_NAME = /^[a-z][a-z0-9]*-[a-z0-9-]*[a-z0-9]$/;
+/** Of each kind. */
+const MOST_WORDS = 4;
 const UID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** The words that differ between machines of one template; undefined = this input is not cached. */
@@ -70,12 +107,16 @@ function wordsOf(secret: SecretObject, related: readonly KubernetesObject[]): re
   const { name, uid } = related[0]?.metadata ?? {};
   // Compressed user data, or a place of our own.
   if (text === undefined || text.includes(PLACE) || name === undefined || uid === undefined) return undefined;
-  const names = [...new Set([name, secret.metadata.name])];
+  // Its KubeadmConfig is another object for each machine, too.
+  const owners = secret.metadata.ownerReferences ?? [];
+  const names = [...new Set([name, secret.metadata.name, ...owners.map((owner) => owner.name)])];
+  const uids = [...new Set([uid, ...owners.map((owner) => owner.uid)])];
   const tokens = [...new Set(text.match(TOKEN))];
-  if (!UID.test(uid) || !names.every((one) => PLAIN_NAME.test(one))) return undefined;
-  if (tokens.length > 4 || !tokens.every((one) => PLAIN_TOKEN.test(one))) return undefined;
+  const isFew = [uids, names, tokens].every(({ length }) => length <= MOST_WORDS);
+  if (!isFew || !uids.every((one) => UID.test(one)) || !names.every((one) => PLAIN_NAME.test(one))) return undefined;
+  if (!tokens.every((one) => PLAIN_TOKEN.test(one))) return undefined;
   // The longest first: one may be a part of another.
-  return [uid, ...tokens, ...names.sort((a, b) => b.length - a.length)];
+  return [...uids, ...tokens, ...names.sort((a, b) => b.length - a.length)];
 }
 
 function textOf(secret: SecretObject): string | undefined {
@@ -99,20 +140,8 @@ function withWords(text: string, words: readonly string[]): string {
   return words.reduce((rest, word, index) => rest.replaceAll(placeOf(index), () => word), text);
 }
 
-function joined(words: readonly string[]): string {
-  return createHash('sha256').update(words.join(PLACE)).digest('hex');
-}
-
-function keyOf(
-  { metadata, data }: SecretObject,
-  related: readonly KubernetesObject[],
-  profile: Profile,
-  words: readonly string[],
-): string {
-  const objects = withoutWords(JSON.stringify([metadata, related]), words);
-  const { accept, structure } = profile;
-  return createHash('sha256')
-    .update(JSON.stringify([objects, data?.format, accept, structure]))
-    .update(withoutWords(decoded(data?.value) ?? '', words))
-    .digest('hex');
+function digestOf(...texts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(text).update(PLACE);
+  return hash.digest('hex');
 }

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { Kept } from '../kept.ts';
-import { ConversionCache } from './cache.ts';
+import { CheckedDocuments, ConversionCache } from './cache.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { Job, Result, Tasks } from './worker.ts';
 
@@ -10,12 +10,14 @@ import type { Job, Result, Tasks } from './worker.ts';
  * time than its budget.
  */
 export type Conversions = {
-  readonly [Name in keyof Tasks]: (
-    namespace: string,
-    deadline: AbortSignal,
-    ...args: Parameters<Tasks[Name]>
-  ) => ReturnType<Tasks[Name]>;
+  readonly [Name in Exclude<keyof Tasks, 'checkedDocument' | 'renderChecked'>]: InTurn<Name>;
 } & { close(): Promise<void> };
+
+type InTurn<Name extends keyof Tasks> = (
+  namespace: string,
+  deadline: AbortSignal,
+  ...args: Parameters<Tasks[Name]>
+) => ReturnType<Tasks[Name]>;
 
 export interface PoolOptions {
   /** The file whose worker calls `serveConversions`. */
@@ -41,6 +43,11 @@ interface Running {
 /** A namespace with a conversion that took longer may not occupy every worker for a while. */
 const SLOW_MS = 1_000;
 const RESTRICTED_MS = 60_000;
+/** After so long another thread starts, where conversions wait. */
+const GROW_MS = 500;
+const MANY = 8;
+/** A further thread without work ends after so long. */
+const IDLE_MS = 60_000;
 
 /** Conversions in a few worker threads, fair by namespace: one Secret delays no other for longer than its budget. */
 export function conversionPool({ program, workers, budgetMs }: PoolOptions): Conversions {
@@ -51,6 +58,10 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
   /** Namespaces with slow conversions, and until when they are restricted. */
   const restricted = new Map<string, number>();
   const cache = new ConversionCache();
+  const documents = new CheckedDocuments();
+  /** Looks whether another thread is needed. */
+  let growing: NodeJS.Timeout | undefined;
+  let shrinking: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   const finish = (worker: Worker, result: Result | Kept): void => {
@@ -65,6 +76,17 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
     else perGroup.set(group, left);
     settle(result);
   };
+  /** A conversion that takes long, or many that wait, are worth the memory of another thread. */
+  const grow = (): void => {
+    growing = undefined;
+    if (isClosed || queue.size === 0 || idle.length > 0 || running.size >= workers) return;
+    const isSlow = [...running.values()].some(({ since }) => performance.now() - since > GROW_MS / 2);
+    if (isSlow || queue.size > MANY) idle.push(start());
+    next();
+  };
+  const shrink = (): void => {
+    if (idle.length > 0 && idle.length + running.size > 1) void idle.shift()?.terminate();
+  };
   /** Ends a worker whose conversion takes too long; the next one has a new thread. */
   const end = (worker: Worker, why: Kept): void => {
     void worker.terminate();
@@ -76,7 +98,7 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
   const start = (): Worker => {
     const worker = new Worker(program, {
       // A Secret of the largest size, 1 MiB, needs less than half of it.
-      resourceLimits: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 },
+      resourceLimits: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 },
     });
     const gone = (message: string): void => {
       if (idle.includes(worker)) idle.splice(idle.indexOf(worker), 1);
@@ -95,13 +117,15 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
         }
         idle.push(worker);
         finish(worker, result);
+        clearTimeout(shrinking);
+        shrinking = setTimeout(shrink, IDLE_MS).unref();
         next();
       })
       .on('error', (error) => gone(errorMessage(error)))
       .once('exit', () => gone('the conversion was ended'));
   };
   const next = (): void => {
-    while (!isClosed && running.size < workers) {
+    while (!isClosed && (idle.length > 0 || running.size === 0)) {
       const now = performance.now();
       for (const [group, until] of restricted) if (until < now) restricted.delete(group);
       const most = Math.max(1, workers - 1);
@@ -112,9 +136,10 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
       perGroup.set(waiting.group, (perGroup.get(waiting.group) ?? 0) + 1);
       worker.postMessage(waiting.job);
     }
+    if (queue.size > 0 && running.size < workers) growing ??= setTimeout(grow, GROW_MS);
   };
-  // A thread needs a moment to start, which no Secret should wait for.
-  for (let count = 0; count < workers; count += 1) idle.push(start());
+  // A thread needs a moment to start, which no Secret should wait for. It has 50 MiB of its own, so others start when needed.
+  idle.push(start());
   const run = async (group: string, deadline: AbortSignal, job: Job): Promise<unknown> => {
     deadline.throwIfAborted();
     const listening = new AbortController();
@@ -137,18 +162,25 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
     if (result.kind === 'failed') throw new Error(result.message);
     return result.value;
   };
-  const through = <Name extends keyof Tasks>(task: Name): Conversions[Name] =>
+  const through = <Name extends keyof Tasks>(task: Name): InTurn<Name> =>
     (async (group: string, deadline: AbortSignal, ...args: Parameters<Tasks[Name]>) =>
-      await run(group, deadline, { task, args })) as Conversions[Name];
+      await run(group, deadline, { task, args })) as InTurn<Name>;
   return {
     convertSecret: (group, deadline, ...args) =>
       cache.through(args, () => through('convertSecret')(group, deadline, ...args)),
-    wrapConverted: through('wrapConverted'),
+    async wrapConverted(group, deadline, converted, options) {
+      const checked = await documents.through(converted, options, () =>
+        through('checkedDocument')(group, deadline, converted, options),
+      );
+      return await through('renderChecked')(group, deadline, checked, options);
+    },
     configProblems: through('configProblems'),
     configUpdateProblem: through('configUpdateProblem'),
     mergedText: through('mergedText'),
     async close() {
       isClosed = true;
+      clearTimeout(growing);
+      clearTimeout(shrinking);
       await Promise.all([...idle, ...running.keys()].map((worker) => worker.terminate()));
     },
   };

@@ -5,7 +5,12 @@ import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
 import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
-import { type CarrierName, wrapDocument } from '@machineadm/user-data/index.ts';
+import {
+  assertAccepted,
+  type CarrierName,
+  renderUserData,
+  type WrapOptions as UserDataOptions,
+} from '@machineadm/user-data/index.ts';
 import { stringify } from 'yaml';
 import type { KubernetesObject, SecretObject } from '../cluster/objects.ts';
 import { Kept } from '../kept.ts';
@@ -20,6 +25,8 @@ export interface ConvertedSecret {
   readonly format: SecretFormat;
   /** Codes of all messages of the conversion, each once. */
   readonly codes: readonly string[];
+  /** The words that differ between machines of one template, where they are known (cache.ts). */
+  readonly words?: readonly string[] | undefined;
 }
 
 /** The ConfigMap of one machine and the token that may patch it. */
@@ -144,16 +151,26 @@ export async function mergedText(...args: Parameters<typeof mergedDocument>): Pr
   return (await mergedDocument(...args)).text;
 }
 
+/** A document as a machine will read it, which its format accepts. */
+export interface CheckedDocument {
+  readonly yaml: string;
+  readonly carrier: CarrierName;
+}
+
 /**
  * The user data that runs machineadm with the document, merged with the sinks and the documents of the profile. Throws `Kept`
  * where the document or the profile does not fit the format.
  */
-export async function wrapConverted(
+export async function wrapConverted(converted: ConvertedSecret, options: WrapOptions): Promise<string> {
+  return await renderChecked(await checkedDocument(converted, options), options);
+}
+
+/** Merges and checks the document: all that `wrapConverted` does, except for the user data and its size. */
+export async function checkedDocument(
   converted: ConvertedSecret,
   { mayHoldSecrets, ...merge }: WrapOptions,
-): Promise<string> {
-  const { profile, translatorVersion } = merge;
-  try {
+): Promise<CheckedDocument> {
+  return await asKept(async () => {
     const { text, document, added: addedBy } = await mergedDocument(converted, merge);
     const added = mayHoldSecrets ? [] : await addedBy();
     if (added.length > 0) {
@@ -163,14 +180,29 @@ export async function wrapConverted(
       );
     }
     const carrier = carrierFor(converted.format, document.model.host.platform);
-    const { userData } = await wrapDocument(text, document, {
-      format: carrier,
-      profile: profile.provider,
-      program: profile.fetch === undefined ? profile.binary : undefined,
-      downloadScript: downloadScript(profile, carrier, translatorVersion),
-      ...(carrier === 'ignition' ? { ignitionVersion: profile.ignitionVersion } : {}),
-    });
-    return userData;
+    assertAccepted(document, formatOptions(carrier, merge));
+    return { yaml: text, carrier };
+  });
+}
+
+/** The user data of a checked document. */
+export async function renderChecked({ yaml, carrier }: CheckedDocument, options: MergeOptions): Promise<string> {
+  return await asKept(() => renderUserData(yaml, formatOptions(carrier, options)));
+}
+
+function formatOptions(carrier: CarrierName, { profile, translatorVersion }: MergeOptions): UserDataOptions {
+  return {
+    format: carrier,
+    profile: profile.provider,
+    program: profile.fetch === undefined ? profile.binary : undefined,
+    downloadScript: downloadScript(profile, carrier, translatorVersion),
+    ...(carrier === 'ignition' ? { ignitionVersion: profile.ignitionVersion } : {}),
+  };
+}
+
+async function asKept<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
   } catch (error) {
     if (!(error instanceof MachineadmError)) throw error;
     const isOption = error.reason === 'UsageInvalid' || error.reason === 'DownloadInvalid';

@@ -3,7 +3,7 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import { Kept, type KeptReason } from '../kept.ts';
 import { configProblems } from '../provider/check.ts';
 import { configUpdateProblem } from '../updates/problem.ts';
-import { convertSecret, mergedText, wrapConverted } from './translate.ts';
+import { checkedDocument, convertSecret, mergedText, renderChecked, wrapConverted } from './translate.ts';
 
 /**
  * Conversions run in threads of their own, which are ended when one needs too much: user data is text of whoever may write
@@ -12,6 +12,8 @@ import { convertSecret, mergedText, wrapConverted } from './translate.ts';
 const TASKS = {
   convertSecret,
   wrapConverted,
+  checkedDocument,
+  renderChecked,
   mergedText,
   configProblems,
   configUpdateProblem,
