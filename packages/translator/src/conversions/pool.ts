@@ -138,7 +138,7 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
     }
     if (queue.size > 0 && running.size < workers) growing ??= setTimeout(grow, GROW_MS);
   };
-  // A thread needs a moment to start, which no Secret should wait for. It has 50 MiB of its own, so others start when needed.
+  // A thread needs a moment to start, which no Secret should wait for. It takes 50 MiB, so others start when needed.
   idle.push(start());
   const run = async (group: string, deadline: AbortSignal, job: Job): Promise<unknown> => {
     deadline.throwIfAborted();

@@ -68,5 +68,5 @@ export async function inWorkload<T>(work: () => Promise<T>): Promise<T> {
 
 function whyUnreachable(error: unknown): string {
   if (error instanceof ApiError) return `answers with HTTP status ${error.status}`;
-  return error instanceof z.ZodError ? 'answers with another object than it was asked for' : 'does not answer';
+  return error instanceof z.ZodError ? 'answers with an unexpected object' : 'does not answer';
 }
