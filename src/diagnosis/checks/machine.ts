@@ -3,7 +3,7 @@ import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import { cgroupRefusal, hasCgroupV2 } from '../../host/linux/cgroups.ts';
+import { cgroupRefusal, hasCgroupV2, missingControllers } from '../../host/linux/cgroups.ts';
 import { type FileSystemSpace, spaceOf } from '../../host/linux/file-system-space.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';
@@ -177,6 +177,11 @@ export async function checkCgroups(
 ): Promise<readonly Finding[]> {
   const base = { id: 'cgroup', title: 'machine' } as const;
   const passed = (text: string): readonly Finding[] => [{ ...base, severity: 'passed', text }];
+  const missing = await missingControllers(host);
+  if (missing !== undefined && kubelet !== undefined && !hasDocument) {
+    const { what: text, ...lacking } = missing;
+    return [{ ...base, ...lacking, severity: 'failed', text }];
+  }
   const refusal = kubelet && (await cgroupRefusal(host, kubelet));
   if (refusal === undefined) return passed((await hasCgroupV2(host)) ? 'cgroup v2' : 'cgroup v1');
   if (await runsOnCgroupV1(host)) return passed('cgroup v1, which the kubelet is configured to accept (failCgroupV1)');

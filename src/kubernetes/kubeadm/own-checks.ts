@@ -7,6 +7,7 @@ import {
 import type { Version } from '@machineadm/document/program-version.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { isPreflightIgnored } from '@machineadm/kubeadm/version-skew.ts';
+import { missingControllers } from '../../host/linux/cgroups.ts';
 import { isOnLoopback, listeners } from '../../host/linux/listeners.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { COMPONENTS } from './inventory.ts';
@@ -45,6 +46,7 @@ export async function kubeadmChecks(host: QueryHost, asked: OwnChecks): Promise<
     ...(await missingExecutables(host, asked)),
     ...(await kernelSettings(host, asked)),
     ...(await capacity(host, kubernetes)),
+    ...(await controllers(host)),
   ];
   const isSkipped = kubernetes.kubeadm.skipPhases.some((phase) => phase === 'preflight');
   return found
@@ -237,6 +239,11 @@ async function capacity(host: QueryHost, { role }: KubernetesModel): Promise<rea
     });
   }
   return found;
+}
+
+async function controllers(host: QueryHost): Promise<readonly NamedObstacle[]> {
+  const missing = await missingControllers(host);
+  return missing === undefined ? [] : [{ ...missing, field: FIELD, check: 'SystemVerification' }];
 }
 
 /** `0-3,8` are five. */

@@ -180,13 +180,7 @@ const ROWS: Readonly<Record<string, Known>> = {
   ),
   ...because(
     WHY.runs,
-    ...[
-      'RequiredCgroupsMissing',
-      'KernelConfigUnsupported',
-      'KubeletStartLimitHit',
-      'KubeletCrashLoop',
-      'ExecutionDenied',
-    ],
+    ...['KernelConfigUnsupported', 'KubeletStartLimitHit', 'KubeletCrashLoop', 'ExecutionDenied'],
     ...['ProcessLimitReached', 'OpenFilesLimitReached', 'SELinuxDenied', 'StaticPodCrashLoop', 'HostPathTypeMismatch'],
     ...[
       'StaticPodInsufficientResources',

@@ -316,6 +316,13 @@ export const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
       machine: node({ files: { '/proc/sys/vm/overcommit_memory': '0\n' } }),
     },
   ],
+  RequiredCgroupsMissing: [
+    {
+      what: 'a controller of cgroup v2 that the kernel has switched off',
+      document: `${INIT}}`,
+      machine: node({ files: { '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io pids\n' } }),
+    },
+  ],
   ContainerManagerFailed: [
     {
       what: 'a reserved control group that does not exist',

@@ -83,7 +83,7 @@ describe('the checks of the machine', () => {
 
   test('report cgroup v1 where the kubelet refuses it', async () => {
     const v1 = memoryHost({ files: { '/sys/fs/cgroup/memory/cgroup.procs': '' } });
-    const v2 = memoryHost({ files: { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' } });
+    const v2 = memoryHost({ files: { '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory pids' } });
     assert.deepEqual(brief(await checkCgroups(v1, parseVersion('v1.35.0'))), ['cgroup failed CgroupV1Unsupported']);
     assert.deepEqual(brief(await checkCgroups(v2, parseVersion('v1.35.0'))), ['cgroup passed']);
     assert.deepEqual(brief(await checkCgroups(v1, undefined)), ['cgroup passed']);

@@ -259,7 +259,7 @@ describe('the swap of a machine', () => {
 
 describe('the cgroups of a machine', () => {
   const V1 = { '/sys/fs/cgroup/memory/cgroup.procs': '' };
-  const V2 = { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' };
+  const V2 = { '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory pids' };
   for (const [what, files, kubelet, severity, text] of [
     ['v2', V2, 'v1.35.0', 'passed', 'cgroup v2'],
     ['v1 without a kubelet', V1, undefined, 'passed', 'cgroup v1'],
@@ -275,6 +275,21 @@ describe('the cgroups of a machine', () => {
       );
       assert.equal(found?.remedy !== undefined, severity === 'failed');
     });
+});
+
+test('a controller of cgroup v2 that the kernel has switched off is a failure for a kubelet', async () => {
+  const host = memoryHost({ files: { '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io pids\n' } });
+  const [found] = await checkCgroups(host, parseVersion('v1.36.3'));
+  assert.deepEqual(
+    [found?.severity, found?.reason, found?.text],
+    ['failed', 'RequiredCgroupsMissing', 'cgroup v2 of this machine lacks memory, which kubeadm and the kubelet need'],
+  );
+  assert.match(found?.remedy ?? '', /cgroup_enable=memory/);
+  for (const [kubelet, hasDocument] of [
+    [undefined, false],
+    [parseVersion('v1.36.3'), true],
+  ] as const)
+    assert.equal((await checkCgroups(host, kubelet, hasDocument))[0]?.severity, 'passed');
 });
 
 test('cgroup v1 is no problem for a kubelet that is configured for it, and with a document the preflight decides', async () => {

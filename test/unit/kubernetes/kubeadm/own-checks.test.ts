@@ -148,4 +148,15 @@ describe('what kubeadm would refuse', () => {
     };
     assert.deepEqual(await found(INIT, { files: enough }), []);
   });
+
+  test('or a controller of cgroup v2 that the kernel has switched off', async () => {
+    const files = { '/sys/fs/cgroup/cgroup.controllers': 'cpu io pids\n' };
+    for (const body of [INIT, join('Worker')])
+      assert.deepEqual(await found(body, { files }), [
+        'RequiredCgroupsMissing: cgroup v2 of this machine lacks cpuset, memory, which kubeadm and the kubelet need',
+      ]);
+    assert.deepEqual(await found(`${INIT}${ignoring('SystemVerification')}`, { files }), []);
+    const all = { '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n' };
+    assert.deepEqual(await found(INIT, { files: all }), []);
+  });
 });
