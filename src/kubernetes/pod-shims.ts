@@ -18,3 +18,19 @@ export async function podShims(host: QueryHost): Promise<readonly number[]> {
   }
   return shims;
 }
+
+/**
+ * Those of them that still have a process below them: containerd forgets a shim whose pod it was just creating, and such a
+ * shim holds nothing.
+ */
+export async function withProcesses(host: QueryHost, shims: readonly number[]): Promise<readonly number[]> {
+  const busy: number[] = [];
+  for (const shim of shims) {
+    const tasks = (await host.list(`/proc/${shim}/task`)) ?? [];
+    const children = await Promise.all(tasks.map((task) => host.readText(`/proc/${shim}/task/${task}/children`)));
+    // A kernel without CONFIG_PROC_CHILDREN does not tell.
+    const isEmpty = children.length > 0 && children.every((ids) => ids !== undefined && ids.trim() === '');
+    if (!isEmpty) busy.push(shim);
+  }
+  return busy;
+}

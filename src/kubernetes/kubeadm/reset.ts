@@ -6,7 +6,7 @@ import { runtimeService } from '../../host/linux/runtime-sockets.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { getNode } from '../node-client.ts';
 import { ownNodeName } from '../node-name.ts';
-import { podShims } from '../pod-shims.ts';
+import { podShims, withProcesses } from '../pod-shims.ts';
 import { removeAllBut, removeRest } from './cleanup.ts';
 import { leaveEtcd } from './leave-etcd.ts';
 import type { ResetOrder, ResetWatch, UndoNote } from './reset-order.ts';
@@ -108,8 +108,13 @@ async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWat
     const left = await podShims(host);
     if (left.length === 0) return;
     if (performance.now() >= end) {
-      const seen = { source: 'processes', text: `containerd shims of pods still run: ${left.join(', ')}` };
-      throw resetFailed('ResetFailed', 'containers of pods still run', [seen, ...refused]);
+      const busy = await withProcesses(host, left);
+      if (busy.length > 0) {
+        const seen = { source: 'processes', text: `containerd shims of pods still run: ${busy.join(', ')}` };
+        throw resetFailed('ResetFailed', 'containers of pods still run', [seen, ...refused]);
+      }
+      watch.warn(`containerd forgot shims without a container; they end with a reboot: ${left.join(', ')}`);
+      return;
     }
     await pause(PODS_PAUSE_MS, undefined, { signal: watch.signal });
   }

@@ -130,6 +130,16 @@ describe('kubeadm reset', () => {
       assert.equal(isExplainable({ reason: error.reason, summary: error.message }), false);
     });
 
+    test('has succeeded with a shim that containerd forgot: no process is below it', async () => {
+      const files = { '/proc/70/cmdline': shim('k8s.io'), '/proc/1/cmdline': 'init' };
+      const forgotten = { '/proc/70/task/70/children': '', '/proc/70/task/71/children': '' };
+      const { error, warnings } = await reset({ files: { ...files, ...forgotten }, programs });
+      assert.equal(error, undefined);
+      assert.match(warnings.join(), /forgot shims without a container; they end with a reboot: 70/);
+      const busy = { ...forgotten, '/proc/70/task/71/children': '99 ' };
+      assert.ok((await reset({ files: { ...files, ...busy }, programs })).error instanceof MachineadmError);
+    });
+
     test('has succeeded if no pod runs: a machine without crictl after a reboot', async () => {
       const { error } = await reset({ files: { '/proc/71/cmdline': shim('moby') }, programs });
       assert.equal(error, undefined);
