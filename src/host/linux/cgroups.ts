@@ -17,7 +17,7 @@ export async function missingControllers(host: Pick<QueryHost, 'readText'>) {
   if (missing.length === 0) return undefined;
   return {
     reason: 'RequiredCgroupsMissing',
-    what: `cgroup v2 of this machine lacks ${missing.join(', ')}, which kubeadm and the kubelet need`,
+    what: `cgroup v2 of this machine does not have ${missing.join(', ')}, which kubeadm and the kubelet need`,
     remedy: missing.includes('memory')
       ? 'Add cgroup_enable=memory to the kernel command line, remove cgroup_disable from it, and reboot.'
       : 'Remove cgroup_disable from the kernel command line and reboot, or use a kernel with these controllers.',

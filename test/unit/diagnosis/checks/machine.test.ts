@@ -282,7 +282,11 @@ test('a controller of cgroup v2 that the kernel has switched off is a failure fo
   const [found] = await checkCgroups(host, parseVersion('v1.36.3'));
   assert.deepEqual(
     [found?.severity, found?.reason, found?.text],
-    ['failed', 'RequiredCgroupsMissing', 'cgroup v2 of this machine lacks memory, which kubeadm and the kubelet need'],
+    [
+      'failed',
+      'RequiredCgroupsMissing',
+      'cgroup v2 of this machine does not have memory, which kubeadm and the kubelet need',
+    ],
   );
   assert.match(found?.remedy ?? '', /cgroup_enable=memory/);
   for (const [kubelet, hasDocument] of [

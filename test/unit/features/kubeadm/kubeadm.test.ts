@@ -122,7 +122,8 @@ describe('before anything is changed', () => {
 
   test('a kubelet from 1.35 on wants cgroup v2, or another setting', async () => {
     const v1 = () => machine(undefined, { files: { '/sys/fs/cgroup/memory/cgroup.procs': '' } });
-    const v2 = () => machine(undefined, { files: { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' } });
+    const v2 = () =>
+      machine(undefined, { files: { '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory hugetlb pids' } });
     const systemVerification = { ignorePreflightErrors: ['SystemVerification'] };
     const told = { node: { kubelet: { config: { failCgroupV1: false }, args: [] } } };
     assert.deepEqual(await missing(node(), {}, v2()), []);
