@@ -22,8 +22,14 @@ export function staticPodLines(exited: readonly CriContainer[]): readonly Observ
     // The kubelet keeps but the last container of a pod; its number says how many there were (k/k pkg/kubelet/kuberuntime).
     const count = last === undefined ? 0 : Math.max(ends.length, last.attempt + 1);
     if (last === undefined || last.exitCode === 0 || count < (LEAST_ENDS[component] ?? LEAST_ENDS_OF_OTHERS)) return [];
-    const how = last.reason === 'OOMKilled' ? 'for lack of memory (OOMKilled)' : describeExit(last.exitCode);
-    const text = `${component} ended ${count} times, last ${how}`;
-    return [{ source: 'unit', origin: 'container runtime', text }];
+    return [
+      { source: 'unit', origin: 'container runtime', text: `${component} ended ${count} times, last ${howOf(last)}` },
+    ];
   });
+}
+
+/** `StartError`: the runtime could not start it, so it never ran (containerd internal/cri/server/container_start.go). */
+function howOf({ reason, exitCode }: CriContainer): string {
+  if (reason === 'OOMKilled') return 'for lack of memory (OOMKilled)';
+  return reason === 'StartError' ? 'because it could not be started (StartError)' : describeExit(exitCode);
 }

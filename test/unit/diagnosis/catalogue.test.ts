@@ -72,7 +72,7 @@ describe('the catalogue decides', () => {
       thread-limit open-files-limit exec-format cgroup-read-only kubelet-read-only selinux-denied
       fact-certificate-expired fact-certificate-stale fact-own-port-blocked fact-etcd-port-blocked
       fact-endpoint-untrusted fact-etcd-silent unit-kubelet-drop-in unit-out-of-memory unit-kubelet-killed
-      unit-static-pod-memory unit-static-pod-killed unit-static-pod-ends unit-kubelet-given-up
+      unit-static-pod-memory unit-static-pod-not-started unit-static-pod-killed unit-static-pod-ends unit-kubelet-given-up
       unit-kubelet-ends kubelet-windows-settings kubelet-works-unreached own-api-server-timeout node-refused
       localhost-elsewhere task-oom end-node-label end-kubelet-locked-gate end-component-locked-gate
       end-kubelet-credential-provider end-component-credential-provider end-kubelet-limited-swap

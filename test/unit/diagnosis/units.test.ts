@@ -213,6 +213,12 @@ describe('the container runtime names the component that ends again and again', 
     assert.equal(retryable, true);
   });
 
+  test('as one that never ran, where the runtime could not start it', async () => {
+    const { reason, summary } = await verdictOf(end('etcd', { exitCode: 128, reason: 'StartError' }));
+    assert.equal(reason, 'OCIRuntimeCreateFailed');
+    assert.match(summary, /etcd ended 5 times, last because it could not be started \(StartError\)\./);
+  });
+
   test('by the one that the others need', async () => {
     const { summary } = await verdictOf(end('kube-scheduler'), end('kube-apiserver'), end('etcd', { exitCode: 2 }));
     assert.match(summary, /etcd ended 5 times, last with exit status 2\./);

@@ -128,6 +128,22 @@ export const UNITS: readonly TopicEntry[] = [
       cleanup: 'reset',
     },
   ),
+  {
+    ...unit(
+      'unit-static-pod-not-started',
+      'OCIRuntimeCreateFailed',
+      72,
+      /^(?:etcd|kube-[a-z-]+) ended \d+ times, last because it could not be started/,
+      {
+        remedy:
+          'Read the message of runc (or crun) in the evidence: a limit of processes or memory, a mount source that is missing, a denied capability, AppArmor, seccomp or SELinux, or a kernel that is too old.',
+        example: 'etcd ended 4 times, last because it could not be started (StartError)',
+        retryable: false,
+        cleanup: 'reset',
+      },
+    ),
+    kind: 'generic',
+  },
   unit('unit-static-pod-killed', 'StaticPodCrashLoop', 80, /^(?:etcd|kube-[a-z-]+) ended \d+ times, last by SIG/, {
     remedy:
       'Find what kills the component that the evidence names (a failing probe, a security agent, an administrator).',

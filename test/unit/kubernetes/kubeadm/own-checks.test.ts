@@ -153,7 +153,7 @@ describe('what kubeadm would refuse', () => {
     const files = { '/sys/fs/cgroup/cgroup.controllers': 'cpu io pids\n' };
     for (const body of [INIT, join('Worker')])
       assert.deepEqual(await found(body, { files }), [
-        'RequiredCgroupsMissing: cgroup v2 of this machine lacks cpuset, memory, which kubeadm and the kubelet need',
+        'RequiredCgroupsMissing: cgroup v2 of this machine does not have cpuset, memory, which kubeadm and the kubelet need',
       ]);
     assert.deepEqual(await found(`${INIT}${ignoring('SystemVerification')}`, { files }), []);
     const all = { '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n' };
