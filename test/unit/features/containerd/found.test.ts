@@ -297,7 +297,7 @@ options = {SystemdCgroup = false, BinaryName = "runc"}
         });
         assert.deepEqual(lost, [], `${text}\n---\n${changed.join('\n')}`);
       }),
-      { numRuns: 500 },
+      { numRuns: 100 },
     );
   });
 });
