@@ -513,8 +513,7 @@ describe('an update in place', () => {
   });
 
   test('an answer that is no object of Kubernetes is the fault of the workload cluster, and said to be so', async () => {
-    const said =
-      'WorkloadClusterUnreachable: the API server of the Cluster answers with an unexpected object';
+    const said = 'WorkloadClusterUnreachable: the API server of the Cluster answers with an unexpected object';
     const pod = machine();
     await pod.next();
     pod.node.say(pod.pod('check'), { phase: 7 });
