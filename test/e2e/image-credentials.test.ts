@@ -72,6 +72,7 @@ describe('credentials for images by a provider of the kubelet', {
       containerRuntime: { containerd: { registries: [{ host, mirrors: [{ url: registry.url }] }] } },
       kubernetes: {
         node: {
+          imagePullPolicy: 'IfNotPresent',
           kubelet: {
             args: [
               { name: 'image-credential-provider-config', value: CONFIG },

@@ -40,13 +40,14 @@ export async function resetNode(
   // Before the cluster's credentials are deleted, so that an interrupted reset can use them again.
   if (!order.offline) await leaveEtcd(host, order, watch);
   await startRuntime(host, order, watch);
+  // First, and by ourselves: kubeadm removes the containers that are there, empties the directories, and does not look whether
+  // a pod that the kubelet had just asked for appears meanwhile and writes them again.
+  await stopKubelet(host);
+  await removePods(host, order, watch, podsPatienceMs);
   if (order.inventory.length === 0) {
     await runKubeadmReset(host, order, watch);
-    await removePods(host, order, watch, podsPatienceMs);
     for (const path of order.leftovers) await removeRest(host, path, watch.signal);
   } else {
-    await stopKubelet(host);
-    await removePods(host, order, watch, podsPatienceMs);
     await removeAllBut(host, order, order.inventory, watch);
   }
   if (registered !== undefined) await untilNodeIsNotReady(registered, watch);
@@ -71,7 +72,6 @@ async function runKubeadmReset(host: Host, order: ResetOrder, watch: ResetWatch)
   }
   const mounted = lines.filter(({ text }) => text.includes('Failed to unmount mounted directories'));
   if (mounted.length > 0) throw resetFailed('ResetFailed', 'file systems of pods could not be unmounted', mounted);
-  await stopKubelet(host);
 }
 
 /**
@@ -91,8 +91,8 @@ export function resetArguments({ criSocket, certificatesDirectory }: UndoNote): 
 }
 
 /**
- * Removes the pods over CRI until their processes have ended, which is the proof: kubeadm only warns where it could not
- * remove them, before 1.31 it needs crictl, and it removes them before it is certain that the kubelet starts no more.
+ * Removes the pods over CRI until their processes have ended, which is the proof. kubeadm only warns where it could not
+ * remove them, and before 1.31 it needs crictl.
  */
 async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWatch, patienceMs: number): Promise<void> {
   const end = performance.now() + patienceMs;

@@ -124,9 +124,9 @@ describe('a reset', () => {
     assert.deepEqual(host.log, [
       'service stop kubelet',
       'service start containerd',
-      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/dev/null',
       'service stop kubelet',
       'remove pods of unix:///run/containerd/containerd.sock',
+      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/dev/null',
       'service disable kubelet',
       'remove /etc/b',
       'remove /etc/a',

@@ -52,9 +52,9 @@ describe('kubeadm reset', () => {
     assert.equal(error, undefined);
     assert.deepEqual(host.log, [
       'service start containerd',
-      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/dev/null',
       'service stop kubelet',
       'remove pods of unix:///run/containerd/containerd.sock',
+      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/dev/null',
     ]);
   });
 
@@ -93,14 +93,14 @@ describe('kubeadm reset', () => {
     assert.equal(error.evidence[0]?.text, line);
   });
 
-  describe('that could not remove containers', () => {
+  describe('after the pods', () => {
     const line =
       'W1120 cleanupnode.go:81] [reset] Failed to remove containers: crictl is required for container runtime';
     const programs = { kubeadm: () => ({ stderr: `${line}\n` }) };
     const shim = (namespace: string): string =>
       ['/usr/bin/containerd-shim-runc-v2', '-namespace', namespace, '-id', 'abc', ''].join('\0');
 
-    test('is helped over CRI, also with a pod that appears meanwhile', async () => {
+    test('which are removed over CRI, also one that appears meanwhile', async () => {
       const files = { '/proc/70/cmdline': shim('k8s.io'), '/proc/1/cmdline': 'init' };
       let rounds = 0;
       const { host, error } = await reset({
@@ -120,8 +120,12 @@ describe('kubeadm reset', () => {
 
     test('has failed while pods run, by a reason of its own: the kubelet is stopped on purpose', async () => {
       const files = { '/proc/70/cmdline': shim('k8s.io'), '/proc/71/cmdline': shim('moby'), '/proc/1/cmdline': 'init' };
-      const { error } = await reset({ files, programs });
+      const { host, error } = await reset({ files, programs });
       assert.ok(error instanceof MachineadmError);
+      assert.ok(
+        !host.log.some((line) => line.startsWith('run kubeadm')),
+        'they would write in directories that it empties',
+      );
       assert.deepEqual([error.reason, error.exit, error.retryable], ['ResetFailed', 'BootstrapperFailed', true]);
       assert.deepEqual(
         error.evidence.map(({ text }) => text),
