@@ -112,7 +112,7 @@ const TYPES: Check = {
   env: { GOGC: '400' },
 };
 const LINT: Check = { name: 'lint and format (biome)', command: ['@biomejs/biome/bin/biome', 'check', '.'] };
-const BINARY: Check = { name: 'the binary', command: ['./build.ts'] };
+const BINARY: Check = { name: 'the binary', command: ['../scripts/build.ts'] };
 
 /** Whether output is printed immediately, or when the process exits, so that the output of concurrent processes is not mixed. */
 type Output = 'live' | 'after';

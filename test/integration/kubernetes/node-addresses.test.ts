@@ -62,6 +62,7 @@ const inMachine = () =>
     test('are none that are deprecated, of another machine, or not yet proved', async () => {
       const of = async () => await summaryOf('{interface: lan0, subnets: ["fd08::/16"]}');
       ip('address', 'add', 'fd08::1/64', 'dev', 'lan0', 'preferred_lft', '0');
+      await waitUntil(() => !ip('-6', 'address', 'show', 'dev', 'lan0').includes('tentative'), 'the address');
       assert.match((await of()) ?? '', /the interface lan0 has no IPv6 address in fd08::\/16/);
       writeFileSync('/proc/sys/net/ipv6/conf/lan0/accept_dad', '1');
       ip('address', 'add', 'fd08::7/64', 'dev', 'peer0');
