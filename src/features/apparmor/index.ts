@@ -25,7 +25,7 @@ type ApparmorPayload = { readonly kind: 'write' | 'load' } & Profile;
  */
 export const apparmor: FeatureStep<ApparmorModel, ApparmorActual, ApparmorPayload> = {
   id: 'apparmor',
-  section: undefined,
+  section: 'host.apparmor',
   isRequested: ({ host }, { name }) => host.apparmor?.profiles.some(({ path }) => isAt(path, name)) === true,
 
   desired: ({ host }) => host.apparmor,

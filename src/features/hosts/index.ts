@@ -55,7 +55,7 @@ type HostsPayload =
  */
 export const hosts: FeatureStep<HostsDesired, HostsActual, HostsPayload> = {
   id: 'hosts',
-  section: undefined,
+  section: 'host.hosts',
   isRequested: ({ host }, { name }, memory) => host.hosts !== undefined || (isNamed(memory) && name !== HOSTS_FILE),
 
   sharedLines: {

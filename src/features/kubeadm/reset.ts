@@ -45,7 +45,7 @@ const RESET = 'kubeadm-reset/reset';
  */
 export const kubeadmReset: FeatureStep<KubeadmResetDesired, KubeadmResetActual, KubeadmResetPayload> = {
   id: 'kubeadm-reset',
-  section: undefined,
+  section: 'kubernetes',
   isRequested: STAYS,
 
   desired(model, facts) {

@@ -8,7 +8,7 @@ import { fileStep } from '../../owned-files/file-step.ts';
  */
 export const limits = fileStep({
   id: 'limits',
-  section: undefined,
+  section: 'host.limits',
   settles: ['daemon-reload'],
 
   files(model) {

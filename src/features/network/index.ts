@@ -30,7 +30,7 @@ export interface NetworkActual {
  */
 export const network: FeatureStep<Prunable<NetworkModel>, NetworkActual, NetworkChange> = {
   id: 'network',
-  section: undefined,
+  section: 'host.network',
   isRequested: ({ host }) => host.network !== undefined,
 
   desired: ({ host }) => host.network && { ...host.network, prune: host.prune },

@@ -45,7 +45,7 @@ type SelinuxPayload =
  */
 export const selinux: FeatureStep<Prunable<SelinuxModel>, SelinuxActual, SelinuxPayload> = {
   id: 'selinux',
-  section: undefined,
+  section: 'host.selinux',
   stays: ({ host }, { acted }) =>
     acted?.has('selinux/booleans') === true && Object.keys(host.selinux?.booleans ?? {}).length === 0
       ? [['selinux/booleans', 'SELinux booleans keep their values: setsebool -P changes them']]

@@ -26,7 +26,7 @@ type TimezonePayload = { readonly zone: string; readonly path: typeof LOCALTIME 
  */
 export const timezone: FeatureStep<string, TimezoneActual, TimezonePayload> = {
   id: 'timezone',
-  section: undefined,
+  section: 'host.timezone',
   isRequested: ({ host }) => host.timezone !== undefined,
 
   desired: (model) => model.host.timezone,

@@ -34,7 +34,7 @@ interface DrainPayload {
 /** Cordons this node and evicts its pods, before its kubelet is replaced. The proof lets pods in again. */
 export const upgradeDrain: FeatureStep<UpgradeDesired, DrainActual, DrainPayload> = {
   id: 'upgrade-drain',
-  section: undefined,
+  section: 'kubernetes.version',
   isRequested: STAYS,
 
   desired: upgradeDesired,

@@ -63,7 +63,7 @@ interface KubeadmPayload {
 /** Runs `kubeadm upgrade apply` on the first control plane of a cluster, and `kubeadm upgrade node` on all other machines. */
 export const upgradeKubeadm: FeatureStep<UpgradeDesired, KubeadmActual, KubeadmPayload> = {
   id: 'upgrade-kubeadm',
-  section: undefined,
+  section: 'kubernetes.version',
   isRequested: STAYS,
 
   desired: upgradeDesired,

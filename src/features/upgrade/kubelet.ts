@@ -27,7 +27,7 @@ interface KubeletPayload {
 /** Restarts the kubelet with its new program and configuration, and waits until it reports its new version. */
 export const upgradeKubelet: FeatureStep<UpgradeDesired, KubeletActual, KubeletPayload> = {
   id: 'upgrade-kubelet',
-  section: undefined,
+  section: 'kubernetes.version',
   isRequested: STAYS,
 
   desired: upgradeDesired,

@@ -43,7 +43,7 @@ interface ProofPayload {
  */
 export const upgradeProof: FeatureStep<UpgradeDesired, ProofActual, ProofPayload> = {
   id: 'upgrade-proof',
-  section: undefined,
+  section: 'kubernetes.version',
   isRequested: STAYS,
 
   desired: upgradeDesired,

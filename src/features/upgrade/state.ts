@@ -30,7 +30,7 @@ export const SNAPSHOT_PATH = `${UPGRADE_DIRECTORY}/etcd-snapshot.db`;
  */
 export const upgradeState: FeatureStep<UpgradeDesired, StateActual, StatePayload> = {
   id: 'upgrade-state',
-  section: undefined,
+  section: 'kubernetes.version',
   isRequested: STAYS,
 
   desired: upgradeDesired,

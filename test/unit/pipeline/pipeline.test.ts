@@ -91,6 +91,11 @@ const byFullName = (followUp = ''): boolean =>
 
 // What a change owes is data that plan() makes, so no type tells it. But a follow-up is a literal, and it can only come
 // from the files of the step that owes it: each literal there must be settled by that step or by a later one.
+test('every step has a place in the document, except those that follow from others', () => {
+  const without = ALL_STEPS.filter(({ section }) => section === undefined).map(({ id }) => id);
+  assert.deepEqual([...new Set(without)].sort(), ['removals', 'restarts', 'sentinel']);
+});
+
 describe('every follow-up that a step can create', () => {
   const sources = stepSources();
 
