@@ -2,10 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
+import { NEWEST_KNOWN_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { scale } from '../quickstart/scale.ts';
 import { buildCluster, LAB_DIRECTORY, type Progress, partsOf } from './artefacts.ts';
 import { destroyMachines, freeAddress, listMachines, machineNamed, startMachine } from './fleet.ts';
 import { exportParts, importParts } from './share.ts';
+import { bootVm } from './vm.ts';
 
 const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kubernetes 1.20.2, on this machine.
 
@@ -23,9 +25,11 @@ const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kuber
   npm run lab -- down [NAME…|--all]       remove machines with their disks
   npm run lab -- scale [--control-planes 3] [--workers 5] [--minutes 10] [--seed 1] [--kubernetes V]
                                           join machines to one cluster while random machines lose power
+  npm run lab -- vm [--kubernetes V]      boot a node with cgroup v2 on another kernel (MACHINEADM_LAB_KERNEL)
 `;
 
 const ROOT = resolve(import.meta.dirname, '../..');
+const BINARY = join(ROOT, 'dist/machineadm');
 const began = performance.now();
 const progress: Progress = (line) => {
   const seconds = ((performance.now() - began) / 1000).toFixed(1).padStart(6);
@@ -115,19 +119,31 @@ async function main(verb: string | undefined, args: readonly string[]): Promise<
       const wrong = Object.entries(texts).find(([, text]) => !/^[0-9]{1,4}$/.test(text));
       if (wrong !== undefined) throw new Error(`--${wrong[0]} ${wrong[1]}: expected a number`);
       if (!/^[35]$/.test(texts['control-planes'])) throw new Error('--control-planes: expected 3 or 5');
-      const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build.ts')], { stdio: 'inherit' });
-      if (built.status !== 0) return 1;
+      if (!build()) return 1;
       const [workers, minutes, seed] = [texts.workers, texts.minutes, texts.seed].map(Number) as [
         number,
         number,
         number,
       ];
       const asked = { controlPlanes: Number(texts['control-planes']), workers, minutes, seed, kubernetes };
-      return await scale(join(ROOT, 'dist/machineadm'), asked, progress);
+      return await scale(BINARY, asked, progress);
+    }
+    case 'vm': {
+      const { values } = parseArgs({
+        args: [...args],
+        options: { kubernetes: { type: 'string', default: `v1.${NEWEST_KNOWN_MINOR}` } },
+      });
+      if (!build()) return 1;
+      return await bootVm({ binary: BINARY, kernel: process.env.MACHINEADM_LAB_KERNEL, ...values }, progress);
     }
     default:
       return usage();
   }
+}
+
+/** Builds the binary. Returns whether it was built. */
+function build(): boolean {
+  return spawnSync(process.execPath, [join(ROOT, 'scripts/build.ts')], { stdio: 'inherit' }).status === 0;
 }
 
 /** The release in `--kubernetes`; default: the one that is built from Debian's sources. */
