@@ -9,11 +9,10 @@ check() {
   "$@" 2>&1 || { echo "exit status $?"; failed=1; }
 }
 document=/etc/machineadm/bootstrap.yaml
-check stat -fc %T /sys/fs/cgroup
+check test -e /sys/fs/cgroup/cgroup.controllers
 check machineadm status
 check machineadm timeline
-check kubectl get nodes -o wide
+check kubectl wait --for=condition=Ready --timeout=60s nodes --all
+check machineadm plan --exit-code -d "$document"
 check machineadm provision -d "$document"
-check machineadm plan -d "$document"
-check machineadm doctor -d "$document"
 exit "$failed"

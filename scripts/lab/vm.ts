@@ -15,28 +15,12 @@ import { buildCluster, LAB_DIRECTORY, type Progress } from './artefacts.ts';
 import { mustRun, until } from './process.ts';
 
 /** What a node needs of its kernel. All of it is built in, because the machine has no modules. */
-const KERNEL_OPTIONS = [
-  ...[
-    'SMP',
-    'CPUSETS',
-    'MEMCG',
-    'CGROUP_PIDS',
-    'CFS_BANDWIDTH',
-    'CGROUP_BPF',
-    'PID_NS',
-    'NET_NS',
-    'USER_NS',
-    'IKCONFIG_PROC',
-  ],
-  ...['SECCOMP_FILTER', 'POSIX_MQUEUE', 'HOSTFS', 'DEVTMPFS_MOUNT', 'EXT4_FS', 'OVERLAY_FS', 'DUMMY', 'VETH', 'BRIDGE'],
-  ...[
-    'BRIDGE_NETFILTER',
-    'NFT_COMPAT',
-    'NETFILTER_XT_MATCH_COMMENT',
-    'NETFILTER_XT_MATCH_ADDRTYPE',
-    'NETFILTER_XT_TARGET_MASQUERADE',
-  ],
-];
+const KERNEL_OPTIONS = `
+  SMP CPUSETS MEMCG CGROUP_PIDS CFS_BANDWIDTH CGROUP_BPF PID_NS NET_NS USER_NS IKCONFIG_PROC SECCOMP_FILTER POSIX_MQUEUE
+  HOSTFS DEVTMPFS_MOUNT EXT4_FS OVERLAY_FS DUMMY VETH BRIDGE BRIDGE_NETFILTER NFT_COMPAT NETFILTER_XT_MATCH_COMMENT
+  NETFILTER_XT_MATCH_ADDRTYPE NETFILTER_XT_TARGET_MASQUERADE`
+  .trim()
+  .split(/\s+/);
 
 const HERE = import.meta.dirname;
 const BOOT_TIMEOUT_MS = 45 * 60_000;
@@ -63,7 +47,7 @@ export async function bootVm({ binary, kernel, kubernetes }: VmOptions, progress
   const [tree, share, disk] = [join(directory, 'tree'), join(directory, 'share'), join(directory, 'disk.img')];
   mkdirSync(share, { recursive: true });
   await mustRun('cp', ['-a', root, tree]);
-  for (const layer of [...lower.toReversed()]) await mustRun('cp', ['-a', `${layer}/.`, tree]);
+  for (const layer of lower.toReversed()) await mustRun('cp', ['-a', `${layer}/.`, tree]);
   cpSync(images, join(tree, 'opt/images'), { recursive: true });
   const document = readFileSync(join(HERE, 'vm.yaml'), 'utf8')
     .replaceAll('VERSION', release.version)
@@ -79,15 +63,19 @@ export async function bootVm({ binary, kernel, kubernetes }: VmOptions, progress
     progress(`the machine boots; its console is ${directory}/console.log`);
     const status = join(share, 'status');
     await until('the machine has run its checks', BOOT_TIMEOUT_MS, async () => {
-      if (machine.exitCode !== null) throw new Error(`the machine ended: see ${directory}/console.log`);
+      if (!isRunning(machine)) throw new Error(`the machine ended: see ${directory}/console.log`);
       return existsSync(status) && readFileSync(status, 'utf8') !== '';
     });
     process.stdout.write(readFileSync(join(share, 'output'), 'utf8'));
     progress(`the checks ended ${((performance.now() - began) / 1000).toFixed(0)} s after the start of the machine`);
     return Number(readFileSync(status, 'utf8'));
   } finally {
-    if (machine.pid !== undefined && machine.exitCode === null) process.kill(-machine.pid, 'SIGKILL');
+    machine.kill('SIGKILL');
   }
+}
+
+function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null;
 }
 
 function boot(
@@ -106,8 +94,8 @@ function boot(
     `hostfs=${share}`,
   ];
   const console = ['con=null', 'con0=null,fd:1', 'console=tty0', `uml_dir=${directory}`, 'umid=vm'];
-  const machine = spawn('nice', ['-n', '10', kernel, ...args, ...console], {
-    detached: true,
+  // The machine ends with this process, and its processes end with it.
+  const machine = spawn('setpriv', ['--pdeathsig', 'KILL', kernel, ...args, ...console], {
     stdio: ['ignore', output, output],
   });
   closeSync(output);
