@@ -3,7 +3,7 @@ const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-s
 
 /** The component that a failure found not healthy; undefined: it is about something else. */
 export function unhealthyComponent(summary: string): string | undefined {
-  return /\b(etcd|kube-[a-z-]+) is not healthy/.exec(summary)?.[1];
+  return COMPONENTS.find((component) => summary.includes(`${component} is not healthy`));
 }
 
 /**
