@@ -15,5 +15,7 @@ export async function startJournald(): Promise<ChildProcess | undefined> {
   writeFileSync('/run/systemd/journald.conf.d/test.conf', settings);
   const journald = spawn(JOURNALD, { stdio: 'ignore' });
   for (let tries = 0; !existsSync('/run/systemd/journal/socket') && tries < 2_000; tries += 1) await sleep(50);
+  // A machine with these control groups could not become a node: they have no controllers.
+  execFileSync('umount', ['--lazy', '/sys/fs/cgroup']);
   return journald;
 }
