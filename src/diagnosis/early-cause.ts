@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
-import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { KUBEADM_PODS, KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { failureOf, type Verdict } from '@machineadm/failures/verdict.ts';
 import { socketOfMachine } from '../host/linux/runtime-sockets.ts';
@@ -11,7 +11,6 @@ import { checkEndpoint, parseEndpoint } from './checks/endpoint.ts';
 import type { Finding } from './checks/finding.ts';
 import { type CollectContext, collectLogs } from './collect.ts';
 import { verdictOn } from './index.ts';
-import { STATIC_PODS } from './static-pod-lines.ts';
 
 /** What a bootstrapper that still waits probably waits for in vain. */
 export interface EarlyCause {
@@ -142,7 +141,8 @@ class ProcessEnds {
       .exitedContainers()
       .catch(() => []);
     const failed = exited.filter(
-      ({ name, exitCode, finishedAtMs }) => exitCode !== 0 && finishedAtMs >= sinceMs && STATIC_PODS.includes(name),
+      ({ name, exitCode, finishedAtMs }) =>
+        exitCode !== 0 && finishedAtMs >= sinceMs && KUBEADM_PODS.some((pod) => pod === name),
     );
     // The kubelet keeps only the last container of a pod; its attempt number tells how many there were.
     this.#components = new Map(failed.map(({ name, attempt }) => [name, attempt + 1]));

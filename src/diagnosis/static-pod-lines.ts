@@ -1,9 +1,7 @@
+import { KUBEADM_PODS } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import type { CriContainer } from '../host/cri/queries.ts';
 import { describeExit } from '../host/services/unit-facts.ts';
-
-/** kubeadm's static pods in the order in which they depend on each other: the first that fails explains the others. */
-export const STATIC_PODS: readonly string[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 
 /** Without an API server, controller manager and scheduler end for want of their lease; the API server waits for etcd so. */
 const LEAST_ENDS: Readonly<Record<string, number>> = { etcd: 2, 'kube-apiserver': 2 };
@@ -16,7 +14,7 @@ const LEAST_ENDS_OF_OTHERS = 3;
  * @param exited containers that ended since the run began
  */
 export function staticPodLines(exited: readonly CriContainer[]): readonly ObservedLine[] {
-  return STATIC_PODS.flatMap((component): readonly ObservedLine[] => {
+  return KUBEADM_PODS.flatMap((component): readonly ObservedLine[] => {
     const ends = exited.filter(({ name, namespace }) => name === component && namespace === 'kube-system');
     const [last] = [...ends].sort((a, b) => b.finishedAtMs - a.finishedAtMs);
     // The kubelet keeps but the last container of a pod; its number says how many there were (k/k pkg/kubelet/kuberuntime).

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { KUBEADM_PODS } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { describeExit } from '../host/services/unit-facts.ts';
-import { COMPONENTS } from './control-plane-health.ts';
 
 /**
  * The kubelet restarts an ended container after 10, 20, 40 s: a container that is killed right after its start has run
@@ -20,7 +20,7 @@ export async function endedLately(host: QueryHost, criSocket: string, nowMs: num
     .cri(criSocket)
     .exitedContainers()
     .catch(() => []);
-  const order: readonly string[] = COMPONENTS;
+  const order: readonly string[] = KUBEADM_PODS;
   const found = ended
     .filter(({ exitCode, finishedAtMs }) => exitCode !== 0 && Math.abs(nowMs - finishedAtMs) < QUIET_MS)
     .filter(({ name }) => order.includes(name))

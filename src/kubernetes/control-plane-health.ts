@@ -1,5 +1,9 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import {
+  KUBEADM_PODS,
+  type KubeadmPod,
+  STATIC_PODS_DIRECTORY,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { type ApiServerManifest, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { askHealthEndpoint } from '../host/http/request-once.ts';
@@ -8,13 +12,9 @@ import { askReadyz } from './api-server/serving.ts';
 import { listMembers } from './etcd-members.ts';
 import { argumentOf, localEtcd, ownMember } from './local-etcd.ts';
 
-/** kubeadm's static pods, in the order of their dependencies. */
-export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
-export type Component = (typeof COMPONENTS)[number];
-
 /** A problem of a component of this machine's control plane. */
 export interface ComponentTrouble {
-  readonly component: Component;
+  readonly component: KubeadmPod;
   readonly reason: Extract<
     Reason,
     'ControlPlaneComponentNotHealthy' | 'EtcdMemberNotStarted' | 'EtcdLearnerNotInSync' | 'EtcdMemberRemoved'
@@ -43,7 +43,7 @@ const PHASES: Readonly<Record<'etcd' | 'kube-apiserver', readonly string[]>> = {
  * The components that this document's control plane must have. Controller manager and scheduler may run elsewhere: they
  * are checked only if their manifests exist.
  */
-export function requiredComponents({ role, kubeadm, controlPlane }: KubernetesModel): readonly Component[] {
+export function requiredComponents({ role, kubeadm, controlPlane }: KubernetesModel): readonly KubeadmPod[] {
   if (role === 'Worker') return [];
   const isMade = (component: keyof typeof PHASES): boolean =>
     !PHASES[component].some((phase) => kubeadm.skipPhases.includes(phase));
@@ -62,11 +62,11 @@ export function requiredComponents({ role, kubeadm, controlPlane }: KubernetesMo
  */
 export async function probeControlPlane(
   host: QueryHost,
-  required: readonly Component[],
+  required: readonly KubeadmPod[],
   signal?: AbortSignal,
 ): Promise<ComponentTrouble | undefined> {
   const found = await Promise.all(
-    COMPONENTS.map(async (component): Promise<ComponentTrouble | undefined> => {
+    KUBEADM_PODS.map(async (component): Promise<ComponentTrouble | undefined> => {
       const path = `${STATIC_PODS_DIRECTORY}/${component}.yaml`;
       const source = await host.readText(path);
       if (source === undefined) {
@@ -87,7 +87,7 @@ type Probe = (
   signal: AbortSignal | undefined,
 ) => Promise<ComponentTrouble | undefined>;
 
-const PROBES: Readonly<Record<Component, Probe>> = {
+const PROBES: Readonly<Record<KubeadmPod, Probe>> = {
   etcd: async (host, manifest, signal) =>
     (await etcdHealth(manifest, signal)) ?? (await membership(host, manifest, signal)),
   'kube-apiserver': async (host, manifest, signal) => {
@@ -157,7 +157,7 @@ async function membership(
   return undefined;
 }
 
-function unhealthy(component: Component, why: string): ComponentTrouble {
+function unhealthy(component: KubeadmPod, why: string): ComponentTrouble {
   return { component, reason: 'ControlPlaneComponentNotHealthy', why: `${component} is not healthy: ${why}` };
 }
 

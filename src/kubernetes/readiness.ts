@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReadyModel } from '@machineadm/document/model.ts';
-import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { KUBELET_KUBECONFIG, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { EndpointTrouble } from '../host/cluster/endpoint-trouble.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/cluster/kubeconfig.ts';
 import type { ReportedIdentity } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { type EndpointDemand, probeControlPlaneEndpoint } from './control-plane-endpoint.ts';
 import { endedLately } from './control-plane-exits.ts';
-import { type Component, probeControlPlane } from './control-plane-health.ts';
+import { probeControlPlane } from './control-plane-health.ts';
 import { kubeletHealth } from './kubelet-health.ts';
 import { KubeletUnitWatch } from './kubelet-unit.ts';
 import { getNode, type NodeView } from './node-client.ts';
@@ -34,7 +34,7 @@ export interface ReadinessDemand extends ReportedIdentity {
 
 export interface ControlPlaneDemand {
   /** Components that must have a manifest; the others are checked if they have one. */
-  readonly required: readonly Component[];
+  readonly required: readonly KubeadmPod[];
   /** Whether they stay up; undefined: not checked. */
   readonly criSocket: string | undefined;
   /** Whether the address at which all others reach the cluster works; undefined: not checked. */

@@ -1,3 +1,4 @@
+import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { candidates } from './candidates.ts';
 import { CATALOGUE, type CatalogueEntry, NOISE } from './catalogue.ts';
 import { bestOf, inOrder } from './chain.ts';
@@ -35,7 +36,7 @@ const HIGHEST_OF_EARLIER_ATTEMPT = 10;
  * again explain nothing
  * @returns `best` is undefined when nothing in the catalogue matches: the caller must not guess a name.
  */
-export function classify(lines: readonly ObservedLine[], unhealthy?: string): Classification {
+export function classify(lines: readonly ObservedLine[], unhealthy?: KubeadmPod): Classification {
   const observed = lines.map((line) => ({ ...line, text: cleanLine(line.text) }));
   const run = readKubeadmRun(observed);
   const ended = endings(observed).filter(({ text }) => !isOfAnother(text, unhealthy));

@@ -1,9 +1,8 @@
-/** kubeadm's static pods, each after those that it needs. */
-const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+import { KUBEADM_PODS, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 
 /** The component that a failure found not healthy; undefined: it is about something else. */
-export function unhealthyComponent(summary: string): string | undefined {
-  return COMPONENTS.find((component) => summary.includes(`${component} is not healthy`));
+export function unhealthyComponent(summary: string): KubeadmPod | undefined {
+  return KUBEADM_PODS.find((component) => summary.includes(`${component} is not healthy`));
 }
 
 /**
@@ -11,10 +10,11 @@ export function unhealthyComponent(summary: string): string | undefined {
  * and names the first that is not healthy, so those before it are healthy, and those after it are no cause. Only one before it
  * that ended three times in the same pod may be in a loop all the same: a change of the API server restarts it once, in a new pod.
  */
-export function isOfAnother(text: string, unhealthy: string | undefined): boolean {
+export function isOfAnother(text: string, unhealthy: KubeadmPod | undefined): boolean {
   if (unhealthy === undefined) return false;
   const [, component = '', how = ''] = /^(etcd|kube-[a-z-]+) (ended \d+ times|exits again and again)/.exec(text) ?? [];
-  const [at, of] = [COMPONENTS.indexOf(component), COMPONENTS.indexOf(unhealthy)];
-  if (at === -1 || of === -1 || at === of) return false;
+  const order: readonly string[] = KUBEADM_PODS;
+  const [at, of] = [order.indexOf(component), order.indexOf(unhealthy)];
+  if (at === -1 || at === of) return false;
   return at > of || how === 'ended 2 times';
 }

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { KUBEADM_PODS } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import { COMPONENTS, probeControlPlane } from '../../kubernetes/control-plane-health.ts';
+import { probeControlPlane } from '../../kubernetes/control-plane-health.ts';
 import { quorumOf } from '../../kubernetes/upgrade/check-machine.ts';
 import { ClusterUnanswered, clusterConfiguration, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import { readState } from '../../kubernetes/upgrade/kept-state.ts';
@@ -31,7 +32,11 @@ export async function untilAnswered(
 ): Promise<string | undefined> {
   const end = endOf(desired);
   for (;;) {
-    const trouble = await probeControlPlane(host, COMPONENTS.slice(0, desired.hasLocalEtcd ? 2 : 0), execution.signal);
+    const trouble = await probeControlPlane(
+      host,
+      KUBEADM_PODS.slice(0, desired.hasLocalEtcd ? 2 : 0),
+      execution.signal,
+    );
     const why = trouble?.why ?? (await whyUnanswered(host));
     if (why === undefined) {
       execution.waitingFor(undefined);

@@ -3,6 +3,7 @@ import {
   BOOTSTRAP_KUBELET_KUBECONFIG,
   CONTROLLER_MANAGER_KUBECONFIG,
   DEFAULT_ETCD_DATA_DIRECTORY,
+  KUBEADM_PODS,
   KUBELET_DIRECTORY,
   KUBELET_KUBECONFIG,
   SCHEDULER_KUBECONFIG,
@@ -51,11 +52,6 @@ const RESET_DIRECTORIES = [
   '/var/lib/cni',
   '/var/lib/dockershim',
 ];
-/**
- * kubeadm writes only these names (k/k cmd/kubeadm/app/constants); a kube-vip manifest of the document is not one of
- * them.
- */
-export const COMPONENTS: readonly string[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 export const CERTIFICATES: readonly string[] = [
   'apiserver',
   'apiserver-etcd-client',
@@ -124,7 +120,7 @@ export async function assumedInventory(host: QueryHost, places: ResetPlaces): Pr
   }
   const madeAgain = new Set([
     ...RESET_FILES,
-    ...COMPONENTS.map((name) => `${STATIC_PODS_DIRECTORY}/${name}.yaml`),
+    ...KUBEADM_PODS.map((name) => `${STATIC_PODS_DIRECTORY}/${name}.yaml`),
     ...CERTIFICATES.flatMap((name) => ['crt', 'key', 'pub'].map((kind) => `${pki}/${name}.${kind}`)),
   ]);
   const found = await takeInventory(host, places);

@@ -1,7 +1,11 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { DEFAULT_ETCD_DATA_DIRECTORY, STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import {
+  DEFAULT_ETCD_DATA_DIRECTORY,
+  KUBEADM_PODS,
+  STATIC_PODS_DIRECTORY,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { CERTIFICATES, COMPONENTS, type Keeper, RESET_FILES } from './inventory.ts';
+import { CERTIFICATES, type Keeper, RESET_FILES } from './inventory.ts';
 
 /** Files of an earlier bootstrap on disk. */
 export interface Leftovers {
@@ -35,7 +39,7 @@ export async function findLeftovers(
   return {
     traces: await present([
       ...RESET_FILES,
-      ...COMPONENTS.map((name) => `${STATIC_PODS_DIRECTORY}/${name}.yaml`),
+      ...KUBEADM_PODS.map((name) => `${STATIC_PODS_DIRECTORY}/${name}.yaml`),
       etcdMemberDirectory(kubernetes),
     ]),
     certificates: await present(

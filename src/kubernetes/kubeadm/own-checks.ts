@@ -2,6 +2,7 @@ import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import {
   BOOTSTRAP_KUBELET_KUBECONFIG,
   DEFAULT_ETCD_DATA_DIRECTORY,
+  KUBEADM_PODS,
   staticPodPath,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
@@ -10,7 +11,6 @@ import { isPreflightIgnored } from '@machineadm/kubeadm/version-skew.ts';
 import { missingControllers } from '../../host/linux/cgroups.ts';
 import { isOnLoopback, listeners } from '../../host/linux/listeners.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { COMPONENTS } from './inventory.ts';
 import type { NodeObstacle } from './node-obstacles.ts';
 
 /** What decides which of its checks kubeadm makes, and what the document brings before. */
@@ -102,7 +102,7 @@ async function occupiedPlaces(
   const { role, cluster, controlPlane } = kubernetes;
   const files: (readonly [string, Reason])[] = [];
   if (role !== 'Worker') {
-    for (const name of COMPONENTS) files.push([staticPodPath(name), 'StaticPodManifestExists']);
+    for (const name of KUBEADM_PODS) files.push([staticPodPath(name), 'StaticPodManifestExists']);
   }
   if (role !== 'InitControlPlane') files.push([BOOTSTRAP_KUBELET_KUBECONFIG, 'BootstrapKubeconfigExists']);
   if (role === 'Worker') files.push([`${cluster.certificatesDirectory}/ca.crt`, 'CACertificateExists']);

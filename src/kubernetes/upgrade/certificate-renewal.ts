@@ -1,4 +1,5 @@
 import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { KUBEADM_PODS, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { isRecord, listOf, object, string } from '@machineadm/document/shape.ts';
 import { readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
@@ -8,7 +9,6 @@ import { type KeptFile, keepFiles, parseKeptFiles, restoreFiles } from '../../ho
 import { describeKill, killOf } from '../../host/processes/killed.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { processesOf } from '../api-server/processes.ts';
-import { COMPONENTS, type Component } from '../control-plane-health.ts';
 import { certificateOf, isSignedBy, type ManagedCertificate } from './certificates.ts';
 import { manifestPath } from './kept-state.ts';
 
@@ -27,8 +27,8 @@ export interface Renewal {
 }
 
 /** The static pods that keep one of these certificates in memory, in the order of their dependencies. */
-export function holdersOf(certificates: readonly Pick<ManagedCertificate, 'holder'>[]): readonly Component[] {
-  return COMPONENTS.filter((component) => certificates.some(({ holder }) => holder === component));
+export function holdersOf(certificates: readonly Pick<ManagedCertificate, 'holder'>[]): readonly KubeadmPod[] {
+  return KUBEADM_PODS.filter((component) => certificates.some(({ holder }) => holder === component));
 }
 
 /** Keeps the certificates as they are, before any of them is renewed. Durable when it returns. */
@@ -50,14 +50,14 @@ async function keep(host: Host, renewal: Renewal): Promise<void> {
   await host.sync(UPGRADE_DIRECTORY);
 }
 
-async function processesOfAll(host: QueryHost, components: readonly Component[]): Promise<readonly string[]> {
+async function processesOfAll(host: QueryHost, components: readonly KubeadmPod[]): Promise<readonly string[]> {
   const processes: string[] = [];
   for (const component of components) processes.push(...(await podProcesses(host, component)));
   return processes;
 }
 
 /** The processes of a static pod, by its manifest. */
-export async function podProcesses(host: QueryHost, component: Component): Promise<readonly string[]> {
+export async function podProcesses(host: QueryHost, component: KubeadmPod): Promise<readonly string[]> {
   const manifest = await readManifest((await host.readText(manifestPath(component))) ?? '');
   return manifest === undefined ? [] : await processesOf(host, manifest.command);
 }

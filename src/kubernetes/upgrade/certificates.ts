@@ -1,8 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { ADMIN_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { ADMIN_KUBECONFIG, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { KubeconfigUnusable, parseKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Component } from '../control-plane-health.ts';
 
 /** A certificate that kubeadm manages (k/k cmd/kubeadm/app/phases/certs/renewal/manager.go). */
 export interface ManagedCertificate {
@@ -15,7 +14,7 @@ export interface ManagedCertificate {
   /** Of the certificate of the authority that signs it; its key is beside it. */
   readonly authorityPath: string;
   /** The static pod that keeps it in memory; undefined: everyone reads the file anew. */
-  readonly holder: Component | undefined;
+  readonly holder: KubeadmPod | undefined;
 }
 
 /** Which certificates of this node are renewed, and when. */

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import {
+  KUBEADM_PODS,
   KUBELET_CONFIG,
   KUBELET_DIRECTORY,
   KUBELET_FLAGS_ENVIRONMENT,
@@ -11,7 +12,6 @@ import { isRecord, listOf, number, object, optional, string } from '@machineadm/
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import { type KeptFile, keepFiles, parseKeptFiles } from '../../host/files/kept-files.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import { COMPONENTS } from '../control-plane-health.ts';
 
 /** Since 1.32 the socket of the runtime is there (KEP-4656). */
 const INSTANCE_CONFIG = `${KUBELET_DIRECTORY}/instance-config.yaml`;
@@ -42,7 +42,7 @@ export function manifestPath(component: string): string {
 
 /** The files that `kubeadm upgrade` may change and that can be put back. */
 const FILES: readonly string[] = [
-  ...COMPONENTS.map(manifestPath),
+  ...KUBEADM_PODS.map(manifestPath),
   KUBELET_CONFIG,
   KUBELET_FLAGS_ENVIRONMENT,
   INSTANCE_CONFIG,

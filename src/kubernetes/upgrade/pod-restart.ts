@@ -1,9 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { asAnotherPod, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { servedCertificate } from '../../host/cluster/served-certificate.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import { type Component, probeControlPlane } from '../control-plane-health.ts';
+import { probeControlPlane } from '../control-plane-health.ts';
 import { argumentOf, localEtcd } from '../local-etcd.ts';
 import { podProcesses } from './certificate-renewal.ts';
 import { manifestPath } from './kept-state.ts';
@@ -18,7 +19,7 @@ export interface RestartWatch {
 }
 
 /** Has the kubelet replace a static pod by another with the same content. */
-export async function replacePod(host: Host, component: Component): Promise<void> {
+export async function replacePod(host: Host, component: KubeadmPod): Promise<void> {
   const path = manifestPath(component);
   const [source, stat] = [await host.readText(path), await host.stat(path)];
   if (source === undefined || stat === undefined) return;
@@ -35,7 +36,7 @@ export async function replacePod(host: Host, component: Component): Promise<void
  */
 export async function untilReplaced(
   host: QueryHost,
-  component: Component,
+  component: KubeadmPod,
   gone: readonly string[],
   { timeoutMs, signal, waitingFor }: RestartWatch,
 ): Promise<string | undefined> {
@@ -54,7 +55,7 @@ export async function untilReplaced(
 
 async function whyNotReplaced(
   host: QueryHost,
-  component: Component,
+  component: KubeadmPod,
   gone: readonly string[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -70,7 +71,7 @@ async function whyNotReplaced(
  */
 export async function untilServed(
   host: QueryHost,
-  component: Component,
+  component: KubeadmPod,
   { timeoutMs, signal, waitingFor }: RestartWatch,
 ): Promise<string | undefined> {
   const end = performance.now() + timeoutMs;
@@ -90,7 +91,11 @@ export async function untilServed(
  * Why the server of a static pod does not show the certificate of its file; undefined: it does, or it has none that kubeadm
  * manages.
  */
-async function whyServesOther(host: QueryHost, component: Component, signal: AbortSignal): Promise<string | undefined> {
+async function whyServesOther(
+  host: QueryHost,
+  component: KubeadmPod,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const manifest = await readManifest((await host.readText(manifestPath(component))) ?? '');
   if (manifest === undefined) return undefined;
   const { command } = manifest;

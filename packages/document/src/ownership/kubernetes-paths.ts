@@ -16,6 +16,10 @@ export const KUBEADM_PATCHES_DIRECTORY = '/run/kubeadm/patches';
 export const OWN_PATCH = /(?:\d{3}|0machineadm)\+(?:strategic|merge|json)\.yaml$/;
 
 export const STATIC_PODS_DIRECTORY = '/etc/kubernetes/manifests';
+/** kubeadm's static pods (k/k cmd/kubeadm/app/constants/constants.go), each after those that it needs. */
+export const KUBEADM_PODS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+export type KubeadmPod = (typeof KUBEADM_PODS)[number];
+
 export const KUBELET_CONFIG = '/var/lib/kubelet/config.yaml';
 export const KUBELET_FLAGS_ENVIRONMENT = '/var/lib/kubelet/kubeadm-flags.env';
 

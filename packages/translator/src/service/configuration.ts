@@ -27,7 +27,7 @@ const HELP = `usage: machineadm-translator [options]
   --lease NAME                  that elects the leader (default: machineadm-translator)
   --lease-duration TIME         after which another replica takes over, in seconds (default: 15)
   --deadline TIME               of a translation, in seconds; shorter than the webhook's timeout (default: 8)
-  --budget TIME                 processor time of one conversion, in seconds (default: 3)
+  --budget TIME                 how long one conversion may run, in seconds (default: 3)
   --workers N                   conversions at the same time (default: the processors, at most 2)
   --check-interval TIME         between two checks of all Secrets, in seconds (default: 30)
   --shutdown-delay TIME         between SIGTERM and the last connection, in seconds (default: 5)

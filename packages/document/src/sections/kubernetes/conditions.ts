@@ -1,3 +1,4 @@
+import { KUBEADM_PODS } from '../../ownership/kubernetes-paths.ts';
 import { apiServerFiles } from '../api-server/files.ts';
 import {
   all,
@@ -16,7 +17,7 @@ import {
   writtenSecret,
 } from '../conditions.ts';
 import { TOKEN } from './cluster.ts';
-import { CERTIFICATE_KEY, KUBEADM_PODS } from './control-plane.ts';
+import { CERTIFICATE_KEY } from './control-plane.ts';
 
 /** What `checks*.ts` refuse across the fields of `kubernetes`, as far as a JSON Schema can judge it. */
 export function kubernetesConditions(): readonly JsonSchema[] {

@@ -1,5 +1,6 @@
 import type { Finding } from '../../diagnostics.ts';
 import { QUIET } from '../../foreign-yaml.ts';
+import { KUBEADM_PODS } from '../../ownership/kubernetes-paths.ts';
 import * as z from '../../schema.ts';
 import type { SecretValue } from '../../secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
@@ -264,16 +265,13 @@ function toEtcd(section: ControlPlaneSection['etcd']): EtcdModel {
   };
 }
 
-/** kubeadm's own names (k/k cmd/kubeadm/app/constants/constants.go). */
-export const KUBEADM_PODS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-
 export function checkStaticPods(controlPlane: ControlPlaneSection | undefined): Finding[] {
   const seen = new Set<string>();
   return (controlPlane?.staticPods ?? []).flatMap(({ name }, index): Finding[] => {
     const path = ['kubernetes', 'controlPlane', 'staticPods', index, 'name'];
     const twice = seen.has(name);
     seen.add(name);
-    if (KUBEADM_PODS.includes(name)) {
+    if (KUBEADM_PODS.some((own) => own === name)) {
       const hint = 'change it through kubernetes.bootstrapper.kubeadm.patches';
       return [{ path, message: `kubeadm itself writes ${name}.yaml`, hint }];
     }
