@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../scripts/lab/process.ts';
 import { AGENT, DOCUMENT, type Node, type Run } from './lab.ts';
 
@@ -34,23 +33,18 @@ export async function killAtRecord(node: Node, nth: number): Promise<Run> {
 }
 
 /**
- * Runs `provision` and kills it between the moment `path` has its new content and whatever follows: strace holds every
- * renaming call for a second before it returns, and the disk is looked at from outside much more often. (Its filter by path knows only the first path of rename(2), which is
- * the temporary file's.)
+ * Runs `provision` and kills it between the moment `path` has its new content and the next record: strace holds every
+ * record for three seconds before it is durable, and a shell that already runs in the machine looks at the file much
+ * more often. (A shell that had to be started first was late on a busy machine.)
  */
 export async function killAfterRename(node: Node, path: string): Promise<Run> {
-  const calls = 'rename,renameat,renameat2';
-  const wrapper = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`];
-  const file = join(node.machine.upper, path);
-  const content = () => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
-  const before = content();
-  const run = provisionRaw(node, [...wrapper, '-e', `inject=${calls}:delay_exit=1000000`]);
-  const end = performance.now() + 120_000;
-  while (content() === before) {
-    assert.ok(performance.now() < end, `waited in vain for the new content of ${path}`);
-    await sleep(10);
-  }
-  await signalAgent(node, 'KILL');
+  const wrapper = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fdatasync'];
+  const changed = `until ! cmp -s ${path} /run/before-rename; do echo >> /run/looks-at-rename; sleep 0.01; done`;
+  await node.machine.shell(`cp ${path} /run/before-rename`);
+  const killing = node.machine.shell(`${changed}; ${killOfAgent('KILL')}`);
+  await until('the shell looks at the file', 60_000, exists(node, '/run/looks-at-rename'));
+  const run = provisionRaw(node, [...wrapper, '-e', 'inject=fdatasync:delay_enter=3000000']);
+  await killing;
   return run;
 }
 
@@ -90,8 +84,12 @@ export async function processes(node: Node, pattern: string): Promise<string[]> 
 }
 
 async function signalAgent(node: Node, signal: string): Promise<void> {
-  // by its command line: Node names its main thread, and so the process, MainThread
-  await node.machine.shell(`pkill -${signal} -f '^${AGENT} provision '`);
+  await node.machine.shell(killOfAgent(signal));
+}
+
+/** By its command line: Node names its main thread, and so the process, MainThread. */
+function killOfAgent(signal: string): string {
+  return `pkill -${signal} -f '^${AGENT} provision '`;
 }
 
 function provisionRaw(node: Node, wrapper: readonly string[]): Promise<Run> {
