@@ -39,7 +39,7 @@ export async function probeNodeWithin(
   } catch (error) {
     if (!limit.aborted) throw error;
     const why = `the node did not answer within ${limitMs / 1000} s`;
-    return { ready: false, reason: 'NodeNotRegistered', why, unknown: true };
+    return { ready: false, reason: 'NodeStateUnknown', why };
   }
 }
 

@@ -134,7 +134,7 @@ async function openDeliveries({ model }: LoadedDocument, { signal, onNews }: Wat
 
 function observationOf(finding: NodeReadiness): Observation {
   if (finding.ready) return { healthy: true, reason: 'NodeWorks', why: '', unknown: false };
-  return { healthy: false, reason: finding.reason, why: finding.why, unknown: finding.unknown === true };
+  return { healthy: false, reason: finding.reason, why: finding.why, unknown: finding.reason === 'NodeStateUnknown' };
 }
 
 function noSinkForWatch(): MachineadmError {

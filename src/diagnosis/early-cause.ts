@@ -33,6 +33,8 @@ const LOOK_EVERY_MS = 2_000;
 const CONNECTION_MS = 2_500;
 /** How long a kubelet that runs may take before its journal is read for what it was refused; the next times are as far apart. */
 const PATIENCE_MS = 6_000;
+/** kubeadm stops the kubelet before it writes its configuration, and starts it again. */
+const STOPPED_FOR_GOOD_MS = 10_000;
 /** A process that exits twice in the same way will do so a third time. */
 const ENDS_OF_A_PERMANENT_CAUSE = 2;
 /** Below this a verdict names a symptom, or is a guess (failures, verdict.ts). */
@@ -90,7 +92,7 @@ async function look(
 ): Promise<EarlyCause | undefined> {
   const isConfigured = await ends.observe(host, context);
   if (!isConfigured) return context.join === undefined ? undefined : await lookAtCluster(host, context.join, signal);
-  if (!ends.areWorthReading(performance.now())) return undefined;
+  if (ends.isKubeletPaused || !ends.areWorthReading(performance.now())) return undefined;
   const found = verdictOn(WAITING, await collectLogs(host, context), context.endpoint);
   if (found.reason === WAITING.reason || found.confidence < LEAST_CONFIDENCE || found.causes.length === 0)
     return undefined;
@@ -125,6 +127,7 @@ class ProcessEnds {
   #kubelet = 0;
   #restarts: number | undefined;
   #isDown = false;
+  #stoppedSinceMs: number | undefined;
   #components: ReadonlyMap<string, number> = new Map();
   #readMs: number | undefined;
 
@@ -154,7 +157,14 @@ class ProcessEnds {
     // A start by kubeadm sets the number back to 0.
     if (this.#restarts !== undefined && restarts > this.#restarts) this.#kubelet += restarts - this.#restarts;
     this.#restarts = restarts;
-    this.#isDown = unitTrouble(state) !== undefined;
+    const trouble = unitTrouble(state);
+    this.#isDown = trouble !== undefined;
+    this.#stoppedSinceMs = trouble?.kind === 'stopped' ? (this.#stoppedSinceMs ?? performance.now()) : undefined;
+  }
+
+  /** Whether the kubelet was stopped, without an error, a moment ago. */
+  get isKubeletPaused(): boolean {
+    return this.#stoppedSinceMs !== undefined && performance.now() - this.#stoppedSinceMs < STOPPED_FOR_GOOD_MS;
   }
 
   /** Whether something exited, or it is time to read what a kubelet that runs has met. */

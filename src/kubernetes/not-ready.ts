@@ -10,7 +10,6 @@ interface EndpointNotReady {
   readonly ready: false;
   readonly reason: EndpointTrouble['reason'];
   readonly why: string;
-  readonly unknown?: never;
   readonly endpoint: EndpointTrouble;
 }
 
@@ -26,13 +25,12 @@ interface OwnTrouble {
     | 'EtcdLearnerNotInSync'
     | 'EtcdMemberRemoved'
     | 'NodeNotRegistered'
+    | 'NodeStateUnknown'
     | 'NodeIdentityMismatch'
     | 'NodeNotReady'
   >;
   /** One line: the observation. */
   readonly why: string;
-  /** True where no API server could be queried, so that it may be otherwise. */
-  readonly unknown?: true;
 }
 
 const REMEDIES = {
@@ -50,6 +48,8 @@ const REMEDIES = {
     'This member was removed from the etcd cluster. Run machineadm reset and machineadm provision to join it again.',
   NodeNotRegistered:
     'Check that this machine reaches the API server and that its certificate request was approved (kubectl get csr), then run machineadm provision again.',
+  NodeStateUnknown:
+    'Check that this machine reaches the API server, and that the API server answers in time. Then run machineadm provision again.',
   NodeIdentityMismatch:
     'If another machine owns the Node, give this one a unique name (kubernetes.node.name, host.hostname). If it is left over from a machine that is gone, delete it (kubectl delete node) and restart the kubelet. For a provider ID, correct kubernetes.node.providerID.',
   NodeNotReady:
@@ -77,6 +77,7 @@ export function describeWait({ reason, why, endpoint }: NotReady, nodeName: stri
     EtcdLearnerNotInSync: 'etcd of this machine to become a voting member',
     EtcdMemberRemoved: 'etcd of this machine to be a member',
     NodeNotRegistered: `Node ${nodeName} to be registered`,
+    NodeStateUnknown: `the API server to tell about Node ${nodeName}`,
     NodeIdentityMismatch: `Node ${nodeName} to be this machine's`,
     NodeNotReady: `Node ${nodeName} to be Ready`,
   }[reason];
@@ -97,6 +98,7 @@ export function failureOfFinding(finding: NotReady, nodeName: string, waitedMs?:
     EtcdLearnerNotInSync: `The member of etcd on this machine ${become} a voting member${after}: ${why}.`,
     EtcdMemberRemoved: `The etcd of this machine is not a member of its cluster: ${why}.`,
     NodeNotRegistered: `Node ${nodeName} ${was} registered${after}: ${why}.`,
+    NodeStateUnknown: `Whether Node ${nodeName} is registered ${waitedMs === undefined ? 'is not known' : `was not known${after}`}: ${why}.`,
     NodeIdentityMismatch: `The Node named ${nodeName} is not this machine's: ${why}.`,
     NodeNotReady: `Node ${nodeName} ${become} Ready${after}: ${why}.`,
   }[reason];

@@ -143,8 +143,8 @@ export async function probePatiently(
   }
 }
 
-function mayBeMomentary({ reason, unknown, endpoint }: NotReady): boolean {
-  return reason === 'ControlPlaneComponentNotHealthy' || unknown === true || endpoint !== undefined;
+function mayBeMomentary({ reason, endpoint }: NotReady): boolean {
+  return reason === 'ControlPlaneComponentNotHealthy' || reason === 'NodeStateUnknown' || endpoint !== undefined;
 }
 
 async function endpointTrouble(
@@ -188,7 +188,7 @@ async function ownNode(
     const name = ownNodeName(credential, demand);
     const answer = await getNode(credential, name, signal);
     if (answer.kind === 'absent') return missing(`the API server has no Node ${name}`);
-    if (answer.kind !== 'found') return { ...missing(answer.why), unknown: true };
+    if (answer.kind !== 'found') return { ready: false, reason: 'NodeStateUnknown', why: answer.why };
     const node = answer.object;
     const why = otherMachine(node, demand);
     return why === undefined ? { node } : mismatch(why);

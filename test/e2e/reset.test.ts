@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { initDocument, merge, newSeeds } from '../support/documents.ts';
+import { processes } from '../support/interrupt.ts';
 import { assertSucceeded, Fleet, JOURNAL, LAB, SENTINEL, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
@@ -84,6 +85,21 @@ describe('machineadm reset', { skip, timeout: 25 * MINUTE }, () => {
     assert.equal(again.exitCode, 0, told(again));
     assert.match(told(again), /there is nothing to undo: /);
     await assertSucceeded(node, await node.provision());
+
+    // containerd forgets its pods, as when the call that creates one is cancelled; their processes go on.
+    await node.machine.shell(
+      `systemctl stop kubelet containerd
+       umount -l $(awk '$2 ~ "v2.task/k8s.io/" { print $2 }' /proc/mounts)
+       rm -r /run/containerd/io.containerd.runtime.v2.task/k8s.io /var/lib/containerd/io.containerd.metadata.v1.bolt
+       systemctl start containerd`,
+    );
+    const ofPods = '^(/usr/bin/containerd-shim|/pause|etcd |kube-)';
+    assert.notDeepEqual(await processes(node, ofPods), []);
+    const forgotten = await node.agent(['reset', '--yes']);
+    assert.equal(forgotten.exitCode, 0, told(forgotten));
+    assert.match(told(forgotten), /end the containers of a pod that containerd forgot: /);
+    assert.deepEqual(await processes(node, ofPods), []);
+    assert.equal(await node.read('/var/lib/etcd/member/snap/db'), undefined);
   });
 
   test('restores units, accounts, the time service, trusted certificates and files of a host', {

@@ -714,6 +714,11 @@ export const REASONS = {
     'The API server has no Node object for this machine.',
     'Read the journal of the kubelet: journalctl -u kubelet.',
   ),
+  NodeStateUnknown: reason(
+    'NotReady',
+    'No API server could be asked for the Node of this machine.',
+    'Check that this machine reaches the API server, and that it answers in time.',
+  ),
   NodeIdentityMismatch: reason('NotReady', 'A Node of this name exists but belongs to another machine.'),
   NodeNotReady: reason(
     'NotReady',

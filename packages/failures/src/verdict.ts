@@ -74,6 +74,7 @@ const REFINABLE: ReadonlySet<Reason> = new Set<Reason>([
   'StaticPodCrashLoop',
   'EtcdMemberNotStarted',
   'NodeNotRegistered',
+  'NodeStateUnknown',
   'NodeNotReady',
 ]);
 

@@ -6,7 +6,7 @@ import { runtimeService } from '../../host/linux/runtime-sockets.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { getNode } from '../node-client.ts';
 import { ownNodeName } from '../node-name.ts';
-import { podShims, withProcesses } from '../pod-shims.ts';
+import { type PodShim, podShims, processesBelow } from '../pod-shims.ts';
 import { removeAllBut, removeRest } from './cleanup.ts';
 import { leaveEtcd } from './leave-etcd.ts';
 import type { ResetOrder, ResetWatch, UndoNote } from './reset-order.ts';
@@ -18,6 +18,8 @@ const NODE_GONE_PATIENCE_MS = 90_000;
 const NODE_PAUSE_MS = 3_000;
 /** A pod that the kubelet asked for just before it was stopped appears after the others were removed. */
 const PODS_GONE_PATIENCE_MS = 20_000;
+/** The part of this patience after which a shim of no pod is taken for forgotten, and not for one that is being made. */
+const FORGOTTEN_AFTER = 0.25;
 const PODS_PAUSE_MS = 500;
 
 /**
@@ -96,10 +98,12 @@ export function resetArguments({ criSocket, certificatesDirectory }: UndoNote): 
  */
 async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWatch, patienceMs: number): Promise<void> {
   const end = performance.now() + patienceMs;
+  let noneSince: number | undefined;
   for (;;) {
     const refused: Evidence[] = [];
+    let count: number | undefined;
     try {
-      const count = await host.removePods(criSocket, watch.signal);
+      count = await host.removePods(criSocket, watch.signal);
       if (count > 0) watch.line(`removed ${count} pods`);
     } catch (error) {
       if (!(error instanceof MachineadmError)) throw error;
@@ -107,17 +111,43 @@ async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWat
     }
     const left = await podShims(host);
     if (left.length === 0) return;
-    if (performance.now() >= end) {
-      const busy = await withProcesses(host, left);
-      if (busy.length > 0) {
-        const seen = { source: 'processes', text: `containerd shims of pods still run: ${busy.join(', ')}` };
-        throw resetFailed('ResetFailed', 'containers of pods still run', [seen, ...refused]);
-      }
-      watch.warn(`containerd forgot shims without a container; they end with a reboot: ${left.join(', ')}`);
-      return;
+    const now = performance.now();
+    noneSince = count === 0 ? (noneSince ?? now) : undefined;
+    if (now >= end) {
+      const ids = left.map(({ pid }) => pid).join(', ');
+      const seen = { source: 'processes', text: `containerd shims of pods still run: ${ids}` };
+      throw resetFailed('ResetFailed', 'containers of pods still run', [seen, ...refused]);
+    }
+    if (noneSince !== undefined && now - noneSince >= patienceMs * FORGOTTEN_AFTER) {
+      await endForgotten(host, left, criSocket, watch);
     }
     await pause(PODS_PAUSE_MS, undefined, { signal: watch.signal });
   }
+}
+
+/**
+ * Ends shims that the runtime of this node started and no longer knows: containerd forgets one whose pod it was just
+ * creating when the call was cancelled, also with containers in it. Their processes first, which only the shim leads to.
+ */
+async function endForgotten(host: Host, left: readonly PodShim[], criSocket: string, watch: ResetWatch): Promise<void> {
+  const socket = withoutScheme(criSocket);
+  for (const shim of left) {
+    if (shim.socket === undefined || withoutScheme(shim.socket) !== socket) continue;
+    const below = await processesBelow(host, shim.pid);
+    if (below === undefined) continue;
+    const [ended, what] =
+      below.length > 0
+        ? [below, `the containers of a pod that containerd forgot: ${below.join(', ')}`]
+        : [[shim.pid], `a shim that containerd forgot: ${shim.pid}`];
+    watch.line(`end ${what}`);
+    const args = ['-c', 'kill -KILL "$@"', 'sh', ...ended.map(String)];
+    await host.run({ program: 'sh', args, signal: watch.signal });
+  }
+}
+
+/** `/run/containerd/containerd.sock` of `unix:///var/run/containerd/containerd.sock`. */
+function withoutScheme(socket: string): string {
+  return socket.replace(/^unix:\/\//, '').replace(/^\/var\/run\//, '/run/');
 }
 
 /** Only a running runtime can remove the containers; if it cannot start, the containerd step reports that. */

@@ -134,7 +134,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       const watch = startAgent(['report', 'watch', '-d', '/tmp/watch.json', '--interval', '1s']);
       await waitUntil(() => told.length > 0, 'the webhook is told');
       await stopped(watch);
-      assert.match(told[0]?.message ?? '', /^NodeHealthy is Unknown \(NodeNotRegistered\): 127\.0\.0\.1:9/);
+      assert.match(told[0]?.message ?? '', /^NodeHealthy is Unknown \(NodeStateUnknown\): 127\.0\.0\.1:9/);
       assert.equal(told[0]?.conditions[0]?.status, 'Unknown', 'who cannot ask knows nothing');
     });
 

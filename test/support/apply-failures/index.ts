@@ -192,6 +192,7 @@ const ROWS: Readonly<Record<string, Known>> = {
     ...['AdminBootstrapFailed', 'SuccessTestFailed', 'KubeletNotHealthy', 'NodeNotReady', 'NodeIdentityMismatch'],
     ...[
       'NodeNotRegistered',
+      'NodeStateUnknown',
       'TLSBootstrapTimeout',
       'NodeRegistrationTimeout',
       'FirewalldActive',

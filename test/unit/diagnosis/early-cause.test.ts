@@ -118,6 +118,38 @@ describe('while a bootstrapper waits', () => {
     assert.ok(reads <= 5, `${reads} times`);
   });
 
+  test('a kubelet that kubeadm stops and starts again is no cause; one that stays stopped is', async () => {
+    let now = 0;
+    const stopped = {
+      ...UNIT,
+      activeState: 'inactive',
+      subState: 'dead',
+      result: 'success',
+      restarts: 0,
+      ended: undefined,
+    };
+    const machine = (startsAt: number): MemoryMachine => ({
+      files: CONFIG,
+      services: {
+        kubelet: {
+          detail: 'inactive',
+          get active() {
+            return now < 3 || now >= startsAt;
+          },
+          unit: stopped,
+        },
+      },
+      programs: journal(() => []),
+    });
+    const from = (second: number): void => {
+      now = second;
+    };
+    assert.deepEqual(await watched(machine(10), 30, from), []);
+    const [first, ...rest] = await watched(machine(100), 30, from);
+    assert.deepEqual([first?.cause?.failure.reason, first?.cause?.isPermanent, rest], ['KubeletStopped', false, []]);
+    assert.ok((first?.second ?? 99) <= 16, `after ${first?.second} s`);
+  });
+
   test('a component that exits once is a probable cause, twice a permanent one; one that recovers is none', async () => {
     let attempt = -1;
     const log = '2026-11-28T03:00:00.000000000Z stderr F Error: unknown flag: --nonsense\n';

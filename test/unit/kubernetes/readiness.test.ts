@@ -110,6 +110,15 @@ describe('a node counts as registered', () => {
     assert.equal(await probe(undefined), 'NodeNotRegistered: the API server has no Node node-1');
   });
 
+  test('not known while the API server does not answer', async () => {
+    await using one = await machine(() => nodeObject());
+    const client = authority.issue('system:node:node-1');
+    const away = kubeconfig('https://127.0.0.1:1', authority.certificate, client);
+    one.host.put('/etc/kubernetes/kubelet.conf', away);
+    const finding = await probeReadiness(one.host, DEMAND);
+    assert.match(finding.ready ? '' : `${finding.reason} ${finding.why}`, /^NodeStateUnknown .*ECONNREFUSED/);
+  });
+
   test('not when another machine owns the name', async () => {
     assert.match(await probe({ machineID: 'f'.repeat(32) }), /^NodeIdentityMismatch: .* has the machine ID f+, this/);
   });

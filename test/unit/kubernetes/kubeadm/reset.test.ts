@@ -23,7 +23,7 @@ const ORDER: ResetOrder = {
 const PODS_PATIENCE_MS = 600;
 const SERVICES = { containerd: {}, kubelet: { active: true } };
 
-async function reset(machine: MemoryMachine, order: Partial<ResetOrder> = {}) {
+async function reset(machine: MemoryMachine, order: Partial<ResetOrder> = {}, patienceMs = PODS_PATIENCE_MS) {
   const host = memoryHost({ services: SERVICES, ...machine });
   const warnings: string[] = [];
   const waits: (string | undefined)[] = [];
@@ -38,7 +38,7 @@ async function reset(machine: MemoryMachine, order: Partial<ResetOrder> = {}) {
         warn: (message) => void warnings.push(message),
         waitingFor: (what) => void waits.push(what),
       },
-      PODS_PATIENCE_MS,
+      patienceMs,
     );
   } catch (thrown) {
     error = thrown;
@@ -134,14 +134,62 @@ describe('kubeadm reset', () => {
       assert.equal(isExplainable({ reason: error.reason, summary: error.message }), false);
     });
 
-    test('has succeeded with a shim that containerd forgot: no process is below it', async () => {
-      const files = { '/proc/70/cmdline': shim('k8s.io'), '/proc/1/cmdline': 'init' };
-      const forgotten = { '/proc/70/task/70/children': '', '/proc/70/task/71/children': '' };
-      const { error, warnings } = await reset({ files: { ...files, ...forgotten }, programs });
-      assert.equal(error, undefined);
-      assert.match(warnings.join(), /forgot shims without a container; they end with a reboot: 70/);
-      const busy = { ...forgotten, '/proc/70/task/71/children': '99 ' };
-      assert.ok((await reset({ files: { ...files, ...busy }, programs })).error instanceof MachineadmError);
+    describe('and those that containerd forgot', () => {
+      const address = '/run/containerd/containerd.sock';
+      const forgotten = ['/usr/bin/containerd-shim-runc-v2', '-namespace', 'k8s.io', '-address', address, ''].join(
+        '\0',
+      );
+      const files = {
+        '/proc/1/cmdline': 'init',
+        '/proc/70/cmdline': forgotten,
+        '/proc/70/task/70/children': '',
+        '/proc/70/task/71/children': '90 ',
+        '/proc/90/cmdline': '/pause',
+        '/proc/90/task/90/children': '91 92 ',
+        '/proc/91/task/91/children': '',
+        '/proc/92/task/92/children': '',
+      };
+      /** kill(1) of a shell: a process is gone, and so is the word of its parent. */
+      const sh: MemoryProgram = ({ args }, host) => {
+        for (const pid of args.slice(3)) {
+          for (const path of Object.keys(files)) if (path.startsWith(`/proc/${pid}/`)) host.take(path);
+          if (pid === '90') host.put('/proc/70/task/71/children', '');
+        }
+        return {};
+      };
+      const ends = (host: { readonly log: readonly string[] }) =>
+        host.log.filter((line) => line.startsWith('run sh')).map((line) => line.replace(/^.* sh /, ''));
+
+      test('are ended, their containers first, and then the reset goes on', async () => {
+        const { host, error } = await reset({ files, programs: { ...programs, sh } }, {}, 5_000);
+        assert.equal(error, undefined);
+        assert.deepEqual(ends(host), ['90 91 92', '70']);
+        assert.ok(host.log.at(-1)?.startsWith('run kubeadm reset'));
+      });
+
+      test('are left alone while the runtime knows a pod, or does not answer', async () => {
+        const answers = [
+          () => 1,
+          () => {
+            throw new MachineadmError({ reason: 'HostStepFailed', summary: 'no answer', remedy: 'Wait.' });
+          },
+        ];
+        for (const removePods of answers) {
+          const { host, error } = await reset({ files, programs: { ...programs, sh }, removePods });
+          assert.ok(error instanceof MachineadmError);
+          assert.deepEqual([error.reason, ends(host)], ['ResetFailed', []]);
+        }
+      });
+
+      test('are left alone if another containerd started them, or the kernel does not tell what is below', async () => {
+        const other = { '/proc/70/cmdline': forgotten.replace(address, '/run/k3s/containerd/containerd.sock') };
+        const { '/proc/70/task/71/children': _, ...unknown } = { ...files, '/proc/70/task/71/comm': 'shim' };
+        for (const found of [{ ...files, ...other }, unknown]) {
+          const { host, error } = await reset({ files: found, programs: { ...programs, sh } });
+          assert.ok(error instanceof MachineadmError);
+          assert.deepEqual([error.reason, ends(host)], ['ResetFailed', []]);
+        }
+      });
     });
 
     test('has succeeded if no pod runs: a machine without crictl after a reboot', async () => {
