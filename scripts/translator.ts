@@ -14,7 +14,13 @@ import { nativeTarget, nodeExecutable, TARGETS } from './build/runtime.ts';
 import { ARCHITECTURES, type ArchitectureImage, imageArchive, librariesOf, libraryFiles } from './image.ts';
 import { readOptions } from './options.ts';
 import { bundleTranslator } from './translator/bundle.ts';
-import { TRANSLATOR_ARCHIVE, TRANSLATOR_IMAGE, TRANSLATOR_NODE, TRANSLATOR_PROGRAM } from './translator/image.ts';
+import {
+  TRANSLATOR_ARCHIVE,
+  TRANSLATOR_DIRECTORY,
+  TRANSLATOR_IMAGE,
+  TRANSLATOR_NODE,
+  TRANSLATOR_PROGRAMS,
+} from './translator/image.ts';
 import {
   BOOTSTRAP_COMPONENTS,
   bootstrapComponents,
@@ -43,8 +49,12 @@ export async function buildTranslator(root: string, directory: string, isForAll:
     written.push(name);
   };
   try {
-    const program = join(work, 'translator.cjs');
-    const metafile = await bundleTranslator(root, program);
+    const metafile = await bundleTranslator(root, work);
+    const programs = TRANSLATOR_PROGRAMS.map((name) => ({
+      name,
+      content: readFileSync(join(work, name)),
+      mode: 0o644,
+    }));
     const terms = await licenses(root, metafile, native.package);
     const nativeNode = await nodeExecutable(root, native);
     const libraries = librariesOf(nativeNode);
@@ -57,11 +67,11 @@ export async function buildTranslator(root: string, directory: string, isForAll:
       const executable = await nodeExecutable(root, target);
       const runtime = { package: target.package, executable };
       const inputs = { root, program: 'machineadm-translator', metafile, nativeNode, commit, epoch };
-      const bill = await billOfMaterials({ ...inputs, binary: program, runtime });
+      const bill = await billOfMaterials({ ...inputs, binary: join(work, TRANSLATOR_PROGRAMS[0]), runtime });
       write(`machineadm-translator-linux-${architecture}.cdx.json`, bill);
       const files = {
         [TRANSLATOR_NODE]: { content: readFileSync(executable), mode: 0o755 },
-        [TRANSLATOR_PROGRAM]: { content: readFileSync(program), mode: 0o644 },
+        ...Object.fromEntries(programs.map(({ name, ...file }) => [`${TRANSLATOR_DIRECTORY}/${name}`, file])),
         'usr/share/doc/machineadm-translator/LICENSES.txt': { content: Buffer.from(terms), mode: 0o644 },
         ...libraryFiles(architecture, ARCHITECTURES[native.architecture], libraries),
       };

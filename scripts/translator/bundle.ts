@@ -4,14 +4,19 @@ import { build, type Metafile, type Plugin } from 'esbuild';
 const CLIENT = '@kubernetes/client-node';
 
 /**
- * Bundles the translator into one CommonJS file, and returns the inputs that are in it. Unlike the agent, it has no parts
- * that are loaded lazily, because it is a long-running server.
+ * Bundles the translator into two CommonJS files in a directory, and returns the inputs that are in them. Unlike the agent, it
+ * has no parts that are loaded lazily, because it is a long-running server. Each of its threads loads its own file: with one
+ * file for all, every thread held the code of the others.
  */
-export async function bundleTranslator(root: string, output: string): Promise<Metafile> {
+export async function bundleTranslator(root: string, directory: string): Promise<Metafile> {
   const { metafile } = await build({
-    entryPoints: [join(root, 'packages/translator/src/main.ts')],
+    entryPoints: {
+      translator: join(root, 'packages/translator/src/main.ts'),
+      conversions: join(root, 'packages/translator/src/conversions/main.ts'),
+    },
     absWorkingDir: root,
-    outfile: output,
+    outdir: directory,
+    outExtension: { '.js': '.cjs' },
     bundle: true,
     platform: 'node',
     target: 'node24',

@@ -1,8 +1,9 @@
 /** The archive that `npm run translator -- --all` writes to `dist/`. */
 export const TRANSLATOR_ARCHIVE = 'machineadm-translator-image-linux.tar';
 
-/** The bundled program and the Node that runs it, in the image. */
-export const TRANSLATOR_PROGRAM = 'usr/share/machineadm-translator/translator.cjs';
+/** The directory of the bundled programs, the one that is started, and the Node that runs it, in the image. */
+export const TRANSLATOR_DIRECTORY = 'usr/share/machineadm-translator';
+export const TRANSLATOR_PROGRAMS = ['translator.cjs', 'conversions.cjs'] as const;
 export const TRANSLATOR_NODE = 'usr/local/bin/node';
 
 /**
@@ -15,7 +16,7 @@ export const TRANSLATOR_REPOSITORY = 'docker.io/library/machineadm-translator';
 const USER = '65532:65532';
 
 /**
- * The image of the translator. Memory in MiB: at most 128 + 3 * 4 for the heap, 96 + 8 for that of each of two threads for
+ * The image of the translator. Memory in MiB: at most 96 + 3 * 4 for the heap, 96 + 8 for that of each of two threads for
  * conversions, 32 for concurrent reviews, and about 70 for Node itself. The sum is below the memory limit of the Deployment.
  * Without the limit of arenas, glibc keeps freed memory of each of its threads apart.
  */
@@ -24,10 +25,10 @@ export const TRANSLATOR_IMAGE = {
   description: 'Bootstrap translator of machineadm for the management cluster of Cluster API',
   entrypoint: [
     `/${TRANSLATOR_NODE}`,
-    '--max-old-space-size=128',
+    '--max-old-space-size=96',
     '--max-semi-space-size=4',
     '--disable-sigusr1',
-    `/${TRANSLATOR_PROGRAM}`,
+    `/${TRANSLATOR_DIRECTORY}/${TRANSLATOR_PROGRAMS[0]}`,
   ],
   environment: ['MALLOC_ARENA_MAX=2'],
   user: USER,

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { VERSION } from '@machineadm/translator/version.ts';
+import { TRANSLATOR_DIRECTORY, TRANSLATOR_PROGRAMS } from '../../scripts/translator/image.ts';
 import { buildTranslator } from '../../scripts/translator.ts';
 import { needs } from '../support/needs.ts';
 
@@ -51,6 +53,20 @@ describe('the image of the translator', { skip: needs('root'), timeout: 600_000 
     const { status, stdout } = run('--namespace=a', '--identity=b');
     assert.equal(status, 1);
     assert.match(stdout, /"message":"cannot run"/);
+  });
+
+  test('has a program for the service and one for a conversion, and neither holds the code of the other', () => {
+    const at = join(root, TRANSLATOR_DIRECTORY);
+    assert.deepEqual(readdirSync(at).sort(), [...TRANSLATOR_PROGRAMS].sort());
+    const [service, conversions] = TRANSLATOR_PROGRAMS.map((name) => readFileSync(join(at, name), 'utf8'));
+    const ofClient = 'KUBERNETES_SERVICE_HOST';
+    const ofDocument: Reason = 'KubeletUnknownFlag';
+    assert.deepEqual([service?.includes(ofClient), service?.includes(ofDocument)], [true, false]);
+    assert.deepEqual([conversions?.includes(ofClient), conversions?.includes(ofDocument)], [false, true]);
+    // A thread runs it: alone it serves nobody, and ends.
+    const program = config.Entrypoint[0] ?? '';
+    const alone = spawnSync('chroot', [root, program, `/${TRANSLATOR_DIRECTORY}/${TRANSLATOR_PROGRAMS[1]}`]);
+    assert.deepEqual([alone.status, String(alone.stderr)], [0, '']);
   });
 
   test('comes with manifests, a chart, licences and a bill of materials', () => {

@@ -124,7 +124,7 @@ export class InstalledTranslator implements AsyncDisposable {
   static async install(server: KubeApiServer, namespaces: readonly string[]): Promise<InstalledTranslator> {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-translator-'));
     // As in the image: it starts in a fraction of the time that the sources take, in each of its two threads.
-    await bundleTranslator(ROOT, join(directory, PROGRAM));
+    await bundleTranslator(ROOT, directory);
     const proxy = await startProxy();
     const authority = newAuthority('translator');
     const { certificate, key } = authority.issue('translator', ['localhost', `machineadm-translator.${SYSTEM}.svc`]);

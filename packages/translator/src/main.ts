@@ -1,11 +1,13 @@
-import { isMainThread } from 'node:worker_threads';
+import { dirname, join } from 'node:path';
 import { connect } from './cluster/api.ts';
 import { conversionPool } from './conversions/pool.ts';
-import { serveConversions } from './conversions/worker.ts';
 import { readCommandLine } from './service/configuration.ts';
 import { errorText, jsonLog } from './service/log.ts';
 import { startService } from './service/service.ts';
 import { VERSION } from './version.ts';
+
+/** The bundle of `conversions/main.ts`, beside this program. */
+const CONVERSIONS = 'conversions.cjs';
 
 /** The program of the container image: the bootstrap translator (docs/cluster-api.md). */
 async function main(): Promise<number> {
@@ -26,7 +28,11 @@ async function main(): Promise<number> {
     const { configuration } = line;
     const api = connect(configuration.kubeconfig);
     const { workers, budgetMs } = configuration;
-    const conversions = conversionPool({ program: process.argv[1] ?? '', workers, budgetMs });
+    const conversions = conversionPool({
+      program: join(dirname(process.argv[1] ?? ''), CONVERSIONS),
+      workers,
+      budgetMs,
+    });
     const service = await startService(configuration, api, VERSION, log, stopping.signal, conversions);
     await stopped;
     await service?.stop();
@@ -37,9 +43,7 @@ async function main(): Promise<number> {
   }
 }
 
-if (isMainThread) {
-  // The process ends once its last connection to the API server is idle, within seconds.
-  void main().then((status) => {
-    process.exitCode = status;
-  });
-} else serveConversions();
+// The process ends once its last connection to the API server is idle, within seconds.
+void main().then((status) => {
+  process.exitCode = status;
+});

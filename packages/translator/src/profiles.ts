@@ -1,6 +1,7 @@
-import { CODES } from '@machineadm/convert/index.ts';
+import { CODES } from '@machineadm/convert/codes.ts';
 import { errorMessage } from '@machineadm/document/errors.ts';
-import { IGNITION_VERSIONS, profileNames } from '@machineadm/user-data/index.ts';
+import { IGNITION_VERSIONS } from '@machineadm/user-data/carrier.ts';
+import { profileNames } from '@machineadm/user-data/profiles.ts';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import type { KubernetesObject } from './cluster/objects.ts';

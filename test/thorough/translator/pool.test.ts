@@ -8,7 +8,7 @@ import { conversionPool } from '@machineadm/translator/conversions/pool.ts';
 import { Kept } from '@machineadm/translator/kept.ts';
 import { goldenUserData } from '../../support/capi.ts';
 
-const MAIN = resolve(import.meta.dirname, '../../../packages/translator/src/main.ts');
+const MAIN = resolve(import.meta.dirname, '../../../packages/translator/src/conversions/main.ts');
 const NEVER = new AbortController().signal;
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const LONG = 600_000;

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import {
-  convertSecret,
-  formatOf,
-  type ReportSink,
-  wrapConverted,
-} from '@machineadm/translator/conversions/translate.ts';
+import { formatOf } from '@machineadm/translator/conversions/secret-data.ts';
+import { convertSecret, type ReportSink, wrapConverted } from '@machineadm/translator/conversions/translate.ts';
 import { Kept } from '@machineadm/translator/kept.ts';
 import type { Profile } from '@machineadm/translator/profiles.ts';
 import { parse } from 'yaml';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { KubernetesObject, SecretObject } from '../cluster/objects.ts';
 import type { Profile } from '../profiles.ts';
-import { type CheckedDocument, type ConvertedSecret, decoded, formatOf, type WrapOptions } from './translate.ts';
+import { decoded, formatOf } from './secret-data.ts';
+import type { CheckedDocument, ConvertedSecret, WrapOptions } from './translate.ts';
 
 /**
  * Results for machines of one template. Their inputs differ in a few words only: the bootstrap token, and the name and uid of

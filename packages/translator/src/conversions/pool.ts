@@ -20,7 +20,7 @@ type InTurn<Name extends keyof Tasks> = (
 ) => ReturnType<Tasks[Name]>;
 
 export interface PoolOptions {
-  /** The file whose worker calls `serveConversions`. */
+  /** The file that calls `serveConversions`. */
   readonly program: string;
   readonly workers: number;
   /** The most time that one conversion may run, without the time that it waits. */

@@ -15,9 +15,9 @@ import { stringify } from 'yaml';
 import type { KubernetesObject, SecretObject } from '../cluster/objects.ts';
 import { Kept } from '../kept.ts';
 import type { Profile } from '../profiles.ts';
+import { formatOf, type SecretFormat } from './secret-data.ts';
 
 /** The format of the Secret: cloud-config where it says nothing (cluster-api docs, bootstrap-config contract). */
-export type SecretFormat = 'cloud-config' | 'ignition';
 
 /** A document made of the user data of the kubeadm bootstrap provider, and how it is to be delivered. */
 export interface ConvertedSecret {
@@ -36,13 +36,6 @@ export interface ReportSink {
   readonly token: string;
   readonly namespace: string;
   readonly name: string;
-}
-
-/** The format that a Secret names. Throws `Kept` for one that is neither of those that the provider writes. */
-export function formatOf({ data }: SecretObject): SecretFormat {
-  const format = decoded(data?.format) ?? 'cloud-config';
-  if (format === 'cloud-config' || format === 'ignition') return format;
-  throw new Kept('ConversionFailed', `the Secret's format is neither cloud-config nor ignition`);
 }
 
 /**
@@ -279,9 +272,4 @@ function reportingOverlay(profile: Profile, sink: ReportSink | undefined): reado
       reporting: { sinks: [...journal, ...sinks, ...own] },
     },
   ];
-}
-
-/** Text in base64. */
-export function decoded(base64: string | undefined): string | undefined {
-  return base64 === undefined ? undefined : Buffer.from(base64, 'base64').toString('utf8');
 }

@@ -30,7 +30,7 @@ export type Result =
   | { readonly kind: 'kept'; readonly reason: KeptReason; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Answers in a worker thread; the main program calls it where it is one. */
+/** Answers in a worker thread. */
 export function serveConversions(): void {
   parentPort?.on('message', ({ task, args }: Job) => {
     parentPort?.postMessage({ kind: 'begun' });

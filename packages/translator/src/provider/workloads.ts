@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Api, ApiError, isStatus } from '../cluster/api.ts';
-import { decoded } from '../conversions/translate.ts';
+import { decoded } from '../conversions/secret-data.ts';
 import { NotReady } from './not-ready.ts';
 import { type Workload, workloadOf } from './workload.ts';
 
