@@ -1,5 +1,5 @@
 /**
- * Writes the files that are generated from the sources: `npm run generate`. `test/unit/scripts/generate.test.ts` fails if
+ * Writes the files that are generated from the sources: `npm run generate`. `test/repository/scripts/generate.test.ts` fails if
  * one of them is out of date.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

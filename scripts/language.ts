@@ -1,6 +1,6 @@
 /**
  * Checks the language of all text for readers: `npm run language [-- FILE...]`. The words and patterns are in
- * `scripts/language/words.yaml`, the rules in docs/style.md. `test/unit/architecture-language.test.ts` runs it over all files.
+ * `scripts/language/words.yaml`, the rules in docs/style.md. `test/repository/architecture-language.test.ts` runs it over all files.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

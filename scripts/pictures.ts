@@ -1,6 +1,6 @@
 /**
  * Draws the pictures of the documentation from their sources, `docs/pictures/*.dot`: `npm run pictures`.
- * `test/unit/docs/pictures.test.ts` fails if one of them is out of date.
+ * `test/repository/docs/pictures.test.ts` fails if one of them is out of date.
  *
  * A source begins with two comments, `// title:` and `// description:`, for screen readers. It has no colours: nodes and
  * edges have classes, and the style below defines their colours for light and dark pages. Graphviz is compiled to

@@ -64,7 +64,7 @@ function ofSystem(name: string): string {
 /** The tests that can run programs: those of whole runs, and others whose modules start processes, or look for programs. */
 function testsThatRunPrograms(): readonly string[] {
   const whole = globSync('test/{integration,attacks}/**/*.test.ts', { cwd: root });
-  const others = globSync('test/unit/**/*.test.ts', { cwd: root });
+  const others = globSync('test/{unit,repository}/**/*.test.ts', { cwd: root });
   return [...whole, ...others.filter((file) => runsPrograms(file, new Set()))].sort();
 }
 

@@ -2,8 +2,9 @@
  * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] [--slowest N] PART...`,
  * any of the parts. With test files after the parts (`npm test -- test/unit/seal.test.ts`), only these files run.
  *
- * check: types, lint, format and the architecture rules (test/unit/architecture.test.ts). The other parts are the
- * directories of the same name below test/. integration: whole runs of the agent, a few seconds for each file. thorough: like
+ * check: types, lint, format and the architecture rules (test/repository/architecture.test.ts). The other parts are the
+ * directories of the same name below test/. repository: what is true of the sources, the pages and the scripts together.
+ * integration: whole runs of the agent, a few seconds for each file. thorough: like
  * unit, with many inputs or a kill at every point of a run. slow: whole runs that take longer, many with third-party
  * programs. `.ci/run` runs both after `npm test`. site: builds the documentation and opens it in a browser. attacks: tries
  * each attack 10,000 times and prints the table of tries and wins; `--generate` writes it to docs/security-tests.md. The
@@ -42,7 +43,7 @@ import {
 } from './test-results.ts';
 
 const root = resolve(import.meta.dirname, '..');
-const PARTS = ['check', 'unit', 'thorough', 'integration', 'slow', 'attacks', 'site', 'e2e'] as const;
+const PARTS = ['check', 'unit', 'repository', 'thorough', 'integration', 'slow', 'attacks', 'site', 'e2e'] as const;
 type Part = (typeof PARTS)[number];
 
 /** The tries of each attack in the part `attacks`. */
@@ -51,7 +52,7 @@ const ATTACK_TRIES = 10_000;
 /** One more than the number of processors, because many tests wait for a process or a timer. */
 const CONCURRENCY = availableParallelism() + 1;
 
-const ARCHITECTURE_TEST = 'test/unit/architecture.test.ts';
+const ARCHITECTURE_TEST = 'test/repository/architecture.test.ts';
 
 /** The longest files (see `--slowest`), also those that mostly wait. They start first, so that no processor is idle at the end. */
 const LONG = [
@@ -132,7 +133,7 @@ function filesOf(part: Part, pattern = '**/*.test.ts'): string[] {
 
 /** The test files with attacks, in all parts: they import `test/support/attacks.ts`. */
 function attackFiles(): string[] {
-  const files = globSync('test/{attacks,unit,thorough,integration,slow}/**/*.test.ts', { cwd: root }).sort();
+  const files = globSync('test/{attacks,unit,repository,thorough,integration,slow}/**/*.test.ts', { cwd: root }).sort();
   return files.filter((file) => /support\/attacks\.ts'/.test(readFileSync(join(root, file), 'utf8')));
 }
 
@@ -153,8 +154,11 @@ function temporaryDirectory(): string {
   return bavail * bsize > 2 ** 30 ? IN_MEMORY : tmpdir();
 }
 
-/** Groups the unit tests by directory. A group shares one process, because starting one per file takes longer than the tests. */
-function unitGroups(part: 'unit' | 'thorough'): readonly TestGroup[] {
+/** The parts whose files share processes. */
+const SHARED = ['unit', 'repository', 'thorough'] as const;
+
+/** Groups the tests of such a part by directory. A group shares one process, because starting one per file takes longer than the tests. */
+function sharedGroups(part: (typeof SHARED)[number]): readonly TestGroup[] {
   const isAlone = (file: string) => NEEDS_OWN_PROCESS.test(readFileSync(join(root, file), 'utf8'));
   const groups = Map.groupBy(filesOf(part), (file) => (isAlone(file) ? file : `test/${part}/${file.split('/')[2]}`));
   const env = { TMPDIR: temporaryDirectory() };
@@ -163,7 +167,7 @@ function unitGroups(part: 'unit' | 'thorough'): readonly TestGroup[] {
 
 /** The tests with one process per file: they change their environment, or create namespaces. */
 function separateFiles(parts: readonly Part[]): readonly TestGroup[] {
-  const files = parts.includes('check') && !parts.includes('unit') ? [ARCHITECTURE_TEST] : [];
+  const files = parts.includes('check') && !parts.includes('repository') ? [ARCHITECTURE_TEST] : [];
   // The attacks have a part of their own, with more tries.
   if (parts.includes('integration'))
     files.push(...filesOf('integration'), ...(parts.includes('attacks') ? [] : filesOf('attacks')));
@@ -298,7 +302,7 @@ async function main(): Promise<number> {
   const existing = globSync(LEFTOVER_PATTERNS);
   if (parts.some((part) => part !== 'site') || chosen.length > 0) await prepareAgent();
   const checks = parts.includes('check') ? [TYPES, LINT] : [];
-  const inOneProcess = (['unit', 'thorough'] as const).filter((part) => parts.includes(part)).flatMap(unitGroups);
+  const inOneProcess = SHARED.filter((part) => parts.includes(part)).flatMap(sharedGroups);
   const groups = [...checks, ...inOneProcess, ...separateFiles(parts), ...oneEach(chosen)];
   all.push(...(await runGroups(groups, { concurrency: CONCURRENCY, output: groups.length === 1 ? 'live' : 'after' })));
   if (parts.includes('attacks')) all.push(...(await runAttacks(values.generate)));

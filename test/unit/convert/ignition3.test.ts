@@ -337,23 +337,3 @@ describe('kubeadm', () => {
     assert.deepEqual([document, codes.includes('KubeadmHidden')], [undefined, true]);
   });
 });
-
-test('many files that are small only compressed are refused', { timeout: 60_000 }, async () => {
-  const source = `data:;base64,${base64(gzipSync('x'.repeat(4_000_000)))}`;
-  const files = Array.from({ length: 5 }, (_, index) => ({
-    path: `/etc/${index}`,
-    contents: { source, compression: 'gzip' },
-  }));
-  const { document, decisions } = await converted({ storage: { files } });
-  const told = decisions.filter((one) => one.includes('more than 16 MiB together'));
-  assert.deepEqual([document, told.length], [undefined, 1]);
-});
-
-test('many percent signs and long URLs end', { timeout: 60_000 }, async () => {
-  for (const body of ['%'.repeat(200_000), '%41'.repeat(60_000), 'a'.repeat(200_000)]) {
-    const { host } = await converted({
-      storage: { files: [{ path: '/etc/a', contents: { source: `data:,${body}` } }] },
-    });
-    assert.equal(host.files.length, 1);
-  }
-});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { readImportGraph, startupClosure } from '../import-graph.ts';
+import { readImportGraph, startupClosure } from '../../support/import-graph.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 

@@ -30,8 +30,8 @@ const PAUSE: Readonly<Record<string, string>> = {
 };
 
 describe('the unit tests', () => {
-  const own = 'test/unit/architecture-clock.test.ts';
-  const texts = globSync('test/{unit,thorough}/**/*.ts', { cwd: root })
+  const own = 'test/repository/architecture-clock.test.ts';
+  const texts = globSync('test/{unit,repository,thorough}/**/*.ts', { cwd: root })
     .filter((file) => file !== own)
     .map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
   const matching = (pattern: RegExp): readonly string[] =>

@@ -14,7 +14,7 @@ import { driftMachine } from '../../support/drift-machine.ts';
 import { planHost, runHost } from '../../support/host-run.ts';
 import { KUBEADM_SCHEMAS } from '../../support/kubeadm-schemas.ts';
 import type { MemoryHost } from '../../support/memory-host.ts';
-import { memoryJournal } from '../pipeline/fake-steps.ts';
+import { memoryJournal } from '../../unit/pipeline/fake-steps.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 

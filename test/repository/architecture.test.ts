@@ -12,7 +12,7 @@ import {
   readImportGraph,
   resolveImport,
   startupClosure,
-} from './import-graph.ts';
+} from '../support/import-graph.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const graph = readImportGraph(root);
@@ -434,8 +434,11 @@ describe('the modules', () => {
     const doing = [...graph.keys()].filter((file) =>
       /^[A-Za-z_$][\w.$]*\(.*\);$/m.test(readFileSync(join(root, file), 'utf8')),
     );
-    // For the tests; the program does it in main.ts.
-    assert.deepEqual(doing, ['packages/document/src/redaction.ts']);
+    // The first is for the tests, the program does it in main.ts; the second is a program, of a thread.
+    assert.deepEqual(doing.sort(), [
+      'packages/document/src/redaction.ts',
+      'packages/translator/src/conversions/main.ts',
+    ]);
   });
 
   test('of the document have the schemas of schema.ts: one of zod itself would be built for every document', () => {

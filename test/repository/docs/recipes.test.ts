@@ -10,7 +10,7 @@ import { tarOf } from '../../support/archives.ts';
 import { driftMachine } from '../../support/drift-machine.ts';
 import { planHost, runHost } from '../../support/host-run.ts';
 import { assertSameTree, resetHost, treeOf } from '../../support/undo-bench.ts';
-import { memoryJournal } from '../pipeline/fake-steps.ts';
+import { memoryJournal } from '../../unit/pipeline/fake-steps.ts';
 
 const RECIPES = resolve(import.meta.dirname, '../../../docs/recipes');
 const PAGES = globSync('*.md', { cwd: RECIPES }).filter((page) => page !== 'README.md');

@@ -5,7 +5,7 @@ import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 import { classify } from '@machineadm/failures/classify.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
-import { capturedTranscripts, RELEASES, type Transcript } from './transcripts.ts';
+import { capturedTranscripts, RELEASES, type Transcript } from '../../unit/diagnosis/transcripts.ts';
 
 const runs = capturedTranscripts('1.36');
 const failed = runs.filter(({ expected }) => expected.outcome === 'failure');
