@@ -36,7 +36,8 @@ export function bestOf(findings: readonly Finding[], run: KubeadmRun): Finding |
     strong.filter((finding) => finding.entry.circumstantial !== true && (isCause(finding) || isEnd(finding))),
   );
   const direct = first(strong.filter((finding) => isCause(finding) && isLastError(finding)));
-  if (end !== undefined && isCause(end)) return isSaid(end) && direct !== undefined ? direct : end;
+  const ended = new Set(strong.filter(isEnd).map(({ line }) => componentOf(line)));
+  if (end !== undefined && isCause(end)) return isSaid(end, ended) && direct !== undefined ? direct : end;
   // What ended does not say why: a state of the machine that precedes it may.
   if (end !== undefined) return state !== undefined && placeOf(state) <= placeOf(end) ? state : end;
   return state ?? first(strong.filter(({ entry }) => entry.kind === 'generic')) ?? inOrder(strong)[0];
@@ -74,9 +75,10 @@ function isLastError({ line }: Finding): boolean {
   return line.source === 'kubeadm' && /^(?:error: |error execution phase |\[ERROR )/.test(line.text);
 }
 
-/** An error that a kubelet or a component logs while it runs on. */
-function isSaid({ line }: Finding): boolean {
-  return (line.source === 'kubelet' || line.source === 'container') && !isFatal(line.text);
+/** An error that a kubelet or a component logs while it runs on: one that ended said why, whatever its level. */
+function isSaid({ line }: Finding, ended: ReadonlySet<ReturnType<typeof componentOf>>): boolean {
+  if (line.source === 'container') return !isFatal(line.text) && !ended.has(componentOf(line));
+  return line.source === 'kubelet' && !isFatal(line.text);
 }
 
 /** A retry names the cause only where kubeadm was ended while it still tried: there are no last words then. */

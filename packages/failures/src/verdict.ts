@@ -207,7 +207,7 @@ function failureOfRun(
   return {
     ...explained,
     reason: entry.reason,
-    summary: [...summaryOf(best), sentence(failure.summary)].join(' '),
+    summary: [...summaryOf(best), ...(failure.summary === '' ? [] : [sentence(failure.summary)])].join(' '),
     remedy,
     retryable: entry.retryable,
   };

@@ -55,6 +55,38 @@ describe('the cause of a failure is', () => {
     assert.equal(classify([stopped, writing, STARTED, waiting]).best?.entry.reason, 'KubeletStopped');
   });
 
+  test('what a component said before it ended, not the word of kubeadm that it did not start', () => {
+    const start = 'error: error execution phase etcd-join: error creating local etcd static pod manifest file:';
+    const waited = [STARTED, kubeadm(`${start} the etcd member bb0e610d42f5398a is not started`)];
+    const etcd = (text: string): ObservedLine => ({ source: 'container', origin: 'log of container etcd', text });
+    const ended: ObservedLine = {
+      source: 'unit',
+      origin: 'container runtime',
+      text: 'etcd ended 5 times, last with exit status 1',
+    };
+    const bind =
+      '{"level":"error","caller":"embed/etcd.go:587","msg":"creating peer listener failed","error":"listen tcp 10.99.0.202:2380: bind: address already in use"}';
+    const cases = [
+      [bind, 'PortInUse'],
+      ['exec /usr/local/bin/etcd: exec format error', 'ProgramNotExecutable'],
+    ] as const;
+    for (const [text, reason] of cases) {
+      assert.equal(classify([...waited, etcd(text), ended]).best?.entry.reason, reason);
+      // It runs on: kubeadm names what it was refused.
+      assert.equal(classify([...waited, etcd(text)]).best?.entry.reason, 'EtcdMemberNotStarted');
+    }
+  });
+
+  test('what the endpoint says of its etcd, not that kubeadm got no answer from it', () => {
+    const failed = kubeadm(
+      'error: error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.99.0.209:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": net/http: request canceled (Client.Timeout exceeded while awaiting headers)',
+    );
+    const text = 'the API server at 10.99.0.209:6443 answers, but its etcd does not';
+    const asked: ObservedLine = { source: 'check', origin: 'network', text };
+    assert.equal(classify([failed, asked]).best?.entry.reason, 'EtcdNoLeader');
+    assert.equal(classify([failed]).best?.entry.reason, 'APIEndpointTimeout');
+  });
+
   test('the symptom where no cause was found', () => {
     const { best } = classify([STARTED, kubeadm('[kubelet-check] The kubelet is not healthy after 4m0s')]);
     assert.equal(best?.entry.reason, 'KubeletNotHealthy');

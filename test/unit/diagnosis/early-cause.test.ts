@@ -147,6 +147,7 @@ describe('while a bootstrapper waits', () => {
     assert.deepEqual(await watched(machine(10), 30, from), []);
     const [first, ...rest] = await watched(machine(100), 30, from);
     assert.deepEqual([first?.cause?.failure.reason, first?.cause?.isPermanent, rest], ['KubeletStopped', false, []]);
+    assert.match(first?.cause?.failure.summary ?? '', /[^ .]\.$/);
     assert.ok((first?.second ?? 99) <= 16, `after ${first?.second} s`);
   });
 

@@ -51,10 +51,10 @@ export const ENDPOINT: readonly TopicEntry[] = [
   {
     id: 'disc-no-answer',
     source: 'kubeadm',
-    kind: 'cause',
+    kind: 'generic',
     reason: 'APIEndpointTimeout',
-    // Also printed when the name server does not answer: the checks of the endpoint are more precise.
-    priority: 80,
+    // Also printed when the name server or etcd does not answer: the checks of the endpoint are more precise.
+    priority: 79,
     pattern:
       /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (net\/http: request canceled|context deadline exceeded)/,
     retryable: true,
