@@ -10,7 +10,7 @@ import { forgetContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
 import { forgetState, readState } from '../../kubernetes/upgrade/kept-state.ts';
 import { forgetKubelet } from '../../kubernetes/upgrade/kubelet-kept.ts';
 import { goBack, hasReplacedAll } from '../../kubernetes/upgrade/way-back.ts';
-import type { Execution, StepRecord } from '../../step/index.ts';
+import type { Execution, FollowUp, StepRecord } from '../../step/index.ts';
 import { changes, type Upgrade } from '../../step/upgrade-order.ts';
 import { endOfFailedRenewal } from './certificates-back.ts';
 import { type ContainerdEnd, endOfFailedContainerd } from './containerd-back.ts';
@@ -37,6 +37,8 @@ export interface UpgradeEnd {
   readonly isBack: boolean;
   /** What is true of the node now, for the failure. */
   readonly sentences: readonly string[];
+  /** Follow-ups of its steps that are not pending any longer. */
+  readonly settled?: readonly FollowUp[];
 }
 
 /**
@@ -57,7 +59,11 @@ export async function endOfFailedUpgrade(
 
 function withContainerd(containerd: ContainerdEnd, end: UpgradeEnd): UpgradeEnd {
   const sentences = end === UNTOUCHED ? [] : end.sentences;
-  return { isBack: containerd.isBack && end.isBack, sentences: [...containerd.sentences, ...sentences] };
+  return {
+    isBack: containerd.isBack && end.isBack,
+    sentences: [...containerd.sentences, ...sentences],
+    ...(containerd.isSettled === true ? { settled: ['restart:containerd'] as const } : {}),
+  };
 }
 
 async function endOfFailedKubernetes(

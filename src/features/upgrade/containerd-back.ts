@@ -18,6 +18,8 @@ export interface ContainerdEnd {
   /** Whether it works, with its version of before or, proven, with the new one. */
   readonly isBack: boolean;
   readonly sentences: readonly string[];
+  /** Whether the daemon runs with its configuration, so that no restart of it is pending. */
+  readonly isSettled?: true;
 }
 
 /**
@@ -57,6 +59,7 @@ export async function endOfFailedContainerd(
     lost.length === 0 ? 'no container was lost' : `these containers do not run any longer: ${lost.join(', ')}`;
   return {
     isBack: true,
+    isSettled: true,
     sentences: [`containerd ${version} runs with its previous configuration, and ${containers}.`, ...more],
   };
 }

@@ -180,6 +180,7 @@ for one in ${CONTROLLERS.join(' ')}; do mount -t cgroup -o $one none $one; done`
         await assert.rejects(configure(), { reason: 'ContainerdUnhealthy' });
         assert.deepEqual(await wayBack(), {
           isBack: true,
+          settled: ['restart:containerd'],
           sentences: ['containerd 1.7.24 runs with its previous configuration, and no container was lost.'],
         });
         assert.match(await version(), /^1\.7\.24/);
@@ -202,6 +203,7 @@ for one in ${CONTROLLERS.join(' ')}; do mount -t cgroup -o $one none $one; done`
         const end = await wayBack();
         assert.deepEqual(end, {
           isBack: true,
+          settled: ['restart:containerd'],
           sentences: ['containerd 1.7.24 runs with its previous configuration, and no container was lost.'],
         });
         assert.match(await version(), /^1\.7\.24/);

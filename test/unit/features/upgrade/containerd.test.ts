@@ -355,6 +355,7 @@ describe('a containerd that does not work', () => {
     const end = await wayBack(node);
     assert.deepEqual(end, {
       isBack: true,
+      settled: ['restart:containerd'],
       sentences: ['containerd 1.7.24 runs with its previous configuration, and no container was lost.'],
     });
     assert.equal(node.running(), '1.7.24');
