@@ -62,6 +62,7 @@ export function containerdStep(
         afterHooks: host.hooks.early !== undefined && host.hooks.beforeBootstrap === undefined,
         laid: new Set(host.files.map(({ path }) => path)),
         broughtBy: bringerOf('containerd', host),
+        isUpgradable: kubernetes !== undefined && kubernetes.exec === undefined,
       };
     },
 

@@ -43,6 +43,8 @@ export interface ContainerdDesired {
   readonly laid: ReadonlySet<string>;
   /** The earlier step that may bring another containerd. */
   readonly broughtBy: StepId | undefined;
+  /** Whether machineadm upgrade changes such a node: kubeadm makes it. */
+  readonly isUpgradable: boolean;
 }
 
 export interface ContainerdActual {

@@ -21,6 +21,7 @@ interface WantedVersion {
   readonly socket: string;
   /** The step that may bring the program. */
   readonly broughtBy: StepId | undefined;
+  readonly isUpgradable: boolean;
 }
 
 /** The containerd that will read the configuration: that of the document, of an upgrade, or the one that is installed. */
@@ -38,10 +39,10 @@ export async function versionObstacles(
   desired: WantedVersion,
   record: RanRecord | undefined,
 ): Promise<readonly UnmetRequirement[]> {
-  const { model, version: installed, socket, broughtBy } = desired;
+  const { model, version: installed, socket, broughtBy, isUpgradable } = desired;
   const wanted = model.version === undefined ? undefined : parseVersion(model.version);
   if (wanted === undefined) return [];
-  if (record?.bootstrap === 'done' && containerdUpgrade(record) === undefined) {
+  if (isUpgradable && record?.bootstrap === 'done' && containerdUpgrade(record) === undefined) {
     const running = (await runningVersion(host, socket)) ?? installed;
     if (running === undefined || compareVersions(running, wanted) === 0) return [];
     const isNewer = compareVersions(running, wanted) > 0;

@@ -30,6 +30,7 @@ const UNITS = [
   '/usr/lib/systemd/system',
   '/lib/systemd/system',
 ];
+const OPENRC_SCRIPT = '/etc/init.d/containerd';
 const DROP_INS = '/etc/systemd/system/containerd.service.d';
 
 /** The daemon and what ran before an upgrade. */
@@ -67,6 +68,7 @@ export async function keepContainerd(host: Host, before: ContainerdBefore): Prom
     CONTAINERD_CONFIGURATION,
     ...(await distinct(host, UNITS)).map((directory) => `${directory}/containerd.service`),
     ...dropIns.map((name) => `${DROP_INS}/${name}`),
+    OPENRC_SCRIPT,
   ]);
   const content = withChecksum(JSON.stringify({ files, programs, absent, before }));
   await host.writeFile({ path: RECORD, content, mode: 0o600, directoryMode: 0o700 });

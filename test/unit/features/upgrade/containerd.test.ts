@@ -324,8 +324,10 @@ describe('an upgrade of containerd is refused before any change', () => {
   test('by another command, with the name of this one', async () => {
     await using node = await containerdNode();
     const now = at('1.7.24').facts;
-    const ask = async (version: string) => {
-      const desired = step.desired(model({ version }), now);
+    const ask = async (version: string, exec?: object) => {
+      const asked = model({ version });
+      const kubernetes = { ...asked.kubernetes, exec } as Model['kubernetes'];
+      const desired = step.desired({ ...asked, kubernetes }, now);
       assert.ok(desired);
       const found = (await step.preflight?.(node.host, desired, { ...RECORD, upgrade: undefined })) ?? [];
       return found.filter(({ field }) => field !== undefined).map(({ reason, remedy }) => `${reason}: ${remedy}`);
@@ -337,6 +339,8 @@ describe('an upgrade of containerd is refused before any change', () => {
       'DocumentChanged: Write 1.7.24, or leave the field out: a node keeps a newer containerd.',
     ]);
     assert.deepEqual(await ask('1.7.24'), []);
+    // The command changes no node of another bootstrapper.
+    assert.doesNotMatch((await ask('2.1.9', {})).join(), /machineadm upgrade/);
   });
 });
 
