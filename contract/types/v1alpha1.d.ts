@@ -603,6 +603,8 @@ export interface MachineBootstrap {
   readonly containerRuntime?: {
     /** The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of the previous file and restarts containerd after a change. Default: containerd is left as it is configured. */
     readonly containerd?: {
+      /** The version of containerd that must be installed. machineadm installs none: host.files, a hook or a package does. On a node that runs, machineadm upgrade changes it. Default: the version that is installed. */
+      readonly version?: string;
       /** Managed writes the whole file. Merge changes only the keys of this section in an existing file. */
       readonly mode?: 'Managed' | 'Merge';
       /** The cgroup driver of every runtime. The kubelet gets the same one. */

@@ -4,7 +4,7 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { Execution, Step } from '../step/index.ts';
 import { noteHookEdits } from './hook-edits.ts';
 import { stepsFor } from './pipeline.ts';
-import { pendingHooks, programsToCome, requireAfter, waitsForHooks } from './preflight.ts';
+import { pendingHooks, programsOf, programsToCome, requireAfter, waitsForHooks } from './preflight.ts';
 import type { RunTrace } from './run-trace.ts';
 import type { RunOptions } from './runner.ts';
 
@@ -51,11 +51,12 @@ export function withHooks(
       await renew(steps.slice(0, steps.indexOf(hooks)), before, run, execution);
     },
 
-    async recheck(installer) {
+    async recheck(installer, hasChanged) {
       if (installer.runsHooks !== true) {
-        // In an upgrade programs are there already, of the previous version.
+        // Programs that are there already may have got another version.
         const upgrades = run.journal.record(installer.id).upgrade !== undefined;
-        if (!upgrades && programsToCome(installer, asked()).length === 0) return;
+        const replaces = hasChanged && programsOf(installer, asked()).length > 0;
+        if (!upgrades && !replaces && programsToCome(installer, asked()).length === 0) return;
         run.facts = afterHooks(run.facts, await gather());
       }
       await requireAfter(installer, steps, asked());

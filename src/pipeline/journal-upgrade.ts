@@ -23,6 +23,11 @@ type Upgradable = NodeVersion & {
     | undefined;
 };
 
+/** A run after a kill may find the daemon of the new version. */
+function fromOf(begun: Upgrade | undefined): Partial<Pick<Upgrade, 'from'>> {
+  return begun?.containerd === undefined ? {} : { from: begun.containerd.from };
+}
+
 /** The state after a record of an upgrade. What the steps of an earlier upgrade noted does not count for the next. */
 export function afterUpgradeRecord<State extends Upgradable>(
   state: State,
@@ -31,12 +36,15 @@ export function afterUpgradeRecord<State extends Upgradable>(
   const steps = new Map([...state.steps].filter(([step]) => !step.startsWith('upgrade-')));
   switch (record.now) {
     case 'Begun': {
-      const { from, to, subjects } = record;
+      const { from, to, subjects, containerd } = record;
       const isSame = state.upgrade?.to === to;
       const upgrade: Upgrade = {
         from: isSame ? state.upgrade.from : from,
         to,
         ...omitUndefined({ subjects }),
+        ...(containerd === undefined
+          ? {}
+          : { containerd: { ...containerd, ...fromOf(isSame ? state.upgrade : undefined) } }),
         ...optionsOf(record),
       };
       return isSame ? { ...state, upgrade } : { ...state, upgrade, steps };

@@ -59,6 +59,8 @@ import { windowsTime } from '../features/time/windows.ts';
 import { windowsClock } from '../features/time/windows-clock.ts';
 import { timezone } from '../features/timezone/index.ts';
 import { upgradeCertificates } from '../features/upgrade/certificates.ts';
+import { upgradeContainerd } from '../features/upgrade/containerd.ts';
+import { upgradeContainerdState } from '../features/upgrade/containerd-state.ts';
 import { upgradeDrain } from '../features/upgrade/drain.ts';
 import { upgradeKubeadm } from '../features/upgrade/kubeadm.ts';
 import { upgradeKubelet } from '../features/upgrade/kubelet.ts';
@@ -85,6 +87,7 @@ export const removals = removalsOf(() => STEPS_BY_ID);
 export const PIPELINE: Pipeline = {
   host: [
     upgradeState, // before anything of an upgrade
+    upgradeContainerdState,
     earlyHooks,
     bootHooks,
     hostname,
@@ -120,6 +123,7 @@ export const PIPELINE: Pipeline = {
     containerd,
     registries, // before images: access is proved before anything is pulled
     images,
+    upgradeContainerd, // after images, among which that of a pod's sandbox may be new
   ],
   kubernetes: [
     nodeAddresses, // before what is made of them: the configuration of kubeadm

@@ -91,14 +91,18 @@ const MISSING: Readonly<Record<NodeProgram, Reason>> = {
   kubelet: 'KubeletNotInstalled',
 };
 
-/** The missing programs that a step of this document may install. */
-export function programsToCome(
+/** The programs that a step of this document may install. */
+export function programsOf(
   step: Step,
   { model, facts }: Pick<PreflightScope, 'model' | 'facts'>,
 ): readonly NodeProgram[] {
   const desired = step.brings === undefined ? undefined : step.desired(model, facts);
-  if (desired === undefined) return [];
-  return step.brings?.(desired).filter((program) => facts[program] === undefined) ?? [];
+  return desired === undefined ? [] : (step.brings?.(desired) ?? []);
+}
+
+/** Those of them that are missing. */
+export function programsToCome(step: Step, asked: Pick<PreflightScope, 'model' | 'facts'>): readonly NodeProgram[] {
+  return programsOf(step, asked).filter((program) => asked.facts[program] === undefined);
 }
 
 /** A run has a host that resolves every secret. What a run checks beforehand causes no more effects than `plan` does. */

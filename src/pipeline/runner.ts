@@ -53,7 +53,7 @@ export interface RunOptions {
    * Called after a step that may have installed programs. It may renew `facts`, and throws a `StepFailure` where a later
    * step still has an unmet requirement.
    */
-  readonly recheck?: (step: Step) => Promise<void>;
+  readonly recheck?: (step: Step, hasChanged: boolean) => Promise<void>;
   /**
    * Called while a change of the bootstrapper is made, until its signal is aborted: looks for what the bootstrapper waits for
    * in vain. `end` ends the bootstrapper with this error.
@@ -91,7 +91,7 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       await resolveModel(step, desired, options);
       finish(changes.length === 0 ? 'Unchanged' : 'Succeeded');
       const hasRunHooks = step.runsHooks === true && changes.length > 0;
-      if (hasRunHooks || step.brings !== undefined) await options.recheck?.(step);
+      if (hasRunHooks || step.brings !== undefined) await options.recheck?.(step, changes.length > 0);
     } catch (error) {
       if (endsForReboot(error)) {
         // The follow-ups are performed after the reboot.

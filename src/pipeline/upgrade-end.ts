@@ -50,6 +50,8 @@ export async function afterFailedUpgrade(
         warn: (message) => reporter.warn(message),
       },
     );
+    for (const followUp of end.settled ?? [])
+      if (journal.owed().has(followUp)) journal.append({ is: 'settled', followUp });
     if (end.isBack) journal.append({ is: 'upgrade', now: 'Back', at: new Date().toISOString() });
     if (end.isBack) await forgetPrevious(host);
     return withEnd(failed, end.sentences);

@@ -1,12 +1,14 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { containerdAsked } from '../features/upgrade/containerd-asked.ts';
 import { areCertificatesDue } from '../features/upgrade/renewal.ts';
 import { remedyForVersions, runningVersion } from '../features/upgrade/versions.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import {
   changes,
   describeUpgrade,
+  type ProgramVersions,
   type Upgrade,
   type UpgradeOptions,
   type UpgradeSubject,
@@ -16,7 +18,7 @@ import type { KubeletNames } from './journal-record.ts';
 import { afterUpgradeRecord } from './journal-upgrade.ts';
 
 /** The versions of an upgrade, and what it changes. */
-export type UpgradeVersions = Pick<Upgrade, 'from' | 'to' | 'subjects'>;
+export type UpgradeVersions = Pick<Upgrade, 'from' | 'to' | 'subjects' | 'containerd'>;
 
 type Known = Pick<JournalState, 'bootstrappedFrom' | 'bootstrappedVersion' | 'bootstrappedKubelet' | 'upgrade'>;
 
@@ -24,7 +26,8 @@ type Known = Pick<JournalState, 'bootstrappedFrom' | 'bootstrappedVersion' | 'bo
  * The upgrade that a document asks of this node: it differs in `kubernetes.version` and the settings of the kubelet alone
  * from what the node was bootstrapped with. undefined: it does not differ, and there is nothing else to do.
  *
- * @param renews whether certificates that are due are a reason for it, too: only `machineadm upgrade` renews them
+ * @param isAsked whether certificates that are due and another containerd are reasons for it, too: only `machineadm upgrade` changes
+ * them
  * @throws MachineadmError `NotANode`, `DocumentChanged` where more differs, `UpgradeUnfinished` where another upgrade was
  * begun
  */
@@ -32,7 +35,7 @@ export async function upgradeAsked(
   host: QueryHost,
   known: Known,
   document: LoadedDocument,
-  renews = false,
+  isAsked = false,
 ): Promise<UpgradeVersions | undefined> {
   const { kubernetes } = document.model;
   if (kubernetes === undefined || kubernetes.exec !== undefined)
@@ -41,9 +44,14 @@ export async function upgradeAsked(
   if (bootstrappedFrom === undefined) throw notANode('machineadm has not bootstrapped this machine');
   const to = kubernetes.version;
   if (upgrade !== undefined && upgrade.to !== to) throw unfinished(upgrade);
-  const subjects = renews ? await renewalOf(host, document) : [];
+  const containerd = isAsked ? await containerdOf(host, document, upgrade) : undefined;
+  const subjects: readonly UpgradeSubject[] = [
+    ...(isAsked ? await renewalOf(host, document) : []),
+    ...(containerd === undefined ? [] : ['containerd' as const]),
+  ];
+  const more = containerd === undefined ? {} : { containerd };
   if (upgrade === undefined && document.lastingDigest === bootstrappedFrom) {
-    return subjects.length === 0 ? undefined : { from: to, to, subjects };
+    return subjects.length === 0 ? undefined : { from: to, to, subjects, ...more };
   }
   if (document.model.host.platform !== 'linux') throw notANode('an upgrade in place needs Linux');
   const running = await runningVersion(host, kubernetes.role !== 'Worker', kubernetes.node.name);
@@ -52,12 +60,12 @@ export async function upgradeAsked(
   if (version !== undefined) {
     const from = upgrade?.from ?? running ?? version;
     if ((await document.lastingDigestWith(version)) === bootstrappedFrom)
-      return { from, to, ...subjectsOf(upgrade, version === to ? subjects : ['version', ...subjects]) };
+      return { from, to, ...subjectsOf(upgrade, version === to ? subjects : ['version', ...subjects]), ...more };
     const rest = known.bootstrappedKubelet?.rest;
     if (rest !== undefined && (await document.lastingDigestWith(version, 'kubelet')) === rest) {
       requireKept(known.bootstrappedKubelet, kubernetes.node.kubelet);
-      const more: UpgradeSubject[] = version === to ? ['kubelet'] : ['version', 'kubelet'];
-      return { from, to, ...subjectsOf(upgrade, [...more, ...subjects]) };
+      const kubelet: UpgradeSubject[] = version === to ? ['kubelet'] : ['version', 'kubelet'];
+      return { from, to, ...subjectsOf(upgrade, [...kubelet, ...subjects]), ...more };
     }
   }
   const older =
@@ -84,6 +92,17 @@ function requireKept(before: KubeletNames | undefined, { config, args }: Kuberne
   throw changed(
     `The document no longer has these settings of kubernetes.node.kubelet: ${gone.join(', ')}. Write the values that they must have: machineadm does not know those that kubeadm would have chosen.`,
   );
+}
+
+/** The containerd that an upgrade replaces. One that was begun continues, although the daemon may have its new version. */
+async function containerdOf(
+  host: QueryHost,
+  { model }: LoadedDocument,
+  begun: Upgrade | undefined,
+): Promise<ProgramVersions | undefined> {
+  const asked = await containerdAsked(host, model);
+  if (asked !== undefined || begun?.containerd === undefined) return asked;
+  return { from: begun.containerd.from, to: model.containerd?.version ?? begun.containerd.to };
 }
 
 /** Whether certificates of this node are due. */

@@ -23,7 +23,13 @@ export interface UpgradeOptions {
 }
 
 /** What an upgrade changes on the node. */
-export type UpgradeSubject = 'version' | 'kubelet' | 'certificates';
+export type UpgradeSubject = 'version' | 'kubelet' | 'certificates' | 'containerd';
+
+/** Versions of a program, as `2.1.9`. */
+export interface ProgramVersions {
+  readonly from: string;
+  readonly to: string;
+}
 
 /** An upgrade of this node that was begun and did not end. */
 export interface Upgrade extends UpgradeOptions {
@@ -32,6 +38,8 @@ export interface Upgrade extends UpgradeOptions {
   readonly to: string;
   /** Absent: the version alone, as in journals of earlier versions. */
   readonly subjects?: readonly UpgradeSubject[];
+  /** Of containerd, where that is a subject. */
+  readonly containerd?: ProgramVersions;
 }
 
 /** Whether an upgrade changes this. */
@@ -44,9 +52,19 @@ export function versionUpgrade({ upgrade }: { readonly upgrade?: Upgrade | undef
   return changes(upgrade, 'version') ? upgrade : undefined;
 }
 
+/** The versions of containerd that the upgrade of a run replaces; undefined: it replaces none. */
+export function containerdUpgrade({
+  upgrade,
+}: {
+  readonly upgrade?: Upgrade | undefined;
+} = {}): ProgramVersions | undefined {
+  return changes(upgrade, 'containerd') ? upgrade?.containerd : undefined;
+}
+
 /** What an upgrade is, for messages: `an upgrade of this node from Kubernetes v1.35.3 to v1.35.4`. */
 export function describeUpgrade(upgrade: Pick<Upgrade, 'from' | 'to' | 'subjects'>): string {
   if (changes(upgrade, 'version')) return `an upgrade of this node from Kubernetes ${upgrade.from} to ${upgrade.to}`;
+  if (changes(upgrade, 'containerd')) return 'an upgrade of containerd on this node';
   return changes(upgrade, 'kubelet')
     ? 'a change of the kubelet of this node'
     : 'a renewal of the certificates of this node';
@@ -83,6 +101,7 @@ const isUpgrade: Check = object({
   from: string,
   to: string,
   subjects: optional(listOf(string)),
+  containerd: optional(object({ from: string, to: string })),
   drain: object({ by: string, kubeconfig: optional(string) }),
   ignorePreflightErrors: optional(listOf(string)),
 });

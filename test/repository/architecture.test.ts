@@ -145,6 +145,7 @@ const USED_OF_FEATURES: Readonly<Record<string, string>> = {
   'src/features/network/undo.ts': 'restoring the files of the network applies them',
   'src/features/sentinel/file.ts': 'the command that writes the sentinel again after a reboot',
   'src/features/upgrade/back.ts': 'an upgrade that failed is reverted',
+  'src/features/upgrade/containerd-asked.ts': 'the command decides what an upgrade changes',
   'src/features/upgrade/renewal.ts': 'the command decides what an upgrade changes',
   'src/features/upgrade/versions.ts': 'the command refuses an upgrade between other versions',
 };

@@ -22,6 +22,7 @@ export function runtimeModel(name: string, different: Partial<RuntimeModel> = {}
 /** What `containerd: {}` of a document means, with what a test is about replaced. */
 export function containerdModel(different: Partial<ContainerdModel> = {}): ContainerdModel {
   return {
+    version: undefined,
     mode: 'Managed',
     cgroupDriver: 'systemd',
     sandboxImage: undefined,

@@ -76,6 +76,8 @@ export interface MemoryMachine {
   readonly pull?: (reference: string) => string | Promise<string>;
   /** Removes the pods of the runtime, or throws as it would; absent: there are none. */
   readonly removePods?: (host: MemoryHost) => number | Promise<number>;
+  /** Throws where no pod starts. */
+  readonly probePod?: (host: MemoryHost) => void;
   /** Besides root, which is always there. */
   readonly users?: Readonly<Record<string, number>>;
   readonly groups?: Readonly<Record<string, number>>;
@@ -383,6 +385,10 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       log.push(`pull ${reference}`);
       return (await machine.pull?.(reference)) ?? 'sha256:0';
     },
+    async probePod(_socket, cgroupParent) {
+      log.push(`probe pod ${cgroupParent}`.trimEnd());
+      machine.probePod?.(host);
+    },
     async removePods(socket) {
       log.push(`remove pods of ${socket}`);
       return (await machine.removePods?.(host)) ?? 0;
@@ -525,7 +531,8 @@ async function allOf(content: string | Uint8Array | AsyncIterable<Uint8Array>): 
 
 function criOf(given: Partial<CriQueries>): CriQueries {
   return {
-    version: async () => ({ runtimeName: 'containerd', runtimeVersion: '2.0.0' }),
+    // It does not say which.
+    version: async () => ({ runtimeName: 'containerd', runtimeVersion: '' }),
     status: async () => [
       { type: 'RuntimeReady', status: true, reason: '', message: '' },
       { type: 'NetworkReady', status: true, reason: '', message: '' },
@@ -534,6 +541,7 @@ function criOf(given: Partial<CriQueries>): CriQueries {
     configuration: async () => ({ cgroupDriver: 'systemd', sandboxImage: undefined, restrictOomScoreAdj: undefined }),
     images: async () => [],
     exitedContainers: async () => [],
+    workloads: async () => ({ pods: [], containers: [] }),
     ...given,
   };
 }

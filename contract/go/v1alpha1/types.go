@@ -840,6 +840,8 @@ type MachineBootstrapContainerRuntime struct {
 
 // MachineBootstrapContainerRuntimeContainerd: The configuration of containerd, /etc/containerd/config.toml and certs.d. machineadm keeps a backup of the previous file and restarts containerd after a change. Default: containerd is left as it is configured.
 type MachineBootstrapContainerRuntimeContainerd struct {
+	// The version of containerd that must be installed. machineadm installs none: host.files, a hook or a package does. On a node that runs, machineadm upgrade changes it. Default: the version that is installed.
+	Version *string `json:"version,omitempty"`
 	// Managed writes the whole file. Merge changes only the keys of this section in an existing file.
 	Mode *string `json:"mode,omitempty"`
 	// The cgroup driver of every runtime. The kubelet gets the same one.

@@ -56,6 +56,8 @@ export const STEP_TITLES = {
   time: 'time service',
   timezone: 'time zone',
   'upgrade-certificates': 'renewal of certificates',
+  'upgrade-containerd': 'upgrade of containerd',
+  'upgrade-containerd-state': 'containerd before the upgrade',
   'upgrade-drain': 'drain of this node',
   'upgrade-kubeadm': 'upgrade by kubeadm',
   'upgrade-kubelet': 'upgrade of the kubelet',

@@ -10,6 +10,7 @@ import { MetadataService } from '../../../src/host/cloud/metadata-service.ts';
 import { parseKubeconfig } from '../../../src/host/cluster/kubeconfig.ts';
 import { connectCri, pullImage, removePods } from '../../../src/host/cri/client.ts';
 import { messageField, stringField, varintField } from '../../../src/host/cri/protobuf.ts';
+import { probePod } from '../../../src/host/cri/workloads.ts';
 import { createHttpClient, readBody } from '../../../src/host/http/client.ts';
 import { json } from '../mutators/json.ts';
 import { protobuf } from '../mutators/protobuf.ts';
@@ -81,6 +82,8 @@ const CALLS: readonly ((socket: string) => Promise<unknown>)[] = [
   (socket) => connectCri(socket, 2000).exitedContainers(),
   (socket) => pullImage(socket, 'a', new AbortController().signal, 2000),
   (socket) => removePods(socket, new AbortController().signal, 2000),
+  (socket) => connectCri(socket, 2000).workloads(),
+  (socket) => probePod(socket, '', new AbortController().signal, 2000),
 ];
 
 const text = (field: number, value: string) => stringField(field, value);
@@ -119,6 +122,8 @@ export const criReplies: FuzzTarget = {
     called(5, messageField(1, CONTAINER)),
     called(6, text(1, 'sha256:a')),
     called(7, messageField(1, text(1, 'pod'))),
+    called(8, messageField(1, text(1, 'pod'))),
+    called(9, text(1, 'pod')),
   ],
   tokens: ['\x0a', '\x12\x03abc', '\xff\xff\xff\xff\x0f', '\x08\x01', '\x0b', '\x0c', '\x80', '\x00'],
   isBinary: true,

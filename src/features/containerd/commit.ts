@@ -1,6 +1,7 @@
 import { dirname } from 'node:path/posix';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host } from '../../host/seam/host.ts';
+import { keptContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
 import type { Execution } from '../../step/index.ts';
 import { CONFIGURATION_PATH, ORIGINAL_PATH, PREVIOUS_PATH, writerOf } from './configuration.ts';
 import { waitUntilHealthy } from './health.ts';
@@ -47,11 +48,25 @@ export async function proveHealthy(
   } catch (error) {
     // An interrupted run is resumed: its configuration has not failed.
     if (execution.signal.aborted) throw error;
+    // Its end restores this configuration together with the programs.
+    if ((await keptContainerd(host)) !== undefined) throw failedUpgrade(error);
     const previous = await host.readText(PREVIOUS_PATH);
     if (previous === undefined) throw error;
     throw await putBack(host, desired, previous, times, execution, error);
   }
   if ((await host.stat(PREVIOUS_PATH)) !== undefined) await host.removeFile(PREVIOUS_PATH);
+}
+
+function failedUpgrade(cause: unknown): MachineadmError {
+  const failed = cause instanceof MachineadmError ? cause : undefined;
+  return new MachineadmError({
+    reason: 'ContainerdUnhealthy',
+    summary: `The new containerd does not work: ${errorMessage(cause)}`,
+    remedy: 'Read the journal of containerd (the evidence has its last lines), then run machineadm upgrade again.',
+    evidence: failed?.evidence ?? [],
+    transcript: failed?.transcript ?? [],
+    cause,
+  });
 }
 
 async function putBack(

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { findHealthProblem } from '../../container-runtime/health.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { LINES_TO_SEARCH, lastErrors } from '../../host/services/last-errors.ts';
 import { unitTrouble } from '../../host/services/unit-trouble.ts';
 import type { Execution } from '../../step/index.ts';
@@ -11,22 +12,6 @@ const PERMANENT_AFTER_MS = 3_000;
 
 /** Lines of containerd's journal that explain why it does not serve CRI. */
 const TELLING = /load required plugin|failed to load plugin|Failure unmarshaling|level=(error|fatal)|containerd: /;
-
-/**
- * The problem of the runtime at a socket, in a few words; undefined when it is healthy. `ctr version` would prove
- * nothing about CRI; `NetworkReady=false` is normal until a CNI is applied.
- */
-export async function findHealthProblem(host: QueryHost, socket: string): Promise<string | undefined> {
-  const cri = host.cri(socket);
-  try {
-    await cri.version();
-    const ready = (await cri.status()).find((condition) => condition.type === 'RuntimeReady');
-    if (ready?.status === true) return undefined;
-    return `RuntimeReady is ${ready === undefined ? 'not reported' : `false: ${ready.reason} ${ready.message}`.trim()}`;
-  } catch (error) {
-    return errorMessage(error);
-  }
-}
 
 /** Waits until the runtime is healthy. Throws `ContainerdUnhealthy` with lines of its journal. */
 export async function waitUntilHealthy(

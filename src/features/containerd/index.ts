@@ -4,6 +4,7 @@ import { secretsIn } from '@machineadm/document/secret-values.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
+import { bringerOf } from '../../step/brought-programs.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';
 import type { Change, Execution } from '../../step/index.ts';
 import { type ContainerdTimes, proveHealthy, putConfiguration } from './commit.ts';
@@ -60,6 +61,8 @@ export function containerdStep(
         kubernetes,
         afterHooks: host.hooks.early !== undefined && host.hooks.beforeBootstrap === undefined,
         laid: new Set(host.files.map(({ path }) => path)),
+        broughtBy: bringerOf('containerd', host),
+        isUpgradable: kubernetes !== undefined && kubernetes.exec === undefined,
       };
     },
 
@@ -72,7 +75,7 @@ export function containerdStep(
 
     async followUp(host, desired, followUp, execution) {
       if (followUp === 'daemon-reload') return host.services.reload();
-      await proveHealthy(host, desired, times, execution, () => host.services.restart(SERVICE));
+      await proveHealthy(host, desired, times, execution, () => restart(host));
     },
 
     async settled(host, desired, execution) {
@@ -135,9 +138,10 @@ async function apply(host: Host, { payload }: Change<ContainerdPayload>, executi
     case 'registry':
     case 'forget':
       return await applyRegistry(host, payload);
+    case 'restart':
+      return await restart(host);
     case 'enable':
     case 'start':
-    case 'restart':
       return await host.services[payload.kind](SERVICE);
     case 'configure': {
       await refuseMissing(host, payload.desired);
@@ -145,6 +149,12 @@ async function apply(host: Host, { payload }: Change<ContainerdPayload>, executi
       return await putConfiguration(host, payload.actual);
     }
   }
+}
+
+async function restart(host: Host): Promise<void> {
+  // A release may have brought another unit.
+  if ((await host.service(SERVICE)).needsReload === true) await host.services.reload();
+  await host.services.restart(SERVICE);
 }
 
 /** Preflight leaves checks to this step that an early hook may satisfy. */

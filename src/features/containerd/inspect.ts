@@ -1,7 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model.ts';
 import { REGISTRIES_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import type { StepId } from '@machineadm/document/step-ids.ts';
+import { findHealthProblem } from '../../container-runtime/health.ts';
 import { sandboxImageOf } from '../../container-runtime/sandbox-image.ts';
 import { stringAt } from '../../container-runtime/toml-tree.ts';
 import type { CriConfiguration } from '../../host/cri/queries.ts';
@@ -23,7 +25,6 @@ import {
 import { refuseContradictions } from './conflicts.ts';
 import { checkConfiguration } from './effective.ts';
 import { parseOthers, parseToml, withDropIns } from './found.ts';
-import { findHealthProblem } from './health.ts';
 import { invalidValuesIn } from './invalid-values.ts';
 import { type ForgottenRegistry, inspectRegistries, type RegistryActual } from './registries.ts';
 import { placesOf } from './toml-text.ts';
@@ -40,6 +41,10 @@ export interface ContainerdDesired {
   readonly afterHooks: boolean;
   /** Files that an earlier step writes. */
   readonly laid: ReadonlySet<string>;
+  /** The earlier step that may bring another containerd. */
+  readonly broughtBy: StepId | undefined;
+  /** Whether machineadm upgrade changes such a node: kubeadm makes it. */
+  readonly isUpgradable: boolean;
 }
 
 export interface ContainerdActual {
@@ -88,7 +93,7 @@ export async function inspect(
   const service = await host.service('containerd');
   const wanted = { text, mode: holdsCredentials(tree) ? 0o600 : 0o644, tree };
   const isRight = current?.text === text && !record.owed.has('restart:containerd');
-  const outdated = service.active && isRight ? await findOutdated(host, desired.socket, tree) : undefined;
+  const outdated = service.active && isRight ? await findOutdated(host, desired.socket, tree, version) : undefined;
   const directory = stringAt(registryTable(tree), ['config_path'])?.split(':')[0] ?? REGISTRIES_DIRECTORY;
   return {
     wanted,
@@ -168,11 +173,20 @@ async function findMerged(
   return { ...base, others: all, current: { text, tree: file.tree }, mistakes: invalidValuesIn(file.tree, version) };
 }
 
-/** Why a running daemon does not match this file: it is unhealthy, or it read another file when it started. */
-async function findOutdated(host: QueryHost, socket: string, tree: TomlTable): Promise<string | undefined> {
+/** Why a running daemon is not as it would start: it is unhealthy, it is another version, or it read another file. */
+async function findOutdated(
+  host: QueryHost,
+  socket: string,
+  tree: TomlTable,
+  installed: Version,
+): Promise<string | undefined> {
   const illness = await findHealthProblem(host, socket);
   if (illness !== undefined) return illness;
   const cri = host.cri(socket);
+  const { runtimeVersion } = await cri.version();
+  const version = parseVersion(runtimeVersion);
+  if (version !== undefined && compareVersions(version, installed) !== 0)
+    return `it runs as ${version.text}, and ${installed.text} is installed`;
   const told = await cri.configuration();
   // The kubelet uses RuntimeConfig since 1.28 (KEP-4033); containerd implements it since 2.0.
   const running: CriConfiguration = { ...told, cgroupDriver: (await cri.cgroupDriver()) ?? told.cgroupDriver };

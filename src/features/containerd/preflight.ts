@@ -4,13 +4,14 @@ import { compareVersions } from '@machineadm/document/program-version.ts';
 import { tableAt } from '../../container-runtime/toml-tree.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { UnmetRequirement } from '../../step/index.ts';
+import type { RanRecord, UnmetRequirement } from '../../step/index.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';
 import { tooNewFor } from './conflicts.ts';
 import { parseToml } from './found.ts';
 import type { ContainerdDesired } from './inspect.ts';
 import { wrongCertificates } from './registry-certificates.ts';
 import { missingCdiSpecs, missingRuntimes } from './runtimes.ts';
+import { migrationObstacles, targetVersion, versionObstacles } from './version.ts';
 
 /** In a chroot nothing runs: containerd cannot be started there, so its configuration cannot be proven. */
 const BOOT =
@@ -18,7 +19,11 @@ const BOOT =
 const INSTALL = 'Install containerd 1.6 or newer with its service (the package of the distribution will do).';
 
 /** Requirements of containerd, its runtimes, snapshotters and registries that are missing or unsuitable. */
-export async function preflight(host: QueryHost, desired: ContainerdDesired): Promise<readonly UnmetRequirement[]> {
+export async function preflight(
+  host: QueryHost,
+  desired: ContainerdDesired,
+  record?: RanRecord,
+): Promise<readonly UnmetRequirement[]> {
   const { model, version, afterHooks } = desired;
   if (version === undefined) {
     const why = await programTrouble(host, 'containerd');
@@ -30,7 +35,12 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
     const what = `containerd ${version.text} is too old: 1.6 or newer is needed, the first with CRI v1`;
     return [{ reason: 'ContainerRuntimeUnsupported', what, remedy: INSTALL }];
   }
-  const missing: UnmetRequirement[] = [...tooNewFor(model, version)];
+  const target = targetVersion(desired, record) ?? version;
+  const missing: UnmetRequirement[] = [
+    ...(await versionObstacles(host, desired, record)),
+    ...(await migrationObstacles(host, desired, record)),
+    ...tooNewFor(model, target),
+  ];
   if (!(await host.service('containerd')).exists) {
     const what = 'no service manager (systemd or OpenRC) is running that could start containerd';
     missing.push(
@@ -40,7 +50,8 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
     );
   }
   // Checks that an early hook may satisfy are made after it ran.
-  return afterHooks ? missing : [...missing, ...(await missingParts(host, desired))];
+  const isToCome = compareVersions(target, version) !== 0;
+  return afterHooks || isToCome ? missing : [...missing, ...(await missingParts(host, desired))];
 }
 
 /** Requirements of the document's runtimes, snapshotters and registries that are missing or unsuitable. */

@@ -6,12 +6,14 @@ import type { Host } from '../../host/seam/host.ts';
 import { probeControlPlane } from '../../kubernetes/control-plane-health.ts';
 import { kubeletHealth } from '../../kubernetes/kubelet-health.ts';
 import { forgetRenewal } from '../../kubernetes/upgrade/certificate-renewal.ts';
+import { forgetContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
 import { forgetState, readState } from '../../kubernetes/upgrade/kept-state.ts';
 import { forgetKubelet } from '../../kubernetes/upgrade/kubelet-kept.ts';
 import { goBack, hasReplacedAll } from '../../kubernetes/upgrade/way-back.ts';
-import type { Execution, StepRecord } from '../../step/index.ts';
+import type { Execution, FollowUp, StepRecord } from '../../step/index.ts';
 import { changes, type Upgrade } from '../../step/upgrade-order.ts';
 import { endOfFailedRenewal } from './certificates-back.ts';
+import { type ContainerdEnd, endOfFailedContainerd } from './containerd-back.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { KEPT_CHANGE } from './identity.ts';
@@ -35,6 +37,8 @@ export interface UpgradeEnd {
   readonly isBack: boolean;
   /** What is true of the node now, for the failure. */
   readonly sentences: readonly string[];
+  /** Follow-ups of its steps that are not pending any longer. */
+  readonly settled?: readonly FollowUp[];
 }
 
 /**
@@ -42,6 +46,27 @@ export interface UpgradeEnd {
  * on the cluster may have stored objects that only the new version knows, and the upgrade goes forward only.
  */
 export async function endOfFailedUpgrade(
+  host: Host,
+  failed: FailedUpgrade,
+  watch: Pick<Execution, 'signal' | 'waitingFor' | 'warn'>,
+): Promise<UpgradeEnd> {
+  const desired = upgradeDesired(failed.model, failed.facts);
+  // Before the rest: the pods of the control plane need it.
+  const containerd = desired === undefined ? undefined : await endOfFailedContainerd(host, failed, desired, watch);
+  const end = await endOfFailedKubernetes(host, failed, watch);
+  return containerd === undefined ? end : withContainerd(containerd, end);
+}
+
+function withContainerd(containerd: ContainerdEnd, end: UpgradeEnd): UpgradeEnd {
+  const sentences = end === UNTOUCHED ? [] : end.sentences;
+  return {
+    isBack: containerd.isBack && end.isBack,
+    sentences: [...containerd.sentences, ...sentences],
+    ...(containerd.isSettled === true ? { settled: ['restart:containerd'] as const } : {}),
+  };
+}
+
+async function endOfFailedKubernetes(
   host: Host,
   failed: FailedUpgrade,
   watch: Pick<Execution, 'signal' | 'waitingFor' | 'warn'>,
@@ -148,6 +173,7 @@ export async function forgetPrevious(host: Host): Promise<void> {
   await forgetState(host);
   await forgetRenewal(host);
   await forgetKubelet(host);
+  await forgetContainerd(host);
 }
 
 /** What runs, and what does not: the next run continues with what is left. */

@@ -8,9 +8,9 @@ import { requiredComponents } from '../../kubernetes/control-plane-health.ts';
 import { expectedNodeName, ownNodeName } from '../../kubernetes/node-name.ts';
 import type { ReadinessDemand } from '../../kubernetes/readiness.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
-import { ownCredential } from '../../kubernetes/upgrade/cluster.ts';
+import { ClusterUnanswered, nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import type { UpgradeOrder } from '../../kubernetes/upgrade/obstacle.ts';
-import { programsAt } from '../../step/brought-programs.ts';
+import { bringerOf } from '../../step/brought-programs.ts';
 import type { NodeProgram, UnmetRequirement } from '../../step/index.ts';
 import type { Upgrade } from '../../step/upgrade-order.ts';
 
@@ -45,7 +45,7 @@ export function upgradeDesired(model: Model, facts: Facts): UpgradeDesired | und
     isAirGapped: isAirGapped(model),
     socket: runtimeSocket(model, facts),
     programs: { kubeadm: facts.kubeadm, kubelet: facts.kubelet },
-    broughtBy: { kubeadm: bringerOf('kubeadm', model), kubelet: bringerOf('kubelet', model) },
+    broughtBy: { kubeadm: bringerOf('kubeadm', host), kubelet: bringerOf('kubelet', host) },
     readiness: {
       require: 'KubeletHealthy',
       ...{ nodeName, nodeNameGiven, providerId: undefined },
@@ -54,15 +54,20 @@ export function upgradeDesired(model: Model, facts: Facts): UpgradeDesired | und
   };
 }
 
-/** What an archive holds is known once it is unpacked. */
-function bringerOf(program: 'kubeadm' | 'kubelet', { host: { files, archives } }: Model): StepId | undefined {
-  const isFile = programsAt((path) => files.some((file) => file.path === path)).includes(program);
-  return isFile ? 'files' : archives.length > 0 ? 'archives' : undefined;
-}
-
 /** The name of this machine's Node, by its credential. */
 export async function nodeNameOf(host: QueryHost, desired: UpgradeDesired): Promise<string> {
   return ownNodeName(await ownCredential(host, false), desired);
+}
+
+/** Whether the Node is Ready now. One that was not Ready before a change, for another reason, need not become so. */
+export async function isNodeReady(host: QueryHost, desired: UpgradeDesired, signal: AbortSignal): Promise<boolean> {
+  try {
+    const node = await nodeNamed(await ownCredential(host, false), await nodeNameOf(host, desired), signal);
+    return node?.ready?.status === 'True';
+  } catch (error) {
+    if (error instanceof ClusterUnanswered) return false;
+    throw error;
+  }
 }
 
 /** The order for the checks of the room kubernetes. */

@@ -2,9 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { waitUntilReady } from '../../kubernetes/readiness.ts';
-import { ClusterUnanswered, nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import { runningConfiguration } from '../../kubernetes/upgrade/kubelet-configz.ts';
 import { forgetKubelet, keepKubelet, keptKubelet } from '../../kubernetes/upgrade/kubelet-kept.ts';
 import {
@@ -17,7 +16,7 @@ import {
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { Execution, UnmetRequirement } from '../../step/index.ts';
 import { changes as concerns, type Upgrade } from '../../step/upgrade-order.ts';
-import { nodeNameOf, type UpgradeDesired, upgradeDesired } from './desired.ts';
+import { isNodeReady, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { KUBELET_CHANGE as RUN } from './kubelet-back.ts';
 
 const PAUSE_MS = 1_000;
@@ -112,7 +111,7 @@ export const upgradeKubeletSettings: FeatureStep<UpgradeDesired, SettingsActual,
 
   async apply(host, { payload: { desired, isUnfinished, restarts, ...known } }, execution) {
     const { kubernetes } = desired;
-    const wasReady = known.wasReady ?? (await isReady(host, desired, execution.signal));
+    const wasReady = known.wasReady ?? (await isNodeReady(host, desired, execution.signal));
     execution.remember({ wasReady });
     if (!isUnfinished || (await keptKubelet(host)) === undefined) await keepKubelet(host);
     const changes = await settingChanges(host, kubernetes);
@@ -132,17 +131,6 @@ export const upgradeKubeletSettings: FeatureStep<UpgradeDesired, SettingsActual,
     await forgetKubelet(host);
   },
 };
-
-/** A Node that was not Ready before, for another reason, need not become so. */
-async function isReady(host: QueryHost, desired: UpgradeDesired, signal: AbortSignal): Promise<boolean> {
-  try {
-    const node = await nodeNamed(await ownCredential(host, false), await nodeNameOf(host, desired), signal);
-    return node?.ready?.status === 'True';
-  } catch (error) {
-    if (error instanceof ClusterUnanswered) return false;
-    throw error;
-  }
-}
 
 function fixed(
   { kind, name, from, to }: SettingChange,

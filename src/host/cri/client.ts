@@ -1,6 +1,7 @@
 import { CriError, call, type Method, UNIMPLEMENTED, withSession } from './call.ts';
 import { messageField, type ProtobufMessage, stringField, varintField } from './protobuf.ts';
 import type { CriCondition, CriConfiguration, CriContainer, CriImage, CriQueries } from './queries.ts';
+import { listWorkloads } from './workloads.ts';
 
 export { CriError } from './call.ts';
 
@@ -53,6 +54,7 @@ export function connectCri(socket: string, deadlineMs: number = DEFAULT_DEADLINE
     async images() {
       return await ask(IMAGE.listImages, NOTHING, (answer) => answer.messages(1).map(imageOf));
     },
+    workloads: () => listWorkloads(path, deadlineMs),
     exitedContainers() {
       return withSession(path, async (session) => {
         const newest = await call(session, path, RUNTIME.listContainers, exitedOnly(), deadlineMs, (list) =>

@@ -11,6 +11,8 @@ export interface CriQueries {
   images(): Promise<readonly CriImage[]>;
   /** Containers in the state exited, newest first, with the paths of their logs. */
   exitedContainers(): Promise<readonly CriContainer[]>;
+  /** The pods that are ready, and the containers that run. */
+  workloads(): Promise<CriWorkloads>;
 }
 
 export interface CriCondition {
@@ -33,6 +35,17 @@ export interface CriImage {
   readonly id: string;
   readonly tags: readonly string[];
   readonly digests: readonly string[];
+}
+
+/** What runs; names are for messages: `kube-system/etcd-a`, `kube-system/etcd-a/etcd`. */
+export interface CriWorkloads {
+  readonly pods: readonly { readonly id: string; readonly name: string }[];
+  readonly containers: readonly {
+    readonly id: string;
+    readonly name: string;
+    /** In nanoseconds since the epoch. */
+    readonly startedAt: string;
+  }[];
 }
 
 export interface CriContainer {

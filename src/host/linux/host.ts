@@ -1,4 +1,5 @@
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
+import { probePod } from '../cri/workloads.ts';
 import { realPath } from '../files/paths.ts';
 import { interfaceAddresses } from '../network/interface-addresses.ts';
 import { resultOfQuery } from '../processes/commands.ts';
@@ -79,6 +80,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
     http,
     pullImage,
     removePods,
+    probePod,
     secret: secretResolver({ run, http }),
     services: serviceManager(options.signal),
   } satisfies Host;

@@ -113,6 +113,11 @@ export interface Host extends QueryHost {
    * `CriError`.
    */
   removePods(socket: string, signal: AbortSignal): Promise<number>;
+  /**
+   * Runs a pod without containers through the container runtime at a `unix://` socket, and removes it. `cgroupParent`: a slice, for
+   * the systemd cgroup driver; otherwise empty. Throws `CriError`.
+   */
+  probePod(socket: string, cgroupParent: string, signal: AbortSignal): Promise<void>;
   /** The value of a secret, resolved once per run, with side effects if needed. Throws `SecretUnavailable`. */
   secret(value: SecretValue): Promise<Secret>;
   readonly services: ServiceManager;

@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
+import { probePod } from '../cri/workloads.ts';
 import { interfaceAddresses } from '../network/interface-addresses.ts';
 import { notStarted, resultOfQuery } from '../processes/commands.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
@@ -53,6 +54,7 @@ export function windowsHost(system: WindowsSystem, options: WindowsHostOptions):
     http: options.http,
     pullImage: (socket, reference, signal) => pullImage(system.native(pipeOf(socket)), reference, signal),
     removePods: (socket, signal) => removePods(system.native(pipeOf(socket)), signal),
+    probePod: (socket, parent, signal) => probePod(system.native(pipeOf(socket)), parent, signal),
     secret: (value) => secret(onDrive(system, value)),
     services: windowsServices({ ...asked, run }, options.signal),
   } satisfies Host);

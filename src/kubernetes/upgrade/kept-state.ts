@@ -52,7 +52,8 @@ const FILES: readonly string[] = [
 export async function keepState(host: Host): Promise<KeptState> {
   await forgetState(host);
   const programs: KeptProgram[] = [];
-  for (const name of PROGRAMS) programs.push(...(await keepProgram(host, name)));
+  for (const name of PROGRAMS)
+    programs.push(...(await keepProgram(host, await host.which(name), `${UPGRADE_DIRECTORY}/${name}`)));
   const state: KeptState = { files: await keepFiles(host, FILES), programs };
   await host.writeFile({
     path: RECORD,
@@ -64,9 +65,10 @@ export async function keepState(host: Host): Promise<KeptState> {
   return state;
 }
 
-async function keepProgram(host: Host, name: string): Promise<readonly KeptProgram[]> {
+/** Keeps a program with the links that lead to it. */
+export async function keepProgram(host: Host, at: string | undefined, copy: string): Promise<readonly KeptProgram[]> {
   const kept: KeptProgram[] = [];
-  let path = await host.which(name);
+  let path = at;
   for (let links = 0; path !== undefined && links < MOST_LINKS; links += 1) {
     const target = await host.readLink(path);
     if (target === undefined) break;
@@ -75,7 +77,6 @@ async function keepProgram(host: Host, name: string): Promise<readonly KeptProgr
   }
   const stat = path === undefined ? undefined : await host.stat(path);
   if (path === undefined || stat?.type !== 'file') return kept;
-  const copy = `${UPGRADE_DIRECTORY}/${name}`;
   await using file = await host.openFile(path);
   if (file === undefined) return kept;
   await host.writeFile({ path: copy, content: file, mode: 0o700, directoryMode: 0o700 });
@@ -106,7 +107,7 @@ const isPrograms = listOf(
   }),
 );
 
-function arePrograms(value: unknown): value is readonly KeptProgram[] {
+export function arePrograms(value: unknown): value is readonly KeptProgram[] {
   return isPrograms(value);
 }
 

@@ -89,11 +89,14 @@ async function isOtherEtcd(host: QueryHost, before: string): Promise<boolean> {
   return now !== undefined && now !== (await imageOf(before));
 }
 
-async function isSame(host: QueryHost, { path, target, sha256 }: KeptState['programs'][number]): Promise<boolean> {
+export async function isSame(
+  host: QueryHost,
+  { path, target, sha256 }: KeptState['programs'][number],
+): Promise<boolean> {
   return target === undefined ? (await host.sha256(path)) === sha256 : (await host.readLink(path)) === target;
 }
 
-async function restoreProgram(
+export async function restoreProgram(
   host: Host,
   { path, target, copy, mode = 0o755 }: KeptState['programs'][number],
 ): Promise<void> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Facts } from '../../../src/host/seam/facts.ts';
 import { withHooks } from '../../../src/pipeline/after-hooks.ts';
 import { requireLasting } from '../../../src/pipeline/durable-changes.ts';
@@ -73,9 +74,15 @@ describe('files that bring what Kubernetes needs', () => {
     assert.deepEqual(story, ['files started', 'files Succeeded [files/kubeadm]', 'bootstrap Failed []']);
   });
 
-  test('are no reason to look again where it is there', async () => {
-    const { options } = await run([FILES, BOOTSTRAP], BARE, facts());
+  test('are no reason to look again where it is there and nothing was written', async () => {
+    const { options } = await run([{ ...FILES, changes: [] }, BOOTSTRAP], BARE, facts());
     assert.equal(options.facts.kubeadm?.text, facts().kubeadm?.text);
+  });
+
+  test('that replace it give the steps after them its new version', async () => {
+    const newer = facts({ kubeadm: parseVersion('v1.36.9') });
+    const { options } = await run([FILES, BOOTSTRAP], newer, facts());
+    assert.equal(options.facts.kubeadm?.text, newer.kubeadm?.text);
   });
 });
 

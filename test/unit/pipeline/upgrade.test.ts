@@ -68,6 +68,61 @@ describe('an upgrade', () => {
   });
 });
 
+describe('an upgrade of containerd', () => {
+  const at = (running: string, installed = running) =>
+    memoryHost({
+      files: manifestFiles('v1.35.2'),
+      cri: { version: async () => ({ runtimeName: 'containerd', runtimeVersion: running }) },
+      programs: { containerd: () => ({ stdout: `containerd containerd.io v${installed} abc\n` }) },
+    });
+  const asking = (version?: string, kubernetes = 'v1.35.2') =>
+    loaded(
+      `containerRuntime: {containerd: {${version === undefined ? '' : `version: ${version}`}}}\nkubernetes: {version: ${kubernetes}, role: InitControlPlane}\n`,
+    );
+  const ONLY = { from: 'v1.35.2', to: 'v1.35.2', subjects: ['containerd'] as const };
+  const VERSIONS = { from: '1.7.24', to: '2.1.9' };
+  const BEGUN_ONE: JournalRecord = { is: 'upgrade', now: 'Begun', ...ONLY, containerd: VERSIONS, ...DRAINS, at: 'now' };
+
+  test('is asked by the version of the document, or by a program that was replaced already', async () => {
+    const expected = { ...ONLY, containerd: VERSIONS };
+    assert.deepEqual(await upgradeAsked(at('1.7.24~ds1'), await node(), await asking('2.1.9'), true), expected);
+    assert.deepEqual(await upgradeAsked(at('v1.7.24', '2.1.9'), await node(), await asking(), true), expected);
+    for (const [host, version] of [
+      [at('1.7.24'), undefined],
+      [at('2.1.9+unknown'), '2.1.9'],
+      [at(''), '2.1.9'],
+    ] as const)
+      assert.equal(await upgradeAsked(host, await node(), await asking(version), true), undefined);
+  });
+
+  test('is nothing for another command, or without a section of containerd', async () => {
+    assert.equal(await upgradeAsked(at('1.7.24'), await node(), await asking('2.1.9')), undefined);
+    assert.equal(await upgradeAsked(at('1.7.24', '2.1.9'), await node(), await document('v1.35.2'), true), undefined);
+  });
+
+  test('goes together with another version of Kubernetes', async () => {
+    assert.deepEqual(await upgradeAsked(at('1.7.24'), await node(), await asking('2.1.9', 'v1.36.0'), true), {
+      ...{ from: 'v1.35.2', to: 'v1.36.0', subjects: ['version', 'containerd'] },
+      containerd: VERSIONS,
+    });
+  });
+
+  test('that was begun continues with the version from which it came, also for a run that finds the new daemon', async () => {
+    const line = JSON.stringify(BEGUN_ONE);
+    assert.deepEqual(parseRecord('/journal', line, 1), BEGUN_ONE);
+    const known = await node([BEGUN_ONE]);
+    const asked = await upgradeAsked(at('2.1.9'), known, await asking('2.1.9'), true);
+    assert.deepEqual(asked, { ...ONLY, containerd: VERSIONS });
+    const again = afterRecord(known, { ...BEGUN_ONE, containerd: { from: '2.0.7', to: '2.1.9' } });
+    assert.deepEqual(again.upgrade?.containerd, VERSIONS);
+    await assert.rejects(refuseIfChanged(host, known, await asking('2.1.9')), {
+      reason: 'UpgradeUnfinished',
+      message: /^an upgrade of containerd on this node was begun and has not ended/,
+    });
+    assert.equal(afterRecord(known, { is: 'upgrade', now: 'Done', at: 'now' }).upgrade, undefined);
+  });
+});
+
 describe('a renewal of certificates', () => {
   const RENEWS = ', controlPlane: {certificates: {renewBefore: 30d}}';
   const ONLY = { from: 'v1.35.2', to: 'v1.35.2', subjects: ['certificates'] as const };

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CriError, connectCri, removePods } from '../../../../src/host/cri/client.ts';
 import { messageField, ProtobufMessage, stringField, varintField } from '../../../../src/host/cri/protobuf.ts';
+import { probePod } from '../../../../src/host/cri/workloads.ts';
 
 /** What the stand-in runtime does with one call; the real ones are asked in test/integration. */
 type Behaviour = (stream: ServerHttp2Stream, request: ProtobufMessage, path: string) => void;
@@ -218,6 +219,74 @@ describe('CRI client', () => {
       ],
     );
     assert.deepEqual([containers[0]?.name, containers[0]?.namespace], ['kube-apiserver', 'kube-system']);
+  });
+
+  test('the pods that are ready and the containers that run are listed with their names and starts', async () => {
+    const filters: (bigint | undefined)[] = [];
+    behaviour = (stream, request, path) => {
+      const method = path.split('/').at(-1) ?? '';
+      if (method.startsWith('List')) filters.push(request.message(1)?.message(2)?.integer(1));
+      const metadata = Buffer.concat([stringField(1, 'etcd-a'), stringField(3, 'kube-system')]);
+      if (method === 'ListPodSandbox')
+        return answer(stream, messageField(1, Buffer.concat([stringField(1, 'p1'), messageField(2, metadata)])));
+      if (method === 'ListContainers') {
+        const of = (id: string) =>
+          messageField(
+            1,
+            Buffer.concat([stringField(1, id), stringField(2, 'p1'), messageField(3, stringField(1, 'etcd'))]),
+          );
+        return answer(stream, Buffer.concat([of('c1'), of('gone')]));
+      }
+      if (request.string(1) === 'gone') return refuse(stream, 5, 'not found');
+      answer(stream, messageField(1, varintField(5, 1_700_000_000)));
+    };
+    assert.deepEqual(await connectCri(socket).workloads(), {
+      pods: [{ id: 'p1', name: 'kube-system/etcd-a' }],
+      containers: [{ id: 'c1', name: 'kube-system/etcd-a/etcd', startedAt: '1700000000' }],
+    });
+    assert.deepEqual(filters, [0n, 1n]);
+  });
+
+  for (const parent of ['', 'system.slice']) {
+    test(`a probe runs a pod in the network of the machine and removes it, with what a killed run left (${parent})`, async () => {
+      const calls: string[] = [];
+      let left = ['old'];
+      behaviour = (stream, request, path) => {
+        const method = path.split('/').at(-1) ?? '';
+        if (method === 'ListPodSandbox') {
+          assert.deepEqual([...(request.message(1)?.map(3) ?? [])], [['machineadm.dev/probe', 'containerd']]);
+          return answer(stream, Buffer.concat(left.map((id) => messageField(1, stringField(1, id)))));
+        }
+        if (method === 'RunPodSandbox') {
+          const config = request.message(1);
+          const linux = config?.message(8);
+          calls.push(`${method} ${config?.message(1)?.string(1)} ${linux?.string(1)}`.trim());
+          assert.equal(linux?.message(2)?.message(1)?.integer(1), 2n, 'NODE');
+          left = ['new'];
+        } else calls.push(`${method} ${request.string(1)}`);
+        if (method === 'RemovePodSandbox') left = [];
+        answer(stream, new Uint8Array(0));
+      };
+      await probePod(`unix://${socket}`, parent, new AbortController().signal);
+      assert.deepEqual(calls, [
+        'StopPodSandbox old',
+        'RemovePodSandbox old',
+        `RunPodSandbox machineadm-probe ${parent}`.trim(),
+        'StopPodSandbox new',
+        'RemovePodSandbox new',
+      ]);
+    });
+  }
+
+  test('a probe that cannot start says why', async () => {
+    behaviour = (stream, _request, path) => {
+      if (path.endsWith('ListPodSandbox')) return answer(stream, new Uint8Array(0));
+      refuse(stream, 2, 'failed to create shim task');
+    };
+    await assert.rejects(
+      probePod(`unix://${socket}`, '', new AbortController().signal),
+      criError(2, /failed to create shim task/),
+    );
   });
 
   test('pods are stopped and removed one after the other; one that is gone meanwhile is no error', async () => {

@@ -24,6 +24,7 @@ const MUTATIONS: Readonly<Record<Mutation, true>> = {
   http: true,
   pullImage: true,
   removePods: true,
+  probePod: true,
   services: true,
 };
 

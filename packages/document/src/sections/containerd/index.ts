@@ -27,6 +27,8 @@ const CRI_PLUGINS = ['cri', CRI, 'io.containerd.cri.v1.images', 'io.containerd.c
 const NO_LIMIT = -1;
 
 export interface ContainerdModel {
+  /** Of the program that is to run, as `2.1.9`; undefined: the one that is installed. */
+  readonly version: string | undefined;
   /** Managed: the whole configuration is ours. Merge: what the document says is merged into what is there. */
   readonly mode: 'Managed' | 'Merge';
   readonly cgroupDriver: 'systemd' | 'cgroupfs';
@@ -54,10 +56,16 @@ export interface ContainerdModel {
   readonly settings: TomlTable;
 }
 
+const VERSION = 'expected a version of containerd, such as "2.1.9"';
 const LINE_SIZE = 'expected a size with its unit, such as "16Ki", or Unlimited';
 
 const containerd = object(
   {
+    version: field(
+      z.string({ error: VERSION }).regex(/^v?\d{1,4}\.\d{1,4}\.\d{1,4}$/, VERSION),
+      'The version of containerd that must be installed. machineadm installs none: host.files, a hook or a package does. On a node that runs, machineadm upgrade changes it.',
+      { absent: 'the version that is installed', example: '2.1.9' },
+    ),
     mode: field(
       choice({
         Managed: 'The whole file is written.',
@@ -190,6 +198,7 @@ export function toContainerd(
   if (section === undefined) return undefined;
   const { cdi, cni, maxContainerLogLineSize: lineSize } = section;
   return {
+    version: section.version?.replace(/^v/, ''),
     mode: section.mode ?? 'Managed',
     cgroupDriver: section.cgroupDriver ?? 'systemd',
     sandboxImage: section.sandboxImage,
