@@ -59,6 +59,7 @@ import { windowsTime } from '../features/time/windows.ts';
 import { windowsClock } from '../features/time/windows-clock.ts';
 import { timezone } from '../features/timezone/index.ts';
 import { upgradeCertificates } from '../features/upgrade/certificates.ts';
+import { upgradeControlPlane } from '../features/upgrade/control-plane.ts';
 import { upgradeDrain } from '../features/upgrade/drain.ts';
 import { upgradeKubeadm } from '../features/upgrade/kubeadm.ts';
 import { upgradeKubelet } from '../features/upgrade/kubelet.ts';
@@ -136,6 +137,7 @@ export const PIPELINE: Pipeline = {
     upgradeKubeletSettings, // after kubeadm, which writes those of the cluster
     upgradeKubelet,
     upgradeCertificates, // after kubeadm, which renews those of the pods that it replaces
+    upgradeControlPlane, // after kubeadm, which writes the manifests of another version
     apiServer, // also changes the configuration of a running one
     hardening, // of files that kubeadm wrote; before readiness, which proves that the node works with it
     readiness,

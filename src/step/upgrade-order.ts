@@ -23,7 +23,16 @@ export interface UpgradeOptions {
 }
 
 /** What an upgrade changes on the node. */
-export type UpgradeSubject = 'version' | 'kubelet' | 'certificates';
+export type UpgradeSubject = 'version' | 'kubelet' | 'controlPlane' | 'certificates';
+
+/** The static pods whose settings an upgrade changes, in the order in which it does. Those of the API server change in every run. */
+export const CHANGEABLE_PODS = ['kube-controller-manager', 'kube-scheduler', 'etcd'] as const;
+export type ChangeablePod = (typeof CHANGEABLE_PODS)[number];
+
+/** The names of settings that a document asked for, by their static pod. */
+export type PodNames = Readonly<
+  Partial<Record<ChangeablePod, Readonly<Record<'args' | 'env' | 'volumes', readonly string[]>>>>
+>;
 
 /** An upgrade of this node that was begun and did not end. */
 export interface Upgrade extends UpgradeOptions {
@@ -32,6 +41,8 @@ export interface Upgrade extends UpgradeOptions {
   readonly to: string;
   /** Absent: the version alone, as in journals of earlier versions. */
   readonly subjects?: readonly UpgradeSubject[];
+  /** The settings of static pods that the document of before asked for. */
+  readonly before?: PodNames;
 }
 
 /** Whether an upgrade changes this. */
@@ -47,9 +58,11 @@ export function versionUpgrade({ upgrade }: { readonly upgrade?: Upgrade | undef
 /** What an upgrade is, for messages: `an upgrade of this node from Kubernetes v1.35.3 to v1.35.4`. */
 export function describeUpgrade(upgrade: Pick<Upgrade, 'from' | 'to' | 'subjects'>): string {
   if (changes(upgrade, 'version')) return `an upgrade of this node from Kubernetes ${upgrade.from} to ${upgrade.to}`;
-  return changes(upgrade, 'kubelet')
-    ? 'a change of the kubelet of this node'
-    : 'a renewal of the certificates of this node';
+  const of = [
+    ...(changes(upgrade, 'controlPlane') ? ['the control plane'] : []),
+    ...(changes(upgrade, 'kubelet') ? ['the kubelet'] : []),
+  ];
+  return of.length > 0 ? `a change of ${of.join(' and ')} of this node` : 'a renewal of the certificates of this node';
 }
 
 /** The options with which the same upgrade is started again. */
@@ -79,10 +92,18 @@ export function optionsOf({ drain, overwritesManifests, ignorePreflightErrors }:
   return { drain, ...omitUndefined({ overwritesManifests, ignorePreflightErrors }) };
 }
 
+const NAMES: Check = object({ args: listOf(string), env: listOf(string), volumes: listOf(string) });
+
+/** Whether a value of the journal names settings of static pods. */
+export const isPodNames: Check = object(
+  Object.fromEntries(CHANGEABLE_PODS.map((pod) => [pod, optional(NAMES)] as const)),
+);
+
 const isUpgrade: Check = object({
   from: string,
   to: string,
   subjects: optional(listOf(string)),
+  before: optional(isPodNames),
   drain: object({ by: string, kubeconfig: optional(string) }),
   ignorePreflightErrors: optional(listOf(string)),
 });

@@ -56,6 +56,7 @@ export const STEP_TITLES = {
   time: 'time service',
   timezone: 'time zone',
   'upgrade-certificates': 'renewal of certificates',
+  'upgrade-control-plane': 'settings of the control plane',
   'upgrade-drain': 'drain of this node',
   'upgrade-kubeadm': 'upgrade by kubeadm',
   'upgrade-kubelet': 'upgrade of the kubelet',

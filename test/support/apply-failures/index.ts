@@ -242,6 +242,7 @@ const ROWS: Readonly<Record<string, Known>> = {
   ...because(
     WHY.upgrade,
     'CertificatesNotRenewed',
+    'ControlPlaneNotReconfigured',
     'EtcdSnapshotFailed',
     'KubeadmUpgradeFailed',
     'KubeletNotReconfigured',
