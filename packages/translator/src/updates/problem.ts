@@ -1,6 +1,5 @@
 import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
-import type { ChangeablePart } from '@machineadm/document/versions/version.ts';
 import { type MergeOptions, mergedDocument } from '../conversions/translate.ts';
 import { sampleDocument } from '../provider/check.ts';
 import type { Config } from '../provider/objects.ts';
@@ -28,14 +27,11 @@ export async function configUpdateProblem(
   const after = await loaded(desired, merge);
   if (after.model.kubernetes?.exec !== undefined) return 'only nodes that kubeadm made are updated in place';
   if (after.model.host.platform !== 'linux') return 'machines with Windows are not updated in place';
-  const lastsSame = async (...without: ChangeablePart[]) =>
+  const lastsSame = async (...without: 'kubelet'[]) =>
     (await before.lastingDigestWith(desired.version, without)) ===
     (await after.lastingDigestWith(desired.version, without));
-  if (!(await lastsSame('kubelet', 'controlPlane')))
-    return 'spec.document.kubernetes changes in a field that a node cannot change';
-  const kubelet = (await lastsSame('controlPlane'))
-    ? undefined
-    : kubeletProblem(before.model.kubernetes, after.model.kubernetes);
+  if (!(await lastsSame('kubelet'))) return 'spec.document.kubernetes changes in a field that a node cannot change';
+  const kubelet = (await lastsSame()) ? undefined : kubeletProblem(before.model.kubernetes, after.model.kubernetes);
   if (kubelet !== undefined) return `spec.document.kubernetes.node.kubelet: ${kubelet}`;
   if (current.version === desired.version || bringsPrograms(after.model)) return undefined;
   return 'nothing in spec.document and the profile brings kubeadm and the kubelet of another version: host.files (also with unpack) or host.hooks';
