@@ -11,7 +11,7 @@ import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts
 import { readBlob } from '../../../src/features/active-directory/blob.ts';
 import { readKeytab } from '../../../src/features/active-directory/keytab.ts';
 import { authoritiesOf, fingerprintsIn } from '../../../src/features/certificate-authorities/certificates.ts';
-import { openArchive, tarSource } from '../../../src/features/images/archive.ts';
+import { openArchive, tarSource } from '../../../src/container-runtime/image-archive-file.ts';
 import { nodeNameOfCertificate } from '../../../src/host/cluster/kubelet.ts';
 import { readClock } from '../../../src/host/network/directory.ts';
 import { checkPki } from '../../../src/kubernetes/pki.ts';

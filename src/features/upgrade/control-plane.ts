@@ -1,4 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { KUBEADM_PODS } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { whyFixedArgument } from '@machineadm/document/sections/kubernetes/fixed-pod-settings.ts';
 import type { RequestedNames } from '@machineadm/kubeadm/components.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
@@ -227,7 +228,7 @@ async function obstaclesOf(
     return [...found, { reason: 'PreflightFailed', what: `the cluster cannot be asked: ${error.why}`, remedy }];
   }
   if (upgrade.overwritesManifests !== true) {
-    const patched = CHANGEABLE_PODS.some((pod) => isPatched(desired.kubernetes, pod));
+    const patched = KUBEADM_PODS.filter((pod) => isPatched(desired.kubernetes, pod));
     found.push(...(await driftObstacles(host, upgrade, desired.programs.kubeadm, patched)));
   }
   if (!restartsEtcd) return found;

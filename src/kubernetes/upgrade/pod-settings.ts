@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { KUBEADM_PODS, type KubeadmPod, staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, strings, text } from '@machineadm/document/untyped.ts';
 import { sectionOf } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { componentModel, type RequestedNames } from '@machineadm/kubeadm/components.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import type { UpgradeObstacle } from './obstacle.ts';
 
 /** A setting of a static pod that differs from the document. */
 export interface PodChange {
@@ -49,17 +49,48 @@ export async function podChanges(
   const now = isPatched(kubernetes, pod)
     ? settingsOfSection(sectionOf(cluster, pod))
     : settingsOfPod(await foreignYaml(source));
-  const { args, env, volumes } = componentModel(kubernetes.controlPlane, pod);
-  const wanted = {
-    args: grouped(args.map(({ name, value }) => [name, value] as const)),
-    env: new Map(env.map(({ name, ...value }) => [name, value] as const)),
-    volumes: new Map(volumes.map((volume) => [volume.name, volumeLine(volume)] as const)),
-  };
+  const wanted = wantedSettings(kubernetes, pod);
   return [
     ...argumentChanges(now.args, wanted.args, before?.args ?? []),
     ...variableChanges(now.env, wanted.env, before?.env ?? []),
     ...volumeChanges(now.volumes, wanted.volumes, before?.volumes ?? []),
   ];
+}
+
+/**
+ * Settings of the document that the cluster's configuration (kubeadm-config) does not have: `kubeadm upgrade` writes the
+ * manifests from it, and would undo them. Names and values of arguments only: variables may be secret.
+ */
+export function recordObstacles(kubernetes: KubernetesModel, cluster: unknown): readonly UpgradeObstacle[] {
+  // Those of the API server are recorded by every run that changes it.
+  const lacking = KUBEADM_PODS.filter((pod) => pod !== 'kube-apiserver').flatMap((pod) => {
+    const { args, env, volumes } = settingsOfSection(sectionOf(cluster, pod));
+    const wanted = wantedSettings(kubernetes, pod);
+    return [
+      ...argumentChanges(args, wanted.args, []),
+      ...variableChanges(env, wanted.env, []),
+      ...volumeChanges(volumes, wanted.volumes, []),
+    ].map((change) => `${pod} ${describePodChange(change)}`);
+  });
+  if (lacking.length === 0) return [];
+  return [
+    {
+      reason: 'ControlPlaneEdited',
+      what: `the ConfigMap kubeadm-config differs from the document, and kubeadm upgrade writes the static pods from it: ${lacking.join('; ')}`,
+      remedy:
+        'Record the settings of the document there (kubectl -n kube-system edit configmap kubeadm-config), or write into the document what is there.',
+      severity: 'warning',
+    },
+  ];
+}
+
+function wantedSettings({ controlPlane }: KubernetesModel, pod: KubeadmPod): Settings {
+  const { args, env, volumes } = componentModel(controlPlane, pod);
+  return {
+    args: grouped(args.map(({ name, value }) => [name, value] as const)),
+    env: new Map(env.map(({ name, ...value }) => [name, value] as const)),
+    volumes: new Map(volumes.map((volume) => [volume.name, volumeLine(volume)] as const)),
+  };
 }
 
 function argumentChanges(now: Settings['args'], wanted: Settings['args'], before: readonly string[]): PodChange[] {

@@ -6,6 +6,7 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import { componentFields } from '../cluster.ts';
 import type { RequestedNames } from '../components.ts';
 import type { Fields } from '../fields.ts';
+import { timeouts } from '../node.ts';
 import { Problems } from '../problems.ts';
 import { type KubeadmConfigVersion, kubeadmTarget } from '../version.ts';
 import { writeYaml } from '../yaml.ts';
@@ -70,6 +71,7 @@ export function reconfiguration(input: ReconfigurationInput): string {
               advertiseAddress: endpoint.slice(0, at).replace(/^\[|\]$/g, ''),
               bindPort: Number(endpoint.slice(at + 1)),
             },
+      timeouts: target.configVersion === 'v1beta4' ? timeouts(kubernetes, target, new Problems()) : undefined,
       patches:
         patchesDirectory === undefined || target.configVersion === 'v1beta2'
           ? undefined
