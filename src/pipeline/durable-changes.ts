@@ -35,7 +35,7 @@ export async function requireLasting(
       const left = await abortable(planStep(step, desired, host, journal.record(step.id), scope), signal);
       if (left.length > 0) {
         const culprits = culpritsOf(left, asked, later);
-        const why = culprits.length > 0 ? undefined : await step.whyNotEffective?.(options.host, desired, left);
+        const why = culprits.length > 0 ? undefined : await explained(step, desired, left, options);
         throw undone(step, left, culprits, later, why);
       }
     } catch (error) {
@@ -43,6 +43,20 @@ export async function requireLasting(
       throw new StepFailure(step.id, error);
     }
     trace.inOrder(step.id);
+  }
+}
+
+/** The failure is reported also where its cause cannot be found out. */
+async function explained(
+  step: Step,
+  desired: unknown,
+  left: readonly Change[],
+  { host }: RunOptions,
+): Promise<Explanation | undefined> {
+  try {
+    return await step.whyNotEffective?.(host, desired, left);
+  } catch {
+    return undefined;
   }
 }
 
