@@ -190,7 +190,7 @@ async function whyGone(host: QueryHost, { directory }: ImagesDesired): Promise<E
   if (why === undefined) return undefined;
   return {
     summary: `images were imported and are gone again: ${why}`,
-    remedy: `Free space on the file system of ${directory} or enlarge it, or raise kubernetes.node.kubelet.config.imageGCHighThresholdPercent; then run again.`,
+    remedy: `Free space on the file system of ${directory} or enlarge it, or raise imageGCHighThresholdPercent in kubernetes.node.kubelet.config; then run again.`,
     evidence: [{ source: `file system of ${directory}`, text: why }],
     retryable: true,
   };

@@ -206,7 +206,7 @@ async function spaceObstacles(
   }
   const why = whyImagesGo(space, needed);
   if (why === undefined) return [];
-  const more = `${remedy} Or raise kubernetes.node.kubelet.config.imageGCHighThresholdPercent.`;
+  const more = `${remedy} Or raise imageGCHighThresholdPercent in kubernetes.node.kubelet.config.`;
   return [{ reason: 'DiskFull', what: `with the new images, ${why}`, remedy: more, severity: 'warning' }];
 }
 

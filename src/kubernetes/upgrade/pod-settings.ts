@@ -76,7 +76,7 @@ export function recordObstacles(kubernetes: KubernetesModel, cluster: unknown): 
   return [
     {
       reason: 'ControlPlaneEdited',
-      what: `the ConfigMap kubeadm-config differs from the document, and kubeadm upgrade writes the static pods from it: ${lacking.join('; ')}`,
+      what: `the ConfigMap kubeadm-config does not have these settings of the document, and kubeadm upgrade writes the static pods from it: ${lacking.join('; ')}`,
       remedy:
         'Record the settings of the document there (kubectl -n kube-system edit configmap kubeadm-config), or write into the document what is there.',
       severity: 'warning',

@@ -397,7 +397,7 @@ describe('images that are gone after their import', () => {
     );
     assert.match(
       why?.remedy ?? '',
-      /^Free space .* or raise kubernetes\.node\.kubelet\.config\.imageGCHighThresholdPercent/,
+      /^Free space .* or raise imageGCHighThresholdPercent in kubernetes\.node\.kubelet\.config/,
     );
     assert.equal(why?.evidence.length, 1);
   });
