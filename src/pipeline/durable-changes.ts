@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { abortable } from '../host/processes/timeout.ts';
-import type { Change, Step } from '../step/index.ts';
+import type { Change, Explanation, Step } from '../step/index.ts';
 import { notingHost, type RecordedChange, type RunTrace } from './run-trace.ts';
 import { planStep, type RunOptions, StepFailure } from './runner.ts';
 
@@ -33,12 +33,30 @@ export async function requireLasting(
     try {
       const host = notingHost(options.host, asked);
       const left = await abortable(planStep(step, desired, host, journal.record(step.id), scope), signal);
-      if (left.length > 0) throw undone(step, left, culpritsOf(left, asked, later), later);
+      if (left.length > 0) {
+        const culprits = culpritsOf(left, asked, later);
+        const why = culprits.length > 0 ? undefined : await explained(step, desired, left, options);
+        throw undone(step, left, culprits, later, why);
+      }
     } catch (error) {
       observer.stepDone(step.id, { state: 'Failed', changes: [], durationMs: performance.now() - begun });
       throw new StepFailure(step.id, error);
     }
     trace.inOrder(step.id);
+  }
+}
+
+/** The failure is reported also where its cause cannot be found out. */
+async function explained(
+  step: Step,
+  desired: unknown,
+  left: readonly Change[],
+  { host }: RunOptions,
+): Promise<Explanation | undefined> {
+  try {
+    return await step.whyNotEffective?.(host, desired, left);
+  } catch {
+    return undefined;
   }
 }
 
@@ -76,6 +94,7 @@ function undone(
   left: readonly Change[],
   culprits: readonly Culprit[],
   later: readonly RecordedChange[],
+  why: Explanation | undefined,
 ): MachineadmError {
   const titleOf = (id: string) => `"${stepTitle(id)}" (${id})`;
   const evidence = left.map((change) => ({ source: change.id, text: `to do again: ${change.summary}` }));
@@ -99,9 +118,11 @@ function undone(
   return new MachineadmError({
     ...common,
     reason: left[0]?.ineffective ?? 'StepUndone',
-    summary: `The result of the step ${own} did not last until the end of the run. Since then the run performed ${since.map(titleOf).join(', ')}.`,
+    summary: `The result of the step ${own} did not last until the end of the run${why === undefined ? '' : `: ${why.summary}`}. Since then the run performed ${since.map(titleOf).join(', ')}.`,
     remedy:
+      why?.remedy ??
       'Find what changed it: a hook or another program that these steps started, or another agent on this machine. Stop it, or remove the setting from the document.',
-    evidence: [...evidence, { source: 'steps since then', text: since.join(', ') }],
+    evidence: [...(why?.evidence ?? []), ...evidence, { source: 'steps since then', text: since.join(', ') }],
+    retryable: why?.retryable ?? false,
   });
 }

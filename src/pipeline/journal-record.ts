@@ -6,7 +6,7 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { Resource } from '../host/seam/resource.ts';
 import type { FollowUp, Inventory, OwnedPlace } from '../step/index.ts';
 import type { PriorState } from '../step/recorded-state.ts';
-import { isUpgradeRecord, type Upgrade } from '../step/upgrade-order.ts';
+import { isPodNames, isUpgradeRecord, type PodNames, type Upgrade } from '../step/upgrade-order.ts';
 import type { Asked } from '../step/wants.ts';
 
 /**
@@ -32,6 +32,8 @@ export type JournalRecord =
       readonly kubernetes?: string;
       /** What it asks of the kubelet; absent without kubeadm, and in journals of earlier versions. */
       readonly kubelet?: KubeletNames;
+      /** What it asks of the static pods of a control plane; absent without kubeadm, and in journals of earlier versions. */
+      readonly controlPlane?: ControlPlaneNames;
       readonly bootId: string;
       readonly at: string;
     }
@@ -103,6 +105,15 @@ export interface KubeletNames {
   readonly args: readonly string[];
 }
 
+/** The names of the settings of static pods in a document, and digests of what else lasts. */
+export interface ControlPlaneNames {
+  /** `LoadedDocument.lastingDigestWith` its own version, without the control plane. */
+  readonly rest: string;
+  /** The same, also without the kubelet. */
+  readonly bare: string;
+  readonly pods: PodNames;
+}
+
 /** The identity of the machine. Each part is compared only if both sides have it. */
 export interface InstanceIdentity {
   /** metadata.uid of the document. */
@@ -145,6 +156,7 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
     name: optional(string),
     kubernetes: optional(string),
     kubelet: optional(object({ rest: string, fields: listOf(string), args: listOf(string) })),
+    controlPlane: optional(object({ rest: string, bare: string, pods: isPodNames })),
   }),
   upgrade: (record) => isUpgradeEnd(record) || isUpgradeRecord(record),
   document: object({

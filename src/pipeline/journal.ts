@@ -5,7 +5,7 @@ import type { FollowUp, Inventory } from '../step/index.ts';
 import type { Memory } from '../step/memory.ts';
 import { type DocumentState, ownerOf, withAsked, withDocument, withoutDocument } from './documents.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
-import { afterUpgradeRecord, type NodeVersion } from './journal-upgrade.ts';
+import { afterUpgradeRecord, type NodeVersion, nodeOf } from './journal-upgrade.ts';
 import { acting, type ResourceMemory, rememberResource, sourcesKey } from './resource-memory.ts';
 import { afterChange, NO_MEMORY, type StepMemory } from './step-memory.ts';
 
@@ -59,7 +59,7 @@ type Command = Extract<JournalRecord, { is: 'run' }>['command'];
 
 type OpenRun = Pick<
   Extract<JournalRecord, { is: 'run' }>,
-  'run' | 'command' | 'lasting' | 'written' | 'sources' | 'name' | 'kubernetes' | 'kubelet'
+  'run' | 'command' | 'lasting' | 'written' | 'sources' | 'name' | 'kubernetes' | 'kubelet' | 'controlPlane'
 >;
 
 export function instanceIdentity(facts: Facts, uid: string | undefined): InstanceIdentity {
@@ -97,9 +97,7 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     hooks: new Map(),
     inventory,
     upgrade: undefined,
-    bootstrappedFrom: undefined,
-    bootstrappedVersion: undefined,
-    bootstrappedKubelet: undefined,
+    ...nodeOf(),
     applied: new Map(),
     proven: false,
   };
@@ -159,11 +157,11 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'step':
       return acting(state, ownerOf(state.open), record.step, record.changes);
     case 'run': {
-      const { run, command, lasting, written, sources, name, kubernetes, kubelet, bootId } = record;
+      const { run, command, lasting, written, sources, name, kubernetes, kubelet, controlPlane, bootId } = record;
       const commands = new Set([...state.commands, command]);
       // The run ended leftover commands of earlier runs before it began.
       const unfinishedRuns = new Set([run]);
-      const named = omitUndefined({ name, kubernetes, kubelet });
+      const named = omitUndefined({ name, kubernetes, kubelet, controlPlane });
       const origin = written === undefined || sources === undefined ? named : { ...named, written, sources };
       const begun = { open: { run, command, lasting, ...origin }, unfinishedRuns, ended: undefined, commands };
       const applied = new Map(state.applied);
@@ -172,8 +170,9 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       // A node of an earlier version of machineadm, whose document has not changed.
       const isSame = lasting !== undefined && lasting === state.bootstrappedFrom;
       const bootstrappedKubelet = isSame ? (kubelet ?? state.bootstrappedKubelet) : state.bootstrappedKubelet;
+      const bootstrappedControlPlane = (isSame ? controlPlane : undefined) ?? state.bootstrappedControlPlane;
       const again = { attempts: state.attempts + 1, doneInRun: new Set<string>() };
-      return { ...seen, ...again, ...begun, applied, bootstrappedKubelet };
+      return { ...seen, ...again, ...begun, applied, bootstrappedKubelet, bootstrappedControlPlane };
     }
     case 'upgrade':
       return afterUpgradeRecord(state, record);
@@ -275,9 +274,7 @@ function afterStepRecord(
   if (undone.length > 0) return withoutRecords(done, document, undone);
   if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return done;
   // An earlier proof, of a host without Kubernetes, does not cover this.
-  const { lasting, kubernetes, kubelet } = state.open ?? {};
-  const node = { bootstrappedFrom: lasting, bootstrappedVersion: kubernetes, bootstrappedKubelet: kubelet };
-  return { ...done, ...node, proven: false };
+  return { ...done, ...nodeOf(state.open), proven: false };
 }
 
 /**
@@ -291,7 +288,5 @@ export function withoutRecords(state: JournalState, document: string, undone: re
   const hooks = new Map(state.hooks).set(document, without(state.hooks.get(document)));
   const left = { ...state, steps: without(state.steps), hooks };
   if (!BOOTSTRAP_STEPS.some((step) => undone.includes(step))) return left;
-  const bootstrapped = { bootstrappedFrom: undefined, bootstrappedVersion: undefined, bootstrappedKubelet: undefined };
-  const node = { upgrade: undefined, ...bootstrapped };
-  return { ...left, ...node, foreign: false, proven: false };
+  return { ...left, upgrade: undefined, ...nodeOf(), foreign: false, proven: false };
 }

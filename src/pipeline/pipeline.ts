@@ -61,6 +61,7 @@ import { timezone } from '../features/timezone/index.ts';
 import { upgradeCertificates } from '../features/upgrade/certificates.ts';
 import { upgradeContainerd } from '../features/upgrade/containerd.ts';
 import { upgradeContainerdState } from '../features/upgrade/containerd-state.ts';
+import { upgradeControlPlane } from '../features/upgrade/control-plane.ts';
 import { upgradeDrain } from '../features/upgrade/drain.ts';
 import { upgradeKubeadm } from '../features/upgrade/kubeadm.ts';
 import { upgradeKubelet } from '../features/upgrade/kubelet.ts';
@@ -140,6 +141,7 @@ export const PIPELINE: Pipeline = {
     upgradeKubeletSettings, // after kubeadm, which writes those of the cluster
     upgradeKubelet,
     upgradeCertificates, // after kubeadm, which renews those of the pods that it replaces
+    upgradeControlPlane, // after kubeadm, which writes the manifests of another version
     apiServer, // also changes the configuration of a running one
     hardening, // of files that kubeadm wrote; before readiness, which proves that the node works with it
     readiness,

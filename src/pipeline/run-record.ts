@@ -8,7 +8,8 @@ import { createFingerprints, forgetCopies } from '../prior-state/copies.ts';
 import { askedBy, documentIdOf, isSameAsked } from './asked.ts';
 import type { Conclusion } from './conclusion.ts';
 import { documentKey } from './documents.ts';
-import type { KubeletNames } from './journal-record.ts';
+import type { ControlPlaneNames, KubeletNames } from './journal-record.ts';
+import { podNames } from './pod-names.ts';
 import { asRefusal } from './refusal.ts';
 import type { CheckedRun } from './run-check.ts';
 import { JOURNAL_PATH, openJournal, type RunJournal } from './run-journal.ts';
@@ -32,7 +33,7 @@ export async function beginJournal(
       written: document.writtenDigest,
       ...documentIdOf(request, document),
       ...(kubernetes === undefined ? {} : { kubernetes: kubernetes.version }),
-      ...omitUndefined({ kubelet: await kubeletNames(document) }),
+      ...omitUndefined({ kubelet: await kubeletNames(document), controlPlane: await controlPlaneNames(document) }),
       bootId: facts.bootId,
       at: new Date().toISOString(),
     });
@@ -50,9 +51,19 @@ export async function beginJournal(
 async function kubeletNames({ model, lastingDigestWith }: LoadedDocument): Promise<KubeletNames | undefined> {
   const { kubernetes } = model;
   if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
-  const rest = await lastingDigestWith(kubernetes.version, 'kubelet');
+  const rest = await lastingDigestWith(kubernetes.version, ['kubelet']);
   const { config, args } = kubernetes.node.kubelet;
   return rest === undefined ? undefined : { rest, fields: Object.keys(config), args: args.map(({ name }) => name) };
+}
+
+/** The same for the static pods of a control plane. */
+async function controlPlaneNames({ model, lastingDigestWith }: LoadedDocument): Promise<ControlPlaneNames | undefined> {
+  const { kubernetes } = model;
+  if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
+  const rest = await lastingDigestWith(kubernetes.version, ['controlPlane']);
+  const bare = await lastingDigestWith(kubernetes.version, ['kubelet', 'controlPlane']);
+  if (rest === undefined || bare === undefined) return undefined;
+  return { rest, bare, pods: podNames(kubernetes) };
 }
 
 /**

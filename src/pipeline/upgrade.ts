@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { ChangeablePart } from '@machineadm/document/versions/version.ts';
 import { containerdAsked } from '../features/upgrade/containerd-asked.ts';
 import { areCertificatesDue } from '../features/upgrade/renewal.ts';
 import { remedyForVersions, runningVersion } from '../features/upgrade/versions.ts';
@@ -15,16 +16,17 @@ import {
 } from '../step/upgrade-order.ts';
 import type { JournalState } from './journal.ts';
 import type { KubeletNames } from './journal-record.ts';
-import { afterUpgradeRecord } from './journal-upgrade.ts';
+import { afterUpgradeRecord, type NodeVersion } from './journal-upgrade.ts';
+import { joinedNames, podNames } from './pod-names.ts';
 
 /** The versions of an upgrade, and what it changes. */
-export type UpgradeVersions = Pick<Upgrade, 'from' | 'to' | 'subjects' | 'containerd'>;
+export type UpgradeVersions = Pick<Upgrade, 'from' | 'to' | 'subjects' | 'before' | 'containerd'>;
 
-type Known = Pick<JournalState, 'bootstrappedFrom' | 'bootstrappedVersion' | 'bootstrappedKubelet' | 'upgrade'>;
+type Known = NodeVersion;
 
 /**
- * The upgrade that a document asks of this node: it differs in `kubernetes.version` and the settings of the kubelet alone
- * from what the node was bootstrapped with. undefined: it does not differ, and there is nothing else to do.
+ * The upgrade that a document asks of this node: it differs in `kubernetes.version` and the settings of the kubelet and of
+ * static pods alone from what the node was bootstrapped with. undefined: it does not differ, and there is nothing else to do.
  *
  * @param isAsked whether certificates that are due and another containerd are reasons for it, too: only `machineadm upgrade` changes
  * them
@@ -59,22 +61,41 @@ export async function upgradeAsked(
   const version = known.bootstrappedVersion ?? running;
   if (version !== undefined) {
     const from = upgrade?.from ?? running ?? version;
-    if ((await document.lastingDigestWith(version)) === bootstrappedFrom)
-      return { from, to, ...subjectsOf(upgrade, version === to ? subjects : ['version', ...subjects]), ...more };
-    const rest = known.bootstrappedKubelet?.rest;
-    if (rest !== undefined && (await document.lastingDigestWith(version, 'kubelet')) === rest) {
-      requireKept(known.bootstrappedKubelet, kubernetes.node.kubelet);
-      const kubelet: UpgradeSubject[] = version === to ? ['kubelet'] : ['version', 'kubelet'];
-      return { from, to, ...subjectsOf(upgrade, [...kubelet, ...subjects]), ...more };
+    const parts = await changedParts(known, document, version);
+    if (parts !== undefined) {
+      if (parts.includes('kubelet')) requireKept(known.bootstrappedKubelet, kubernetes.node.kubelet);
+      const versions = version === to ? [] : (['version'] as const);
+      const asked = subjectsOf(upgrade, [...versions, ...parts, ...subjects]);
+      // An earlier run may have begun with a document that asks for others.
+      const before = joinedNames([upgrade?.before, known.bootstrappedControlPlane?.pods, podNames(kubernetes)]);
+      return { from, to, ...asked, ...(changes(asked, 'controlPlane') ? { before } : {}), ...more };
     }
   }
-  const older =
-    known.bootstrappedKubelet === undefined
-      ? ' An earlier version of machineadm made this node: if only kubernetes.node.kubelet differs, first run machineadm provision with the unchanged document.'
-      : '';
+  const isOlder = known.bootstrappedKubelet === undefined || known.bootstrappedControlPlane === undefined;
+  const older = isOlder
+    ? ' An earlier version of machineadm made this node: if only these differ, first run machineadm provision with the unchanged document.'
+    : '';
   throw changed(
-    `Only kubernetes.version, kubernetes.node.kubelet, and what machineadm provision may change, can be changed on a node.${older}`,
+    `Only kubernetes.version, kubernetes.node.kubelet, the arguments, variables and volumes of the control plane, and what machineadm provision may change, can be changed on a node.${older}`,
   );
+}
+
+/** The parts in which a document differs, apart from the version; undefined: more differs, or it is not known. */
+async function changedParts(
+  { bootstrappedFrom, bootstrappedKubelet, bootstrappedControlPlane }: Known,
+  { lastingDigestWith }: LoadedDocument,
+  version: string,
+): Promise<readonly ChangeablePart[] | undefined> {
+  const candidates: readonly (readonly [readonly ChangeablePart[], string | undefined])[] = [
+    [[], bootstrappedFrom],
+    [['kubelet'], bootstrappedKubelet?.rest],
+    [['controlPlane'], bootstrappedControlPlane?.rest],
+    [['kubelet', 'controlPlane'], bootstrappedControlPlane?.bare],
+  ];
+  for (const [without, digest] of candidates) {
+    if (digest !== undefined && (await lastingDigestWith(version, without)) === digest) return without;
+  }
+  return undefined;
 }
 
 /**
@@ -151,7 +172,7 @@ export async function documentChanged(
     const { from, to } = versions;
     if (!changes(versions, 'version')) {
       return changed(
-        'It asks for other settings of the kubelet: machineadm upgrade changes them, with the same options for the document.',
+        `It asks for other settings of ${settingsOf(versions)}: machineadm upgrade changes them, with the same options for the document.`,
       );
     }
     const asks = `It asks for Kubernetes ${to}, and ${from} runs here`;
@@ -167,6 +188,14 @@ export async function documentChanged(
     if (error instanceof MachineadmError && error.reason !== 'UpgradeUnfinished') return changed();
     throw error;
   }
+}
+
+function settingsOf(upgrade: UpgradeVersions): string {
+  const of = [
+    ...(changes(upgrade, 'controlPlane') ? ['the control plane (controller manager, scheduler or etcd)'] : []),
+    ...(changes(upgrade, 'kubelet') ? ['the kubelet'] : []),
+  ];
+  return of.join(' and ');
 }
 
 function changed(more = ''): MachineadmError {

@@ -23,13 +23,22 @@ export interface UpgradeOptions {
 }
 
 /** What an upgrade changes on the node. */
-export type UpgradeSubject = 'version' | 'kubelet' | 'certificates' | 'containerd';
+export type UpgradeSubject = 'version' | 'kubelet' | 'controlPlane' | 'certificates' | 'containerd';
 
 /** Versions of a program, as `2.1.9`. */
 export interface ProgramVersions {
   readonly from: string;
   readonly to: string;
 }
+
+/** The static pods whose settings an upgrade changes, in the order in which it does. Those of the API server change in every run. */
+export const CHANGEABLE_PODS = ['kube-controller-manager', 'kube-scheduler', 'etcd'] as const;
+export type ChangeablePod = (typeof CHANGEABLE_PODS)[number];
+
+/** The names of settings that a document asked for, by their static pod. */
+export type PodNames = Readonly<
+  Partial<Record<ChangeablePod, Readonly<Record<'args' | 'env' | 'volumes', readonly string[]>>>>
+>;
 
 /** An upgrade of this node that was begun and did not end. */
 export interface Upgrade extends UpgradeOptions {
@@ -40,6 +49,8 @@ export interface Upgrade extends UpgradeOptions {
   readonly subjects?: readonly UpgradeSubject[];
   /** Of containerd, where that is a subject. */
   readonly containerd?: ProgramVersions;
+  /** The settings of static pods that the document of before asked for. */
+  readonly before?: PodNames;
 }
 
 /** Whether an upgrade changes this. */
@@ -65,9 +76,11 @@ export function containerdUpgrade({
 export function describeUpgrade(upgrade: Pick<Upgrade, 'from' | 'to' | 'subjects'>): string {
   if (changes(upgrade, 'version')) return `an upgrade of this node from Kubernetes ${upgrade.from} to ${upgrade.to}`;
   if (changes(upgrade, 'containerd')) return 'an upgrade of containerd on this node';
-  return changes(upgrade, 'kubelet')
-    ? 'a change of the kubelet of this node'
-    : 'a renewal of the certificates of this node';
+  const of = [
+    ...(changes(upgrade, 'controlPlane') ? ['the control plane'] : []),
+    ...(changes(upgrade, 'kubelet') ? ['the kubelet'] : []),
+  ];
+  return of.length > 0 ? `a change of ${of.join(' and ')} of this node` : 'a renewal of the certificates of this node';
 }
 
 /** The options with which the same upgrade is started again. */
@@ -97,11 +110,19 @@ export function optionsOf({ drain, overwritesManifests, ignorePreflightErrors }:
   return { drain, ...omitUndefined({ overwritesManifests, ignorePreflightErrors }) };
 }
 
+const NAMES: Check = object({ args: listOf(string), env: listOf(string), volumes: listOf(string) });
+
+/** Whether a value of the journal names settings of static pods. */
+export const isPodNames: Check = object(
+  Object.fromEntries(CHANGEABLE_PODS.map((pod) => [pod, optional(NAMES)] as const)),
+);
+
 const isUpgrade: Check = object({
   from: string,
   to: string,
   subjects: optional(listOf(string)),
   containerd: optional(object({ from: string, to: string })),
+  before: optional(isPodNames),
   drain: object({ by: string, kubeconfig: optional(string) }),
   ignorePreflightErrors: optional(listOf(string)),
 });

@@ -240,3 +240,134 @@ describe('a node whose version stays', {
     assert.match(problems[0]?.message ?? '', /^cgroupRoot cannot change on a running node/);
   });
 });
+
+describe('static pods of a control plane whose settings change', {
+  skip: needs(...LAB, 'MACHINEADM_E2E=all'),
+  timeout: 30 * MINUTE,
+}, () => {
+  const seeds = newSeeds();
+  let fleet: Fleet;
+  let node: Node;
+
+  before(
+    async () => {
+      fleet = await Fleet.open();
+      node = await fleet.start({ name: 'e2e-c2', ip: '10.99.0.92' });
+      await node.lay(asking({ scheduler: { args: [{ name: 'v', value: '2' }] } }));
+      await assertSucceeded(node, await node.provision());
+    },
+    { timeout: 20 * MINUTE },
+  );
+  after(async () => fleet?.close());
+
+  const asking = (controlPlane: DocumentTree): DocumentTree =>
+    merge(networked(initDocument(node.site, seeds), 0), {
+      kubernetes: { controlPlane, timeouts: { controlPlane: '90s' } },
+    });
+  const kubectl = async (args: string): Promise<string> =>
+    (await node.machine.shell(`kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`)).trim();
+  const commandOf = async (pod: string) => {
+    const pid = `$(pgrep -o -x ${pod.slice(0, 15)})`;
+    return (await node.machine.shell(`tr "\\0" " " < /proc/${pid}/cmdline`)).trim();
+  };
+  const cluster = () => kubectl("-n kube-system get cm kubeadm-config -o jsonpath='{.data.ClusterConfiguration}'");
+  const ASKED = {
+    controllerManager: { args: [{ name: 'node-monitor-period', value: '4s' }] },
+    scheduler: { args: [{ name: 'kube-api-qps', value: '60' }] },
+    etcd: { local: { args: [{ name: 'snapshot-count', value: '5000' }] } },
+  };
+  const CHANGES = ['kube-controller-manager', 'kube-scheduler', 'etcd', 'record'].map(
+    (name) => `upgrade-control-plane/${name}`,
+  );
+
+  test('provision refuses the document, and the dry run shows each argument', async () => {
+    await node.lay(asking(ASKED));
+    const refused = await node.agent(['provision', '-f', DOCUMENT]);
+    assert.equal(refused.exitCode, 4);
+    assert.match(
+      refused.stderr,
+      /\[DocumentChanged\]\n.*settings of the control plane .*machineadm upgrade changes them/,
+    );
+    const before = await commandOf('etcd');
+    const { exitCode, changes, problems } = await planUpgrade(node);
+    assert.deepEqual([exitCode, problems], [0, []]);
+    assert.deepEqual(
+      changes.map(({ id }) => id),
+      [...CHANGES, 'upgrade-proof/release'],
+    );
+    assert.deepEqual(
+      changes.slice(0, 3).map(({ summary }) => summary),
+      [
+        'change kube-controller-manager: --node-monitor-period: (default) -> 4s, and restart it',
+        'change kube-scheduler: --kube-api-qps: (default) -> 60; --v: 2 -> (default), and restart it',
+        'change etcd: --snapshot-count: (default) -> 5000, and restart it'.replace(
+          '(default)',
+          /--snapshot-count=(\d+)/.exec(before)?.[1] ?? '(default)',
+        ),
+      ],
+    );
+    assert.equal(await commandOf('etcd'), before);
+  });
+
+  test('upgrade changes them, although it is killed, and a second run does nothing', {
+    timeout: 15 * MINUTE,
+  }, async () => {
+    const apiServer = await commandOf('kube-apiserver');
+    const uid = await kubectl(`get node ${node.site.name} -o jsonpath='{.metadata.uid}'`);
+    for (const nth of [3, 6, 9]) {
+      const killed = await killUpgrade(node, nth);
+      assert.equal(killed.exitCode, 137, told(killed));
+      const refused = await node.agent(['provision', '-f', DOCUMENT]);
+      assert.match(refused.stderr, /\[(?:UpgradeUnfinished|DocumentChanged)\]/);
+    }
+    const run = await upgrade(node);
+    assert.equal(run.status.outcome, 'Succeeded', told(run));
+    assert.match(await commandOf('kube-controller-manager'), / --node-monitor-period=4s/);
+    assert.match(await commandOf('kube-scheduler'), / --kube-api-qps=60/);
+    assert.doesNotMatch(await commandOf('kube-scheduler'), / --v=/);
+    assert.match(await commandOf('etcd'), / --snapshot-count=5000/);
+    assert.equal(await commandOf('kube-apiserver'), apiServer);
+    assert.equal(await kubectl(`get node ${node.site.name} -o jsonpath='{.metadata.uid}'`), uid);
+    const configuration = await cluster();
+    for (const part of [/node-monitor-period/, /kube-api-qps/, /snapshot-count/]) assert.match(configuration, part);
+    assert.equal(await kubectl('-n kube-system get lease machineadm-upgrade --ignore-not-found -o name'), '');
+    assert.equal(await node.read('/var/lib/machineadm/upgrade/control-plane.json'), undefined);
+    const again = await upgrade(node);
+    assert.deepEqual([again.status.outcome, again.changes], ['Succeeded', []], told(again));
+    await assertSucceeded(node, await node.provision());
+    assert.deepEqual(await node.plan(), [], 'the document is that of the node now');
+    await assertNoLeaks(node, seeds, { run, again });
+  });
+
+  test('kubeadm would write the same manifests', async () => {
+    const version = await kubectl('version -o json | sed -n \'s/.*"gitVersion": "\\(v[0-9.]*\\)".*/\\1/p\' | tail -1');
+    const diff = await node.machine.shell(`kubeadm upgrade diff ${version} 2>/dev/null || true`);
+    assert.doesNotMatch(diff, /^[-+] .*--/m);
+  });
+
+  test('a component that does not start with them gets the previous manifest back', {
+    timeout: 8 * MINUTE,
+  }, async () => {
+    const manifest = '/etc/kubernetes/manifests/kube-scheduler.yaml';
+    const [before, configuration] = [await node.read(manifest), await cluster()];
+    await node.lay(asking({ ...ASKED, scheduler: { args: [{ name: 'bind-address', value: '192.0.2.9' }] } }));
+    const run = await upgrade(node);
+    assert.equal(run.status.failure?.reason, 'ControlPlaneNotReconfigured', told(run));
+    assert.match(
+      run.status.failure?.summary ?? '',
+      /kube-scheduler does not work .* The previous arguments of the control plane are restored, and it works with them\.$/,
+    );
+    assert.equal(await node.read(manifest), before);
+    assert.equal(await cluster(), configuration);
+    assert.equal(await kubectl('-n kube-system get lease machineadm-upgrade --ignore-not-found -o name'), '');
+    const refused = await node.agent(['provision', '-f', DOCUMENT]);
+    assert.match(refused.stderr, /\[DocumentChanged\]/, 'the upgrade counts as not begun');
+  });
+
+  test('reset returns the machine', { timeout: 8 * MINUTE }, async () => {
+    const { exitCode, stdout, stderr } = await node.agent(['reset', '--yes']);
+    assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+    assert.equal(await node.read('/etc/kubernetes/manifests/kube-scheduler.yaml'), undefined);
+    assert.equal(await node.read('/etc/kubernetes/manifests/etcd.yaml'), undefined);
+  });
+});

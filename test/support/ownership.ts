@@ -14,6 +14,7 @@ const ALSO_OWNED: Readonly<Record<string, readonly string[]>> = {
   'upgrade-kubeadm': ['kubeadm'],
   // The manifests of the pods that hold certificates.
   'upgrade-certificates': ['kubeadm'],
+  'upgrade-control-plane': ['kubeadm'],
 };
 
 /** What a step takes away that an earlier document asked for, and this one does not. */

@@ -37,6 +37,8 @@ export interface RenewalNodeWish {
   readonly members?: number;
   /** What kubeadm does instead of renewing a certificate. */
   readonly kubeadm?: (name: string, host: MemoryHost) => ReturnType<MemoryProgram> | undefined;
+  /** What kubeadm does with other commands. */
+  readonly other?: MemoryProgram;
   /** Whether the kubelet starts the pod of a manifest that was written; default: it does. */
   readonly starts?: (component: string, times: number) => boolean;
   /** Called before each mutation by machineadm; what it throws ends the run. */
@@ -100,7 +102,8 @@ export async function renewalNode(wish: RenewalNodeWish = {}) {
       findmnt: () => ({ status: 1 }),
       kubeadm: ({ args = [] }, host) => {
         const [, , name = ''] = args;
-        if (args[0] !== 'certs' || args[1] !== 'renew') return { status: 1 };
+        if (args[0] !== 'certs' || args[1] !== 'renew')
+          return wish.other?.({ program: 'kubeadm', args }, host) ?? { status: 1 };
         wish.before?.(`kubeadm ${name}`);
         const other = wish.kubeadm?.(name, host);
         if (other !== undefined) return other;

@@ -22,7 +22,7 @@ import { placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
 import { stripInvalid, type ValidPart } from './valid-part.ts';
 import { type Expansion, expandVariables, type VariableResolver } from './variables.ts';
 import { DOCUMENT_VERSIONS } from './versions/index.ts';
-import type { DocumentVersion } from './versions/version.ts';
+import type { ChangeablePart, DocumentVersion } from './versions/version.ts';
 
 export type { DocumentSource } from './source-tree.ts';
 
@@ -57,8 +57,8 @@ export interface LoadedDocument {
   readonly writtenDigest: string;
   /** The same for the parts that may not change after the bootstrap; undefined without `kubernetes`. */
   readonly lastingDigest: string | undefined;
-  /** `lastingDigest` of the same document with another version of Kubernetes, or without the settings of the kubelet. */
-  readonly lastingDigestWith: (kubernetes: string, without?: 'kubelet') => Promise<string | undefined>;
+  /** `lastingDigest` of the same document with another version of Kubernetes, or without what an upgrade can change. */
+  readonly lastingDigestWith: (kubernetes: string, without?: readonly ChangeablePart[]) => Promise<string | undefined>;
   /** The merged document with the place of every part, before variables were replaced. */
   readonly tree: Tree;
   /** Parts of earlier sources that later ones replaced or removed. */
@@ -120,7 +120,10 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   if (findings.length > 0 || problems.length > 0 || plainModel === undefined) return fail('DocumentInvalid', findings);
   const completed = (await options.complete?.(plainModel)) ?? { model: plainModel, findings: [] };
   if (completed.findings.length > 0) return fail('DocumentInvalid', completed.findings);
-  const lastingDigestWith = async (kubernetes?: string, without?: 'kubelet'): Promise<string | undefined> => {
+  const lastingDigestWith = async (
+    kubernetes?: string,
+    without?: readonly ChangeablePart[],
+  ): Promise<string | undefined> => {
     const lasting = version.lasting(plainData(sections), kubernetes, without);
     return lasting === undefined ? undefined : await sha256(canonicalJson(lasting));
   };

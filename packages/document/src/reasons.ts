@@ -65,7 +65,7 @@ export const REASONS = {
   DocumentChanged: reason(
     'Refused',
     'The kubernetes section changed after this machine was bootstrapped.',
-    'If only kubernetes.version or kubernetes.node.kubelet changed, run machineadm upgrade. Otherwise provision with the previous kubernetes section. To give the node up, look at machineadm reset --dry-run, then run machineadm reset.',
+    'If only kubernetes.version, kubernetes.node.kubelet, or arguments of the control plane changed, run machineadm upgrade. Otherwise provision with the previous kubernetes section. To give the node up, look at machineadm reset --dry-run, then run machineadm reset.',
   ),
   UpgradeUnfinished: reason(
     'Refused',
@@ -670,6 +670,11 @@ export const REASONS = {
     'BootstrapperFailed',
     'The kubelet does not run with changed settings; the previous ones were restored.',
     'Correct kubernetes.node.kubelet. The end of the message has the state of the node.',
+  ),
+  ControlPlaneNotReconfigured: reason(
+    'BootstrapperFailed',
+    'The controller manager, the scheduler or etcd does not run with changed arguments; the previous ones were restored.',
+    'Read the log of the container in the evidence, and correct kubernetes.controlPlane. The end of the message has the state of the node.',
   ),
   CertificatesNotRenewed: reason(
     'BootstrapperFailed',

@@ -58,6 +58,7 @@ export const STEP_TITLES = {
   'upgrade-certificates': 'renewal of certificates',
   'upgrade-containerd': 'upgrade of containerd',
   'upgrade-containerd-state': 'containerd before the upgrade',
+  'upgrade-control-plane': 'settings of the control plane',
   'upgrade-drain': 'drain of this node',
   'upgrade-kubeadm': 'upgrade by kubeadm',
   'upgrade-kubelet': 'upgrade of the kubelet',

@@ -4,12 +4,14 @@ import type {
   ApiServerModel,
   ClusterModel,
   ComponentModel,
+  ControlPlaneModel,
   EtcdModel,
   KubernetesModel,
 } from '@machineadm/document/model.ts';
-import { DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { DEFAULT_CERTIFICATES_DIRECTORY, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { apiServerComponent } from './api-server-component.ts';
 import { renderArguments, renderEnvironment } from './arguments.ts';
+import { componentModel } from './components.ts';
 import { featureGates } from './feature-gates.ts';
 import { type Fields, goDuration, listOrNothing, sortedByKey } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
@@ -54,8 +56,28 @@ export function clusterConfiguration(kubernetes: KubernetesModel, target: Kubead
   });
 }
 
+/** Arguments, variables and volumes of a static pod of kubeadm, in the shape of the target's version. */
+export function componentFields(
+  controlPlane: ControlPlaneModel,
+  pod: KubeadmPod,
+  target: KubeadmTarget,
+  problems: Problems,
+): Fields {
+  const field = 'kubernetes.controlPlane';
+  switch (pod) {
+    case 'kube-apiserver':
+      return apiServerFields(controlPlane.apiServer, target, problems);
+    case 'kube-controller-manager':
+      return component(controlPlane.controllerManager, `${field}.controllerManager`, target, problems);
+    case 'kube-scheduler':
+      return component(controlPlane.scheduler, `${field}.scheduler`, target, problems);
+    case 'etcd':
+      return component(componentModel(controlPlane, pod), `${field}.etcd.local`, target, problems);
+  }
+}
+
 /** Arguments, variables and volumes of the API server, in the shape of the target's version. */
-export function apiServerFields(apiServer: ApiServerModel, target: KubeadmTarget, problems: Problems): Fields {
+function apiServerFields(apiServer: ApiServerModel, target: KubeadmTarget, problems: Problems): Fields {
   const field = 'kubernetes.controlPlane.apiServer';
   if (apiServer.authorization?.kind === 'structured' && !has('authorizationFileAlone', target.minor)) {
     problems.add({

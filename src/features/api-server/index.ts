@@ -4,9 +4,9 @@ import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model
 import type { Version } from '@machineadm/document/program-version.ts';
 import { hasEffects } from '@machineadm/document/secret.ts';
 import { member, strings } from '@machineadm/document/untyped.ts';
-import type { RequestedNames } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { API_SERVER_MANIFEST, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
+import { type RequestedNames, requestedNames } from '@machineadm/kubeadm/components.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../../kubernetes/api-server/files.ts';
 import { reconfigure } from '../../kubernetes/api-server/reconfigure.ts';
@@ -254,9 +254,7 @@ function namesThatDiffer(before: RequestedNames, { controlPlane }: KubernetesMod
 }
 
 function namesOf(apiServer: ApiServerModel): RequestedNames {
-  const { args, env, volumes } = apiServerComponent(apiServer);
-  const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
-  return { args: names(args), env: names(env), volumes: names(volumes) };
+  return requestedNames(apiServerComponent(apiServer));
 }
 
 /** A document's settings for the API server, with secrets by name: equal = unchanged. */

@@ -4,6 +4,13 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import type { ImageArchive } from '@machineadm/document/model.ts';
 import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import {
+  type ArchiveFile,
+  fingerprint,
+  openArchive,
+  tarSource,
+  tarStream,
+} from '../../container-runtime/image-archive-file.ts';
+import {
   archivesAbsent,
   checkDigest,
   explaining,
@@ -15,7 +22,6 @@ import { redactedRequest } from '../../host/http/client.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
 import { download } from '../../owned-files/download.ts';
 import type { Execution } from '../../step/index.ts';
-import { type ArchiveFile, fingerprint, openArchive, tarSource, tarStream } from './archive.ts';
 
 /** The directory of downloads until they are imported, by digest. */
 export const DOWNLOADS_DIRECTORY = `${STATE_DIRECTORY}/images`;

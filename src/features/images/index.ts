@@ -4,12 +4,13 @@ import type { ImageArchive } from '@machineadm/document/model.ts';
 import { secretsIn } from '@machineadm/document/secret-values.ts';
 import { IMAGES_LEFT, imagesMissing } from '../../container-runtime/image-failures.ts';
 import { isPresent, missingOf, nameByDigest, untilPresent } from '../../container-runtime/image-presence.ts';
+import { imageSpace, imagesDirectory, whyImagesGo } from '../../container-runtime/image-space.ts';
 import { CriError } from '../../host/cri/client.ts';
 import type { CriImage } from '../../host/cri/queries.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
-import type { Change, Execution } from '../../step/index.ts';
+import type { Change, Execution, Explanation } from '../../step/index.ts';
 import {
   type ArchiveNote,
   archiveChangeId,
@@ -38,6 +39,8 @@ export interface ImagesDesired extends ImportSite {
   readonly required: readonly string[];
   /** An earlier step configures and starts the runtime. */
   readonly runtimeIsManaged: boolean;
+  /** Where containerd keeps images. */
+  readonly directory: string;
 }
 
 export interface ImagesActual {
@@ -83,6 +86,7 @@ export const images: FeatureStep<ImagesDesired, ImagesActual, ImagesPayload> = {
       archives,
       required,
       socket: runtimeSocket(model, facts),
+      directory: imagesDirectory(model),
       architecture: facts.architecture,
       unpackArguments: unpackArguments(snapshotterOf(model.containerd), facts.containerd),
       runtimeIsManaged: model.containerd !== undefined,
@@ -165,6 +169,8 @@ export const images: FeatureStep<ImagesDesired, ImagesActual, ImagesPayload> = {
     return changes;
   },
 
+  whyNotEffective: whyGone,
+
   async apply(host, { payload }, execution) {
     if (payload.kind === 'require') return await requireImages(host, payload.desired, payload.contents, execution);
     if (payload.kind === 'remove') {
@@ -176,6 +182,19 @@ export const images: FeatureStep<ImagesDesired, ImagesActual, ImagesPayload> = {
     execution.remember(await importArchive(host, archive, desired, held, execution));
   },
 };
+
+/** Images that were there and are gone: the kubelet removes those that no container uses when the disk is nearly full. */
+async function whyGone(host: QueryHost, { directory }: ImagesDesired): Promise<Explanation | undefined> {
+  const space = await imageSpace(host, directory);
+  const why = space === undefined ? undefined : whyImagesGo(space);
+  if (why === undefined) return undefined;
+  return {
+    summary: `images were imported and are gone again: ${why}`,
+    remedy: `Free space on the file system of ${directory} or enlarge it, or raise imageGCHighThresholdPercent in kubernetes.node.kubelet.config; then run again.`,
+    evidence: [{ source: `file system of ${directory}`, text: why }],
+    retryable: true,
+  };
+}
 
 /** How many archives are imported at a time with this much available memory. */
 export function importsAtATime(memoryBytes: number): number {

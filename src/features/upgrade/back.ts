@@ -9,11 +9,13 @@ import { forgetRenewal } from '../../kubernetes/upgrade/certificate-renewal.ts';
 import { forgetContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
 import { forgetState, readState } from '../../kubernetes/upgrade/kept-state.ts';
 import { forgetKubelet } from '../../kubernetes/upgrade/kubelet-kept.ts';
+import { forgetPods } from '../../kubernetes/upgrade/pod-kept.ts';
 import { goBack, hasReplacedAll } from '../../kubernetes/upgrade/way-back.ts';
 import type { Execution, FollowUp, StepRecord } from '../../step/index.ts';
 import { changes, type Upgrade } from '../../step/upgrade-order.ts';
 import { endOfFailedRenewal } from './certificates-back.ts';
 import { type ContainerdEnd, endOfFailedContainerd } from './containerd-back.ts';
+import { CONTROL_PLANE, endOfFailedControlPlane } from './control-plane-back.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
 import { KEPT_CHANGE } from './identity.ts';
@@ -74,17 +76,23 @@ async function endOfFailedKubernetes(
   const { model, facts, upgrade } = failed;
   const desired = upgradeDesired(model, facts);
   const renewal = desired === undefined ? undefined : await endOfFailedRenewal(host, failed, desired, watch);
+  const controlPlane = desired === undefined ? undefined : await endOfFailedControlPlane(host, failed, desired, watch);
   if (desired !== undefined && !changes(upgrade, 'version')) {
     // Before, it has not had its turn.
-    const { interrupted, done } = failed.record('upgrade-certificates');
+    const hadTurn = ['upgrade-certificates', CONTROL_PLANE].some((step) => {
+      const { interrupted, done } = failed.record(step);
+      return interrupted.size + done.size > 0;
+    });
     const kubelet = await endOfFailedKubelet(host, failed, desired, watch);
-    const end = together(kubelet, renewal);
-    if (end.isBack && interrupted.size + done.size > 0)
-      await release(host, { desired, upgrade, cordoned: false }, watch);
+    const end = together(controlPlane, kubelet, renewal);
+    if (end.isBack && hadTurn) await release(host, { desired, upgrade, cordoned: false }, watch);
     return end;
   }
   const end = await endOfFailedVersion(host, failed, desired, watch);
-  return { isBack: end.isBack, sentences: [...(renewal?.sentences ?? []), ...end.sentences] };
+  return {
+    isBack: end.isBack,
+    sentences: [...(renewal?.sentences ?? []), ...(controlPlane?.sentences ?? []), ...end.sentences],
+  };
 }
 
 /** What is true of the kubelet after a change of its settings failed; undefined: they were not touched. */
@@ -174,6 +182,7 @@ export async function forgetPrevious(host: Host): Promise<void> {
   await forgetRenewal(host);
   await forgetKubelet(host);
   await forgetContainerd(host);
+  await forgetPods(host);
 }
 
 /** What runs, and what does not: the next run continues with what is left. */

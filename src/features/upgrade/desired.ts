@@ -1,7 +1,8 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { ImageArchive, KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { isAirGapped } from '@machineadm/kubeadm/images/needed.ts';
+import { imagesDirectory } from '../../container-runtime/image-space.ts';
 import { type Facts, reportedIdentity } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { requiredComponents } from '../../kubernetes/control-plane-health.ts';
@@ -22,6 +23,11 @@ export interface UpgradeDesired {
   readonly isControlPlane: boolean;
   readonly hasLocalEtcd: boolean;
   readonly isAirGapped: boolean;
+  readonly images: {
+    readonly archives: readonly ImageArchive[];
+    readonly architecture: string;
+    readonly directory: string;
+  };
   /** Of CRI. */
   readonly socket: string;
   readonly programs: Pick<Facts, 'kubeadm' | 'kubelet'>;
@@ -43,6 +49,10 @@ export function upgradeDesired(model: Model, facts: Facts): UpgradeDesired | und
     isControlPlane: role !== 'Worker',
     hasLocalEtcd: required.includes('etcd'),
     isAirGapped: isAirGapped(model),
+    images: {
+      ...{ archives: model.images.archives, architecture: facts.architecture },
+      directory: imagesDirectory(model),
+    },
     socket: runtimeSocket(model, facts),
     programs: { kubeadm: facts.kubeadm, kubelet: facts.kubelet },
     broughtBy: { kubeadm: bringerOf('kubeadm', host), kubelet: bringerOf('kubelet', host) },

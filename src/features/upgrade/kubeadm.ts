@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { acceptsPatches } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { KUBEADM_PODS } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -21,10 +21,11 @@ import {
 } from '../../kubernetes/upgrade/kubeadm-upgrade.ts';
 import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
+import { isPatched, recordObstacles } from '../../kubernetes/upgrade/pod-settings.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { UnmetRequirement } from '../../step/index.ts';
-import { type Upgrade, versionUpgrade } from '../../step/upgrade-order.ts';
+import { changes, type Upgrade, versionUpgrade } from '../../step/upgrade-order.ts';
 import {
   hasVersion,
   nodeNameOf,
@@ -34,6 +35,7 @@ import {
   upgradeDesired,
   wrongProgram,
 } from './desired.ts';
+import { imageObstacles } from './image-checks.ts';
 import { requireImages } from './images.ts';
 import { continueAfterKill, takeTurn, unanswered } from './turn.ts';
 
@@ -167,11 +169,7 @@ async function obstaclesOf(
     const nodeName = await nodeNameOf(host, desired);
     const minor = parseVersion(upgrade.to)?.minor ?? 0;
     const order = orderOf(upgrade, nodeName, desired);
-    const isPatched =
-      kubernetes.kubeadm.patchesDirectory !== undefined ||
-      kubernetes.kubeadm.patches.some(
-        ({ target }) => target !== 'kubeletconfiguration' && acceptsPatches(target, kubernetes.role),
-      );
+    const patched = KUBEADM_PODS.filter((pod) => isPatched(kubernetes, pod));
     const edited = isControlPlane && upgrade.overwritesManifests !== true;
     const holder = isControlPlane ? await leaseHolder(credential) : undefined;
     const locked = holder === undefined || holder === nodeName ? undefined : upgradeLocked(holder);
@@ -181,7 +179,9 @@ async function obstaclesOf(
       ...(await settingObstacles(host, minor, configuration)),
       ...(await certificateObstacles(host, kubernetes.cluster.certificatesDirectory, Date.now())),
       ...(hasLocalEtcd ? await etcdObstacles(host) : await spaceAt(host, '/etc/kubernetes', SPACE_FOR_LOGS)),
-      ...(edited ? await driftObstacles(host, upgrade, programs.kubeadm, isPatched) : []),
+      ...(isControlPlane ? await imageObstacles(host, desired, upgrade.to, configuration) : []),
+      ...(edited && !changes(upgrade, 'controlPlane') ? recordObstacles(kubernetes, configuration) : []),
+      ...(edited ? await driftObstacles(host, upgrade, programs.kubeadm, patched) : []),
     ];
   } catch (error) {
     if (!(error instanceof ClusterUnanswered)) throw error;

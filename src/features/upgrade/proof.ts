@@ -99,7 +99,10 @@ export const upgradeProof: FeatureStep<UpgradeDesired, ProofActual, ProofPayload
 
 /** Whether it has the turn of the control planes, or keeps pods away. */
 function hasTurn({ isControlPlane }: UpgradeDesired, upgrade: Upgrade): boolean {
-  return changes(upgrade, 'version') || (isControlPlane && changes(upgrade, 'certificates'));
+  return (
+    changes(upgrade, 'version') ||
+    (isControlPlane && (changes(upgrade, 'certificates') || changes(upgrade, 'controlPlane')))
+  );
 }
 
 function releaseSummary({ isControlPlane }: UpgradeDesired, upgrade: Upgrade): string {

@@ -11,7 +11,7 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { type RequestedNames, reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
+import { reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { requireReadable } from '@machineadm/kubeadm/api-server/encryption-change.ts';
 import {
   API_SERVER_MANIFEST,
@@ -21,6 +21,7 @@ import {
   isSamePod,
   readManifest,
 } from '@machineadm/kubeadm/api-server/manifest.ts';
+import type { RequestedNames } from '@machineadm/kubeadm/components.ts';
 import { getObject } from '../../host/cluster/api-server.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { Host, NewFile } from '../../host/seam/host.ts';
@@ -131,7 +132,7 @@ async function prepare(
     kubeadm,
     patchesDirectory,
     cluster: await foreignYaml(cluster),
-    before,
+    pods: [{ pod: 'kube-apiserver' as const, before }],
     nodeName,
     endpoint,
   };

@@ -1,9 +1,11 @@
 import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { type KubeadmPod, staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
-import { API_SERVER_MANIFEST, type ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
+import type { ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { patches } from '@machineadm/kubeadm/patches.ts';
 import { Problems } from '@machineadm/kubeadm/problems.ts';
 import { kubeadmTarget } from '@machineadm/kubeadm/version.ts';
@@ -20,11 +22,27 @@ const TIMEOUT_MS = 60_000;
 /** The same path, seen from the machine. */
 const RECONFIGURATION = `${ROOT}${CONFIG}`;
 
-/** Where kubeadm finds the API server's patches, as a path inside; undefined = there are none. */
+/** The phase of `kubeadm init` that writes the manifest of a static pod. */
+const PHASES: Readonly<Record<KubeadmPod, readonly string[]>> = {
+  etcd: ['etcd', 'local'],
+  'kube-apiserver': ['control-plane', 'apiserver'],
+  'kube-controller-manager': ['control-plane', 'controller-manager'],
+  'kube-scheduler': ['control-plane', 'scheduler'],
+};
+
+const NAMES: Readonly<Record<KubeadmPod, string>> = {
+  etcd: 'etcd',
+  'kube-apiserver': 'the API server',
+  'kube-controller-manager': 'the controller manager',
+  'kube-scheduler': 'the scheduler',
+};
+
+/** Where kubeadm finds the patches of a static pod, as a path inside; undefined = there are none. */
 export async function findPatches(
   host: Host,
   kubernetes: KubernetesModel,
   kubeadm: Version,
+  pod: KubeadmPod = 'kube-apiserver',
 ): Promise<string | undefined> {
   const { patchesDirectory } = kubernetes.kubeadm;
   for (const name of (await host.list(`${ROOT}${PATCHES}`)) ?? []) await host.removeFile(`${ROOT}${PATCHES}/${name}`);
@@ -39,7 +57,7 @@ export async function findPatches(
       found.set(name, (await host.readText(`${patchesDirectory}/${name}`)) ?? '');
     }
   }
-  const ours = [...found].filter(([name]) => name.startsWith('kube-apiserver'));
+  const ours = [...found].filter(([name]) => name.startsWith(pod));
   // Created before `renderManifest` uses it, so that the directory is restricted to root from the start.
   await host.makeDirectory(ROOT, 0o700);
   for (const [name, content] of ours) await host.writeFile({ path: `${ROOT}${PATCHES}/${name}`, content, mode: 0o600 });
@@ -57,13 +75,15 @@ export async function renderManifest(
   host: Host,
   configuration: string,
   options: {
+    /** Default: the API server. */
+    readonly pod?: KubeadmPod;
     readonly kubeadm: Version;
     readonly patchesDirectory: string | undefined;
     readonly now: ApiServerManifest | undefined;
     readonly signal: AbortSignal;
   },
 ): Promise<string> {
-  const { kubeadm, patchesDirectory, now, signal } = options;
+  const { pod = 'kube-apiserver', kubeadm, patchesDirectory, now, signal } = options;
   await host.makeDirectory(ROOT, 0o700);
   for (const { hostPath } of now?.volumes ?? []) {
     if ((await host.stat(hostPath))?.type === 'directory') await host.makeDirectory(`${ROOT}${hostPath}`, 0o755);
@@ -72,39 +92,63 @@ export async function renderManifest(
   await host.writeFile({ path: RECONFIGURATION, content: configuration, mode: 0o600 });
   const flag = kubeadmTarget(kubeadm).configVersion === 'v1beta2' ? '--experimental-patches' : undefined;
   const args = [
-    ...['init', 'phase', 'control-plane', 'apiserver', `--rootfs=${ROOT}`, `--config=${CONFIG}`],
+    ...['init', 'phase', ...PHASES[pod], `--rootfs=${ROOT}`, `--config=${CONFIG}`],
     ...(flag === undefined || patchesDirectory === undefined ? [] : [`${flag}=${patchesDirectory}`]),
   ];
   const result = await host.run({ program: 'kubeadm', args, timeoutMs: TIMEOUT_MS, signal, supervised: true });
-  const written = `${ROOT}${API_SERVER_MANIFEST}`;
+  const written = `${ROOT}${staticPodPath(pod)}`;
   const manifest = await host.readText(written);
   await host.removeFile(written);
   if (result.status === 0 && manifest !== undefined) return manifest;
   const lines = textLines(result.stderr, result.stdout);
   throw new MachineadmError({
     reason: 'KubeadmConfigInvalid',
-    summary: `kubeadm does not render the API server for this document: ${lines[0] ?? `exit status ${result.status}`}`,
-    remedy: 'Correct what kubeadm names. Nothing was changed: the API server runs as before.',
+    summary: `kubeadm does not render ${NAMES[pod]} for this document: ${lines[0] ?? `exit status ${result.status}`}`,
+    remedy: `Correct what kubeadm names. Nothing was changed: ${NAMES[pod]} runs as before.`,
     evidence: evidenceFrom('kubeadm', lines.slice(0, 10)),
   });
 }
+
+/** For the message: what has its new configuration already, and the command that continues. */
+export interface RecordSubject {
+  readonly reason: Extract<Reason, 'APIServerNotReconfigured' | 'ControlPlaneNotReconfigured'>;
+  readonly what: string;
+  readonly command: string;
+  /** Default: what was rendered last. */
+  readonly configuration?: string;
+}
+
+const API_SERVER_SUBJECT: RecordSubject = {
+  reason: 'APIServerNotReconfigured',
+  what: 'The API server runs',
+  command: 'machineadm provision',
+};
 
 /**
  * Makes kubeadm record the configuration in the cluster (ConfigMap kubeadm-config), for upgrades and for control planes
  * that join later.
  *
- * @throws MachineadmError `BootstrapperFailed`
+ * @param subject what has its new configuration already
+ * @throws MachineadmError
  */
-export async function recordInCluster(host: Host, signal: AbortSignal): Promise<void> {
+export async function recordInCluster(
+  host: Host,
+  signal: AbortSignal,
+  { reason, what, command, configuration }: RecordSubject = API_SERVER_SUBJECT,
+): Promise<void> {
+  if (configuration !== undefined) {
+    await host.makeDirectory(ROOT, 0o700);
+    await host.writeFile({ path: RECONFIGURATION, content: configuration, mode: 0o600 });
+  }
   const args = ['init', 'phase', 'upload-config', 'kubeadm', `--config=${RECONFIGURATION}`];
   const result = await host.run({ program: 'kubeadm', args, timeoutMs: TIMEOUT_MS, signal, supervised: true });
   await host.removeFile(RECONFIGURATION);
   if (result.status === 0) return;
   const lines = textLines(result.stderr, result.stdout);
   throw new MachineadmError({
-    reason: 'APIServerNotReconfigured',
-    summary: `The API server runs with its new configuration, but kubeadm could not record it in the cluster: ${lines[0] ?? `exit status ${result.status}`}`,
-    remedy: 'Run machineadm provision again. Otherwise an upgrade of the cluster undoes the change.',
+    reason,
+    summary: `${what} with its new configuration, but kubeadm could not record it in the cluster: ${lines[0] ?? `exit status ${result.status}`}`,
+    remedy: `Run ${command} again. Otherwise an upgrade of the cluster undoes the change.`,
     evidence: evidenceFrom('kubeadm', lines.slice(0, 10)),
     retryable: true,
   });

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage } from '@machineadm/document/errors.ts';
-import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { KUBELET_KUBECONFIG, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { CriContainer } from '../../host/cri/queries.ts';
@@ -9,14 +9,18 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import { logTail } from '../../host/services/log.ts';
 import { processesOf, stillRunning } from './processes.ts';
 
-/** The conditions for an API server to count as running with its manifest. */
+/** The conditions for an API server, or another static pod, to count as running with its manifest. */
 export interface ServingDemand {
+  /** Of the container; default: the API server. */
+  readonly container?: KubeadmPod;
   readonly manifest: ApiServerManifest;
   /** Earlier processes, which must have ended: `pid:start`. */
   readonly gone: readonly string[];
   readonly criSocket: string;
   /** When the manifest was written, in milliseconds since the epoch: containers that ended before do not count. */
   readonly sinceMs: number;
+  /** Why the container does not work; undefined: it does. Default: /readyz of the API server. */
+  readonly probe?: (signal: AbortSignal) => Promise<string | undefined>;
 }
 
 export type Serving = { readonly serves: true } | { readonly serves: false; readonly why: string };
@@ -62,7 +66,7 @@ export async function waitUntilServing(
 
 async function look(
   host: QueryHost,
-  { manifest, gone }: ServingDemand,
+  { manifest, gone, probe }: ServingDemand,
   signal: AbortSignal,
 ): Promise<{ readonly process: string } | { readonly why: string }> {
   const running = await processesOf(host, manifest.command);
@@ -71,8 +75,9 @@ async function look(
   // A stopping API server closes its listener at once and lives until its requests are done; until it has ended it may
   // be the one that answers.
   if ((await stillRunning(host, gone)).length > 0) return { why: 'the previous one to end' };
-  if (manifest.endpoint === undefined) return { process };
-  const answer = await askReadyz(host, manifest.endpoint, signal);
+  const { endpoint } = manifest;
+  const ask = probe ?? (endpoint === undefined ? undefined : () => askReadyz(host, endpoint, signal));
+  const answer = await ask?.(signal);
   return answer === undefined ? { process } : { why: answer };
 }
 
@@ -128,11 +133,11 @@ export async function lastLogLines(host: QueryHost, demand: ServingDemand): Prom
 
 async function endedContainers(
   host: QueryHost,
-  { criSocket, sinceMs }: ServingDemand,
+  { criSocket, sinceMs, container = 'kube-apiserver' }: ServingDemand,
 ): Promise<readonly CriContainer[]> {
   try {
     const ended = await host.cri(criSocket).exitedContainers();
-    return ended.filter(({ name, finishedAtMs }) => name === 'kube-apiserver' && finishedAtMs >= sinceMs);
+    return ended.filter(({ name, finishedAtMs }) => name === container && finishedAtMs >= sinceMs);
   } catch {
     // If the runtime does not answer, wait until the timeout.
     return [];

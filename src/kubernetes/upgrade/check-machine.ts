@@ -1,6 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { evidenceFrom } from '@machineadm/document/errors.ts';
-import { ADMIN_KUBECONFIG, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import {
+  ADMIN_KUBECONFIG,
+  KUBELET_KUBECONFIG,
+  type KubeadmPod,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
@@ -153,17 +157,16 @@ function mebibytes(bytes: number): string {
  * runs, from the cluster's configuration, and what is on the disk. `kubeadm upgrade` replaces them.
  *
  * @param kubeadm the installed one; only one of the running minor writes what its predecessor wrote
- * @param isPatched whether the document has patches: `kubeadm upgrade diff` does not apply them
+ * @param patched the pods for which the document has patches: `kubeadm upgrade diff` does not apply them
  */
 export async function driftObstacles(
   host: QueryHost,
   { from }: Pick<UpgradeOrder, 'from'>,
   kubeadm: Version | undefined,
-  isPatched: boolean,
+  patched: readonly KubeadmPod[],
 ): Promise<readonly UpgradeObstacle[]> {
   const running = parseVersion(from);
   const what = 'whether static pods were edited by hand';
-  if (isPatched) return [skipped(what, 'kubeadm upgrade diff does not know the patches of the document')];
   if (kubeadm === undefined || kubeadm.minor !== running?.minor || kubeadm.major !== running.major) {
     return [skipped(what, `kubeadm ${kubeadm?.text ?? 'is not installed'}, and Kubernetes ${from} runs`)];
   }
@@ -173,9 +176,15 @@ export async function driftObstacles(
     timeoutMs: DIFF_TIMEOUT_MS,
   });
   if (status !== 0) return [skipped(what, textLines(stderr, stdout)[0] ?? `kubeadm upgrade diff ended with ${status}`)];
-  const diff = editsIn(stdout);
-  if (diff.length === 0) return [];
+  const ofPatched = skipped(
+    `${what}, for ${patched.join(', ')}`,
+    'kubeadm upgrade diff does not know the patches of the document',
+  );
+  const notKnown = patched.length === 0 ? [] : [ofPatched];
+  const diff = withoutFiles(editsIn(stdout), patched.map(manifestPath));
+  if (diff.length === 0) return notKnown;
   return [
+    ...notKnown,
     {
       reason: 'ControlPlaneEdited',
       what: `static pods differ from the cluster's configuration (kubeadm-config), and kubeadm upgrade would undo that: ${filesIn(diff).join(', ')}`,
@@ -193,10 +202,27 @@ export function editsIn(output: string): readonly string[] {
   for (const [index, line] of lines.entries()) {
     const isHeader = line.startsWith('--- ') && lines[index + 1]?.startsWith('+++ ') === true;
     if (isHeader) edits.push(line);
-    else if (/^[-+](?![-+]{2} )/.test(line) && !line.includes('machineadm.dev/configured-at')) edits.push(line);
+    else if (/^[-+](?![-+]{2} )/.test(line) && !isOfUs(line)) edits.push(line);
   }
   // Files without a changed line.
   return edits.filter((line, index) => !line.startsWith('--- ') || edits[index + 1]?.startsWith('--- ') === false);
+}
+
+/**
+ * machineadm's annotation; and the time for a start, which kubeadm takes from its timeouts: they are not in the cluster's
+ * configuration (k/k cmd/kubeadm/app/util/staticpod/utils.go, StartupProbe).
+ */
+function isOfUs(line: string): boolean {
+  return line.includes('machineadm.dev/configured-at') || /^[-+] +failureThreshold: \d+$/.test(line);
+}
+
+/** The diff without those of these files. */
+function withoutFiles(diff: readonly string[], paths: readonly string[]): readonly string[] {
+  let isLeft = true;
+  return diff.filter((line) => {
+    if (line.startsWith('--- ')) isLeft = !paths.includes(line.slice(4));
+    return isLeft;
+  });
 }
 
 function filesIn(diff: readonly string[]): readonly string[] {

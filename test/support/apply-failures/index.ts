@@ -243,6 +243,7 @@ const ROWS: Readonly<Record<string, Known>> = {
   ...because(
     WHY.upgrade,
     'CertificatesNotRenewed',
+    'ControlPlaneNotReconfigured',
     'EtcdSnapshotFailed',
     'KubeadmUpgradeFailed',
     'KubeletNotReconfigured',

@@ -100,6 +100,23 @@ describe('a state that a step created', () => {
     assert.match(error.message, /did not last .* Since then the run performed "hooks" \(hooks\)\.$/);
   });
 
+  test('and that an unobserved program changed, with the cause where the step knows it', async () => {
+    const why = { summary: 'the disk is full', remedy: 'Free space.', evidence: [{ source: 'disk', text: '99 %' }] };
+    const failing = async (whyNotEffective: Step['whyNotEffective']) => {
+      const host = memoryHost({});
+      const undo = () => host.writeFile({ path: '/etc/a', content: 'other', mode: 0o644 });
+      const [hooks] = fakeSteps({ id: 'hooks', changes: [{ id: 'hooks/run', apply: undo }] });
+      assert.ok(hooks !== undefined && whyNotEffective !== undefined);
+      const a = { ...writing('a', '/etc/a', 'a', { ineffective: 'ImageMissing' }), whyNotEffective };
+      return await failureOf(runAll([a, hooks], bench(host)), 'a', 'ImageMissing');
+    };
+    const error = await failing(async () => why);
+    assert.match(error.message, /did not last until the end of the run: the disk is full\. Since then/);
+    assert.deepEqual([error.remedy, error.evidence[0]], ['Free space.', why.evidence[0]]);
+    const unsure = await failing(() => Promise.reject(new Error('no answer')));
+    assert.match(unsure.message, /did not last until the end of the run\. Since then/);
+  });
+
   test('of a service: the step that stopped it is named', async () => {
     const host = memoryHost({ services: { containerd: { active: true } } });
     const wanting = (id: string, active: boolean): Step => ({

@@ -4,6 +4,7 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { parseRecord } from '../../../src/pipeline/journal-record.ts';
+import { podNames } from '../../../src/pipeline/pod-names.ts';
 import { resumingCommand } from '../../../src/pipeline/reboot-resume.ts';
 import { evaluateResumable } from '../../../src/pipeline/resume.ts';
 import { refuseIfChanged, upgradeAsked } from '../../../src/pipeline/upgrade.ts';
@@ -171,7 +172,7 @@ describe('settings of the kubelet', () => {
     const { lastingDigest: lasting = '', lastingDigestWith, model } = asked;
     const { config = {}, args = [] } = model.kubernetes?.node.kubelet ?? {};
     const kubelet = {
-      rest: (await lastingDigestWith('v1.35.2', 'kubelet')) ?? '',
+      rest: (await lastingDigestWith('v1.35.2', ['kubelet'])) ?? '',
       ...{ fields: Object.keys(config), args: args.map(({ name }) => name) },
     };
     return { ...begun('r1', { lasting }), kubernetes: 'v1.35.2', kubelet } as JournalRecord;
@@ -234,6 +235,92 @@ describe('settings of the kubelet', () => {
     assert.deepEqual(await upgradeAsked(host, seen, asked), ONLY);
     const changed = afterRecord(old, await recorded(asked));
     assert.equal(changed.bootstrappedKubelet, undefined, 'another document does not count');
+  });
+});
+
+describe('settings of the control plane', () => {
+  const settings = (text: string, more = '') => document('v1.35.2', `, controlPlane: ${text}${more}`);
+  const NONE = { args: [], env: [], volumes: [] };
+  const V2 = '{args: [{name: v, value: "2"}]}';
+  async function made(asked: LoadedDocument) {
+    const { kubernetes } = asked.model;
+    assert.ok(kubernetes !== undefined);
+    const of = async (...parts: ('kubelet' | 'controlPlane')[]) =>
+      (await asked.lastingDigestWith('v1.35.2', parts)) ?? '';
+    const { config, args } = kubernetes.node.kubelet;
+    const names = { fields: Object.keys(config), args: args.map(({ name }) => name) };
+    const kubelet = { rest: await of('kubelet'), ...names };
+    const rest = { rest: await of('controlPlane'), bare: await of('kubelet', 'controlPlane') };
+    const controlPlane = { ...rest, pods: podNames(kubernetes) };
+    const run = {
+      ...begun('r1', { lasting: asked.lastingDigest ?? '' }),
+      kubernetes: 'v1.35.2',
+      kubelet,
+      controlPlane,
+    };
+    const records = [run as JournalRecord, started('kubeadm', 'kubeadm/init'), done('kubeadm', 'kubeadm/init')];
+    const written = records.map((record) => parseRecord('/journal', JSON.stringify(record), 1));
+    return written.reduce(afterRecord, newJournalState(identity(), false));
+  }
+
+  test('are an upgrade of their own, with the names that the earlier document asked for', async () => {
+    const known = await made(await settings(`{scheduler: ${V2}}`));
+    const asked = await settings('{scheduler: {args: [{name: profiling, value: "false"}]}}');
+    assert.deepEqual(await upgradeAsked(host, known, asked), {
+      ...{ from: 'v1.35.2', to: 'v1.35.2', subjects: ['controlPlane'] },
+      before: { 'kube-controller-manager': NONE, 'kube-scheduler': { ...NONE, args: ['v', 'profiling'] }, etcd: NONE },
+    });
+    const etcd = await settings(`{scheduler: ${V2}, etcd: {local: {args: [{name: snapshot-count, value: "5000"}]}}}`);
+    assert.deepEqual((await upgradeAsked(host, known, etcd))?.subjects, ['controlPlane']);
+    assert.deepEqual((await upgradeAsked(host, known, await document('v1.35.2')))?.subjects, ['controlPlane']);
+  });
+
+  test('come with the kubelet and another version, and nothing else may change with them', async () => {
+    const known = await made(await settings(`{scheduler: ${V2}}`));
+    const both = await settings(`{controllerManager: ${V2}}`, ', node: {kubelet: {config: {maxPods: 5}}}');
+    assert.deepEqual((await upgradeAsked(host, known, both))?.subjects, ['kubelet', 'controlPlane']);
+    const all = await document('v1.36.0', ', node: {kubelet: {config: {maxPods: 5}}}');
+    assert.deepEqual((await upgradeAsked(host, known, all))?.subjects, ['version', 'kubelet', 'controlPlane']);
+    for (const other of [
+      '{etcd: {local: {dataDirectory: /srv/etcd}}}',
+      '{etcd: {local: {imageTag: 3.6.4-0, args: [{name: snapshot-count, value: "5"}]}}}',
+      '{apiEndpoint: {bindPort: 7443}}',
+    ])
+      await assert.rejects(upgradeAsked(host, known, await settings(other)), { reason: 'DocumentChanged' });
+  });
+
+  test('are refused by provision, which names the command', async () => {
+    const known = await made(await document('v1.35.2'));
+    await assert.rejects(refuseIfChanged(host, known, await settings(`{scheduler: ${V2}}`)), {
+      reason: 'DocumentChanged',
+      exit: 'Refused',
+      remedy: /settings of the control plane \(controller manager, scheduler or etcd\): machineadm upgrade changes/,
+    });
+  });
+
+  test('that were begun are continued with the names of all documents', async () => {
+    const known = await made(await document('v1.35.2'));
+    const first = await upgradeAsked(host, known, await settings(`{scheduler: ${V2}}`));
+    assert.ok(first !== undefined);
+    const record: JournalRecord = { is: 'upgrade', now: 'Begun', ...first, ...DRAINS, at: 'now' };
+    const unfinished = afterRecord(known, parseRecord('/journal', JSON.stringify(record), 1));
+    const other = await settings('{scheduler: {args: [{name: profiling, value: "false"}]}}');
+    const next = await upgradeAsked(host, unfinished, other);
+    assert.deepEqual(next?.before?.['kube-scheduler']?.args, ['v', 'profiling']);
+    const back = await upgradeAsked(host, unfinished, await document('v1.35.2'));
+    assert.deepEqual([back?.subjects, back?.before?.['kube-scheduler']?.args], [['controlPlane'], ['v']]);
+    await assert.rejects(refuseIfChanged(host, unfinished, other), {
+      message: /a change of the control plane of this node was begun and has not ended/,
+    });
+  });
+
+  test('of a node of an earlier machineadm change once its unchanged document was applied again', async () => {
+    const { lastingDigest: bootstrappedFrom } = await document('v1.35.2');
+    const old = { ...newJournalState(identity(), false), bootstrappedFrom, bootstrappedVersion: 'v1.35.2' };
+    const asked = await settings(`{scheduler: ${V2}}`);
+    await assert.rejects(upgradeAsked(host, old, asked), {
+      remedy: /first run machineadm provision with the unchanged/,
+    });
   });
 });
 

@@ -3,6 +3,9 @@ import type { Model } from '../model.ts';
 import type { Fields } from '../sections/field.ts';
 import type { VariableSource } from '../variables.ts';
 
+/** What `machineadm upgrade` can change of what lasts: settings of the kubelet, and of the static pods of a control plane. */
+export type ChangeablePart = 'kubelet' | 'controlPlane';
+
 /**
  * One version of the document. Each converts to the one internal model, so that an old document outlives the next
  * version; adding a version adds a folder beside `v1alpha1` and a line in `versions/index.ts`.
@@ -39,9 +42,9 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
    * undefined for a document without a bootstrapper.
    *
    * @param kubernetes the version of Kubernetes in the place of the document's
-   * @param without `kubelet`: leaves out the settings of the kubelet, which an upgrade can change
+   * @param without what is left out
    */
-  lasting(sections: Sections, kubernetes?: string, without?: 'kubelet'): unknown;
+  lasting(sections: Sections, kubernetes?: string, without?: readonly ChangeablePart[]): unknown;
   /** Called only with a document that has no findings. */
   toModel(sections: Sections): Promise<Model>;
 }

@@ -1,30 +1,23 @@
 import { omitEmpty, omitUndefined } from '@machineadm/document/defined.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { apiServerFields } from '../cluster.ts';
+import { componentFields } from '../cluster.ts';
+import type { RequestedNames } from '../components.ts';
 import type { Fields } from '../fields.ts';
+import { timeouts } from '../node.ts';
 import { Problems } from '../problems.ts';
 import { type KubeadmConfigVersion, kubeadmTarget } from '../version.ts';
 import { writeYaml } from '../yaml.ts';
 
-/**
- * Settings of the API server, in kubeadm's names, that an earlier document requested: those not requested any more are
- * removed.
- */
-export interface RequestedNames {
-  readonly args: readonly string[];
-  readonly env: readonly string[];
-  readonly volumes: readonly string[];
-}
-
-/** What kubeadm needs to render this machine's API server again. */
+/** What kubeadm needs to render static pods of this machine again. */
 export interface ReconfigurationInput {
   readonly kubernetes: KubernetesModel;
   readonly kubeadm: Version;
   /** The cluster's ClusterConfiguration from its ConfigMap: other nodes and upgrades have changed it since. */
   readonly cluster: unknown;
-  readonly before: RequestedNames;
+  readonly pods: readonly { readonly pod: KubeadmPod; readonly before: RequestedNames }[];
   readonly nodeName: string;
   /** Of this machine's API server: `10.0.0.3:6443`. */
   readonly endpoint: string | undefined;
@@ -32,29 +25,41 @@ export interface ReconfigurationInput {
   readonly patchesDirectory: string | undefined;
 }
 
+/** Where ClusterConfiguration has the settings of a static pod. */
+const SECTIONS: Readonly<Record<KubeadmPod, readonly [string, ...string[]]>> = {
+  etcd: ['etcd', 'local'],
+  'kube-apiserver': ['apiServer'],
+  'kube-controller-manager': ['controllerManager'],
+  'kube-scheduler': ['scheduler'],
+};
+
+/** The section of a ClusterConfiguration with the settings of a static pod. */
+export function sectionOf(cluster: unknown, pod: KubeadmPod): Fields {
+  return fieldsOf(SECTIONS[pod].reduce(member, cluster));
+}
+
 /**
- * The configuration file for `kubeadm init phase`: the cluster's own configuration with the API server as the document
- * describes it. Settings that neither this document nor the previous one named are kept.
+ * The configuration file for `kubeadm init phase`: the cluster's own configuration with these static pods as the document
+ * describes them. Settings that neither this document nor the previous one named are kept.
  *
  * @throws MachineadmError `NotExpressible`
  */
 export function reconfiguration(input: ReconfigurationInput): string {
-  const { kubernetes, kubeadm, cluster, before, nodeName, endpoint, patchesDirectory } = input;
+  const { kubernetes, kubeadm, cluster, pods, nodeName, endpoint, patchesDirectory } = input;
   const apiVersion = text(member(cluster, 'apiVersion')) ?? '';
   const target = { ...kubeadmTarget(kubeadm), configVersion: configVersionOf(apiVersion) };
   const problems = new Problems();
-  const wanted = apiServerFields(kubernetes.controlPlane.apiServer, target, problems);
+  const changed: Record<string, unknown> = { ...fieldsOf(cluster) };
+  for (const { pod, before } of pods) {
+    const wanted = componentFields(kubernetes.controlPlane, pod, target, problems);
+    const [section, inner] = SECTIONS[pod];
+    const merged = withSettings(sectionOf(cluster, pod), wanted, before);
+    changed[section] = inner === undefined ? merged : { ...fieldsOf(changed[section]), [inner]: merged ?? {} };
+  }
   problems.throwIfAny(target);
-  const old = fieldsOf(member(cluster, 'apiServer'));
-  const apiServer = omitEmpty({
-    ...old,
-    extraArgs: mergedArguments(old.extraArgs, wanted.extraArgs, before.args),
-    extraEnvs: mergedByName(old.extraEnvs, wanted.extraEnvs, before.env),
-    extraVolumes: mergedByName(old.extraVolumes, wanted.extraVolumes, before.volumes),
-  });
   const at = endpoint?.lastIndexOf(':') ?? -1;
   return writeYaml([
-    omitUndefined({ ...fieldsOf(cluster), apiServer }),
+    omitUndefined(changed),
     omitUndefined({
       apiVersion,
       kind: 'InitConfiguration',
@@ -66,12 +71,22 @@ export function reconfiguration(input: ReconfigurationInput): string {
               advertiseAddress: endpoint.slice(0, at).replace(/^\[|\]$/g, ''),
               bindPort: Number(endpoint.slice(at + 1)),
             },
+      timeouts: target.configVersion === 'v1beta4' ? timeouts(kubernetes, target, new Problems()) : undefined,
       patches:
         patchesDirectory === undefined || target.configVersion === 'v1beta2'
           ? undefined
           : { directory: patchesDirectory },
     }),
   ]);
+}
+
+function withSettings(old: Fields, wanted: Fields, before: RequestedNames): Fields | undefined {
+  return omitEmpty({
+    ...old,
+    extraArgs: mergedArguments(old.extraArgs, wanted.extraArgs, before.args),
+    extraEnvs: mergedByName(old.extraEnvs, wanted.extraEnvs, before.env),
+    extraVolumes: mergedByName(old.extraVolumes, wanted.extraVolumes, before.volumes),
+  });
 }
 
 /** The format of the existing configuration decides, not the newest one that this kubeadm knows. */

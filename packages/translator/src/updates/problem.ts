@@ -27,7 +27,7 @@ export async function configUpdateProblem(
   const after = await loaded(desired, merge);
   if (after.model.kubernetes?.exec !== undefined) return 'only nodes that kubeadm made are updated in place';
   if (after.model.host.platform !== 'linux') return 'machines with Windows are not updated in place';
-  const lastsSame = async (without?: 'kubelet') =>
+  const lastsSame = async (...without: 'kubelet'[]) =>
     (await before.lastingDigestWith(desired.version, without)) ===
     (await after.lastingDigestWith(desired.version, without));
   if (!(await lastsSame('kubelet'))) return 'spec.document.kubernetes changes in a field that a node cannot change';

@@ -12,6 +12,7 @@ import type { CriImage } from '../../../../src/host/cri/queries.ts';
 import type { Command, Host } from '../../../../src/host/seam/host.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';
 import { containerdModel } from '../../../support/containerd-model.ts';
+import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { dockerArchive, sha256 } from '../../../support/image-archive.ts';
 import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
@@ -373,5 +374,38 @@ describe('images', () => {
       missing?.map(({ reason, what }) => [reason, what]),
       [['ContainerRuntimeMissing', 'ctr is not installed']],
     );
+  });
+});
+
+describe('images that are gone after their import', () => {
+  const whyGone = async (space: string, config?: string) => {
+    const host = memoryHost({
+      files: config === undefined ? {} : { '/var/lib/kubelet/config.yaml': config },
+      programs: { findmnt: () => ({ stdout: `${space}\n` }) },
+    });
+    const desired = images.desired(model({ required: ['registry.k8s.io/pause:3.10'] }), facts());
+    assert.ok(desired !== undefined);
+    return await images.whyNotEffective?.(host, desired, []);
+  };
+  const GIB = 2 ** 30;
+
+  test('are explained by a disk above the threshold of the kubelet', async () => {
+    const why = await whyGone(`${100 * GIB} ${10 * GIB}`);
+    assert.equal(
+      why?.summary,
+      'images were imported and are gone again: the file system of /var/lib/containerd is 90 % full (10.0 GiB of 100.0 GiB free now), and from 85 % on the kubelet removes images that no container uses',
+    );
+    assert.match(
+      why?.remedy ?? '',
+      /^Free space .* or raise imageGCHighThresholdPercent in kubernetes\.node\.kubelet\.config/,
+    );
+    assert.equal(why?.evidence.length, 1);
+  });
+
+  test('are not explained by a disk below the threshold that the kubelet has, or one that is not known', async () => {
+    assert.equal(await whyGone(`${100 * GIB} ${16 * GIB}`), undefined);
+    assert.equal(await whyGone(`${100 * GIB} ${10 * GIB}`, 'imageGCHighThresholdPercent: 95\n'), undefined);
+    assert.equal(await whyGone(`${100 * GIB} ${1 * GIB}`, 'imageGCHighThresholdPercent: 100\n'), undefined);
+    assert.equal(await whyGone('nothing'), undefined);
   });
 });

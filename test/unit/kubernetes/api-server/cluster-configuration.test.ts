@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type ReconfigurationInput, reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
+import type { RequestedNames } from '@machineadm/kubeadm/components.ts';
 import { parse, parseAllDocuments } from 'yaml';
 import { kubeadmOf, kubernetesModel, PLAIN_API_SERVER } from '../../../support/kubernetes-model.ts';
 
+const LOCAL_ETCD = {
+  ...{ kind: 'local' as const, dataDirectory: undefined, imageRepository: undefined, imageTag: undefined },
+  ...{ args: [], env: [], serverCertSANs: [], peerCertSANs: [] },
+};
 const NOTHING = { args: [], env: [], volumes: [] };
 
 function documentsOf(
   cluster: string,
-  wish: Partial<ReconfigurationInput>,
+  { before = NOTHING, ...wish }: Partial<ReconfigurationInput> & { readonly before?: RequestedNames },
   kubeadm: string,
   args = [{ name: 'v', value: '2' }],
 ) {
@@ -18,7 +23,7 @@ function documentsOf(
     kubernetes,
     kubeadm: kubeadmOf(kubeadm),
     cluster: parse(cluster),
-    before: NOTHING,
+    pods: [{ pod: 'kube-apiserver', before }],
     nodeName: 'cp1',
     endpoint: '10.0.0.3:6443',
     patchesDirectory: undefined,
@@ -89,5 +94,64 @@ networking: {dnsDomain: corp.local}
       [],
     );
     assert.equal(found.cluster.apiServer, undefined);
+  });
+});
+
+describe('the configuration with which kubeadm renders other static pods anew', () => {
+  const { controlPlane } = kubernetesModel();
+  const changed = (
+    cluster: string,
+    asked: Partial<typeof controlPlane>,
+    before: RequestedNames,
+    kubeadm = '1.34.0',
+  ) => {
+    const text = reconfiguration({
+      ...{ kubernetes: kubernetesModel({ controlPlane: { ...controlPlane, ...asked } }), kubeadm: kubeadmOf(kubeadm) },
+      ...{ cluster: parse(cluster), nodeName: 'cp1', endpoint: '10.0.0.3:6443', patchesDirectory: undefined },
+      pods: (['etcd', 'kube-controller-manager', 'kube-scheduler'] as const).map((pod) => ({ pod, before })),
+    });
+    return parseAllDocuments(text)[0]?.toJS() as Record<string, unknown>;
+  };
+  const plain = { args: [{ name: 'v', value: '4' }], env: [], volumes: [] };
+  const NEW = [{ name: 'v', value: '4' }];
+
+  test('changes exactly their settings, and keeps those of others', () => {
+    const found = changed(
+      `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+apiServer: {extraArgs: [{name: v, value: "1"}]}
+controllerManager: {extraArgs: [{name: mine, value: x}, {name: theirs, value: y}]}
+etcd: {local: {dataDir: /var/lib/etcd, imageTag: 3.6.4-0, serverCertSANs: [a]}}
+`,
+      {
+        ...{ controllerManager: plain, scheduler: { ...plain, env: [{ name: 'GOGC', value: '50' }] } },
+        etcd: { ...LOCAL_ETCD, args: NEW },
+      },
+      { ...NOTHING, args: ['mine'] },
+    );
+    assert.deepEqual(found, {
+      apiVersion: 'kubeadm.k8s.io/v1beta4',
+      kind: 'ClusterConfiguration',
+      apiServer: { extraArgs: [{ name: 'v', value: '1' }] },
+      controllerManager: { extraArgs: [{ name: 'theirs', value: 'y' }, ...NEW] },
+      scheduler: { extraArgs: NEW, extraEnvs: [{ name: 'GOGC', value: '50' }] },
+      etcd: { local: { dataDir: '/var/lib/etcd', imageTag: '3.6.4-0', serverCertSANs: ['a'], extraArgs: NEW } },
+    });
+  });
+
+  test('removes what an earlier document asked, and leaves no empty section of ours', () => {
+    const nothing = { args: [], env: [], volumes: [] };
+    const found = changed(
+      `apiVersion: kubeadm.k8s.io/v1beta3
+kind: ClusterConfiguration
+scheduler: {extraArgs: {v: "1"}}
+etcd: {local: {dataDir: /var/lib/etcd, extraArgs: {v: "1"}}}
+`,
+      { controllerManager: nothing, scheduler: nothing, etcd: LOCAL_ETCD },
+      { ...NOTHING, args: ['v'] },
+      '1.30.0',
+    );
+    assert.deepEqual([found.scheduler, found.controllerManager], [undefined, undefined]);
+    assert.deepEqual(found.etcd, { local: { dataDir: '/var/lib/etcd' } });
   });
 });

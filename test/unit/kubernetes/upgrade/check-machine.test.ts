@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
+import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { certificateObstacles, driftObstacles, spaceAt } from '../../../../src/kubernetes/upgrade/check-machine.ts';
 import { settingObstacles } from '../../../../src/kubernetes/upgrade/check-settings.ts';
@@ -37,9 +38,9 @@ describe('static pods', () => {
     '-    machineadm.dev/configured-at: "1"',
     '',
   ].join('\n');
-  const drift = (stdout: string, kubeadm = 'v1.35.9', isPatched = false) => {
+  const drift = (stdout: string, kubeadm = 'v1.35.9', patched: readonly KubeadmPod[] = []) => {
     const host = memoryHost({ files: {}, programs: { kubeadm: () => ({ stdout }) } });
-    return driftObstacles(host, { from: 'v1.35.2' }, parseVersion(kubeadm), isPatched);
+    return driftObstacles(host, { from: 'v1.35.2' }, parseVersion(kubeadm), patched);
   };
 
   test('that were edited are named, and not those that machineadm annotated', async () => {
@@ -54,8 +55,21 @@ describe('static pods', () => {
     assert.deepEqual(await drift(''), []);
   });
 
-  test('cannot be compared by a kubeadm of another minor version, or with patches: it says so', async () => {
-    for (const found of [await drift(DIFF, 'v1.36.0'), await drift(DIFF, 'v1.35.9', true)]) {
+  test('that kubeadm waits for as long as the document says are no edits', async () => {
+    const lines = ['-      failureThreshold: 9', '+      failureThreshold: 24', ''];
+    assert.deepEqual(await drift(`--- /etc/kubernetes/manifests/etcd.yaml\n+++ new manifest\n${lines.join('\n')}`), []);
+  });
+
+  test('with patches are not compared, and the others are', async () => {
+    const more = `--- /etc/kubernetes/manifests/kube-controller-manager.yaml\n+++ new manifest\n-    - --v=9\n${DIFF}`;
+    const [skipped, found] = await drift(more, 'v1.35.9', ['kube-apiserver']);
+    assert.match(skipped?.what ?? '', /edited by hand, for kube-apiserver: not checked/);
+    assert.match(found?.what ?? '', /undo that: \/etc\/kubernetes\/manifests\/kube-controller-manager\.yaml$/);
+    assert.doesNotMatch(found?.evidence?.map(({ text }) => text).join() ?? '', /profiling/);
+  });
+
+  test('cannot be compared by a kubeadm of another minor version: it says so', async () => {
+    for (const found of [await drift(DIFF, 'v1.36.0'), await drift(DIFF, 'v1.35.9', ['kube-apiserver'])]) {
       assert.deepEqual(
         found.map(({ severity }) => severity),
         ['skipped'],

@@ -16,7 +16,7 @@ import { checkSecretNames } from '../../sections/secret-names.ts';
 import { checkTransport } from '../../sections/transport.ts';
 import { isExpandable, isShellText, variableSources } from '../../sections/variables.ts';
 import { API_VERSIONS } from '../api-versions.ts';
-import type { DocumentVersion } from '../version.ts';
+import type { ChangeablePart, DocumentVersion } from '../version.ts';
 import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
 import { keepsNumber } from './exact-numbers.ts';
@@ -60,7 +60,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
       : checkHardening(parsed.hardening, parsed.kubernetes?.bootstrapper?.exec !== undefined)),
   ],
   lint,
-  lasting: ({ kubernetes: section }, version = section?.version, without = undefined) =>
+  lasting: ({ kubernetes: section }, version = section?.version, without = []) =>
     section === undefined || version === undefined ? undefined : lastingKubernetes({ ...section, version }, without),
   toModel,
 };
@@ -69,12 +69,13 @@ export const v1alpha1: DocumentVersion<Sections> = {
  * Tokens expire, so every document has new ones; waits and deadlines change nothing on the machine, and the renewal of
  * certificates nothing of its configuration.
  */
-function lastingKubernetes(section: KubernetesSection, without: 'kubelet' | undefined): unknown {
+function lastingKubernetes(section: KubernetesSection, without: readonly ChangeablePart[]): unknown {
   const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, node: given, ...others } = section;
-  const node = withoutReservedLabels(without === 'kubelet' ? withoutKubelet(given) : given);
+  const node = withoutReservedLabels(without.includes('kubelet') ? withoutKubelet(given) : given);
   const { bootstrapTokens: _tokens, ...cluster } = section.cluster ?? {};
   const { certificateKey: _key, certificates: _certificates, apiServer, ...rest } = section.controlPlane ?? {};
-  const controlPlane = { ...rest, ...lastingApiServer(apiServer, bootstrapper?.exec !== undefined) };
+  const kept = without.includes('controlPlane') ? withoutSettings(rest) : rest;
+  const controlPlane = { ...kept, ...lastingApiServer(apiServer, bootstrapper?.exec !== undefined) };
   const { retry: _retry, ...kubeadm } = bootstrapper?.kubeadm ?? {};
   const {
     retry: _execRetry,
@@ -97,6 +98,18 @@ function withoutKubelet(section: KubernetesSection['node']): KubernetesSection['
   if (section?.kubelet === undefined) return section;
   const { kubelet: _kubelet, ...others } = section;
   return Object.keys(others).length === 0 ? undefined : others;
+}
+
+type ControlPlaneSection = NonNullable<KubernetesSection['controlPlane']>;
+
+/** The same for the static pods that an upgrade can change. */
+function withoutSettings(
+  section: Partial<ControlPlaneSection>,
+): Omit<ControlPlaneSection, 'controllerManager' | 'scheduler'> {
+  const { controllerManager: _manager, scheduler: _scheduler, etcd, ...others } = section;
+  if (etcd?.local === undefined) return etcd === undefined ? others : { ...others, etcd };
+  const { args: _args, env: _env, ...local } = etcd.local;
+  return Object.keys(local).length === 0 ? others : { ...others, etcd: { local } };
 }
 
 type ApiServerSection = NonNullable<NonNullable<KubernetesSection['controlPlane']>['apiServer']>;

@@ -8,7 +8,7 @@ import {
 } from '@machineadm/archives/compression.ts';
 import { meteredSource, meterOf } from '@machineadm/archives/meter.ts';
 import type { ByteSource } from '@machineadm/archives/stored-bytes.ts';
-import type { OpenFile, QueryHost } from '../../host/seam/host.ts';
+import type { OpenFile, QueryHost } from '../host/seam/host.ts';
 
 /** Enough for the trailer with gzip's checksum of the content. */
 const FINGERPRINT_EDGE = 4096;

@@ -1,0 +1,215 @@
+import { archiveImages } from '@machineadm/archives/images.ts';
+import { errorMessage } from '@machineadm/document/errors.ts';
+import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
+import type { ImageArchive } from '@machineadm/document/model.ts';
+import { textLines } from '@machineadm/document/printable.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
+import { member, stringAt } from '@machineadm/document/untyped.ts';
+import { openArchive, tarSource } from '../../container-runtime/image-archive-file.ts';
+import { missingOf } from '../../container-runtime/image-presence.ts';
+import { imageSpace, whyImagesGo } from '../../container-runtime/image-space.ts';
+import { CriError } from '../../host/cri/client.ts';
+import type { CriImage } from '../../host/cri/queries.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import { skipped, type UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
+import { hasVersion, plain, type UpgradeDesired } from './desired.ts';
+
+const MIB = 2 ** 20;
+/** Of an image of Kubernetes, compressed and unpacked; etcd has the most. */
+const OF_A_PULLED_IMAGE = 160 * MIB;
+const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'] as const;
+
+interface Needed {
+  readonly image: string;
+  /** False where the tag is that of a table, and the new kubeadm may have another. */
+  readonly isCertain: boolean;
+}
+
+/**
+ * Whether this control plane has what kubeadm of the new version needs: images that are present, in an archive of the document,
+ * or in a registry; and space for those that come. Nothing is imported or pulled.
+ *
+ * @param configuration ClusterConfiguration, which may have its own repositories and tags
+ */
+export async function imageObstacles(
+  host: QueryHost,
+  desired: UpgradeDesired,
+  to: string,
+  configuration: unknown,
+): Promise<readonly UpgradeObstacle[]> {
+  const what = `whether the images of Kubernetes ${plain(to)} are there`;
+  const needed = await neededImages(host, desired, to, configuration);
+  if (needed === undefined) return [skipped(what, `the images of ${to} are not known before its kubeadm is installed`)];
+  let present: readonly CriImage[];
+  try {
+    present = await host.cri(desired.socket).images();
+  } catch (error) {
+    if (!(error instanceof CriError)) throw error;
+    return [skipped(what, errorMessage(error))];
+  }
+  const missing = missingOf(
+    needed.map(({ image }) => image),
+    present,
+  );
+  if (missing.length === 0) return [];
+  const archives = await archivesOf(host, desired, present);
+  const left = missingOf(missing, [{ id: '', tags: archives.names, digests: [] }]);
+  const pulled = desired.isAirGapped ? 0 : left.length * OF_A_PULLED_IMAGE;
+  return [
+    ...presenceObstacles(desired, needed, left, archives, to),
+    ...(await spaceObstacles(host, desired, archives.bytes + pulled)),
+  ];
+}
+
+/** undefined: kubeadm of this version is not installed yet, and no table has the release. */
+async function neededImages(
+  host: QueryHost,
+  { programs }: UpgradeDesired,
+  to: string,
+  configuration: unknown,
+): Promise<readonly Needed[] | undefined> {
+  const release = parseVersion(to);
+  if (release === undefined) return undefined;
+  const repository = stringAt(configuration, 'imageRepository') ?? defaultRepository(release);
+  const listed = hasVersion('kubeadm', programs.kubeadm, release) ? await listOf(host, to, repository) : undefined;
+  const tags = companionTags(release)?.tags;
+  const guessed =
+    tags === undefined
+      ? undefined
+      : [
+          ...COMPONENTS.map((name) => `${repository}/${name}:${to.replaceAll('+', '_')}`),
+          `${repository}/etcd:${tags.etcd}`,
+          `${repository}/pause:${tags.pause}`,
+        ];
+  const images = listed ?? guessed;
+  return images?.flatMap((image) => {
+    const own = ownImage(image, configuration);
+    const isOfVersion = COMPONENTS.some((name) => image.includes(`/${name}:`));
+    return own === undefined ? [] : [{ image: own, isCertain: listed !== undefined || isOfVersion || own !== image }];
+  });
+}
+
+/** Empty output is no list. */
+async function listOf(host: QueryHost, to: string, repository: string): Promise<readonly string[] | undefined> {
+  const args = ['config', 'images', 'list', '--kubernetes-version', to, '--image-repository', repository];
+  const { status, stdout } = await host.query({ program: 'kubeadm', args });
+  const lines = textLines(stdout).map((line) => line.trim());
+  return status === 0 && lines.length > 0 ? lines : undefined;
+}
+
+/** An image as the cluster's configuration has it; undefined: the cluster does not use it. */
+function ownImage(image: string, configuration: unknown): string | undefined {
+  const [, repository = '', name = '', tag = ''] = /^(.*)\/([^/:]+):([^/:]+)$/.exec(image) ?? [];
+  const section = { etcd: member(member(configuration, 'etcd'), 'local'), coredns: member(configuration, 'dns') }[name];
+  if (name === 'etcd' && member(member(configuration, 'etcd'), 'external') !== undefined) return undefined;
+  if (name === 'coredns' && member(section, 'disabled') === true) return undefined;
+  if (name === 'kube-proxy' && member(member(configuration, 'proxy'), 'disabled') === true) return undefined;
+  if (section === undefined) return image;
+  const other = stringAt(section, 'imageRepository') || undefined;
+  return `${other ?? repository}/${name}:${stringAt(section, 'imageTag') || tag}`;
+}
+
+interface Archived {
+  /** Images in the archives that can be read. */
+  readonly names: readonly string[];
+  /** Archives whose content is not known, and why. */
+  readonly unknown: readonly string[];
+  /** What the import of those needs that have an image which is not present. */
+  readonly bytes: number;
+}
+
+async function archivesOf(
+  host: QueryHost,
+  { images: { archives, architecture } }: UpgradeDesired,
+  present: readonly CriImage[],
+): Promise<Archived> {
+  const [names, unknown]: [string[], string[]] = [[], []];
+  let bytes = 0;
+  for (const archive of archives) {
+    const found = await contentOf(host, archive, architecture);
+    if ('why' in found) unknown.push(found.why);
+    else {
+      names.push(...found.names);
+      // The layers, and what is unpacked of them.
+      if (missingOf(found.names, present).length > 0) bytes += 2 * found.size;
+    }
+  }
+  return { names, unknown, bytes };
+}
+
+async function contentOf(
+  host: QueryHost,
+  archive: ImageArchive,
+  architecture: string,
+): Promise<{ readonly names: readonly string[]; readonly size: number } | { readonly why: string }> {
+  if (archive.kind === 'http') return { why: 'an archive is downloaded later' };
+  const { path } = archive;
+  try {
+    await using file = await openArchive(host, path);
+    if (file === undefined) return { why: `${path} does not exist yet` };
+    const images = await archiveImages(tarSource(file, host.signal), path, architecture);
+    return { names: images.flatMap(({ name }) => name ?? []), size: file.bytes.size };
+  } catch (error) {
+    return { why: `${path} cannot be read: ${errorMessage(error)}` };
+  }
+}
+
+function presenceObstacles(
+  { isAirGapped }: UpgradeDesired,
+  needed: readonly Needed[],
+  left: readonly string[],
+  { unknown }: Archived,
+  to: string,
+): readonly UpgradeObstacle[] {
+  if (left.length === 0) return [];
+  if (unknown.length > 0) return [skipped(`whether archives hold ${left.join(', ')}`, unknown.join('; '))];
+  if (!isAirGapped) {
+    const registries = [...new Set(left.map((image) => image.split('/')[0] ?? ''))];
+    const why = 'only a pull of containerd tries its mirrors and credentials, and kubeadm starts it';
+    return [skipped(`whether ${left.join(', ')} can be pulled from ${registries.join(', ')}`, why)];
+  }
+  const obstacle = (images: readonly string[], more: Pick<UpgradeObstacle, 'severity'> = {}): UpgradeObstacle[] =>
+    images.length === 0
+      ? []
+      : [
+          {
+            reason: 'ImageMissing',
+            what: `images of Kubernetes ${plain(to)} are missing, and there is no registry to pull them from: ${images.join(', ')}`,
+            remedy:
+              'Add an archive that holds them to images.archives ("machineadm images list" prints all that the document needs).',
+            ...more,
+          },
+        ];
+  const isCertain = (image: string) => needed.some((one) => one.image === image && one.isCertain);
+  return [
+    ...obstacle(left.filter(isCertain)),
+    // The new kubeadm decides which tag it needs, and is asked once it is installed.
+    ...obstacle(
+      left.filter((image) => !isCertain(image)),
+      { severity: 'warning' },
+    ),
+  ];
+}
+
+async function spaceObstacles(
+  host: QueryHost,
+  { images: { directory } }: UpgradeDesired,
+  needed: number,
+): Promise<readonly UpgradeObstacle[]> {
+  if (needed === 0) return [];
+  const space = await imageSpace(host, directory);
+  if (space === undefined) return [skipped(`the space on the file system of ${directory}`, 'findmnt does not tell it')];
+  const remedy = `Free space on the file system of ${directory}, or enlarge it.`;
+  if (space.free < needed) {
+    const what = `the file system of ${directory} has ${mebibytes(space.free)} free, and the new images need about ${mebibytes(needed)}`;
+    return [{ reason: 'DiskFull', what, remedy }];
+  }
+  const why = whyImagesGo(space, needed);
+  if (why === undefined) return [];
+  const more = `${remedy} Or raise imageGCHighThresholdPercent in kubernetes.node.kubelet.config.`;
+  return [{ reason: 'DiskFull', what: `with the new images, ${why}`, remedy: more, severity: 'warning' }];
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / MIB)} MiB`;
+}
