@@ -21,6 +21,8 @@ const MIB = 2 ** 20;
 /** The previous programs, new manifests, logs. */
 const SPACE_FOR_REST = 256 * MIB;
 const DIFF_TIMEOUT_MS = 60_000;
+/** Of each file, in one line. */
+const MOST_EDITS = 8;
 
 /** Certificates with which the node and kubeadm work, and authorities that sign their successors. */
 export async function certificateObstacles(
@@ -187,10 +189,10 @@ export async function driftObstacles(
     ...notKnown,
     {
       reason: 'ControlPlaneEdited',
-      what: `static pods differ from the cluster's configuration (kubeadm-config), and kubeadm upgrade would undo that: ${filesIn(diff).join(', ')}`,
+      what: `static pods differ from the cluster's configuration (kubeadm-config), and kubeadm upgrade would undo that: ${describeEdits(diff)}`,
       remedy:
         'Record the edit in the ConfigMap kubeadm-config, or as kubernetes.bootstrapper.kubeadm.patches; or let the upgrade undo it with --overwrite-manifests.',
-      evidence: evidenceFrom('kubeadm upgrade diff', diff.slice(0, 60)),
+      evidence: evidenceFrom('kubeadm upgrade diff', diff.slice(0, 60).map(withoutValue)),
     },
   ];
 }
@@ -225,8 +227,27 @@ function withoutFiles(diff: readonly string[], paths: readonly string[]): readon
   });
 }
 
-function filesIn(diff: readonly string[]): readonly string[] {
-  return diff.flatMap((line) => (line.startsWith('--- ') ? [line.slice(4)] : []));
+/** The values of variables may be secret. */
+function withoutValue(line: string): string {
+  return line.replace(/^([-+] *(?:- )?value:).*$/, '$1 (not shown)');
+}
+
+/** `FILE (removes --profiling=false; adds --v=2), FILE (…)`, with the first lines of each. */
+function describeEdits(diff: readonly string[]): string {
+  const files = new Map<string, string[]>();
+  let path = '';
+  for (const line of diff) {
+    if (line.startsWith('--- ')) path = line.slice(4);
+    else {
+      const what = withoutValue(line).slice(1).trim().replace(/^- /, '');
+      files.set(path, [...(files.get(path) ?? []), `${line.startsWith('-') ? 'removes' : 'adds'} ${what}`]);
+    }
+  }
+  const shown = (edits: readonly string[]) => {
+    const more = edits.length - MOST_EDITS;
+    return [...edits.slice(0, MOST_EDITS), ...(more > 0 ? [`and ${more} lines more`] : [])].join('; ');
+  };
+  return [...files].map(([file, edits]) => `${file} (${shown(edits)})`).join(', ');
 }
 
 function atRisk(what: string, remedy: string): UpgradeObstacle {

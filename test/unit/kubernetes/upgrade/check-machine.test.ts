@@ -46,7 +46,7 @@ describe('static pods', () => {
   test('that were edited are named, and not those that machineadm annotated', async () => {
     const [found, ...others] = await drift(DIFF);
     assert.equal(found?.reason, 'ControlPlaneEdited');
-    assert.match(found?.what ?? '', /kube-apiserver\.yaml$/);
+    assert.match(found?.what ?? '', /kube-apiserver\.yaml \(removes --profiling=false\)$/);
     assert.doesNotMatch(found?.evidence?.map(({ text }) => text).join() ?? '', /scheduler/);
     assert.deepEqual(others, []);
   });
@@ -60,11 +60,26 @@ describe('static pods', () => {
     assert.deepEqual(await drift(`--- /etc/kubernetes/manifests/etcd.yaml\n+++ new manifest\n${lines.join('\n')}`), []);
   });
 
+  test('show what kubeadm would change, without values of variables', async () => {
+    const lines = ['-    - name: TOKEN', '-      value: do-not-show', '+    - --v=2'];
+    const many = Array.from({ length: 8 }, (_, index) => `+    - --a${index}=1`);
+    const text = ['--- /m/kube-scheduler.yaml', '+++ new manifest', ...lines, ...many, ''].join('\n');
+    const [found] = await drift(text);
+    assert.match(
+      found?.what ?? '',
+      /\/m\/kube-scheduler\.yaml \(removes name: TOKEN; removes value: \(not shown\); adds --v=2; .*; and 3 lines more\)$/,
+    );
+    assert.doesNotMatch(JSON.stringify(found), /do-not-show/);
+  });
+
   test('with patches are not compared, and the others are', async () => {
     const more = `--- /etc/kubernetes/manifests/kube-controller-manager.yaml\n+++ new manifest\n-    - --v=9\n${DIFF}`;
     const [skipped, found] = await drift(more, 'v1.35.9', ['kube-apiserver']);
     assert.match(skipped?.what ?? '', /edited by hand, for kube-apiserver: not checked/);
-    assert.match(found?.what ?? '', /undo that: \/etc\/kubernetes\/manifests\/kube-controller-manager\.yaml$/);
+    assert.match(
+      found?.what ?? '',
+      /undo that: \/etc\/kubernetes\/manifests\/kube-controller-manager\.yaml \(removes --v=9\)$/,
+    );
     assert.doesNotMatch(found?.evidence?.map(({ text }) => text).join() ?? '', /profiling/);
   });
 
