@@ -27,7 +27,7 @@ kubernetes:
   version: "1.35"
   role: Worker
   join: {discovery: {}}
-containerRuntime: {containerd: {version: v3}}
+containerRuntime: {containerd: {edition: v3}}
 hardening: {profiles: [cis-level-9]}
 secrets: {a: {file: relative}, b: {env: "1X", vault: x}}
 variables: {x: {}}
