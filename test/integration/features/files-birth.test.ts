@@ -26,7 +26,8 @@ function callsOf(trace: string): string[] {
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(text)?.[1];
     const begun = unfinished.get(thread);
     if (resumed !== undefined && begun !== undefined) {
-      calls[begun] += resumed;
+      // strace aligns the results of second parts.
+      calls[begun] += resumed.replace(/\) += /, ') = ');
       unfinished.delete(thread);
     } else {
       if (text.endsWith(UNFINISHED)) unfinished.set(thread, calls.length);
