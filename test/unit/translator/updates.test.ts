@@ -117,6 +117,11 @@ function patched(object: object, patch: unknown): unknown {
   return copy;
 }
 
+const containerd = (version: string, path: string) => ({
+  host: { files: [{ path, content: 'program', mode: '0755' }] },
+  containerRuntime: { containerd: { version } },
+});
+
 describe('whether machines can be changed in place', () => {
   async function machine(
     current: Sides,
@@ -180,7 +185,25 @@ describe('whether machines can be changed in place', () => {
     assert.ok('bootstrapConfigPatch' in answer, answer.message);
   });
 
+  test('a newer containerd that the document brings', async () => {
+    const current = { document: { containerRuntime: { containerd: { version: '1.7.24' } } } };
+    const { answer } = await machine(current, { document: containerd('2.1.9', '/usr/bin/containerd') });
+    assert.ok('bootstrapConfigPatch' in answer, answer.message);
+  });
+
   for (const [what, current, desired, expected] of [
+    [
+      'an older containerd',
+      { document: containerd('2.1.9', '/usr/bin/containerd') },
+      { document: containerd('1.7.24', '/usr/bin/containerd') },
+      /containerd cannot be downgraded from 2\.1\.9 to 1\.7\.24/,
+    ],
+    [
+      'a containerd that nothing brings',
+      { document: {} },
+      { document: { containerRuntime: { containerd: { version: '2.1.9' } } } },
+      /brings containerd 2\.1\.9/,
+    ],
     [
       'programs that nothing brings',
       { document: {} },

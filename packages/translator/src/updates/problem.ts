@@ -1,4 +1,5 @@
 import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import { compareVersions, parseVersion } from '@machineadm/document/program-version.ts';
 import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
 import { type MergeOptions, mergedDocument } from '../conversions/translate.ts';
 import { sampleDocument } from '../provider/check.ts';
@@ -33,7 +34,9 @@ export async function configUpdateProblem(
   if (!(await lastsSame('kubelet'))) return 'spec.document.kubernetes changes in a field that a node cannot change';
   const kubelet = (await lastsSame()) ? undefined : kubeletProblem(before.model.kubernetes, after.model.kubernetes);
   if (kubelet !== undefined) return `spec.document.kubernetes.node.kubelet: ${kubelet}`;
-  if (current.version === desired.version || bringsPrograms(after.model)) return undefined;
+  const containerd = containerdProblem(before.model, after.model);
+  if (containerd !== undefined) return `spec.document.containerRuntime.containerd.version: ${containerd}`;
+  if (current.version === desired.version || brings(after.model, ['kubeadm', 'kubelet'])) return undefined;
   return 'nothing in spec.document and the profile brings kubeadm and the kubelet of another version: host.files (also with unpack) or host.hooks';
 }
 
@@ -59,11 +62,22 @@ function kubeletProblem(before: KubernetesModel | undefined, after: KubernetesMo
   return isPatched ? 'kubeadm patches the configuration of the kubelet, too' : undefined;
 }
 
+/** Why the containerd of a running node cannot be replaced (src/features/upgrade/containerd.ts); undefined: it can. */
+function containerdProblem(before: Model, after: Model): string | undefined {
+  const [old, wanted] = [before.containerd?.version, after.containerd?.version];
+  if (wanted === undefined || wanted === old) return undefined;
+  const [from, to] = [parseVersion(old ?? ''), parseVersion(wanted)];
+  if (from !== undefined && to !== undefined && compareVersions(to, from) < 0)
+    return `containerd cannot be downgraded from ${old} to ${wanted}`;
+  if (brings(after, ['containerd'])) return undefined;
+  return `nothing in spec.document and the profile brings containerd ${wanted}: host.files (also with unpack) or host.hooks`;
+}
+
 /** What an archive or a hook brings is known on the node, which looks before it begins. */
-function bringsPrograms({ host: { files, archives, hooks } }: Model): boolean {
+function brings({ host: { files, archives, hooks } }: Model, programs: readonly string[]): boolean {
   const names = files.map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
   const hasHooks = [hooks.early, hooks.beforeBootstrap, hooks.afterBootstrap].some((group) => group !== undefined);
-  return archives.length > 0 || hasHooks || ['kubeadm', 'kubelet'].every((program) => names.includes(program));
+  return archives.length > 0 || hasHooks || programs.every((program) => names.includes(program));
 }
 
 async function loaded({ config, version }: Dated, merge: MergeOptions) {
