@@ -143,8 +143,9 @@ function settingsOfPod(pod: unknown): Settings {
   return {
     args: grouped(
       words.flatMap((word) => {
-        const [, name, value] = /^--([^=]+)=?(.*)$/s.exec(word) ?? [];
-        return name === undefined ? [] : [[name, value ?? ''] as const];
+        if (!word.startsWith('--')) return [];
+        const [name = '', ...value] = word.slice(2).split('=');
+        return [[name, value.join('=')] as const];
       }),
     ),
     env: variablesIn(list(member(container, 'env'))),
