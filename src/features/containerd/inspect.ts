@@ -5,6 +5,7 @@ import { compareVersions, parseVersion, type Version } from '@machineadm/documen
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { findHealthProblem } from '../../container-runtime/health.ts';
 import { sandboxImageOf } from '../../container-runtime/sandbox-image.ts';
+import { startsInstalledContainerd } from '../../container-runtime/service-program.ts';
 import { stringAt } from '../../container-runtime/toml-tree.ts';
 import type { CriConfiguration } from '../../host/cri/queries.ts';
 import type { Facts } from '../../host/seam/facts.ts';
@@ -185,7 +186,8 @@ async function findOutdated(
   const cri = host.cri(socket);
   const { runtimeVersion } = await cri.version();
   const version = parseVersion(runtimeVersion);
-  if (version !== undefined && compareVersions(version, installed) !== 0)
+  const isOther = version !== undefined && compareVersions(version, installed) !== 0;
+  if (isOther && (await startsInstalledContainerd(host)))
     return `it runs as ${version.text}, and ${installed.text} is installed`;
   const told = await cri.configuration();
   // The kubelet uses RuntimeConfig since 1.28 (KEP-4033); containerd implements it since 2.0.

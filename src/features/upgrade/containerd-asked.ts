@@ -1,5 +1,6 @@
 import type { Model } from '@machineadm/document/model.ts';
 import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { startsInstalledContainerd } from '../../container-runtime/service-program.ts';
 import { CriError } from '../../host/cri/call.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
@@ -16,6 +17,7 @@ export async function containerdAsked(host: QueryHost, model: Model): Promise<Pr
   if (model.containerd === undefined || model.host.platform !== 'linux') return undefined;
   const running = await runningContainerd(host, runtimeSocket(model, { platform: 'linux' }));
   const { version } = model.containerd;
+  if (version === undefined && !(await startsInstalledContainerd(host))) return undefined;
   const wanted = version === undefined ? await installedContainerd(host) : parseVersion(version);
   if (running === undefined || wanted === undefined || compareVersions(running, wanted) === 0) return undefined;
   return { from: numbersOf(running), to: numbersOf(wanted) };

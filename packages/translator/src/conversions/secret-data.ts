@@ -1,6 +1,7 @@
 import type { SecretObject } from '../cluster/objects.ts';
 import { Kept } from '../kept.ts';
 
+/** The format of the Secret: cloud-config where it says nothing (cluster-api docs, bootstrap-config contract). */
 export type SecretFormat = 'cloud-config' | 'ignition';
 
 /** The format that a Secret names. Throws `Kept` for one that is neither of those that the provider writes. */

@@ -17,8 +17,6 @@ import { Kept } from '../kept.ts';
 import type { Profile } from '../profiles.ts';
 import { formatOf, type SecretFormat } from './secret-data.ts';
 
-/** The format of the Secret: cloud-config where it says nothing (cluster-api docs, bootstrap-config contract). */
-
 /** A document made of the user data of the kubeadm bootstrap provider, and how it is to be delivered. */
 export interface ConvertedSecret {
   readonly yaml: string;

@@ -7,6 +7,7 @@ import { parse, stringify } from 'smol-toml';
 import { containerdStep } from '../../../../src/features/containerd/index.ts';
 import { endOfFailedUpgrade } from '../../../../src/features/upgrade/back.ts';
 import { upgradeContainerd } from '../../../../src/features/upgrade/containerd.ts';
+import { containerdAsked } from '../../../../src/features/upgrade/containerd-asked.ts';
 import { upgradeContainerdState } from '../../../../src/features/upgrade/containerd-state.ts';
 import { CriError } from '../../../../src/host/cri/call.ts';
 import type { CriContainer, CriWorkloads } from '../../../../src/host/cri/queries.ts';
@@ -228,6 +229,23 @@ describe('an upgrade of containerd', () => {
       ['restart containerd: it runs as 1.7.24, and 1.7.25 is installed'],
     );
     assert.equal(node.running(), '1.7.25');
+  });
+
+  test('is not begun, and nothing restarts, where the service runs another program than that of the search path', async () => {
+    await using node = await containerdNode();
+    const asked = model({ version: undefined });
+    await runStep(step, node.host, asked, at('1.7.24'));
+    node.bring('1.7.25');
+    const state = await node.host.service('containerd');
+    const unit = {
+      ...{ loadState: 'loaded', activeState: 'active', subState: 'running', result: 'success', restarts: 0 },
+      ...{ environment: '', environmentFiles: [], memoryMax: undefined, ended: undefined },
+      command: ['/opt/containerd/bin/containerd'],
+    };
+    const host = { ...node.host, service: async () => ({ ...state, unit }) };
+    assert.equal(await containerdAsked(host, asked), undefined);
+    const { changes } = await runStep(step, host, asked, at('1.7.25'));
+    assert.deepEqual(changes, []);
   });
 });
 
