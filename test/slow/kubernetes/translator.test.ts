@@ -399,7 +399,9 @@ describe('the bootstrap translator', {
   test(`${BURST} machines at once, a fourth of them written twice, are all translated, within bounded memory`, async () => {
     const created: CreatedMachine[] = [];
     for (let index = 0; index < BURST; index += 1) {
-      created.push(await machines.create({ name: `burst-${index}`, owner: 'MachineDeployment', labels: ENABLED }));
+      // As Cluster API names them: with an end of five characters.
+      const name = `burst-${index.toString(36).padStart(5, 'x')}`;
+      created.push(await machines.create({ name, owner: 'MachineDeployment', labels: ENABLED }));
     }
     const admissions = () => metric(replica, 'machineadm_translator_admissions_total{outcome="Translated"}');
     const secretPath = (name: string) => `/api/v1/namespaces/${NAMESPACE}/secrets/${name}`;

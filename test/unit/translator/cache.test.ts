@@ -6,6 +6,7 @@ import { goldenUserData } from '../../support/capi.ts';
 
 const WORKER = goldenUserData('02-worker-registry-mirrors', 'join-worker');
 const CONTROL_PLANE = goldenUserData('01-controlplane-kube-vip', 'join-controlplane');
+const NEVER = new AbortController().signal;
 const TOKEN = /[a-z0-9]{6}\.[a-z0-9]{16}/g;
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
@@ -42,7 +43,7 @@ describe('the cache of conversions', () => {
       for (let index = 0; index < 5; index += 1) {
         const { args } = inputOf(index, text);
         const [secret, related, profile] = args;
-        const { words: _, ...cached } = await cache.through([secret, related, profile], async () => {
+        const { words: _, ...cached } = await cache.through([secret, related, profile], NEVER, async () => {
           conversions += 1;
           return await convertSecret(secret, related, profile);
         });
@@ -58,7 +59,9 @@ describe('the cache of conversions', () => {
     for (let index = 0; index < 4; index += 1) {
       const { args, name, uid } = inputOf(index, CONTROL_PLANE);
       const [secret, related, profile] = args;
-      const { yaml } = await cache.through([secret, related, profile], () => convertSecret(secret, related, profile));
+      const { yaml } = await cache.through([secret, related, profile], NEVER, () =>
+        convertSecret(secret, related, profile),
+      );
       for (const word of [name, uid, `tokxy${index}.`]) assert.ok(yaml.includes(word));
       for (const word of seen) assert.ok(!yaml.includes(word), word);
       seen.push(name, uid, `tokxy${index}.`);
@@ -70,12 +73,75 @@ describe('the cache of conversions', () => {
     let conversions = 0;
     for (let index = 0; index < 4; index += 1) {
       const [secret, related, profile] = inputOf(index, WORKER).args;
-      await cache.through([secret, related, profile], async () => {
+      await cache.through([secret, related, profile], NEVER, async () => {
         conversions += 1;
         return { yaml: `a digest: ${secret.metadata.name.length + conversions}`, format: 'cloud-config', codes: [] };
       });
     }
     assert.equal(conversions, 4);
+  });
+
+  describe('of a rollout that creates many machines at once', () => {
+    const rollout = (cache: ConversionCache, convert: (index: number) => Promise<string>, deadline = NEVER) =>
+      Array.from({ length: 8 }, async (_, index) => {
+        const [secret, related, profile] = inputOf(index, WORKER).args;
+        const yaml = async () => ({ yaml: await convert(index), format: 'cloud-config' as const, codes: [] });
+        return (await cache.through([secret, related, profile], deadline, yaml)).yaml;
+      });
+
+    test('converts two, and the others wait for them', async () => {
+      const converted: number[] = [];
+      const texts = await Promise.all(
+        rollout(new ConversionCache(), async (index) => {
+          converted.push(index);
+          return `for ${machineOf(index).name}`;
+        }),
+      );
+      assert.deepEqual(converted, [0, 1]);
+      assert.deepEqual(
+        texts,
+        texts.map((_, index) => `for ${machineOf(index).name}`),
+      );
+    });
+
+    test('converts each where the results differ', async () => {
+      const converted: number[] = [];
+      await Promise.all(
+        rollout(new ConversionCache(), async (index) => {
+          converted.push(index);
+          return `a digest: ${index}`;
+        }),
+      );
+      assert.deepEqual(converted, [0, 1, 2, 3, 4, 5, 6, 7]);
+    });
+
+    test('does not wait again where the conversion failed', async () => {
+      const failing = rollout(new ConversionCache(), async (index) => {
+        throw new Error(`failed for ${index}`);
+      });
+      const results = await Promise.allSettled(failing);
+      assert.deepEqual(
+        results.map((result) => (result.status === 'rejected' ? String(result.reason) : '')),
+        results.map((_, index) => `Error: failed for ${index}`),
+      );
+    });
+
+    test('waits no longer than its deadline', async () => {
+      const deadline = new AbortController();
+      const begun: number[] = [];
+      const [, ...others] = rollout(
+        new ConversionCache(),
+        async (index) => {
+          begun.push(index);
+          if (index === 0) return await new Promise<never>(() => undefined);
+          return 'one';
+        },
+        deadline.signal,
+      );
+      setImmediate(() => deadline.abort());
+      await Promise.all(others);
+      assert.deepEqual(begun, [0, 1, 2, 3, 4, 5, 6, 7]);
+    });
   });
 
   for (const [what, text, name] of [
@@ -89,7 +155,7 @@ describe('the cache of conversions', () => {
       for (let index = 0; index < 4; index += 1) {
         const { machine } = machineOf(index, name);
         const secret = { metadata: { name: machine.metadata.name, namespace: 'n' }, data: { value: base64(text) } };
-        await cache.through([secret, [machine], {}], async () => {
+        await cache.through([secret, [machine], {}], NEVER, async () => {
           conversions += 1;
           return { yaml: 'the same', format: 'cloud-config', codes: [] };
         });
@@ -104,7 +170,7 @@ describe('the cache of conversions', () => {
     const through = async (index: number, change: { accept?: string[]; text?: string; format?: string }) => {
       const [secret, related] = inputOf(index, change.text ?? WORKER).args;
       const data = { ...secret.data, ...(change.format === undefined ? {} : { format: base64(change.format) }) };
-      await cache.through([{ ...secret, data }, related, { accept: change.accept }], async () => {
+      await cache.through([{ ...secret, data }, related, { accept: change.accept }], NEVER, async () => {
         converted.push(JSON.stringify({ ...change, text: undefined }));
         return { yaml: 'one', format: 'cloud-config', codes: [] };
       });

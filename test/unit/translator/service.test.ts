@@ -6,12 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Api, ApiError, type Request } from '@machineadm/translator/cluster/api.ts';
+import type { Conversions } from '@machineadm/translator/conversions/pool.ts';
 import { NO_PROFILES } from '@machineadm/translator/profiles.ts';
 import type { Configuration } from '@machineadm/translator/service/configuration.ts';
 import { readCommandLine } from '@machineadm/translator/service/configuration.ts';
 import { profilesFrom } from '@machineadm/translator/service/profiles-file.ts';
 import { type Service, startService } from '@machineadm/translator/service/service.ts';
+import { warmUp } from '@machineadm/translator/service/warm-up.ts';
 import { newAuthority } from '../../support/api-server.ts';
+import { DIRECT_CONVERSIONS } from '../../support/direct-conversions.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -44,9 +47,16 @@ describe('the service of the translator', () => {
   const log: Line[] = [];
   const api = new LeaseOnly();
   let closed = 0;
+  const samples: string[] = [];
   const conversions = {
-    convertSecret: () => assert.fail('nothing is converted'),
-    wrapConverted: () => assert.fail('nothing is wrapped'),
+    convertSecret: async (namespace: string) => {
+      samples.push(`convert ${namespace}`);
+      return { yaml: '', format: 'cloud-config' as const, codes: [] };
+    },
+    wrapConverted: async (namespace: string) => {
+      samples.push(`wrap ${namespace}`);
+      return '';
+    },
     mergedText: () => assert.fail('nothing is merged'),
     configUpdateProblem: () => assert.fail('nothing is updated'),
     configProblems: () => assert.fail('nothing is checked'),
@@ -54,14 +64,18 @@ describe('the service of the translator', () => {
       closed += 1;
     },
   };
-  const start = (different: Partial<Configuration> = {}, signal = new AbortController().signal) =>
+  const start = (
+    different: Partial<Configuration> = {},
+    signal = new AbortController().signal,
+    by: Conversions = conversions,
+  ) =>
     startService(
       { ...configuration, ...different },
       api,
       '1.2.3',
       (level, message, fields = {}) => void log.push({ level, message, ...fields }),
       signal,
-      conversions,
+      by,
     );
 
   before(async () => {
@@ -132,6 +146,7 @@ describe('the service of the translator', () => {
 
   test('says when it is ready, leads, and knows when its certificate expires', async () => {
     const [ready] = log;
+    assert.deepEqual([...new Set(samples)], ['convert sample', 'wrap sample']);
     const { webhookPort, healthPort } = service;
     assert.deepEqual(ready, { level: 'info', message: 'ready', version: '1.2.3', webhookPort, healthPort });
     await waitUntil(() => api.writes.length > 0, 'a lease');
@@ -206,6 +221,36 @@ describe('the service of the translator', () => {
     // How many depends on how long the machine takes to look.
     assert.ok(waits.length > 0 && waits.every(({ level }) => level === 'warn'), JSON.stringify(waits));
     assert.match(String(waits[0]?.error), /ENOENT/);
+  });
+
+  test('is ready although its sample cannot be converted, and logs why', async () => {
+    const before = log.length;
+    const failing = { ...conversions, convertSecret: async () => await Promise.reject(new Error('no thread')) };
+    const other = (await start({}, undefined, failing)) ?? assert.fail('it did not start');
+    assert.deepEqual(
+      log.slice(before, before + 2).map(({ message, error }) => [message, error]),
+      [
+        ['the sample was not converted', 'no thread'],
+        ['ready', undefined],
+      ],
+    );
+    await other.stop();
+    closed = 0;
+  });
+
+  test('has a sample that can be converted', async () => {
+    const wrapped: string[] = [];
+    const watched: Conversions = {
+      ...DIRECT_CONVERSIONS,
+      wrapConverted: async (...args) => {
+        const userData = await DIRECT_CONVERSIONS.wrapConverted(...args);
+        wrapped.push(userData);
+        return userData;
+      },
+    };
+    await warmUp(watched, '1.2.3', new AbortController().signal);
+    assert.ok(wrapped.length > 0);
+    for (const userData of wrapped) assert.match(userData, /^#cloud-config\n.*machineadm provision -d /s);
   });
 
   test('stops in order: no longer ready, the lease, the workers', async () => {

@@ -13,27 +13,59 @@ import type { CheckedDocument, ConvertedSecret, WrapOptions } from './translate.
  */
 export class TemplateCache<Result extends { readonly yaml: string }> {
   readonly #entries = new Map<string, Entry<Result>>();
+  /** What is being made, by key: whether it could be made. */
+  readonly #making = new Map<string, Promise<boolean>>();
   #bytes = 0;
 
   /**
    * The result, or what it was for another machine of the same template.
    *
    * @param input everything that it depends on
+   * @param deadline ends the wait for another machine of the template
    */
-  async through(input: string, words: readonly string[], make: () => Promise<Result>): Promise<Result> {
-    const own = digestOf(...words);
+  async through(
+    input: string,
+    words: readonly string[],
+    deadline: AbortSignal,
+    make: () => Promise<Result>,
+  ): Promise<Result> {
     const key = digestOf(withoutWords(input, words), words.map(({ length }) => length).join());
+    // A rollout creates many machines of a template at once. Until it is known, they go one after the other.
+    for (let making = this.#making.get(key); making !== undefined; making = this.#making.get(key)) {
+      if (this.#entries.get(key)?.proof === 'differs' || (await untilAborted(making, deadline)) !== true) break;
+    }
     const known = this.#entries.get(key);
-    if (known?.isProven === true) {
+    if (known?.proof === 'same') {
       this.#entries.delete(key);
       this.#entries.set(key, known);
       return { ...known.result, yaml: withWords(known.result.yaml, words) };
     }
-    const result = await make();
-    const yaml = withoutWords(result.yaml, words);
-    if (known === undefined) this.#add(key, { words: own, isProven: false, result: { ...result, yaml } });
-    else if (known.words !== own && known.result.yaml === yaml) known.isProven = true;
-    return result;
+    const isFirst = !this.#making.has(key);
+    const made = this.#make(key, words, isFirst, make);
+    if (isFirst) {
+      const couldBeMade = made.then(
+        () => true,
+        () => false,
+      );
+      this.#making.set(key, couldBeMade);
+    }
+    return await made;
+  }
+
+  async #make(key: string, words: readonly string[], isFirst: boolean, make: () => Promise<Result>): Promise<Result> {
+    try {
+      const result = await make();
+      const own = digestOf(...words);
+      const yaml = withoutWords(result.yaml, words);
+      const known = this.#entries.get(key);
+      if (known === undefined) this.#add(key, { words: own, proof: 'none', result: { ...result, yaml } });
+      else if (known.words !== own && known.proof === 'none') {
+        known.proof = known.result.yaml === yaml ? 'same' : 'differs';
+      }
+      return result;
+    } finally {
+      if (isFirst) this.#making.delete(key);
+    }
   }
 
   #add(key: string, entry: Entry<Result>): void {
@@ -50,7 +82,8 @@ export class TemplateCache<Result extends { readonly yaml: string }> {
 interface Entry<Result> {
   /** Those of the first input. */
   readonly words: string;
-  isProven: boolean;
+  /** Whether an input with other words gave the same text around them. */
+  proof: 'none' | 'same' | 'differs';
   /** With places instead of the words. */
   readonly result: Result;
 }
@@ -62,6 +95,7 @@ export class ConversionCache {
   /** The conversion, or what it gave for another machine of the same template. */
   async through(
     [secret, related, profile]: readonly [SecretObject, readonly KubernetesObject[], Profile],
+    deadline: AbortSignal,
     convert: () => Promise<ConvertedSecret>,
   ): Promise<ConvertedSecret> {
     const words = wordsOf(secret, related);
@@ -69,7 +103,8 @@ export class ConversionCache {
     const { metadata, data } = secret;
     const { accept, structure } = profile;
     const input = JSON.stringify([metadata, related, data?.format, accept, structure]);
-    const result = await this.#templates.through(`${input}${decoded(data?.value) ?? ''}`, words, convert);
+    const text = decoded(data?.value) ?? '';
+    const result = await this.#templates.through(`${input}${text}`, words, deadline, convert);
     return { ...result, words };
   }
 }
@@ -81,12 +116,27 @@ export class CheckedDocuments {
   async through(
     { words, ...converted }: ConvertedSecret,
     options: WrapOptions,
+    deadline: AbortSignal,
     check: () => Promise<CheckedDocument>,
   ): Promise<CheckedDocument> {
     const token = options.sink?.token;
     if (words === undefined || (token !== undefined && !PLAIN_JWT.test(token))) return await check();
     const own = token === undefined ? words : [token, ...words];
-    return await this.#templates.through(JSON.stringify([converted, options]), own, check);
+    return await this.#templates.through(JSON.stringify([converted, options]), own, deadline, check);
+  }
+}
+
+/** What `promise` gives; undefined = `deadline` came first. */
+async function untilAborted<T>(promise: Promise<T>, deadline: AbortSignal): Promise<T | undefined> {
+  if (deadline.aborted) return undefined;
+  const done = new AbortController();
+  const late = new Promise<undefined>((resolve) => {
+    deadline.addEventListener('abort', () => resolve(undefined), { signal: done.signal });
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    done.abort();
   }
 }
 

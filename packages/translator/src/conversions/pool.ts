@@ -167,9 +167,9 @@ export function conversionPool({ program, workers, budgetMs }: PoolOptions): Con
       await run(group, deadline, { task, args })) as InTurn<Name>;
   return {
     convertSecret: (group, deadline, ...args) =>
-      cache.through(args, () => through('convertSecret')(group, deadline, ...args)),
+      cache.through(args, deadline, () => through('convertSecret')(group, deadline, ...args)),
     async wrapConverted(group, deadline, converted, options) {
-      const checked = await documents.through(converted, options, () =>
+      const checked = await documents.through(converted, options, deadline, () =>
         through('checkedDocument')(group, deadline, converted, options),
       );
       return await through('renderChecked')(group, deadline, checked, options);

@@ -18,6 +18,7 @@ import { electLeader, pause } from './leader.ts';
 import { errorText, type Log } from './log.ts';
 import { type Metrics, newMetrics } from './metrics.ts';
 import { profilesFrom } from './profiles-file.ts';
+import { warmUp } from './warm-up.ts';
 
 /** How often a replica looks for a rotated certificate, and for rotated authorities of its callers. */
 const CERTIFICATE_INTERVAL_MS = 10_000;
@@ -89,6 +90,12 @@ export async function startService(
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
   server.keepAliveTimeout = IDLE_MS;
+  try {
+    await warmUp(conversions, version, signal);
+  } catch (error) {
+    // A machine waits longer then, or is told why it cannot be converted.
+    if (!signal.aborted) log('warn', 'the sample was not converted', { error: errorText(error) });
+  }
   const webhookPort = await listen(server, configuration.webhookPort, configuration.bindAddress);
   metrics.certificateExpiry.set(expiryOf(first.certificate).getTime() / 1000);
   isReady = true;
