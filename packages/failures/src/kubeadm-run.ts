@@ -32,8 +32,10 @@ const PHASE_TAG =
   /^\[(preflight|certs|kubeconfig|kubelet-start|control-plane|etcd|wait-control-plane|upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addons|discovery|download-certs|check-etcd|kubelet-wait-bootstrap)\] /;
 
 const REACHED_KUBELET = /^\[(kubelet-start|kubelet-check|wait-control-plane|kubelet-wait-bootstrap)\]/;
-/** It stops the kubelet first, and starts it once its files are written (k/k cmd/kubeadm/app/phases/kubelet). */
-const KUBELET_STOPPED = /^\[kubelet-start\]/;
+/**
+ * The phase begins with the Node of that name, stops the kubelet, writes its files, and then starts it (k/k
+ * cmd/kubeadm/app/cmd/phases/join/kubelet.go, 1.20 to 1.36).
+ */
 const KUBELET_STARTED = /^\[kubelet-start\] Starting the kubelet/;
 /** Phases that fail if a component that the kubelet starts fails. */
 const KUBELET_PHASES =
@@ -76,7 +78,8 @@ export function readKubeadmRun(lines: readonly ObservedLine[]): KubeadmRun {
 function reachedKubelet(texts: readonly string[], phase: string): boolean {
   const isBeforeStart =
     phase === 'kubelet-start' &&
-    texts.some((text) => KUBELET_STOPPED.test(text)) &&
+    // Its output is there, and not only its last error.
+    texts.some((text) => PHASE_TAG.test(text)) &&
     !texts.some((text) => KUBELET_STARTED.test(text));
   return !isBeforeStart && (texts.some((text) => REACHED_KUBELET.test(text)) || KUBELET_PHASES.test(phase));
 }

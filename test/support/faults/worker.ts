@@ -210,7 +210,8 @@ export const WORKER: readonly Sabotage[] = [
     id: 'worker-kubelet-config-missing',
     role: 'worker',
     what: 'The cluster has no configuration for kubelets',
-    ...without('cm', 'kubelet-config-1.20', 'kube-system'),
+    // Up to 1.23 its name has the minor version.
+    ...without('cm', `$(basename $(${K} -n kube-system get cm -o name | grep kubelet-config))`, 'kube-system'),
     fixture: 'c12-join-kubelet-config-missing',
     expected: { reason: 'KubeletConfigMapMissing', step: 'kubeadm', exitCode: 11, proof: /kubelet-config/ },
   },

@@ -25,6 +25,7 @@ describe('captured kubeadm runs', () => {
 
 const kubeadm = (text: string): ObservedLine => ({ source: 'kubeadm', origin: 'kubeadm', text });
 const kubelet = (text: string): ObservedLine => ({ source: 'kubelet', origin: 'journal of kubelet', text });
+const unit = (text: string): ObservedLine => ({ source: 'unit', origin: 'service manager', text });
 const STARTED = kubeadm('[kubelet-start] Starting the kubelet');
 
 describe('the cause of a failure is', () => {
@@ -133,6 +134,34 @@ describe('the cause of a failure is', () => {
     assert.equal(best?.entry.reason, 'InsufficientCPU');
   });
 
+  test('not the end of a kubelet that waits for kubeadm, when kubeadm failed before it stopped and started it', () => {
+    // Output of 1.36.3. The kubelet of Debian's package ends until it has a configuration.
+    const { best } = classify([
+      kubeadm('[preflight] Running pre-flight checks'),
+      kubeadm('[preflight] Reading configuration from the "kubeadm-config" ConfigMap in namespace "kube-system"...'),
+      kubeadm(
+        'error: error execution phase kubelet-start: cannot get Node "w1": nodes "w1" is forbidden: User "system:bootstrap:agnnih" cannot get resource "nodes" in API group "" at the cluster scope',
+      ),
+      unit('kubelet.service: ends by itself (exit-code), last with exit status 1'),
+    ]);
+    assert.equal(best?.entry.reason, 'NodeGetForbidden');
+  });
+
+  test('not that of a TLS handshake without an answer, when the endpoint was asked and accepts connections', () => {
+    // Output of 1.36.3 behind a load balancer that accepts connections and says nothing.
+    const { best } = classify([
+      kubeadm(
+        'error: error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.99.0.219:7443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": net/http: TLS handshake timeout (Client.Timeout exceeded while awaiting headers)',
+      ),
+      {
+        source: 'check',
+        origin: 'this machine',
+        text: 'the API endpoint 10.99.0.219:7443 accepts connections but does not answer as an API server (no answer in time)',
+      },
+    ]);
+    assert.equal(best?.entry.reason, 'APIEndpointLoadBalancerUnhealthy');
+  });
+
   test('not a line that successful runs print as well', () => {
     const { best } = classify([
       STARTED,
@@ -145,7 +174,6 @@ describe('the cause of a failure is', () => {
 
   test('a kubelet on a busy port 10250 only where the service manager says that one runs', () => {
     const port = kubeadm('\t[ERROR Port-10250]: Port 10250 is in use');
-    const unit = (text: string): ObservedLine => ({ source: 'unit', origin: 'service manager', text });
     assert.equal(classify([port]).best?.entry.reason, 'PortInUse');
     // Restarted every ten seconds (10-kubeadm.conf RestartSec=10) and dead at once: it holds no port.
     assert.equal(classify([port, unit('kubelet.service: active (running) for 1 s')]).best?.entry.reason, 'PortInUse');

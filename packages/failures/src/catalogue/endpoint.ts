@@ -39,7 +39,7 @@ export const ENDPOINT: readonly TopicEntry[] = [
     reason: 'APIEndpointTimeout',
     priority: 110,
     pattern:
-      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (dial tcp \S+: (i\/o timeout|connect: (no route to host|network is unreachable|connection timed out))|net\/http: TLS handshake timeout)/,
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (dial tcp \S+: (i\/o timeout|connect: (no route to host|network is unreachable|connection timed out)))/,
     retryable: true,
     cleanup: 'none',
     remedy:
@@ -53,10 +53,11 @@ export const ENDPOINT: readonly TopicEntry[] = [
     source: 'kubeadm',
     kind: 'generic',
     reason: 'APIEndpointTimeout',
-    // Also printed when the name server or etcd does not answer: the checks of the endpoint are more precise.
+    // Also printed when the name server, etcd or what is behind a load balancer does not answer: the checks of the endpoint
+    // are more precise.
     priority: 79,
     pattern:
-      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (net\/http: request canceled|context deadline exceeded)/,
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (net\/http: (?:request canceled|TLS handshake timeout)|context deadline exceeded)/,
     retryable: true,
     cleanup: 'none',
     remedy:
