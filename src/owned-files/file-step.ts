@@ -38,7 +38,7 @@ export function fileStep(step: {
     section,
     isRequested: (model, { name }) => owned(model).some((path) => isAt(path, name)),
     owned,
-    ...(settles === undefined ? {} : { settles }),
+    ...(settles === undefined ? {} : { followUps: { settles } }),
     desired: (model) => step.files(model),
 
     async inspect(host, desired, record) {

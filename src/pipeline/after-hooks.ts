@@ -2,11 +2,12 @@ import type { Model } from '@machineadm/document/model.ts';
 import { gatherFacts } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Execution, Step } from '../step/index.ts';
-import { noteHookEdits } from './hook-edits.ts';
 import { stepsFor } from './pipeline.ts';
 import { pendingHooks, programsOf, programsToCome, requireAfter, waitsForHooks } from './preflight.ts';
+import { priorStates } from './prior-states.ts';
+import type { RunOptions } from './run-options.ts';
 import type { RunTrace } from './run-trace.ts';
-import type { RunOptions } from './runner.ts';
+import { HOOK_EDIT } from './step-record.ts';
 
 /** A run whose hooks may install programs that later steps need. */
 export interface RunWithHooks extends Omit<RunOptions, 'facts' | 'model'> {
@@ -52,7 +53,7 @@ export function withHooks(
     },
 
     async recheck(installer, hasChanged) {
-      if (installer.runsHooks !== true) {
+      if (installer.hooks === undefined) {
         // Programs that are there already may have got another version.
         const upgrades = run.journal.record(installer.id).upgrade !== undefined;
         const replaces = hasChanged && programsOf(installer, asked()).length > 0;
@@ -92,6 +93,28 @@ function afterHooks(before: Facts, now: Facts): Facts {
   return { ...before, hostname, nodeAddresses, ...known, containerd, kubeadm, kubelet };
 }
 
+/**
+ * Records how hooks changed files of earlier steps. A `sed` over a file of the document is common in hooks (Cluster
+ * API's preKubeadmCommands), and hooks run once: without the record the next run would restore the document's file, and
+ * lose the edit.
+ */
+async function noteHookEdits(
+  hooks: Step,
+  { model, facts, host, journal }: Pick<RunOptions, 'model' | 'facts' | 'host' | 'journal'>,
+): Promise<void> {
+  const steps: readonly Step[] = stepsFor('all', model.host.platform);
+  for (const step of steps.slice(0, steps.indexOf(hooks))) {
+    const desired = step.afterHooks?.edits === undefined ? undefined : step.desired(model, facts);
+    if (desired === undefined) continue;
+    for (const [path, note] of (await step.afterHooks?.edits?.(host, desired, journal.record(step.id))) ?? []) {
+      // A hook belongs to the document: its edit of a file is not drift.
+      await priorStates(host, hooks.id, journal).around([`path:${path}`], () =>
+        journal.append({ is: 'note', step: hooks.id, change: `${HOOK_EDIT}${path}`, note }),
+      );
+    }
+  }
+}
+
 /** Before the journal records that the hooks ran, so that a killed run repeats this. */
 async function renew(
   steps: readonly Step[],
@@ -100,10 +123,10 @@ async function renew(
   execution: Execution,
 ): Promise<void> {
   for (const step of steps) {
-    if (step.renew === undefined) continue;
+    if (step.afterHooks?.renew === undefined) continue;
     const [old, desired] = [step.desired(model, before), step.desired(model, facts)];
     if (desired === undefined || JSON.stringify(old) === JSON.stringify(desired)) continue;
-    for (const [change, note] of await step.renew(host, desired, journal.record(step.id), execution))
+    for (const [change, note] of await step.afterHooks.renew(host, desired, journal.record(step.id), execution))
       journal.append({ is: 'note', step: step.id, change, note });
   }
 }

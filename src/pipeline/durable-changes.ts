@@ -2,8 +2,10 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { abortable } from '../host/processes/timeout.ts';
 import type { Change, Explanation, Step } from '../step/index.ts';
+import { explanationOf, planStep } from './plan-step.ts';
+import type { RunOptions } from './run-options.ts';
 import { notingHost, type RecordedChange, type RunTrace } from './run-trace.ts';
-import { planStep, type RunOptions, StepFailure } from './runner.ts';
+import { StepFailure } from './runner.ts';
 
 /** The step that changed another step's result, and the paths and services. */
 interface Culprit {
@@ -35,7 +37,7 @@ export async function requireLasting(
       const left = await abortable(planStep(step, desired, host, journal.record(step.id), scope), signal);
       if (left.length > 0) {
         const culprits = culpritsOf(left, asked, later);
-        const why = culprits.length > 0 ? undefined : await explained(step, desired, left, options);
+        const why = culprits.length > 0 ? undefined : await explanationOf(step, desired, left, options.host);
         throw undone(step, left, culprits, later, why);
       }
     } catch (error) {
@@ -43,20 +45,6 @@ export async function requireLasting(
       throw new StepFailure(step.id, error);
     }
     trace.inOrder(step.id);
-  }
-}
-
-/** The failure is reported also where its cause cannot be found out. */
-async function explained(
-  step: Step,
-  desired: unknown,
-  left: readonly Change[],
-  { host }: RunOptions,
-): Promise<Explanation | undefined> {
-  try {
-    return await step.whyNotEffective?.(host, desired, left);
-  } catch {
-    return undefined;
   }
 }
 

@@ -21,6 +21,7 @@ import { imagePart } from './image.ts';
 import { inBoot, instanceIdentity, type JournalState, withNotes, withoutRecords } from './journal.ts';
 import type { OpenedDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
+import { followUpId, pendingFollowUps, planStep } from './plan-step.ts';
 import { hostWithout } from './planned-host.ts';
 import {
   findingsOf,
@@ -34,7 +35,6 @@ import {
 import type { PreflightScope } from './preflight-scope.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import { journalForInstance, peekJournal } from './run-journal.ts';
-import { followUpId, pendingFollowUps, planStep } from './runner.ts';
 import { stepRecord } from './step-record.ts';
 import { documentChanged, refuseIfChanged, upgradeAsked, withUpgrade } from './upgrade.ts';
 

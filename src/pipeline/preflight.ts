@@ -75,12 +75,11 @@ export interface Requirements {
  */
 export function pendingHooks(steps: readonly Step[], { model, facts, scope, record }: PreflightScope): readonly Step[] {
   if (scope === 'base') return [];
-  const bootstrap = steps.findLastIndex((step) => step.bootstraps === true);
+  const bootstrap = steps.findLastIndex((step) => step.bootstrapper !== undefined);
   const before = steps.slice(0, Math.max(0, bootstrap));
   return before.filter((step) => {
-    const desired = step.runsHooks === true ? step.desired(model, facts) : undefined;
-    if (desired === undefined) return false;
-    return !(step.hasRun?.(desired, record(step.id)) ?? record(step.id).done.size > 0);
+    const desired = step.hooks === undefined ? undefined : step.desired(model, facts);
+    return desired !== undefined && step.hooks?.hasRun(desired, record(step.id)) === false;
   });
 }
 
@@ -96,8 +95,8 @@ export function programsOf(
   step: Step,
   { model, facts }: Pick<PreflightScope, 'model' | 'facts'>,
 ): readonly NodeProgram[] {
-  const desired = step.brings === undefined ? undefined : step.desired(model, facts);
-  return desired === undefined ? [] : (step.brings?.(desired) ?? []);
+  const desired = step.programs?.brings === undefined ? undefined : step.desired(model, facts);
+  return desired === undefined ? [] : (step.programs?.brings?.(desired) ?? []);
 }
 
 /** Those of them that are missing. */
@@ -212,12 +211,12 @@ export function refusalFinding({ reason, message: text, remedy }: MachineadmErro
 
 /** Whether a step can be postponed until hooks that come after it have run. */
 function waits(step: Step): boolean {
-  return step.needs !== undefined;
+  return step.programs?.needs !== undefined;
 }
 
 /** Whether a step has to wait for hooks that come after it in `steps`. */
 export function waitsForHooks(step: Step, steps: readonly Step[], asked: PreflightScope): boolean {
-  if (step.needs?.some((program) => asked.facts[program] === undefined) !== true) return false;
+  if (step.programs?.needs?.some((program) => asked.facts[program] === undefined) !== true) return false;
   return pendingHooks(steps.slice(steps.indexOf(step)), asked).length > 0;
 }
 
@@ -278,7 +277,7 @@ function missingError(unmet: readonly Unmet[], exit: ExitName, installer?: Step)
       : `${unmet.length} requirements are not met${still}: ${[reason, ...others].join(', ')}`,
     remedy: [
       ...new Set(unmet.map(({ missing }) => missing.remedy)),
-      ...(installer?.runsHooks === true ? ['A hook that ran runs again only after its commands are changed.'] : []),
+      ...(installer?.hooks !== undefined ? ['A hook that ran runs again only after its commands are changed.'] : []),
     ].join(' '),
     evidence: unmet.flatMap(({ missing, source }) => [
       ...placeEvidence(missing, source, isOne),

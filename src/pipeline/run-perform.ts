@@ -13,8 +13,9 @@ import { preparedBy, readPrepared, writePrepared } from './prepared.ts';
 import { canResume } from './reboot-resume.ts';
 import { type RunRequest, scopeOf } from './run-check.ts';
 import type { RunJournal } from './run-journal.ts';
+import type { RunOptions, StepObserver } from './run-options.ts';
 import { RunTrace } from './run-trace.ts';
-import { type RunOptions, runSteps, type StepObserver } from './runner.ts';
+import { runSteps } from './runner.ts';
 import { afterFailedUpgrade, finishUpgrade } from './upgrade-end.ts';
 
 /** The longest timer of Node: about 24 days. */
@@ -60,7 +61,7 @@ export async function perform(run: OpenRun, document: LoadedDocument, journal: R
       retry: (kubernetes?.exec ?? kubernetes?.kubeadm)?.retry,
       signal,
       deadlineMs: startedMs + limitMs,
-      bootstraps: (id) => pipeline.kubernetes.some((step) => step.id === id && step.bootstraps === true),
+      bootstraps: (id) => pipeline.kubernetes.some((step) => step.id === id && step.bootstrapper !== undefined),
       conclude: (error, attemptStartedMs) => conclude(host, error, document, attemptStartedMs),
       reporter,
     });

@@ -5,8 +5,8 @@ import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { secretUnavailable } from '../host/secrets/resolve.ts';
 import type { Step, UnmetRequirement } from '../step/index.ts';
+import { planStep } from './plan-step.ts';
 import type { PreflightScope } from './preflight-scope.ts';
-import { planStep } from './runner.ts';
 
 /**
  * The secrets of a step that cannot be read, if the step is going to need them. Those behind a server are not asked for:

@@ -1,7 +1,7 @@
 import type { HostModel } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { PATH_OF_ROOT } from '../host/linux/environment.ts';
-import { NODE_PROGRAMS, type NodeProgram } from './index.ts';
+import { NODE_PROGRAMS, type NodeProgram } from './abilities.ts';
 
 /** The programs for which one of the paths where they are looked for satisfies the condition. */
 export function programsAt(isBrought: (path: string) => boolean): readonly NodeProgram[] {

@@ -23,6 +23,8 @@ export interface FeatureStep<Desired = unknown, Actual = unknown, Payload = unkn
    * nothing stays, or it is not reported.
    */
   stays?(model: Model, changed: ChangedByStep): readonly Staying[];
+  /** The effects of this step that a reset does not undo, and why: `images in the container runtime: …`. Absent: none. */
+  readonly leaves?: string | ((did: Did) => readonly string[]);
   /** Its lines in a file that others share. Absent: it writes none. */
   readonly sharedLines?: SharedLines;
 }
@@ -46,6 +48,12 @@ interface ChangedResource extends ReturnType<typeof partsOf> {
   readonly resource: Resource;
   /** Whether it did not exist before. */
   readonly isMade: boolean;
+}
+
+/** All that a step did on this instance: the ids of its changes and their last notes. */
+export interface Did {
+  readonly changes: ReadonlySet<string>;
+  readonly notes: ReadonlyMap<string, unknown>;
 }
 
 export type Staying = readonly [id: string, what: string];

@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { UnmetRequirement } from './index.ts';
+import type { UnmetRequirement } from './requirement.ts';
 
 /**
  * The error with which work of `apply` would fail, found by doing its read-only part beforehand. A secret that cannot be
- * read is left out: `Step.secrets` finds it.
+ * read is left out: the ability `secrets` finds it.
  */
 export async function requirementOf(work: Promise<unknown>): Promise<readonly UnmetRequirement[]> {
   try {

@@ -83,10 +83,11 @@ export async function runStep<D, A, P>(
     interrupted.delete(change.id);
   }
   const owed = new Set([...record.owed, ...changes.flatMap((change) => change.owes ?? [])]);
-  const settles = [...(step.settles ?? []), ...(desired === undefined ? [] : (step.settlesFor?.(desired, owed) ?? []))];
+  const { settles: own = [], settlesFor } = step.followUps ?? {};
+  const settles = [...own, ...(desired === undefined ? [] : (settlesFor?.(desired, owed) ?? []))];
   for (const followUp of settles.filter((one) => owed.has(one))) {
-    if (desired !== undefined && step.followUp !== undefined) {
-      await step.followUp(host, desired, followUp, execution(`follow-up/${followUp}`));
+    if (desired !== undefined && step.followUps?.perform !== undefined) {
+      await step.followUps.perform(host, desired, followUp, execution(`follow-up/${followUp}`));
     } else if (followUp === 'daemon-reload') await host.services.reload();
     else await host.services.restart(followUp.slice('restart:'.length));
   }

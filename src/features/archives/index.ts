@@ -79,7 +79,9 @@ export const archives: FeatureStep<Model, ArchivesActual, ArchivesPayload> = {
 
   desired: (model) => (model.host.archives.length === 0 ? undefined : model),
 
-  brings: ({ host }) => programsAt((program) => host.archives.some((archive) => mayHold(archive, program))),
+  programs: {
+    brings: ({ host }) => programsAt((program) => host.archives.some((archive) => mayHold(archive, program))),
+  },
 
   async preflight(host, model, record) {
     if (model.host.hooks.early !== undefined) return [];

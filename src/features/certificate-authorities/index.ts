@@ -51,8 +51,15 @@ export function certificateAuthoritiesStep(
     section: 'host.certificateAuthorities',
     isRequested: ({ host }) => host.certificateAuthorities.length > 0,
     owned: ({ host }) => (host.certificateAuthorities.length > 0 ? ['/'] : []),
-    settles: ['update-ca-certificates'],
-    settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
+    followUps: {
+      settles: ['update-ca-certificates'],
+      settlesFor: ({ containerdRestartsLater }) => (containerdRestartsLater ? [] : ['restart:containerd']),
+
+      async perform(host, desired, followUp, execution) {
+        if (followUp === 'update-ca-certificates') return await rebuildTrust(host, desired, execution);
+        await restartIfActive(host, followUp);
+      },
+    },
 
     desired(model, facts) {
       const entries = model.host.certificateAuthorities;
@@ -137,11 +144,6 @@ export function certificateAuthoritiesStep(
     async apply(host, { payload }) {
       if (payload.kind === 'add') await host.writeFile({ path: payload.path, content: payload.pem, mode: 0o644 });
       else if (payload.kind === 'remove') await host.removeFile(payload.path);
-    },
-
-    async followUp(host, desired, followUp, execution) {
-      if (followUp === 'update-ca-certificates') return await rebuildTrust(host, desired, execution);
-      await restartIfActive(host, followUp);
     },
 
     settled: async (host) => await host.sync('/etc'),

@@ -46,8 +46,15 @@ export function containerdStep(
         ? [['containerd', 'the configuration of containerd stays: the node works with it']]
         : [],
     isRequested: ({ containerd, kubernetes }) => containerd !== undefined || kubernetes !== undefined,
-    needs: ['containerd'],
-    settles: ['daemon-reload', 'restart:containerd'],
+    programs: { needs: ['containerd'] },
+    followUps: {
+      settles: ['daemon-reload', 'restart:containerd'],
+
+      async perform(host, desired, followUp, execution) {
+        if (followUp === 'daemon-reload') return host.services.reload();
+        await proveHealthy(host, desired, times, execution, () => restart(host));
+      },
+    },
 
     desired(model, facts) {
       if (model.containerd === undefined) return undefined;
@@ -72,11 +79,6 @@ export function containerdStep(
     inspect,
     plan,
     apply,
-
-    async followUp(host, desired, followUp, execution) {
-      if (followUp === 'daemon-reload') return host.services.reload();
-      await proveHealthy(host, desired, times, execution, () => restart(host));
-    },
 
     async settled(host, desired, execution) {
       await proveHealthy(host, desired, times, execution, async () => {});

@@ -45,7 +45,8 @@ export const execBootstrapper: FeatureStep<ExecBootstrapperDesired, ExecBootstra
     const isUndone = Array.isArray(command) && command.length > 0;
     return isUndone ? [] : ['what the program of the document did: the document has no command that undoes it'];
   },
-  bootstraps: true,
+  // The program of the document resets what it wrote itself.
+  bootstrapper: { inventory: async () => undefined },
 
   desired(model, facts) {
     const { kubernetes, metadata, host } = model;

@@ -98,7 +98,7 @@ export const files: FeatureStep<FilesDesired, FilesActual, FilePayload> = {
         };
   },
 
-  brings: ({ files }) => programsAt((program) => files.some(({ path }) => path === program)),
+  programs: { brings: ({ files }) => programsAt((program) => files.some(({ path }) => path === program)) },
 
   async preflight(host, desired, record) {
     // Obstacles are judged after the early hooks, which may remove them.
@@ -190,14 +190,16 @@ export const files: FeatureStep<FilesDesired, FilesActual, FilePayload> = {
     else await host.writeFile({ ...place, content: await contentToWrite(host, { ...file, content }) });
   },
 
-  async hookEdits(host, desired, record) {
-    const { files: actual } = await files.inspect(host, desired, record);
-    const edits = new Map<string, string>();
-    desired.files.forEach((file, index) => {
-      const now = actual[index];
-      if (now !== undefined && differencesOf(file, now).length > 0) edits.set(file.path, editOf(file, now));
-    });
-    return edits;
+  afterHooks: {
+    async edits(host, desired, record) {
+      const { files: actual } = await files.inspect(host, desired, record);
+      const edits = new Map<string, string>();
+      desired.files.forEach((file, index) => {
+        const now = actual[index];
+        if (now !== undefined && differencesOf(file, now).length > 0) edits.set(file.path, editOf(file, now));
+      });
+      return edits;
+    },
   },
 
   async settled(host, desired) {

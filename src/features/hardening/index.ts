@@ -53,7 +53,7 @@ export function hardeningStep(pace: Pace): FeatureStep<HardeningDesired, Hardeni
     id: 'hardening',
     section: 'hardening',
     isRequested: STAYS,
-    settles: ['restart:kubelet'],
+    followUps: { settles: ['restart:kubelet'] },
 
     desired(model, facts) {
       const { hardening: section, kubernetes } = model;

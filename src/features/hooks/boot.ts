@@ -46,7 +46,7 @@ export const bootHooks: FeatureStep<BootHooksDesired, BootHooksActual, BootHooks
   section: 'host.hooks.early',
   isRequested: STAYS,
   leaves: HOOKS_LEFT,
-  settles: ['daemon-reload'],
+  followUps: { settles: ['daemon-reload'] },
 
   desired(model, facts) {
     const { early } = model.host.hooks;

@@ -82,9 +82,8 @@ function hooksStep(id: StepId, phase: HookPhase): FeatureStep<HooksDesired, Hook
         ? [[id, `the effects of ${stepTitle(id)} stay: machineadm does not know them`]]
         : [],
     isRequested: STAYS,
-    runsHooks: true,
     leaves: HOOKS_LEFT,
-    hasRun: ({ group }, record) => isDone(group, changeId, record),
+    hooks: { hasRun: ({ group }, record) => isDone(group, changeId, record) },
 
     desired(model: Model) {
       const group = model.host.hooks[phase];

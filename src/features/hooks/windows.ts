@@ -53,8 +53,7 @@ function windowsHooksStep(
     id,
     section: `host.hooks.${phase}`,
     isRequested: STAYS,
-    runsHooks: true,
-    hasRun: (group, record) => isDone(group, changeId, record),
+    hooks: { hasRun: (group, record) => isDone(group, changeId, record) },
 
     desired(model) {
       const group = model.host.hooks[phase];

@@ -77,7 +77,7 @@ export const images: FeatureStep<ImagesDesired, ImagesActual, ImagesPayload> = {
   section: 'images',
   isRequested: STAYS,
   leaves: IMAGES_LEFT,
-  needs: ['containerd'],
+  programs: { needs: ['containerd'] },
 
   desired(model, facts) {
     const { archives, required } = model.images;

@@ -153,27 +153,29 @@ export const kubeadmConfig: FeatureStep<KubeadmConfigDesired, KubeadmConfigActua
     execution.remember({ sha256: hash('sha256', file.content) });
   },
 
-  async renew(host, desired, record, execution) {
-    const notes = new Map<string, unknown>();
-    const input = complete(desired);
-    if (input === undefined || record.bootstrap === 'done') return notes;
-    for (const { file } of await kubeadmFiles(host, input)) {
-      const { path, content } = file;
-      const text = await host.readText(path);
-      const written = member(record.notes.get(changeId(path)), 'sha256');
-      if (written === hash('sha256', content)) continue;
-      if (text === undefined || written === hash('sha256', text)) {
-        await host.writeFile({ ...file, directoryMode: KUBEADM_RUN_DIRECTORY_MODE });
-      } else {
-        // Their edits cannot be applied to other content, and a later kubeadm reads the same file as the earlier one.
-        execution.warn(
-          `${path} stays as the hooks edited it; without them it would be written for kubeadm ${input.kubeadm.text}`,
-        );
+  afterHooks: {
+    async renew(host, desired, record, execution) {
+      const notes = new Map<string, unknown>();
+      const input = complete(desired);
+      if (input === undefined || record.bootstrap === 'done') return notes;
+      for (const { file } of await kubeadmFiles(host, input)) {
+        const { path, content } = file;
+        const text = await host.readText(path);
+        const written = member(record.notes.get(changeId(path)), 'sha256');
+        if (written === hash('sha256', content)) continue;
+        if (text === undefined || written === hash('sha256', text)) {
+          await host.writeFile({ ...file, directoryMode: KUBEADM_RUN_DIRECTORY_MODE });
+        } else {
+          // Their edits cannot be applied to other content, and a later kubeadm reads the same file as the earlier one.
+          execution.warn(
+            `${path} stays as the hooks edited it; without them it would be written for kubeadm ${input.kubeadm.text}`,
+          );
+        }
+        notes.set(changeId(path), { sha256: hash('sha256', content) });
       }
-      notes.set(changeId(path), { sha256: hash('sha256', content) });
-    }
-    if (canValidate(input.kubeadm)) await validateWritten(host, input, execution.signal);
-    return notes;
+      if (canValidate(input.kubeadm)) await validateWritten(host, input, execution.signal);
+      return notes;
+    },
   },
 };
 

@@ -66,7 +66,6 @@ export const kubeadm: FeatureStep<KubeadmDesired, KubeadmActual, KubeadmPayload>
     'the Node object in the cluster: kubectl delete node removes it',
     'the network of the pods (/etc/cni/net.d, interfaces, packet filter rules): it is of its plug-in and of kube-proxy',
   ],
-  bootstraps: true,
 
   deadlineMs: ({ kubernetes }) => kubeadmDeadlineMs(kubernetes),
 
@@ -140,11 +139,13 @@ export const kubeadm: FeatureStep<KubeadmDesired, KubeadmActual, KubeadmPayload>
     return changes;
   },
 
-  async inventory(host, { kubernetes, nodeName }, record) {
-    const places = undoNote(kubernetes, nodeName);
-    const mayHaveWritten = record.bootstrap === 'attempted' && !attemptOf(record.attempts).wroteNothing;
-    if (!mayHaveWritten) return await inventoryNow(host, places, record);
-    return record.inventory === undefined ? await inventoryFor(host, places, record) : undefined;
+  bootstrapper: {
+    async inventory(host, { kubernetes, nodeName }, record) {
+      const places = undoNote(kubernetes, nodeName);
+      const mayHaveWritten = record.bootstrap === 'attempted' && !attemptOf(record.attempts).wroteNothing;
+      if (!mayHaveWritten) return await inventoryNow(host, places, record);
+      return record.inventory === undefined ? await inventoryFor(host, places, record) : undefined;
+    },
   },
 
   async apply(host, { payload }, execution) {

@@ -131,12 +131,12 @@ export const nodeLabels: FeatureStep<NodeLabelsDesired, NodeLabelsActual, NodeLa
     return changes;
   },
 
-  handover(desired, { node, wasThere, whyNot }) {
+  remarks(desired, _record, { node, wasThere, whyNot }) {
     const labels = Object.entries(desired.labels);
-    if (whyNot === undefined || (labels.length === 0 && (desired.taints.length === 0 || !wasThere))) return undefined;
+    if (whyNot === undefined || (labels.length === 0 && (desired.taints.length === 0 || !wasThere))) return [];
     const missing = labels.filter(([key, value]) => node?.labels.get(key) !== value);
     const taints = node !== undefined && wasThere ? missingTaints(desired.taints, node) : [];
-    return handoverOf(node?.name ?? desired.nodeName, missing, taints, node);
+    return [handoverOf(node?.name ?? desired.nodeName, missing, taints, node)];
   },
 
   async apply(host, { payload }, execution) {

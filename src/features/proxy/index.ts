@@ -53,8 +53,15 @@ export const proxy: FeatureStep<ProxyDesired, ProxyActual, ProxyPayload> = {
   section: 'host.proxy',
   isRequested: ({ host }) => host.proxy !== undefined,
   sharedLines: { path: ENVIRONMENT_FILE, isOne: true, without: (text) => withoutBlock(text, PROXY_BLOCK) },
-  settles: ['daemon-reload', 'restart:kubelet'],
-  settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
+  followUps: {
+    settles: ['daemon-reload', 'restart:kubelet'],
+    settlesFor: ({ containerdRestartsLater }) => (containerdRestartsLater ? [] : ['restart:containerd']),
+
+    async perform(host, _desired, followUp) {
+      if (followUp === 'daemon-reload') return await host.services.reload();
+      await restartIfActive(host, followUp);
+    },
+  },
 
   desired(model, facts) {
     const { proxy, certificateAuthorities, hooks } = model.host;
@@ -117,11 +124,6 @@ export const proxy: FeatureStep<ProxyDesired, ProxyActual, ProxyPayload> = {
   },
 
   /** A stopped service needs no restart: it reads the variables when it starts. */
-  async followUp(host, _desired, followUp) {
-    if (followUp === 'daemon-reload') return await host.services.reload();
-    await restartIfActive(host, followUp);
-  },
-
   settled: async (host) => await host.sync('/etc'),
 };
 

@@ -58,7 +58,10 @@ export const windowsProxy: FeatureStep<WindowsProxyDesired, WindowsProxyActual, 
   id: 'proxy',
   section: 'host.proxy',
   isRequested: STAYS,
-  settles: ['restart:containerd', 'restart:kubelet'],
+  followUps: {
+    settles: ['restart:containerd', 'restart:kubelet'],
+    perform: (host, _desired, followUp) => restartIfActive(host, followUp),
+  },
 
   desired(model, facts) {
     const { proxy, hooks } = model.host;
@@ -138,7 +141,6 @@ export const windowsProxy: FeatureStep<WindowsProxyDesired, WindowsProxyActual, 
   },
 
   /** What does not run needs no restart: it reads the variables when it is started. */
-  followUp: (host, _desired, followUp) => restartIfActive(host, followUp),
 };
 
 /** Throws `ProxyInvalid`, `SecretUnavailable`; undefined: finding it out has effects, and this host may only be asked. */

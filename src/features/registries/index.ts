@@ -37,7 +37,7 @@ export const registries: FeatureStep<RegistriesDesired, RegistriesActual, Regist
   section: 'containerRuntime.containerd.registries',
   isRequested: STAYS,
   leaves: IMAGES_LEFT,
-  needs: ['containerd'],
+  programs: { needs: ['containerd'] },
 
   desired(model, facts) {
     const proofs = (model.containerd?.registries ?? []).flatMap((registry) =>

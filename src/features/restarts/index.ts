@@ -9,7 +9,16 @@ export const restarts: FeatureStep<boolean, undefined, never> = {
   id: 'restarts',
   section: undefined,
   isRequested: STAYS,
-  settlesFor: (_desired, owed) => [...owed].filter((followUp) => DOCUMENT_FOLLOW_UP.test(followUp)),
+  followUps: {
+    settles: [],
+    settlesFor: (_desired, owed) => [...owed].filter((followUp) => DOCUMENT_FOLLOW_UP.test(followUp)),
+
+    async perform(host, _desired, followUp) {
+      const [verb, name = ''] = followUp.split(/:(.*)/s);
+      if (!(await host.service(name)).active) return;
+      await (verb === 'reload' ? host.services.reloadService(name) : host.services.restart(name));
+    },
+  },
 
   desired: ({ host }) =>
     [
@@ -28,10 +37,4 @@ export const restarts: FeatureStep<boolean, undefined, never> = {
   plan: () => [],
 
   async apply() {},
-
-  async followUp(host, _desired, followUp) {
-    const [verb, name = ''] = followUp.split(/:(.*)/s);
-    if (!(await host.service(name)).active) return;
-    await (verb === 'reload' ? host.services.reloadService(name) : host.services.restart(name));
-  },
 };

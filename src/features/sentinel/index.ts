@@ -40,7 +40,7 @@ export const sentinel: FeatureStep<SentinelDesired, SentinelActual, SentinelPayl
   id: 'sentinel',
   section: undefined,
   isRequested: STAYS,
-  settles: ['daemon-reload'],
+  followUps: { settles: ['daemon-reload'] },
 
   desired(model) {
     // It means that a Kubernetes node was bootstrapped: a document that only prepares a host has none.

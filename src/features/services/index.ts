@@ -53,8 +53,7 @@ export const services: FeatureStep<ServicesDesired, readonly ServiceActual[], Se
     );
   },
   owned: ownDropIns,
-  settles: ['daemon-reload'],
-  settlesFor: (desired) => desired.services.map(restartOf),
+  followUps: { settles: ['daemon-reload'], settlesFor: ({ services }) => services.map(restartOf) },
 
   desired(model) {
     const { services, files, hooks } = model.host;

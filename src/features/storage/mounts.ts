@@ -66,7 +66,15 @@ export const mounts: FeatureStep<MountsDesired, MountsActual, PlacedMount> = {
   section: 'host.storage.mounts',
   stays: mountsThatStay,
   isRequested: STAYS,
-  settles: ['daemon-reload', 'restart:containerd.service', 'restart:kubelet.service'],
+  followUps: {
+    settles: ['daemon-reload', 'restart:containerd.service', 'restart:kubelet.service'],
+
+    async perform(host, _desired, followUp) {
+      if (followUp === 'daemon-reload') return host.services.reload();
+      const service = followUp.slice('restart:'.length);
+      if (!(await host.service(service)).active) await host.services.start(service);
+    },
+  },
 
   desired({ host }, facts) {
     const { mounts, disks, filesystems } = host.storage;
@@ -123,12 +131,6 @@ export const mounts: FeatureStep<MountsDesired, MountsActual, PlacedMount> = {
       await runMount(host, 'mount', [...mountArguments(mount, true), mount.path], mount, state, place, execution);
     }
     if ((await look()).mounted !== 'yes') throw mountFailed(mount, state, place, 'findmnt does not find it');
-  },
-
-  async followUp(host, _desired, followUp) {
-    if (followUp === 'daemon-reload') return host.services.reload();
-    const service = followUp.slice('restart:'.length);
-    if (!(await host.service(service)).active) await host.services.start(service);
   },
 
   async settled(host, { mounts }) {

@@ -69,7 +69,7 @@ export const swap: FeatureStep<SwapDesired, SwapActual, SwapPayload> = {
       : [],
   isRequested: ({ host, kubernetes }) => host.swap === 'Disabled' || kubernetes !== undefined,
   sharedLines: { path: FSTAB, isOne: true, without: withSwap },
-  settles: ['daemon-reload'],
+  followUps: { settles: ['daemon-reload'] },
 
   desired(model, facts) {
     if (model.host.swap !== 'Disabled') return undefined;

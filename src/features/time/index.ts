@@ -12,7 +12,7 @@ export const time: FeatureStep<TimeModel, TimeActual, TimePayload> = {
   id: 'time',
   section: 'host.time',
   isRequested: ({ host }) => host.time !== undefined,
-  settlesFor: () => TIME_CLIENTS.flatMap(({ services }) => services.map(restartOf)),
+  followUps: { settles: [], settlesFor: () => TIME_CLIENTS.flatMap(({ services }) => services.map(restartOf)) },
 
   desired(model) {
     return model.host.time;

@@ -29,7 +29,7 @@ export const windowsTime: FeatureStep<TimeModel, WindowsTimeActual, WindowsTimeP
   id: 'time',
   section: 'host.time',
   isRequested: STAYS,
-  settles: [`restart:${SERVICE}`],
+  followUps: { settles: [`restart:${SERVICE}`] },
 
   desired(model) {
     return model.host.time;

@@ -67,7 +67,14 @@ export function removalsOf(steps: () => StepsById): FeatureStep<RemovalsDesired,
     id: 'removals',
     section: undefined,
     isRequested: STAYS,
-    settles: ['daemon-reload', 'update-ca-certificates'],
+    followUps: {
+      settles: ['daemon-reload', 'update-ca-certificates'],
+
+      async perform(host, desired, followUp, execution) {
+        if (followUp === 'update-ca-certificates') await rebuildTrust(host, desired, execution);
+        else if (desired.managesServices) await host.services.reload();
+      },
+    },
 
     desired: (model, { os, serviceManager }) => ({ model, osId: os.id, managesServices: serviceManager !== 'none' }),
 
@@ -166,11 +173,6 @@ export function removalsOf(steps: () => StepsById): FeatureStep<RemovalsDesired,
       if (found.type === 'directory' && owned === undefined) await removeBelow(host, path);
       await (found.type === 'directory' ? host.removeDirectory(path) : host.removeFile(path));
       if (!path.startsWith('/etc/')) await host.sync(posix.dirname(path));
-    },
-
-    async followUp(host, desired, followUp, execution) {
-      if (followUp === 'update-ca-certificates') await rebuildTrust(host, desired, execution);
-      else if (desired.managesServices) await host.services.reload();
     },
 
     settled: async (host) => await host.sync('/etc'),

@@ -26,7 +26,7 @@ export function staysOf(steps: StepsById, model: Model, memory: Memory): readonl
   if (model.host.prune === 'Never') return [];
   const found = new Map<string, string>();
   // The effects of hooks come last: machineadm does not know them.
-  const all = [...steps.values()].toSorted((a, b) => Number(a.runsHooks === true) - Number(b.runsHooks === true));
+  const all = [...steps.values()].toSorted((a, b) => Number(a.hooks !== undefined) - Number(b.hooks !== undefined));
   for (const step of all)
     for (const [id, what] of step.stays?.(model, changedBy(step.id, memory)) ?? []) found.set(id, what);
   return [...found].map(([id, what]) => ({

@@ -27,7 +27,7 @@ const MOST_KEPT = 50;
 export interface Made extends Memory {
   /** What was there before the bootstrap; undefined where none is on record. */
   readonly inventory: Inventory | undefined;
-  /** What the steps that changed something leave to others (`Step.leaves`). */
+  /** What the steps that changed something leave to others (`FeatureStep.leaves`). */
   readonly leaves: readonly string[];
   /** What else goes with a document that is reset alone; absent: everything is reset. */
   readonly lines?: readonly ResetAction[];

@@ -78,7 +78,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     const desired = step.desired(model, withoutSystemd.facts);
     assert.ok(desired !== undefined);
     const actual = await step.inspect(real, desired, EMPTY_RECORD);
-    return step.remarks?.(desired, EMPTY_RECORD, actual) ?? [];
+    return (step.remarks?.(desired, EMPTY_RECORD, actual) ?? []).filter((remark) => typeof remark === 'string');
   };
 
   for (const [type, before, after] of [

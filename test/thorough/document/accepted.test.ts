@@ -20,7 +20,7 @@ import fc from 'fast-check';
 import { stringify } from 'yaml';
 import type * as z from 'zod';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
-import { planStep } from '../../../src/pipeline/runner.ts';
+import { planStep } from '../../../src/pipeline/plan-step.ts';
 import { EMPTY_RECORD, type Step } from '../../../src/step/index.ts';
 import { problemsOf } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';

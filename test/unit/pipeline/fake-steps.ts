@@ -1,10 +1,13 @@
+import { omitUndefined } from '@machineadm/document/defined.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../../../src/host/seam/facts.ts';
+import type { Host } from '../../../src/host/seam/host.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
-import type { RunOptions, StepObserver } from '../../../src/pipeline/runner.ts';
+import type { RunOptions, StepObserver } from '../../../src/pipeline/run-options.ts';
 import { stepRecord } from '../../../src/pipeline/step-record.ts';
+import type { AfterHooks, Bootstrapper, Programs } from '../../../src/step/abilities.ts';
 import type { Change, Execution, FollowUp, Step, StepRecord } from '../../../src/step/index.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
@@ -21,23 +24,7 @@ export interface FakeChange extends Partial<Omit<Change, 'payload' | 'undoes' | 
   apply?(execution: Execution): Promise<void> | void;
 }
 
-export interface FakeStep
-  extends Partial<
-    Pick<
-      Step,
-      | 'settles'
-      | 'deadlineMs'
-      | 'preflight'
-      | 'inventory'
-      | 'settled'
-      | 'runsHooks'
-      | 'bootstraps'
-      | 'needs'
-      | 'brings'
-      | 'renew'
-      | 'whyNotEffective'
-    >
-  > {
+export interface FakeStep extends Partial<Pick<Step, 'deadlineMs' | 'preflight' | 'settled' | 'whyNotEffective'>> {
   readonly id: string;
   readonly changes?: readonly FakeChange[];
   /** The document asks nothing of it. */
@@ -45,7 +32,14 @@ export interface FakeStep
   /** What of the facts it depends on. */
   desired?(facts: Facts): object;
   inspect?(record: StepRecord): Promise<void> | void;
+  readonly settles?: readonly FollowUp[];
   followUp?(followUp: FollowUp): Promise<void> | void;
+  readonly bootstraps?: true;
+  readonly inventory?: Bootstrapper<unknown>['inventory'];
+  readonly runsHooks?: true;
+  readonly renew?: AfterHooks<unknown>['renew'];
+  readonly needs?: Programs<unknown>['needs'];
+  readonly brings?: Programs<unknown>['brings'];
 }
 
 /** Steps whose state is the set of changes that were applied; one state for `plan` and a run of the same steps. */
@@ -59,10 +53,11 @@ export function madeUp(id: string): StepId {
 }
 
 function fakeStep(wish: FakeStep): Step {
-  const { id, changes = [], inspect, followUp, unasked, desired, ...rest } = wish;
+  const { id, changes = [], inspect, unasked, desired, deadlineMs, preflight, settled, whyNotEffective } = wish;
   const applied = new Set<string>();
   return {
-    ...rest,
+    ...omitUndefined({ deadlineMs, preflight, settled, whyNotEffective }),
+    ...abilitiesOf(wish),
     id: madeUp(id),
     desired: (_model, facts) => (unasked === true ? undefined : (desired?.(facts) ?? {})),
     async inspect(_host, _desired, record) {
@@ -86,7 +81,18 @@ function fakeStep(wish: FakeStep): Step {
       await (payload as FakeChange).apply?.(execution);
       applied.add(change.id);
     },
-    ...(followUp === undefined ? {} : { followUp: async (_host, _desired, owed) => followUp(owed) }),
+  };
+}
+
+function abilitiesOf(wish: FakeStep): Partial<Step> {
+  const { settles, followUp, bootstraps, inventory, runsHooks, renew, needs, brings } = wish;
+  const perform = followUp && (async (_host: Host, _desired: unknown, owed: FollowUp) => await followUp(owed));
+  return {
+    ...(settles && { followUps: { settles, ...(perform && { perform }) } }),
+    ...((bootstraps || inventory) && { bootstrapper: { inventory: inventory ?? (async () => undefined) } }),
+    ...(runsHooks && { hooks: { hasRun: (_desired, { done }) => done.size > 0 } }),
+    ...(renew && { afterHooks: { renew } }),
+    ...((needs || brings) && { programs: omitUndefined({ needs, brings }) }),
   };
 }
 

@@ -87,7 +87,8 @@ describe('the pipeline', () => {
 
 /** Whether the step for services by the full names of their units settles it. */
 const byFullName = (followUp = ''): boolean =>
-  ALL_STEPS.find(({ id }) => id === 'restarts')?.settlesFor?.(true, new Set([followUp as FollowUp])).length === 1;
+  ALL_STEPS.find(({ id }) => id === 'restarts')?.followUps?.settlesFor?.(true, new Set([followUp as FollowUp]))
+    .length === 1;
 
 // What a change owes is data that plan() makes, so no type tells it. But a follow-up is a literal, and it can only come
 // from the files of the step that owes it: each literal there must be settled by that step or by a later one.
@@ -113,7 +114,7 @@ describe('every follow-up that a step can create', () => {
     if (literals.size === 0) continue;
     test(`by ${id} is settled by it or by a later step`, () => {
       const index = ALL_STEPS.findIndex((step) => step.id === id);
-      const settled = new Set<FollowUp>(ALL_STEPS.slice(index).flatMap((step) => step.settles ?? []));
+      const settled = new Set<FollowUp>(ALL_STEPS.slice(index).flatMap((step) => step.followUps?.settles ?? []));
       for (const literal of literals)
         assert.ok([...settled].some((one) => one === literal) || byFullName(literal), `${file}: ${literal}`);
     });
@@ -126,7 +127,7 @@ describe('every follow-up that a step can create', () => {
       // Steps of one folder share its files: one of them settles what is computed there.
       const beside = sources.filter((other) => other.file === file).flatMap((other) => other.id);
       const settledBeside = ALL_STEPS.some(
-        ({ id: other, settles = [], settlesFor }) =>
+        ({ id: other, followUps: { settles = [], settlesFor } = {} }) =>
           beside.includes(other) && (settlesFor !== undefined || settles.some((one) => one.startsWith('restart:'))),
       );
       assert.ok(settledBeside, `${file}: ${id}`);

@@ -49,7 +49,7 @@ export const directoryLogins: FeatureStep<LoginsDesired, LoginsActual, LoginsPay
   section: 'host.activeDirectory',
   isRequested: ({ host }) => host.activeDirectory?.logins !== undefined,
   leaves: 'what sssd remembers of the domain (/var/lib/sss): sss_cache --everything makes it stale',
-  settles: [RESTART],
+  followUps: { settles: [RESTART] },
 
   desired(model, facts) {
     // Windows permits them by itself.

@@ -38,7 +38,7 @@ describe('hooks of every boot', () => {
     assert.deepEqual(ids(run.changes), ['hooks-boot/commands', 'hooks-boot/unit', 'hooks-boot/enable']);
     assert.ok(run.changes.every(({ scope }) => scope === 'node'));
     const owed = run.changes.find(({ id }) => id === 'hooks-boot/unit')?.owes;
-    assert.deepEqual([owed, bootHooks.settles], [['daemon-reload'], ['daemon-reload']]);
+    assert.deepEqual([owed, bootHooks.followUps?.settles], [['daemon-reload'], ['daemon-reload']]);
     assert.doesNotMatch(JSON.stringify(run.changes.map(({ summary, diff }) => [summary, diff])), /hunter/);
     assert.ok(host.log.includes(`write ${FILE} 0600 0:0`));
     assert.ok(host.log.includes('mkdir /var/lib/machineadm/hooks 0700'));

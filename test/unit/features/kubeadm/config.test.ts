@@ -169,7 +169,7 @@ describe('kubeadm that hooks install', () => {
       const execution = told();
       const desired = kubeadmConfig.desired(model(), found);
       assert.ok(desired !== undefined);
-      const now = await kubeadmConfig.renew?.(host, desired, { ...EMPTY_RECORD, notes }, execution);
+      const now = await kubeadmConfig.afterHooks?.renew?.(host, desired, { ...EMPTY_RECORD, notes }, execution);
       const text = host.text(CONFIG) ?? '';
       assert.match(before, /kubeadm\.k8s\.io\/v1beta3/);
       assert.match(text, renewed ? /kubeadm\.k8s\.io\/v1beta4/ : /v1beta3[\s\S]*# edited/);

@@ -425,7 +425,7 @@ describe('what is on the machine before kubeadm starts', () => {
     const desired = kubeadm.desired(node(), facts());
     assert.ok(desired !== undefined);
     return (
-      await kubeadm.inventory?.(host, desired, {
+      await kubeadm.bootstrapper?.inventory(host, desired, {
         ...EMPTY_RECORD,
         created: (path) => path === '/etc/kubernetes/pki/ca.key',
         ...record,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { DiskModel } from '@machineadm/document/model.ts';
 import { disks } from '../../../../src/features/storage/disks.ts';
+import type { Remark } from '../../../../src/step/abilities.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { diskModel, gpt, type MemoryDisk, machineWithDisk } from '../../../support/memory-disk.ts';
@@ -21,7 +22,7 @@ const TWO: DiskModel = diskModel({
   ],
 });
 
-async function remarks(host: MemoryHost, disk: DiskModel): Promise<readonly string[]> {
+async function remarks(host: MemoryHost, disk: DiskModel): Promise<readonly Remark[]> {
   const desired = disks.desired(model(disk), (await import('../../../support/facts.ts')).facts()) ?? assert.fail();
   return disks.remarks?.(desired, EMPTY_RECORD, await disks.inspect(host, desired, EMPTY_RECORD)) ?? [];
 }

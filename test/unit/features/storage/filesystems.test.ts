@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
 import { type FormatNote, filesystems } from '../../../../src/features/storage/filesystems.ts';
+import type { Remark } from '../../../../src/step/abilities.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../../src/step/index.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
@@ -25,7 +26,7 @@ const model = (wanted: readonly FilesystemModel[], disks: readonly DiskModel[] =
 const holding = (there: OnDevice): Partial<MemoryDisk> => ({ contents: new Map([['/dev/sdb', there]]), sizeMib: 512 });
 const noted = (note: unknown, id = ID): StepRecord => ({ ...EMPTY_RECORD, notes: new Map([[id, note]]) });
 
-async function remarks(wanted: FilesystemModel, found: Partial<MemoryDisk>): Promise<readonly string[]> {
+async function remarks(wanted: FilesystemModel, found: Partial<MemoryDisk>): Promise<readonly Remark[]> {
   const { host } = machineWithDisk(found);
   const desired = filesystems.desired(model([wanted]), facts()) ?? assert.fail();
   return filesystems.remarks?.(desired, EMPTY_RECORD, await filesystems.inspect(host, desired, EMPTY_RECORD)) ?? [];
