@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { reportEvent } from '@machineadm/status/event.ts';
+import { advance, begin, machineOf } from '@machineadm/status/run-state.ts';
+import type { RunEvent } from '@machineadm/status/status.ts';
+import { gatherFacts, openHost } from '../../host/index.ts';
+import { ownProcess } from '../../host/processes/identity.ts';
+import type { Facts } from '../../host/seam/facts.ts';
+import type { Host } from '../../host/seam/host.ts';
+import { openDocument } from '../../pipeline/load.ts';
+import { refuseUnlessRoot } from '../../pipeline/preflight.ts';
+import { sinkContext } from '../../reporting/delivery/context.ts';
+import { sendToLocalSink } from '../../reporting/delivery/local.ts';
+import { separateSink } from '../../reporting/delivery/separate-sink.ts';
+import { attempt } from '../../reporting/delivery/sink-delivery.ts';
+import { isRemote } from '../../reporting/remote/registry.ts';
+import { systemClock } from '../../reporting/reporter.ts';
+
+/** The result of a test event for one sink. */
+export interface SinkTest {
+  readonly sink: string;
+  readonly type: string;
+  readonly target: string;
+  readonly result: 'Taken' | 'Refused' | 'Failed';
+  readonly durationMs: number;
+  readonly message?: string;
+}
+
+export interface ReportTestRequest {
+  readonly sources: readonly string[];
+  readonly sinks: readonly string[];
+  readonly agentVersion: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends one event marked as a test to every sink of a document, without the spool. Read-only on this machine. Throws
+ * the errors of loading the document, and `NotPrivilegedUser`.
+ */
+export async function testSinks({ sources, sinks, agentVersion, signal }: ReportTestRequest): Promise<SinkTest[]> {
+  const facts = await gatherFacts(openHost({ runId: 'report' }));
+  refuseUnlessRoot(facts);
+  const document = await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'refuse', sinks });
+  const { model } = document;
+  const host = openHost({ runId: 'report', network: () => model.host, signal });
+  const event = testEvent(document, facts, agentVersion);
+  return await Promise.all(
+    model.reporting.sinks.map((sink) =>
+      isRemote(sink) ? testRemote(sink, document, host, event, signal) : testLocal(sink, host, event),
+    ),
+  );
+}
+
+function testEvent({ model, digest }: LoadedDocument, facts: Facts, agentVersion: string): RunEvent {
+  const { machineId, bootId, hostname } = facts;
+  const identity = { machineId, bootId, hostname };
+  const at = systemClock();
+  const began = begin(
+    { command: 'provision', runId: `test-${randomUUID()}`, agentVersion, host: identity, process: ownProcess() },
+    at,
+  );
+  const subject = { machine: machineOf(model.metadata), documentSha256: digest, attempt: 1, bootstrapped: false };
+  const status = advance(began, { kind: 'identified', subject }, at);
+  return { kind: 'warning', message: 'a test of this sink: nothing happened', status };
+}
+
+async function testRemote(
+  model: RemoteSinkModel,
+  { model: { host: network } }: LoadedDocument,
+  host: Host,
+  event: RunEvent,
+  signal: AbortSignal,
+): Promise<SinkTest> {
+  const sink = await separateSink({ model, network, local: [] });
+  const { context, close } = sinkContext(network, host);
+  const began = performance.now();
+  const report = { ...reportEvent(event, 1, systemClock()), test: true as const };
+  const result = await attempt(report, { sink, timeoutMs: model.timeoutMs, context, signal }, model.timeoutMs);
+  const durationMs = Math.round(performance.now() - began);
+  await sink.close?.().catch(() => undefined);
+  await close();
+  const told = { sink: model.name, type: model.kind, target: sink.target, durationMs };
+  if (result.kind === 'delivered') return { ...told, result: 'Taken' };
+  return { ...told, result: result.kind === 'refused' ? 'Refused' : 'Failed', message: redact(result.why) };
+}
+
+async function testLocal(model: LocalSinkModel, host: Host, event: RunEvent): Promise<SinkTest> {
+  const began = performance.now();
+  const message = await sendToLocalSink(host, model, event);
+  const durationMs = Math.round(performance.now() - began);
+  const target = model.kind === 'Console' ? model.device : 'this machine';
+  const told = { sink: model.kind, type: model.kind, target, durationMs };
+  return message === undefined ? { ...told, result: 'Taken' } : { ...told, result: 'Failed', message: redact(message) };
+}
