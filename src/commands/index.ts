@@ -1,48 +1,105 @@
-import { conventionalExitCode, exitCode } from '@machineadm/document/exit-codes.ts';
+import { conventionalExitCode, EXIT_CODES, exitCode } from '@machineadm/document/exit-codes.ts';
 import { Command, CommanderError } from 'commander';
 import { buildInfo } from '../cli/build-info.ts';
 import { type CommandTable, commandIn, helpHint, leavesOf } from '../cli/command-tree.ts';
 import { fittedHelp } from '../cli/layout.ts';
-import {
-  addCommonOptions,
-  conventionIn,
-  heedCommonOptions,
-  heedInsecureDocument,
-  outputOption,
-} from '../cli/options.ts';
+import { addCommonOptions, conventionIn, heedCommonOptions, heedInsecureDocument } from '../cli/options.ts';
 import { printError, printText } from '../cli/output.ts';
-import { formatIn, type OutputFormat } from '../cli/output-format.ts';
+import { formatIn } from '../cli/output-format.ts';
 import { wrapWidthOf } from '../cli/terminal.ts';
-import { COMPLETION_COMMANDS } from './completion/index.ts';
-import { DOCUMENT_COMMANDS } from './document-commands.ts';
-import { EXAMPLES } from './help-examples.ts';
-import { MACHINE_COMMANDS } from './machine-commands.ts';
-import { REPORT_COMMANDS } from './report/index.ts';
-import { RUN_COMMANDS } from './run-commands.ts';
-import { ROOT_COMMANDS } from './trust/index.ts';
-import { TRUST_COMMANDS } from './trust-commands.ts';
-import { UNIT_COMMANDS } from './unit-commands.ts';
+import { addAudit } from './audit/index.ts';
+import { addBundle } from './bundle/index.ts';
+import { addComplete, addCompletion } from './completion/index.ts';
+import { addConfig } from './config/index.ts';
+import { addConformance } from './conformance/index.ts';
+import { addConvert } from './convert/index.ts';
+import { addDiagnose } from './diagnose/index.ts';
+import { addDoctor } from './doctor/index.ts';
+import { addExample } from './example.ts';
+import { addExplain } from './explain/index.ts';
+import { addFacts } from './facts/index.ts';
+import { addFetch } from './fetch/index.ts';
+import { addHooks } from './hooks/index.ts';
+import { addImages } from './images/index.ts';
+import { addPlan } from './plan/index.ts';
+import { addPrepare } from './prepare/index.ts';
+import { addProvision } from './provision/index.ts';
+import { addRender } from './render/index.ts';
+import { addReport } from './report/index.ts';
+import { addReset } from './reset/index.ts';
+import { addSchema } from './schema/index.ts';
+import { addSend } from './send/index.ts';
+import { addSentinel } from './sentinel/index.ts';
+import { addStatus } from './status/index.ts';
+import { addTimeline } from './timeline/index.ts';
+import { addTrust } from './trust/index.ts';
+import { addUpgrade } from './upgrade/index.ts';
+import { addValidate } from './validate/index.ts';
+import { addVerify } from './verify/index.ts';
+import { addVersion } from './version.ts';
+import { addWrap } from './wrap/index.ts';
 
-/** By the heading in the help. */
+/** Every command, by the heading in the help and in the order of the help. */
 const GROUPS: Readonly<Record<string, CommandTable>> = {
-  'Write a document:': DOCUMENT_COMMANDS,
-  'Change this machine:': RUN_COMMANDS,
-  'Look at this machine:': { ...MACHINE_COMMANDS, ...REPORT_COMMANDS },
-  'Get and verify files:': { ...TRUST_COMMANDS, ...ROOT_COMMANDS, ...UNIT_COMMANDS },
+  'Write a document:': {
+    example: addExample,
+    explain: addExplain,
+    schema: addSchema,
+    validate: addValidate,
+    config: addConfig,
+    images: addImages,
+    render: addRender,
+    convert: addConvert,
+    wrap: addWrap,
+  },
+  'Change this machine:': {
+    plan: addPlan,
+    provision: addProvision,
+    prepare: addPrepare,
+    upgrade: addUpgrade,
+    reset: addReset,
+  },
+  'Look at this machine:': {
+    status: addStatus,
+    timeline: addTimeline,
+    doctor: addDoctor,
+    facts: addFacts,
+    diagnose: addDiagnose,
+    bundle: addBundle,
+    audit: addAudit,
+    conformance: addConformance,
+    report: addReport,
+  },
+  'Get and verify files:': {
+    verify: addVerify,
+    fetch: addFetch,
+    trust: addTrust,
+    sentinel: addSentinel,
+    send: addSend,
+    hooks: addHooks,
+  },
   'Other commands:': {
-    ...COMPLETION_COMMANDS,
-    version(program, done) {
-      program
-        .command('version')
-        .description('print the version, commit, Node and supported document versions')
-        .addOption(outputOption())
-        .addHelpText('after', '\nExample:\n  machineadm version -o json')
-        .action(async (options: { output: OutputFormat }) =>
-          done(await (await import('./version.ts')).version(options)),
-        );
-    },
+    completion: addCompletion,
+    __complete: addComplete,
+    version: addVersion,
   },
 };
+
+const CODES = Object.values(EXIT_CODES).map(({ code, meaning }) => `  ${String(code).padStart(2)}  ${meaning}`);
+
+/** Printed after the program's help. */
+const EXAMPLES = `
+Examples:
+  machineadm example --role Worker > bootstrap.yaml    a document to start from
+  machineadm validate -f bootstrap.yaml                every mistake at once, with its place
+  machineadm plan -f bootstrap.yaml                    what would change on this machine
+  machineadm provision -f bootstrap.yaml               do it
+  machineadm status                                    how it went
+
+Exit codes:
+${CODES.join('\n')}
+
+Documentation: man machineadm, https://machineadm.dev`;
 
 /** The width in a pipe. */
 const HELP_WIDTH = 80;

@@ -2,12 +2,43 @@ import { nearestName } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/hardening-controls.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
+import { buildInfo } from '../../cli/build-info.ts';
+import { type CheckFormat, printCheckReport } from '../../cli/findings.ts';
+import { usageError } from '../../cli/usage-error.ts';
+import type { Finding } from '../../diagnosis/checks/finding.ts';
 import { type AuditedControl, auditControls } from '../../features/hardening/audit.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../../host/index.ts';
 import { readRecord } from '../../kubernetes/hardening/record.ts';
 import { openDocument } from '../../pipeline/load.ts';
 
-export type { AuditedControl } from '../../features/hardening/audit.ts';
+interface HardeningOptions {
+  readonly document?: readonly string[];
+  readonly profile?: readonly string[];
+  readonly output: CheckFormat;
+}
+
+/** `machineadm audit --profile P`: each control of a benchmark with what proves it. 20 while one fails. */
+export async function auditHardeningCommand({ document, profile, output }: HardeningOptions): Promise<number> {
+  const report = await auditHardening(document ?? [], profile ?? []);
+  const profiles = report.profiles.join(', ');
+  return await printCheckReport(output, {
+    kind: 'HardeningAudit',
+    name: `machineadm audit of ${profiles}`,
+    findings: report.controls.map(findingOf),
+    data: report,
+    verdict: profiles,
+    exit: report.summary.fail > 0 ? 'DifferencesFound' : 'Success',
+  });
+}
+
+const SEVERITIES = { pass: 'passed', fail: 'failed', exception: 'warning', 'not-applicable': 'skipped' } as const;
+
+/** What proves that a control holds is printed as data only: it would be most of the report for people. */
+function findingOf({ id, state, title, evidence, reason }: AuditedControl): Finding {
+  const proof = evidence.map((one) => `${one.source}: ${one.text}`).join('\n');
+  const excepted = state === 'exception' ? `excepted: ${reason}` : reason;
+  return { id, title, severity: SEVERITIES[state], text: excepted ?? (state === 'pass' ? 'holds' : proof) };
+}
 
 export interface HardeningReport {
   readonly profiles: readonly HardeningProfile[];
@@ -33,15 +64,11 @@ export interface HardeningReport {
  * document, otherwise those that the machine was provisioned with. Throws `UsageInvalid`, `NotANode`, and the errors of
  * `openDocument`.
  */
-export async function auditHardening(
-  sources: readonly string[],
-  named: readonly string[],
-  agentVersion: string,
-): Promise<HardeningReport> {
+async function auditHardening(sources: readonly string[], named: readonly string[]): Promise<HardeningReport> {
   requireLinux('machineadm audit');
   const host = openQueryHost();
   const profiles = named.map(profileOf);
-  const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
+  const document = sources.length === 0 ? undefined : await openDocument(sources, buildInfo().version);
   const record = document === undefined ? await readRecord(host) : undefined;
   const machine = document?.model.hardening ?? record;
   const chosen = profiles.length > 0 ? profiles : (machine?.profiles ?? []);
@@ -69,19 +96,17 @@ function profileOf(name: string): HardeningProfile {
   const profile = HARDENING_PROFILES.find((one) => one === name);
   if (profile !== undefined) return profile;
   const near = nearestName(name, HARDENING_PROFILES);
-  throw new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `--profile: there is no profile "${name}"`,
-    remedy: near === undefined ? `Use one of ${HARDENING_PROFILES.join(', ')}.` : `Did you mean "${near}"?`,
-  });
+  throw usageError(
+    `--profile: there is no profile "${name}"`,
+    near === undefined ? `Use one of ${HARDENING_PROFILES.join(', ')}.` : `Did you mean "${near}"?`,
+  );
 }
 
 function nothingChosen(): MachineadmError {
-  return new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: 'audit needs a profile, because this machine was provisioned without a hardening profile',
-    remedy: `Pass --profile (${HARDENING_PROFILES.join(', ')}), or --residue for secrets that other tools left.`,
-  });
+  return usageError(
+    'audit needs a profile, because this machine was provisioned without a hardening profile',
+    `Pass --profile (${HARDENING_PROFILES.join(', ')}), or --residue for secrets that other tools left.`,
+  );
 }
 
 function noNode(): MachineadmError {

@@ -1,5 +1,15 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { AuditOptions } from '../../cli/options.ts';
+import type { CheckFormat } from '../../cli/findings.ts';
+import { usageError } from '../../cli/usage-error.ts';
+
+/** Options of `audit`: a benchmark, or secrets that other tools left. */
+export interface AuditOptions {
+  readonly document?: readonly string[];
+  readonly output: CheckFormat;
+  readonly profile?: readonly string[];
+  readonly residue?: true;
+  readonly scrub?: true;
+}
 
 /**
  * `machineadm audit`: compares with a benchmark or, with `--residue`, looks for secrets that other tools left. Only
@@ -8,8 +18,8 @@ import type { AuditOptions } from '../../cli/options.ts';
 export async function audit(options: AuditOptions): Promise<number> {
   const { residue, scrub, profile } = options;
   if (residue === true && profile !== undefined)
-    throw usage('--residue and --profile are two audits', 'Run them one by one.');
-  if (residue !== true && scrub === true) throw usage('--scrub belongs to --residue', 'Give --residue, too.');
+    throw usageError('--residue and --profile are two audits', 'Run them one by one.');
+  if (residue !== true && scrub === true) throw usageError('--scrub belongs to --residue', 'Give --residue, too.');
   if (process.geteuid?.() !== 0) {
     throw new MachineadmError({
       reason: 'NotPrivilegedUser',
@@ -17,13 +27,9 @@ export async function audit(options: AuditOptions): Promise<number> {
       remedy: 'Run it with sudo.',
     });
   }
-  if (residue !== true) return await (await import('./hardening-command.ts')).auditHardeningCommand(options);
+  if (residue !== true) return await (await import('./hardening.ts')).auditHardeningCommand(options);
   if (options.document === undefined) {
-    throw usage('--residue needs the document whose secrets it looks for', 'Name it with -f FILE.');
+    throw usageError('--residue needs the document whose secrets it looks for', 'Name it with -f FILE.');
   }
-  return await (await import('./residue-command.ts')).auditResidueCommand({ ...options, document: options.document });
-}
-
-function usage(summary: string, remedy: string): MachineadmError {
-  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy });
+  return await (await import('./residue.ts')).auditResidueCommand({ ...options, document: options.document });
 }

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { errorMessage } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
@@ -6,10 +8,14 @@ import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { page } from '@machineadm/status/page/index.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
+import { buildInfo } from '../../cli/build-info.ts';
+import { type OutputFormat, printData, printNotice } from '../../cli/output.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { type BundleFile, packBundle } from '../../diagnosis/bundle/archive.ts';
 import { cleanse } from '../../diagnosis/bundle/cleanse.ts';
 import { gatherFiles } from '../../diagnosis/bundle/gather.ts';
 import { runCheckGroups } from '../../diagnosis/checks/finding.ts';
+import { makeOutputDirectory, writeOutputFile } from '../../host/files/output-file.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../../host/index.ts';
 import { hardwareOf } from '../../host/linux/hardware.ts';
 import type { Facts } from '../../host/seam/facts.ts';
@@ -21,7 +27,39 @@ import { refuseUnlessRoot } from '../../pipeline/preflight.ts';
 import { JOURNAL_PATH } from '../../pipeline/run-journal.ts';
 import { readStatus } from '../../reporting/status-file.ts';
 import { verdictOnMachine } from '../diagnose/machine.ts';
-import { type Check, checkOf, machineCheckGroups } from '../doctor/machine-checks.ts';
+import { machineCheckGroups } from '../doctor/machine-checks.ts';
+import { type Check, checkOf } from '../doctor/run.ts';
+
+export interface BundleOptions {
+  readonly document?: readonly string[];
+  readonly output: OutputFormat;
+  readonly outputFile?: string;
+  readonly outputDir?: string;
+}
+
+const FILE_NAME = 'machineadm-bundle.tar.gz';
+
+/** `machineadm bundle`: collects what a bug report needs, without secrets, in one file that only its owner may read. */
+export async function bundle(options: BundleOptions): Promise<number> {
+  const { output, outputFile, outputDir } = options;
+  if (outputFile !== undefined && outputDir !== undefined) {
+    throw usageError('--output-file and --output-dir exclude each other', 'Give one of them.');
+  }
+  if (outputFile === '-' && output !== 'text') {
+    throw usageError(`-o ${output} and --output-file - both print to stdout`, 'Write the bundle into a file.');
+  }
+  const bytes = await makeBundle(options.document ?? []);
+  if (outputFile === '-') {
+    process.stdout.write(bytes);
+    return exitCode('Success');
+  }
+  if (outputDir !== undefined) makeOutputDirectory(outputDir, '--output-dir');
+  const path = outputFile ?? join(outputDir ?? '', FILE_NAME);
+  writeOutputFile(path, bytes, '--output-file, or - for stdout');
+  if (output !== 'text') await printData(output, 'Bundle', { path, bytes: bytes.length });
+  printNotice(`wrote ${path} (${Math.ceil(bytes.length / 1024)} KiB); read it before you share it`);
+  return exitCode('Success');
+}
 
 const LIMIT_MS = 15_000;
 
@@ -30,8 +68,9 @@ const LIMIT_MS = 15_000;
  * document it includes the plan, and the document's secrets are removed by value. Read-only. Throws `NotPrivilegedUser`
  * and the problems of the document.
  */
-export async function makeBundle(sources: readonly string[], agentVersion: string): Promise<Uint8Array> {
+async function makeBundle(sources: readonly string[]): Promise<Uint8Array> {
   requireLinux('machineadm bundle');
+  const { version: agentVersion } = buildInfo();
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);

@@ -1,5 +1,9 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ExitName } from '@machineadm/document/exit-codes.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
+import { type CheckFormat, type CheckReport, printCheckReport } from '../../cli/findings.ts';
+import { usageError } from '../../cli/usage-error.ts';
+import type { Finding } from '../../diagnosis/checks/finding.ts';
 import {
   CONTRACT_VERSION,
   type Profile,
@@ -23,6 +27,56 @@ import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { refuseUnlessRoot } from '../../pipeline/preflight.ts';
 
+export interface ConformanceOptions extends ConformanceScope {
+  readonly output: CheckFormat;
+}
+
+const ENDS: Readonly<Record<Verdict, { readonly exit: ExitName; readonly reason?: Reason; readonly text: string }>> = {
+  kept: { exit: 'Success', text: 'keeps' },
+  broken: { exit: 'DifferencesFound', reason: 'ContractBroken', text: 'does not keep' },
+  notProven: { exit: 'NotProven', reason: 'ContractNotProven', text: 'is not proven to keep' },
+};
+
+/**
+ * `machineadm conformance`: prints a line for each clause of the contract. Exits with 20 where a MUST is broken and
+ * with 22 where one could not be checked.
+ */
+export async function conformanceCommand({ output, ...scope }: ConformanceOptions): Promise<number> {
+  return await printCheckReport(output, checkReportOf(await conformance(scope)));
+}
+
+/** The report in the form that all checks share. */
+export function checkReportOf(report: ConformanceReport): CheckReport {
+  const { contract, profile, os, verdict } = report;
+  const { exit, reason } = ENDS[verdict];
+  return {
+    kind: 'ConformanceReport',
+    name: `machineadm contract ${contract}, profile ${profile}, ${os.id} ${os.version}`.trim(),
+    findings: findingsOf(report),
+    data: reason === undefined ? report : { ...report, reason },
+    verdict: sentenceOf(report),
+    ...(reason === undefined ? {} : { reason }),
+    exit,
+  };
+}
+
+function sentenceOf({ contract, profile, verdict, os, clauses }: ConformanceReport): string {
+  const decisive = clauses.filter(({ state, level }) => state === verdict && level === 'MUST').map(({ id }) => id);
+  const named = verdict === 'kept' ? '' : `: ${decisive.join(', ')}`;
+  return `${`${os.id} ${os.version}`.trim()} ${ENDS[verdict].text} contract ${contract} (profile ${profile})${named}`;
+}
+
+/** A broken SHOULD is a warning: it does not change the exit code. */
+function findingsOf({ clauses }: ConformanceReport): readonly Finding[] {
+  return clauses.map((clause) => {
+    const { id, level, title, state, text } = clause;
+    const severities = { kept: 'passed', broken: 'failed', notProven: 'undecided', notApplicable: 'skipped' } as const;
+    const severity = level === 'SHOULD' && /broken|notProven/.test(state) ? 'warning' : severities[state];
+    const remedy = clause.state === 'broken' ? { remedy: clause.remedy } : {};
+    return { id, title: `${level} ${title}`, severity, text, ...remedy };
+  });
+}
+
 /** Units with clauses in the contract. */
 const UNITS = ['kubelet', 'containerd', 'crio', 'machineadm-provision', 'machineadm-resume'];
 
@@ -36,7 +90,7 @@ export interface ConformanceReport {
   readonly clauses: readonly EvaluatedClause[];
 }
 
-export interface ConformanceScope {
+interface ConformanceScope {
   /** The root directory of an image; absent: the running machine, or the chroot that it runs in. */
   readonly root?: string;
   /** Absent: `kubernetes` where any of its programs is installed, otherwise `host`. */
@@ -47,7 +101,7 @@ export interface ConformanceScope {
  * Checks a machine or an image against the contract (contract/CONTRACT.md). Read-only; executes nothing of an image.
  * Throws `NotPrivilegedUser`, and `UsageInvalid` where `root` is not a directory.
  */
-export async function conformance(scope: ConformanceScope): Promise<ConformanceReport> {
+async function conformance(scope: ConformanceScope): Promise<ConformanceReport> {
   requireLinux('machineadm conformance');
   refuseUnlessRoot({ isRoot: process.geteuid?.() === 0 });
   const subject = scope.root === undefined ? await ofMachine(scope) : ofImage(scope.root, scope.profile);
@@ -91,11 +145,10 @@ function open(root: string, ignoresCase: boolean): RootTree {
   } catch {
     // Reported below, like a file that is not a directory.
   }
-  throw new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `--root: ${root} is not a directory`,
-    remedy: 'Mount or unpack the image, and give the directory that has its /etc and /usr.',
-  });
+  throw usageError(
+    `--root: ${root} is not a directory`,
+    'Mount or unpack the image, and give the directory that has its /etc and /usr.',
+  );
 }
 
 async function ofMachine({ profile }: ConformanceScope): Promise<Subject> {

@@ -1,9 +1,9 @@
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
+import type { AddCommand } from '../../cli/command-tree.ts';
 import { addInputs, several } from '../../cli/options.ts';
 import type { ConvertCommandOptions } from './run.ts';
 
-/** Adds `convert` and its options. */
-export function addConvert(program: Command, done: (status: number) => void): void {
+export const addConvert: AddCommand = (program, done) => {
   const command = program
     .command('convert')
     .description("convert Cluster API's kubeadm objects, user data or kubeadm's own YAML to documents")
@@ -65,4 +65,4 @@ export function addConvert(program: Command, done: (status: number) => void): vo
     .action(async (_, options: ConvertCommandOptions) =>
       done(await (await import('./run.ts')).convertCommand(options)),
     );
-}
+};

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path/posix';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { RootTree } from '../../host/files/root-tree.ts';
 
 /** Limits: a node's own files are far below, and others may be anything. */
@@ -77,11 +77,10 @@ function open(root: string): RootTree {
   } catch {
     // It does not exist, or cannot be entered.
   }
-  throw new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `--from-node: ${root} is not a directory`,
-    remedy: 'Name the root directory of the node, or leave it out for this machine.',
-  });
+  throw usageError(
+    `--from-node: ${root} is not a directory`,
+    'Name the root directory of the node, or leave it out for this machine.',
+  );
 }
 
 function namesIn(tree: RootTree, directory: string, isWanted: (name: string) => boolean): readonly string[] {

@@ -7,13 +7,13 @@ import {
   type NodeFiles,
 } from '@machineadm/convert/index.ts';
 import { decodeSource } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 import { printNotice, printText } from '../../cli/output.ts';
 import { isQuiet } from '../../cli/terminal.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { writeOutputFiles } from '../../host/files/output-file.ts';
 import { readInputText } from '../../pipeline/load.ts';
 
@@ -50,26 +50,17 @@ const SUFFIXES: Readonly<Record<Role, string>> = {
  */
 export async function convertCommand(options: ConvertCommandOptions): Promise<number> {
   if (options.force === true && options.outputDir === undefined) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: '--force works only with --output-dir',
-      remedy: 'Add --output-dir DIRECTORY, or remove the option.',
-    });
+    throw usageError('--force works only with --output-dir', 'Add --output-dir DIRECTORY, or remove the option.');
   }
   const accepted = acceptedCodes(options.accept ?? []);
   if (options.filename === undefined && options.fromNode === undefined) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: 'no input given',
-      remedy: 'Name it as an argument or with -f, or use --from-node for an existing node.',
-    });
+    throw usageError('no input given', 'Name it as an argument or with -f, or use --from-node for an existing node.');
   }
   if (options.to !== undefined && options.fromNode !== undefined) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: '--to and --from-node exclude each other',
-      remedy: 'A node exists already: convert the template that new machines are made from.',
-    });
+    throw usageError(
+      '--to and --from-node exclude each other',
+      'A node exists already: convert the template that new machines are made from.',
+    );
   }
   const texts: InputText[] = [];
   for (const source of options.filename ?? []) {
@@ -113,11 +104,10 @@ async function nodeFiles(root: string | true): Promise<NodeFiles> {
 function acceptedCodes(given: readonly string[]): ReadonlySet<string> {
   for (const code of given) {
     if (code === 'all' || (Object.hasOwn(CODES, code) && severityOf(code) === 'decision')) continue;
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: `--accept: "${code}" is not the code of a decision`,
-      remedy: 'The report names the codes; "all" accepts every decision.',
-    });
+    throw usageError(
+      `--accept: "${code}" is not the code of a decision`,
+      'The report names the codes; "all" accepts every decision.',
+    );
   }
   return new Set(given);
 }

@@ -1,8 +1,8 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { formatCauses, nextCommand } from '@machineadm/status/progress.ts';
 import { type OutputFormat, printData, printReport } from '../../cli/output.ts';
+import { usageError } from '../../cli/usage-error.ts';
 
 export interface DiagnoseOptions {
   readonly log?: readonly string[];
@@ -65,9 +65,8 @@ function parseExitStatus(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const status = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
   if (status <= 255) return status;
-  throw new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `--kubeadm-exit-code: "${text}" is not an exit status`,
-    remedy: 'Write the number that kubeadm ended with, from 0 to 255.',
-  });
+  throw usageError(
+    `--kubeadm-exit-code: "${text}" is not an exit status`,
+    'Write the number that kubeadm ended with, from 0 to 255.',
+  );
 }

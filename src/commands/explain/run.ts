@@ -1,4 +1,3 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
 import { jsonSchema } from '@machineadm/document/json-schema.ts';
@@ -14,6 +13,7 @@ import v1alpha1 from '../../../contract/fields/v1alpha1.json' with { type: 'json
 import { wrapped } from '../../cli/layout.ts';
 import { printText } from '../../cli/output.ts';
 import { wrapWidthOf } from '../../cli/terminal.ts';
+import { usageError } from '../../cli/usage-error.ts';
 
 export interface ExplainOptions {
   readonly recursive?: true;
@@ -45,11 +45,10 @@ export async function explain(path: string, { recursive }: ExplainOptions): Prom
   const fields = new SchemaFields(schema);
   const found = fields.find(path);
   if (isUnknownField(found)) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: `there is no field "${found.name}" ${found.below === '' ? 'in the document' : `below ${found.below}`}`,
-      remedy: `${found.hint.charAt(0).toUpperCase()}${found.hint.slice(1)} \`machineadm explain --recursive\` lists all.`,
-    });
+    throw usageError(
+      `there is no field "${found.name}" ${found.below === '' ? 'in the document' : `below ${found.below}`}`,
+      `${found.hint.charAt(0).toUpperCase()}${found.hint.slice(1)} \`machineadm explain --recursive\` lists all.`,
+    );
   }
   const head = ['KIND:       MachineBootstrap', `VERSION:    ${version.apiVersion}`, ''];
   const names = recursive === true ? tree(fields, found) : [];

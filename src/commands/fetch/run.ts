@@ -1,7 +1,8 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { durationOf } from '../../cli/duration.ts';
 import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { openDownloadSource } from '../../trust/download-source.ts';
 import { type Fetched, fetchFiles, fetchRelease } from '../../trust/fetch.ts';
 import { defaultMemoryPath } from '../../trust/memory.ts';
@@ -72,5 +73,5 @@ function by(key: string | undefined): string {
 }
 
 function usage(summary: string): MachineadmError {
-  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy: 'Correct the options.' });
+  return usageError(summary, 'Correct the options.');
 }

@@ -1,6 +1,10 @@
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import { printNotice } from '../../cli/output.ts';
+import { untilSignal } from '../../cli/until-signal.ts';
 import { runHookGroup } from '../../features/hooks/group.ts';
 import { BOOT_HOOKS_ID, isBootHooksFile, parseKeptHooks } from '../../features/hooks/kept.ts';
 import { gatherFacts, openHost, requireLinux } from '../../host/index.ts';
@@ -12,7 +16,30 @@ import { recordedOnThisMachine } from '../../pipeline/journal-record.ts';
 import { refuseUnlessRoot } from '../../pipeline/preflight.ts';
 import { peekJournal } from '../../pipeline/run-journal.ts';
 
-export interface BootHooksRequest {
+/**
+ * `machineadm hooks run early`: a unit runs it at every boot, so its output is in the journal and its exit code is the
+ * state of the unit. It is no error if there is nothing to run.
+ */
+export async function hooksRun(): Promise<number> {
+  const result = await untilSignal(
+    (signal) => runBootHooks({ signal, onOutput: (source, line) => printNotice(`${source}: ${oneLine(line)}`) }),
+    ended,
+  );
+  if (result.ran === 0) printNotice('why' in result ? `no hooks were run: ${result.why}` : 'no hooks were run');
+  else printNotice(`${result.ran} ${result.ran === 1 ? 'command' : 'commands'} of the early hooks ran`);
+  return exitCode('Success');
+}
+
+function ended(signal: NodeJS.Signals): MachineadmError {
+  return new MachineadmError({
+    reason: 'Interrupted',
+    summary: `the hooks were ended by ${signal}`,
+    remedy: 'They run again at the next boot, or with `systemctl start machineadm-hooks`.',
+    retryable: true,
+  });
+}
+
+interface BootHooks {
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */
   readonly signal: AbortSignal;
   /** A line of a hook's output, or a warning; redacted. */
@@ -26,10 +53,10 @@ export interface BootHooksRequest {
  *
  * @returns how many commands were run, or why none was
  */
-export async function runBootHooks({
+async function runBootHooks({
   signal,
   onOutput,
-}: BootHooksRequest): Promise<{ readonly ran: number } | { readonly ran: 0; readonly why: string }> {
+}: BootHooks): Promise<{ readonly ran: number } | { readonly ran: 0; readonly why: string }> {
   requireLinux('machineadm hooks run');
   const host = openHost({ runId: BOOT_HOOKS_ID });
   const facts = await gatherFacts(host);
@@ -62,7 +89,7 @@ async function runKept(
   path: string,
   journal: JournalState | undefined,
   facts: Facts,
-  { signal, onOutput }: BootHooksRequest,
+  { signal, onOutput }: BootHooks,
 ): Promise<{ readonly ran: number; readonly why: string }> {
   // Those of another machine cannot be decrypted.
   if (journal === undefined || !recordedOnThisMachine(journal.identity, facts)) return OF_ANOTHER_MACHINE;

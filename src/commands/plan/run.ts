@@ -8,7 +8,7 @@ import { isVerbose, painter, wrapWidthOf } from '../../cli/terminal.ts';
 import { openDocument } from '../../pipeline/load.ts';
 import { ALL_STEPS, stepsFor } from '../../pipeline/pipeline.ts';
 import { makePlan } from '../../pipeline/plan.ts';
-import type { UpgradeOptions } from '../upgrade/options.ts';
+import type { RunRequest } from '../../pipeline/run-check.ts';
 import { formatPlan, restartsOf } from './text.ts';
 
 export interface PlanCommandOptions extends DocumentOptions {
@@ -17,7 +17,7 @@ export interface PlanCommandOptions extends DocumentOptions {
   readonly ids?: true;
   readonly exitCode?: true;
   /** Of `machineadm upgrade --dry-run`. */
-  readonly upgrade?: UpgradeOptions;
+  readonly upgrade?: NonNullable<RunRequest['upgrade']>;
 }
 
 /**

@@ -1,7 +1,11 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
+import { buildInfo } from '../../cli/build-info.ts';
+import { printCheckReport } from '../../cli/findings.ts';
+import type { DocumentOptions } from '../../cli/options.ts';
 import type { Finding } from '../../diagnosis/checks/finding.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../../host/index.ts';
 import { runChecks } from '../../host/processes/checks.ts';
@@ -10,11 +14,35 @@ import { sourcesOf } from '../../pipeline/change-source.ts';
 import { imagePart } from '../../pipeline/image.ts';
 import { INSTANCE_PATHS, MACHINE_ID, SSH_DIRECTORY, SSH_HOST_KEY } from '../../pipeline/instance-paths.ts';
 import { instanceIdentity, withNotes } from '../../pipeline/journal.ts';
+import { openDocument } from '../../pipeline/load.ts';
 import { stepsFor } from '../../pipeline/pipeline.ts';
 import { type PlannedChange, planSteps } from '../../pipeline/plan.ts';
 import { refuseUnlessRoot } from '../../pipeline/preflight.ts';
 import { baseDigest, readPrepared, usableNotes } from '../../pipeline/prepared.ts';
 import { journalForInstance, peekJournal } from '../../pipeline/run-journal.ts';
+
+const REASON: Reason = 'ImageNotReady';
+
+/** `machineadm prepare --verify`: lists what an image lacks. Changes nothing. */
+export async function verifyImageCommand({ document, output }: DocumentOptions): Promise<number> {
+  const { changes, findings } = await verifyImage(await openDocument(document, buildInfo().version));
+  const ready = findings.length === 0;
+  return await printCheckReport(output, {
+    kind: 'ImageReadiness',
+    name: 'machineadm prepare --verify',
+    findings,
+    data: {
+      ready,
+      ...(ready ? {} : { reason: REASON }),
+      changes,
+      // The fields also appear under the names they had first.
+      findings: findings.map((finding) => ({ ...finding, what: finding.id, why: finding.text })),
+    },
+    verdict: ready ? 'the image is ready' : 'the image is not ready',
+    ...(ready ? {} : { reason: REASON }),
+    exit: ready ? 'Success' : 'DifferencesFound',
+  });
+}
 
 export interface ImageVerdict {
   /** Changes of the document that are not in effect. */

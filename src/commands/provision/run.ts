@@ -11,11 +11,12 @@ import { printMessage, printNotice, printObject, printPaintedReport } from '../.
 import { openProgress, rewrites } from '../../cli/progress.ts';
 import { isQuiet, usesColor } from '../../cli/terminal.ts';
 import { interrupted } from '../../cli/until-signal.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { sharesDestination } from '../../host/processes/standard-streams.ts';
 import { endedForReboot } from '../../pipeline/reboot-resume.ts';
 import type { ResumableCommand } from '../../pipeline/resume.ts';
 import { run } from '../../pipeline/run.ts';
-import type { UpgradeOptions } from '../upgrade/options.ts';
+import type { RunRequest } from '../../pipeline/run-check.ts';
 
 /** The longest time of a timer in Node: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -29,7 +30,7 @@ export interface ProvisionOptions {
   readonly sink?: readonly string[];
   readonly exitCodes?: ExitConvention;
   /** Of `machineadm upgrade`. */
-  readonly upgrade?: UpgradeOptions;
+  readonly upgrade?: NonNullable<RunRequest['upgrade']>;
 }
 
 /**
@@ -131,11 +132,10 @@ async function nothingToDo(
 }
 
 function bothGiven(): MachineadmError {
-  return new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: '--boot and --resume exclude each other',
-    remedy: 'Use --boot if a unit starts the first run, and --resume if another program starts it.',
-  });
+  return usageError(
+    '--boot and --resume exclude each other',
+    'Use --boot if a unit starts the first run, and --resume if another program starts it.',
+  );
 }
 
 function timedOut(timeoutMs: number): MachineadmError {

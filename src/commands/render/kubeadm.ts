@@ -7,6 +7,7 @@ import { fieldsOfMachine, lackingWithout } from '@machineadm/kubeadm/unresolved.
 import { buildInfo } from '../../cli/build-info.ts';
 import type { DocumentOptions } from '../../cli/options.ts';
 import { printData, printText } from '../../cli/output.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { openDocument } from '../../pipeline/load.ts';
 
 export interface RenderOptions extends DocumentOptions {
@@ -32,11 +33,10 @@ export async function renderKubeadmCommand(options: RenderOptions): Promise<numb
   const asked = options.kubeadmVersion ?? kubernetes.version;
   const kubeadm = parseVersion(asked);
   if (kubeadm === undefined) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: `--kubeadm-version: "${asked}" is not a version`,
-      remedy: 'Write it as kubeadm prints it, such as v1.31.4.',
-    });
+    throw usageError(
+      `--kubeadm-version: "${asked}" is not a version`,
+      'Write it as kubeadm prints it, such as v1.31.4.',
+    );
   }
   const { command, text, flags, files } = renderKubeadm({
     kubernetes,

@@ -1,8 +1,15 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
 import type { RunStatus, SinkReport } from '@machineadm/status/status.ts';
+import { buildInfo } from '../../cli/build-info.ts';
+import { durationOf } from '../../cli/duration.ts';
+import { table } from '../../cli/layout.ts';
+import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';
+import { untilSignal } from '../../cli/until-signal.ts';
 import { acquireLock, type Lock } from '../../host/files/lock.ts';
 import { LOCK_PATH } from '../../host/files/paths.ts';
 import { gatherFacts, openHost } from '../../host/index.ts';
@@ -11,7 +18,7 @@ import { openDocument } from '../../pipeline/load.ts';
 import { refuseUnlessRoot } from '../../pipeline/preflight.ts';
 import { deliverAll } from '../../reporting/delivery/deliver.ts';
 import { sendToLocalSink } from '../../reporting/delivery/local.ts';
-import { untilTaken } from '../../reporting/delivery/retry-window.ts';
+import { type RetryWindow, untilTaken } from '../../reporting/delivery/retry-window.ts';
 import { parseStatus } from '../../reporting/parse-status.ts';
 import { isLocal, isRemote } from '../../reporting/remote/registry.ts';
 import { systemClock } from '../../reporting/reporter.ts';
@@ -35,27 +42,47 @@ const RUN_LOCK_PATIENCE_MS = 3_000;
  */
 const CONCLUDING_RUN_PATIENCE_MS = 12_000;
 
-export interface FlushRequest {
-  readonly withinMs: number;
+export interface ReportFlushOptions {
+  /** Documents whose sinks replace the plans in the spool; absent: the spool's own. */
+  readonly document?: readonly string[];
+  readonly output: OutputFormat;
+  readonly timeout: string;
   /** How long to make retries that become due after that, while other deliverers may run in between. */
-  readonly lingerMs: number;
-  /** Called with a message for the operator about any deviation. */
-  readonly onNotice: (message: string) => void;
-  /** Documents whose sinks replace the plans in the spool; none: the spool's own. */
-  readonly sources: readonly string[];
-  readonly agentVersion: string;
-  readonly signal: AbortSignal;
+  readonly linger: string;
+}
+
+/** `machineadm report flush`: delivers the reports that are waiting. */
+export async function reportFlush(options: ReportFlushOptions): Promise<number> {
+  const withinMs = durationOf('--timeout', options.timeout);
+  const lingerMs = durationOf('--linger', options.linger);
+  const reports = await untilSignal((signal) => flush({ withinMs, lingerMs, signal }, options.document ?? []));
+  if (options.output !== 'text') await printData(options.output, 'ReportFlush', { reports });
+  else if (reports.length === 0) printText('nothing waits');
+  else {
+    const rows = reports.map(({ sink, target, state, pending, message }) => [
+      sink,
+      state,
+      pending === 0 ? '' : `${pending} waiting`,
+      target,
+      oneLine(message ?? ''),
+    ]);
+    printText(table(['SINK', 'STATE', '', 'TARGET', ''], rows));
+  }
+  const isSettled = ({ pending, state }: SinkReport): boolean =>
+    pending === 0 && state !== 'Lost' && state !== 'Unreadable';
+  return exitCode(reports.every(isSettled) ? 'Success' : 'DifferencesFound');
 }
 
 /**
  * Delivers the events in the spool, records the progress in the status file, and removes sinks without pending events.
  * Throws `Locked` where another process delivers during all that time, and `NotPrivilegedUser`.
  */
-export async function flush(request: FlushRequest): Promise<readonly SinkReport[]> {
+async function flush(window: RetryWindow, sources: readonly string[]): Promise<readonly SinkReport[]> {
+  const { lingerMs, signal } = window;
   const host = openHost({ runId: 'report' });
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const plans = await plansOfDocument(request);
+  const plans = await plansOfDocument(sources);
   const spool = new Spool(host);
   const reports = new Map<string, SinkReport>();
   await untilTaken(async (withinMs, only) => {
@@ -68,34 +95,34 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
       const delivered = await deliverAll({
         spool,
         plans,
-        hostFor: (network) => openHost({ runId: 'report', network: () => network, signal: request.signal }),
+        hostFor: (network) => openHost({ runId: 'report', network: () => network, signal }),
         machine: { machineId: facts.machineId, bootId: facts.bootId },
         withinMs,
         only,
-        signal: request.signal,
+        signal,
         tellLocal: (sinks, message) => tellLocal(host, sinks, message),
         clock: systemClock,
       });
-      const patienceMs = request.lingerMs > 0 ? CONCLUDING_RUN_PATIENCE_MS : RUN_LOCK_PATIENCE_MS;
+      const patienceMs = lingerMs > 0 ? CONCLUDING_RUN_PATIENCE_MS : RUN_LOCK_PATIENCE_MS;
       await noteReports(host, spool, delivered.reports, patienceMs);
       for (const report of delivered.reports) reports.set(report.sink, report);
       return delivered.due;
     } finally {
       lock.release();
     }
-  }, request);
+  }, window);
   return [...reports.values()];
 }
 
 /** Spooled events come from a valid document: an invalid or missing document must not hold them back. */
-async function plansOfDocument({ sources, agentVersion, onNotice }: FlushRequest): Promise<readonly SinkPlan[]> {
+async function plansOfDocument(sources: readonly string[]): Promise<readonly SinkPlan[]> {
   if (sources.length === 0) return [];
   let document: LoadedDocument;
   try {
-    document = await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'refuse' });
+    document = await openDocument(sources, buildInfo().version, { forThisMachine: true, distrust: 'refuse' });
   } catch (error) {
     if (!(error instanceof MachineadmError)) throw error;
-    onNotice(`the sinks are those of the runs themselves, as ${error.message}`);
+    printNotice(`the sinks are those of the runs themselves, as ${error.message}`);
     return [];
   }
   const { model } = document;

@@ -1,6 +1,6 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { type Command, Option } from 'commander';
-import type { CommandTable } from '../../cli/command-tree.ts';
+import { Option } from 'commander';
+import type { AddCommand } from '../../cli/command-tree.ts';
 import { endDespiteConnections } from '../../cli/lingering.ts';
 import {
   addDocuments,
@@ -11,13 +11,10 @@ import {
   sinkOption,
   timeoutOption,
 } from '../../cli/options.ts';
-import type { ReportFlushOptions } from './report-command.ts';
-import type { WatchOptions } from './watch-command.ts';
+import type { ReportFlushOptions } from './flush.ts';
+import type { WatchOptions } from './watch.ts';
 
-/** What is sent to remote sinks. */
-export const REPORT_COMMANDS: CommandTable = { report: addReport };
-
-function addReport(program: Command, concluded: (status: number) => void): void {
+export const addReport: AddCommand = (program, concluded) => {
   const done = (status: number): void => {
     concluded(status);
     endDespiteConnections();
@@ -39,9 +36,7 @@ function addReport(program: Command, concluded: (status: number) => void): void 
       'after',
       `\nExits with ${exitCode('DifferencesFound')} if a report still waits or was lost. With -f, the sinks of the document replace\nthose of the same name: after a reboot, only the document contains the secrets that are written into it.\n\nExample:\n  machineadm report flush --timeout 2m`,
     )
-    .action(async (_, options: ReportFlushOptions) =>
-      done(await (await import('./report-command.ts')).reportFlush(options)),
-    );
+    .action(async (_, options: ReportFlushOptions) => done(await (await import('./flush.ts')).reportFlush(options)));
   const test = report
     .command('test')
     .description('send a test event to each sink of a document, and show the result')
@@ -54,7 +49,7 @@ function addReport(program: Command, concluded: (status: number) => void): void 
       `\nExits with ${exitCode('DifferencesFound')} when a sink did not accept it.\n\nExample:\n  machineadm report test -f bootstrap.yaml`,
     )
     .action(async (_, options: DocumentOptions & { sink?: readonly string[] }) =>
-      done(await (await import('./report-command.ts')).reportTest(options)),
+      done(await (await import('./test.ts')).reportTest(options)),
     );
   const watch = report
     .command('watch')
@@ -77,5 +72,5 @@ function addReport(program: Command, concluded: (status: number) => void): void 
       'after',
       "\nWithout -f the machine's own Node is updated, with the kubelet's credential. Runs until it is stopped.\n\nExample:\n  machineadm report watch --interval 1m",
     )
-    .action(async (_, options: WatchOptions) => done(await (await import('./watch-command.ts')).reportWatch(options)));
-}
+    .action(async (_, options: WatchOptions) => done(await (await import('./watch.ts')).reportWatch(options)));
+};

@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import { advance, begin, machineOf } from '@machineadm/status/run-state.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
+import { buildInfo } from '../../cli/build-info.ts';
+import { table } from '../../cli/layout.ts';
+import type { DocumentOptions } from '../../cli/options.ts';
+import { printData, printText } from '../../cli/output.ts';
+import { untilSignal } from '../../cli/until-signal.ts';
 import { gatherFacts, openHost } from '../../host/index.ts';
 import { ownProcess } from '../../host/processes/identity.ts';
 import type { Facts } from '../../host/seam/facts.ts';
@@ -18,8 +26,27 @@ import { attempt } from '../../reporting/delivery/sink-delivery.ts';
 import { isRemote } from '../../reporting/remote/registry.ts';
 import { systemClock } from '../../reporting/reporter.ts';
 
+/** `machineadm report test`: sends a test report to each sink. */
+export async function reportTest(options: DocumentOptions & { readonly sink?: readonly string[] }): Promise<number> {
+  const { document: sources, sink: sinks = [] } = options;
+  const tests = await untilSignal((signal) => testSinks(sources, sinks, signal));
+  if (options.output !== 'text') await printData(options.output, 'ReportTest', { sinks: tests });
+  else if (tests.length === 0) printText('the document has no sinks');
+  else {
+    const rows = tests.map(({ sink, result, durationMs, target, message }) => [
+      sink,
+      result,
+      formatDuration(durationMs),
+      target,
+      oneLine(message ?? ''),
+    ]);
+    printText(table(['SINK', 'RESULT', 'TOOK', 'TARGET', ''], rows));
+  }
+  return exitCode(tests.every(({ result }) => result === 'Taken') ? 'Success' : 'DifferencesFound');
+}
+
 /** The result of a test event for one sink. */
-export interface SinkTest {
+interface SinkTest {
   readonly sink: string;
   readonly type: string;
   readonly target: string;
@@ -28,18 +55,16 @@ export interface SinkTest {
   readonly message?: string;
 }
 
-export interface ReportTestRequest {
-  readonly sources: readonly string[];
-  readonly sinks: readonly string[];
-  readonly agentVersion: string;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Sends one event marked as a test to every sink of a document, without the spool. Read-only on this machine. Throws
  * the errors of loading the document, and `NotPrivilegedUser`.
  */
-export async function testSinks({ sources, sinks, agentVersion, signal }: ReportTestRequest): Promise<SinkTest[]> {
+async function testSinks(
+  sources: readonly string[],
+  sinks: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly SinkTest[]> {
+  const { version: agentVersion } = buildInfo();
   const facts = await gatherFacts(openHost({ runId: 'report' }));
   refuseUnlessRoot(facts);
   const document = await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'refuse', sinks });

@@ -2,10 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
 import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { ReportCondition } from '@machineadm/status/event.ts';
 import { machineOf } from '@machineadm/status/run-state.ts';
+import { buildInfo } from '../../cli/build-info.ts';
+import { durationOf } from '../../cli/duration.ts';
+import { printNotice, printText } from '../../cli/output.ts';
+import { untilSignal } from '../../cli/until-signal.ts';
 import { openHost, openQueryHost, requireLinux } from '../../host/index.ts';
 import { bootId, machineId } from '../../host/processes/identity.ts';
 import { mayReadAllFiles } from '../../host/processes/read-right.ts';
@@ -20,24 +27,40 @@ import { LatestDelivery } from '../../reporting/watch/latest-delivery.ts';
 import { NOTHING_SEEN, type Observation, observed } from '../../reporting/watch/node-health.ts';
 import { type WatchIdentity, watchEvent } from '../../reporting/watch/watch-event.ts';
 
-export interface WatchRequest {
-  /** Documents with the sinks to report to; none: the machine's own Node. */
-  readonly sources: readonly string[];
-  readonly agentVersion: string;
+export interface WatchOptions {
+  /** Documents with the sinks to report to; absent: the machine's own Node. */
+  readonly document?: readonly string[];
+  /** The pause between two checks. */
+  readonly interval: string;
+  /** After this time an unchanged state is reported again: a recreated Node has lost it. */
+  readonly repeat: string;
   /** The definition of healthy. */
   readonly require: ReadyModel['require'];
-  /** Pause between two checks. */
-  readonly intervalMs: number;
   /** The path of the boot id: in a container that runs in a machine that is one, /proc shows another. */
   readonly bootIdFile: string;
-  /** After this time an unchanged state is reported again: a recreated Node has lost it. */
+}
+
+interface Watch extends WatchOptions {
+  readonly intervalMs: number;
   readonly repeatMs: number;
   /** Ends the watch. */
   readonly signal: AbortSignal;
-  /** Called whenever the reported state changes. */
-  readonly onChange: (condition: ReportCondition) => void;
-  /** Called for problems of sinks. */
-  readonly onNews: (message: string) => void;
+}
+
+/** With a shorter interval, watching would itself be load on the node. */
+const SHORTEST_INTERVAL_MS = 1_000;
+
+/** `machineadm report watch`: prints a line for each change until SIGTERM or Ctrl-C. */
+export async function reportWatch(options: WatchOptions): Promise<number> {
+  const intervalMs = durationOf('--interval', options.interval, SHORTEST_INTERVAL_MS);
+  const repeatMs = durationOf('--repeat', options.repeat, SHORTEST_INTERVAL_MS);
+  await untilSignal((signal) => watchNode({ ...options, intervalMs, repeatMs, signal }));
+  return exitCode('Success');
+}
+
+function printChange({ lastTransitionTime, status, reason, message }: ReportCondition): void {
+  const why = message === '' ? '' : `: ${oneLine(message)}`;
+  printText(redact(`${lastTransitionTime} NodeHealthy=${status} (${reason})${why}`));
 }
 
 type OwnIdentity = WatchIdentity['host'];
@@ -50,16 +73,16 @@ const JITTER = 0.2;
  * Independent of the bootstrap: needs neither its document nor its journal. Throws the errors of loading the document,
  * `NotPrivilegedUser`, and `DocumentInvalid` where no sink takes these events.
  */
-export async function watchNode(request: WatchRequest): Promise<void> {
-  const { signal, intervalMs, repeatMs, require } = request;
+async function watchNode(watch: Watch): Promise<void> {
+  const { signal, intervalMs, repeatMs, require } = watch;
   requireLinux('machineadm report watch');
   const host = openQueryHost();
   // The unit runs it as a user of its own, who reads the kubelet's credential by this right.
   refuseUnlessRoot({ isRoot: mayReadAllFiles() });
-  const own = { hostname: hostname(), machineId: await machineId(), bootId: await bootId(request.bootIdFile) };
-  const document = await documentOf(request, own);
-  const identity = identityOf(document, own, request.agentVersion);
-  const open = await openDeliveries(document, request);
+  const own = { hostname: hostname(), machineId: await machineId(), bootId: await bootId(watch.bootIdFile) };
+  const document = await documentOf(watch.document, own);
+  const identity = identityOf(document, own);
+  const open = await openDeliveries(document, signal);
   let health = NOTHING_SEEN;
   let sequence = 0;
   let toldMs = Number.NEGATIVE_INFINITY;
@@ -70,7 +93,7 @@ export async function watchNode(request: WatchRequest): Promise<void> {
       const { condition } = health;
       const isNews = condition !== before;
       if (condition !== undefined && (isNews || performance.now() - toldMs >= repeatMs)) {
-        if (isNews) request.onChange(condition);
+        if (isNews) printChange(condition);
         sequence += 1;
         toldMs = performance.now();
         const event = watchEvent(identity, condition, sequence, systemClock());
@@ -87,8 +110,9 @@ export async function watchNode(request: WatchRequest): Promise<void> {
   }
 }
 
-async function documentOf({ sources, agentVersion }: WatchRequest, { hostname }: OwnIdentity): Promise<LoadedDocument> {
-  if (sources.length > 0)
+async function documentOf(sources: WatchOptions['document'], { hostname }: OwnIdentity): Promise<LoadedDocument> {
+  const { version: agentVersion } = buildInfo();
+  if (sources !== undefined)
     return await openDocument(sources, agentVersion, { forThisMachine: true, distrust: 'refuse' });
   const text = JSON.stringify({
     apiVersion: 'machineadm.dev/v1alpha1',
@@ -101,17 +125,17 @@ async function documentOf({ sources, agentVersion }: WatchRequest, { hostname }:
   return result.document;
 }
 
-function identityOf({ model, digest }: LoadedDocument, own: OwnIdentity, agentVersion: string): WatchIdentity {
+function identityOf({ model, digest }: LoadedDocument, own: OwnIdentity): WatchIdentity {
   return {
     runId: randomUUID(),
-    agent: { version: agentVersion },
+    agent: { version: buildInfo().version },
     machine: machineOf(model.metadata),
     host: own,
     document: { sha256: digest },
   };
 }
 
-async function openDeliveries({ model }: LoadedDocument, { signal, onNews }: WatchRequest) {
+async function openDeliveries({ model }: LoadedDocument, signal: AbortSignal) {
   const told = model.reporting.sinks.filter(isRemote).filter(({ events }) => events.includes('readinessChanged'));
   if (told.length === 0) throw noSinkForWatch();
   const host = openHost({ runId: 'watch', network: () => model.host, signal });
@@ -120,7 +144,7 @@ async function openDeliveries({ model }: LoadedDocument, { signal, onNews }: Wat
       const { context, close } = sinkContext(model.host, host);
       const sink = await remoteSinkOf(sinkModel);
       const { name, timeoutMs } = sinkModel;
-      const delivery = new LatestDelivery({ name, sink, timeoutMs, context, signal, onNews });
+      const delivery = new LatestDelivery({ name, sink, timeoutMs, context, signal, onNews: printNotice });
       return {
         delivery,
         close: async (): Promise<void> => {

@@ -1,4 +1,6 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
+import { printNotice } from '../../cli/output.ts';
 import { writeSentinel } from '../../features/sentinel/file.ts';
 import { gatherFacts, openHost, requireLinux } from '../../host/index.ts';
 import { recordedOnThisMachine } from '../../pipeline/journal-record.ts';
@@ -7,29 +9,30 @@ import { refuseUnlessRoot } from '../../pipeline/preflight.ts';
 import { peekJournal } from '../../pipeline/run-journal.ts';
 
 /**
- * Restores the sentinel after a reboot emptied /run, if the journal shows that this machine has succeeded. Does nothing
- * on a copy of the disk that runs as another machine.
- * @returns the path of the sentinel, or why there is none to restore
+ * `machineadm sentinel restore`: restores the sentinel after a reboot emptied /run, if the journal shows that this machine
+ * has succeeded. A unit runs it at every boot, so it is no error if there is nothing to restore, as on a copy of the disk
+ * that runs as another machine.
  */
-export async function restoreSentinel(): Promise<
-  { readonly restored: true; readonly path: string } | { readonly restored: false; readonly why: string }
-> {
+export async function sentinelRestore(): Promise<number> {
+  const result = await restoreSentinel();
+  printNotice('path' in result ? `restored ${result.path}` : `no sentinel to restore: ${result.why}`);
+  return exitCode('Success');
+}
+
+async function restoreSentinel(): Promise<{ readonly path: string } | { readonly why: string }> {
   requireLinux('machineadm sentinel restore');
   const host = openHost({ runId: 'sentinel-restore' });
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   const journal = await peekJournal(host);
-  if (journal === undefined) {
-    const { state } = await thisMachine(facts.machineId, {}, host);
-    return { restored: false, why: MACHINE_SENTENCES[state] };
-  }
+  if (journal === undefined) return { why: MACHINE_SENTENCES[(await thisMachine(facts.machineId, {}, host)).state] };
   if (!recordedOnThisMachine(journal.identity, facts)) {
-    return { restored: false, why: 'the journal on this disk belongs to another machine' };
+    return { why: 'the journal on this disk belongs to another machine' };
   }
   // The step leaves the note only after readiness was proved.
   const note = journal.steps.get('sentinel')?.notes.get('sentinel/file');
   const path = note !== null && typeof note === 'object' && 'path' in note ? note.path : undefined;
-  if (typeof path !== 'string') return { restored: false, why: 'this machine was not bootstrapped successfully' };
+  if (typeof path !== 'string') return { why: 'this machine was not bootstrapped successfully' };
   await writeSentinel(host, path);
-  return { restored: true, path };
+  return { path };
 }

@@ -1,29 +1,18 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
-import { formatStatus, formatSummary, type Style } from '@machineadm/status/progress.ts';
+import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { eventsBetween } from '@machineadm/status/status-events.ts';
 import type { Reported } from '@machineadm/status/summary.ts';
-import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import { durationOf } from '../../cli/duration.ts';
 import { printEvent, printLine } from '../../cli/event-stream.ts';
-import {
-  type OutputFormat,
-  printData,
-  printNotice,
-  printObject,
-  printPaintedReport,
-  printText,
-} from '../../cli/output.ts';
+import { type OutputFormat, printNotice, printObject, printPaintedReport, printText } from '../../cli/output.ts';
 import { openProgress } from '../../cli/progress.ts';
-import { isQuiet, usesColor, wrapWidthOf } from '../../cli/terminal.ts';
+import { isQuiet } from '../../cli/terminal.ts';
 import { thisMachine } from '../../pipeline/machine-state.ts';
-import { readReported, readStatus, remedyForDetails, waitForStatus } from '../../reporting/status-file.ts';
-
-/** The width in a pipe. */
-const WIDE = 100;
+import { readReported, remedyForDetails, waitForStatus } from '../../reporting/status-file.ts';
+import { chartOf, noRun, style } from '../timeline/run.ts';
 
 export interface StatusOptions {
   readonly output: OutputFormat | 'html';
@@ -105,44 +94,6 @@ async function wait(timeoutMs: number, options: StatusOptions): Promise<Reported
   } finally {
     progress?.close();
   }
-}
-
-/** `machineadm timeline`: shows how long each part of the run took. */
-export async function timeline({ output }: { readonly output: OutputFormat }): Promise<number> {
-  const found = await readStatus();
-  if (found === undefined) throw noRun();
-  if (output !== 'text') await printData(output, 'Timeline', { runId: found.runId, timeline: found.timeline });
-  else printText(chartOf(found));
-  return exitCode('Success');
-}
-
-function chartOf(status: RunStatus): string {
-  const columns = wrapWidthOf(process.stdout) ?? WIDE;
-  return formatTimeline({ timeline: withRunningStep(status, Date.now()) }, { ...style(), columns });
-}
-
-/** The timeline including the step that runs now; the status has a step only after it ended. */
-export function withRunningStep(status: RunStatus, nowMs: number): RunStatus['timeline'] {
-  const { timeline, steps, phase } = status;
-  const running = phase === 'Concluded' ? undefined : steps.find(({ state }) => state === 'Running');
-  if (running?.startedAt === undefined || timeline.some(({ name }) => name === running.id)) return timeline;
-  const sinceBootMs = Math.max(0, ...timeline.map((entry) => entry.sinceBootMs + entry.durationMs));
-  return [
-    ...timeline,
-    { name: running.id, sinceBootMs, durationMs: Math.max(0, nowMs - Date.parse(running.startedAt)) },
-  ];
-}
-
-function style(): Style {
-  return { color: usesColor(process.stdout), titleOf: stepTitle };
-}
-
-function noRun(): MachineadmError {
-  return new MachineadmError({
-    reason: 'NoRun',
-    summary: 'no run of machineadm is recorded on this machine',
-    remedy: 'Start a run with `machineadm provision -f FILE`.',
-  });
 }
 
 function noRunInTime(timeout: string): MachineadmError {

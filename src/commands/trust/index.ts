@@ -1,13 +1,10 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { Command } from 'commander';
-import type { CommandTable } from '../../cli/command-tree.ts';
+import type { AddCommand } from '../../cli/command-tree.ts';
 import { keyOption, memoryOption, outputOption, several, trustDirectoryOption } from '../../cli/options.ts';
 import type { TrustCheckOptions, TrustCreateOptions, TrustSignOptions } from './run.ts';
 
 /** `trust`: the signed root, which names the keys that a machine trusts. */
-export const ROOT_COMMANDS: CommandTable = { trust: addTrust };
-
-function addTrust(program: Command, done: (status: number) => void): void {
+export const addTrust: AddCommand = (program, done) => {
   const trust = program
     .command('trust')
     .description('create, sign, check and install the signed root that names the trusted keys')
@@ -73,4 +70,4 @@ function addTrust(program: Command, done: (status: number) => void): void {
     .action(async (paths: readonly string[], options: { readonly trustDirectory: string; readonly memory?: string }) =>
       done(await (await import('./run.ts')).trustInstall(paths, options)),
     );
-}
+};

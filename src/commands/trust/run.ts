@@ -1,9 +1,10 @@
 import { omitUndefined } from '@machineadm/document/defined.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { publish } from '@machineadm/document/redaction.ts';
 import { durationOf } from '../../cli/duration.ts';
 import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { writeOutputFile } from '../../host/files/output-file.ts';
 import { defaultMemoryPath } from '../../trust/memory.ts';
 import { bytesToSign, verifyNext, verifyRoot } from '../../trust/root.ts';
@@ -178,5 +179,5 @@ function numberOf(option: string, text: string | undefined): number | undefined 
 }
 
 function usage(summary: string): MachineadmError {
-  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy: 'Correct the options.' });
+  return usageError(summary, 'Correct the options.');
 }

@@ -7,6 +7,7 @@ import {
 } from '@machineadm/user-data/download-script.ts';
 import { renderWindowsDownloadScript } from '@machineadm/user-data/download-script-windows.ts';
 import { printNotice } from '../../cli/output.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { readInputText } from '../../pipeline/load.ts';
 import { spkiOf } from '../../trust/keys.ts';
 import { parseManifest, type ReleaseManifest } from '../../trust/manifest.ts';
@@ -175,5 +176,5 @@ async function textOf(path: string): Promise<string> {
 }
 
 function usage(summary: string): MachineadmError {
-  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy: 'Correct the options for the download.' });
+  return usageError(summary, 'Correct the options for the download.');
 }

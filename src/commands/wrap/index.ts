@@ -1,12 +1,12 @@
 import { IGNITION_VERSIONS } from '@machineadm/user-data/carrier.ts';
 import { CARRIERS } from '@machineadm/user-data/carriers.ts';
 import { profileNames } from '@machineadm/user-data/profiles.ts';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
+import type { AddCommand } from '../../cli/command-tree.ts';
 import { addDocuments, formerly, several, trustDirectoryOption } from '../../cli/options.ts';
 import type { WrapCommandOptions } from './run.ts';
 
-/** Adds `wrap` and its options. */
-export function addWrap(program: Command, done: (status: number) => void): void {
+export const addWrap: AddCommand = (program, done) => {
   const command = program
     .command('wrap')
     .description('put a document into user data for the first boot of a machine; needs neither root nor a network')
@@ -63,4 +63,4 @@ export function addWrap(program: Command, done: (status: number) => void): void 
         '  machineadm wrap -f bootstrap.yaml --format ignition --fetch https://mirror.example --release-manifest manifest.json --key publisher.pem',
     )
     .action(async (_, options: WrapCommandOptions) => done(await (await import('./run.ts')).wrapCommand(options)));
-}
+};

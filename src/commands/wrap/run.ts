@@ -1,5 +1,4 @@
 import { decodeSource } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
 import { redact } from '@machineadm/document/redaction.ts';
@@ -21,6 +20,7 @@ import {
 } from '@machineadm/user-data/index.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import { printNotice, printText } from '../../cli/output.ts';
+import { usageError } from '../../cli/usage-error.ts';
 import { writeOutputFile } from '../../host/files/output-file.ts';
 import { DocumentError, readInputText } from '../../pipeline/load.ts';
 import { type DownloadOptions, downloadScriptOf } from './download.ts';
@@ -72,18 +72,16 @@ async function carried(text: string, loaded: LoadedDocument, options: WrapComman
   const { format, provider: profile, binary, ignitionVersion, secret } = options;
   const { secretFormat, fetches } = CARRIERS[format];
   if (secret !== undefined && secretFormat === undefined) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: `--secret: Cluster API has no bootstrap data of the format ${format}`,
-      remedy: 'It has cloud-init, cloudbase-init and ignition.',
-    });
+    throw usageError(
+      `--secret: Cluster API has no bootstrap data of the format ${format}`,
+      'It has cloud-init, cloudbase-init and ignition.',
+    );
   }
   if (secret !== undefined && !/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(secret)) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: `--secret: "${secret}" is not a valid name of a Kubernetes object`,
-      remedy: 'Use lower-case letters, digits, "-" and ".", such as prod-a-worker-1-machineadm.',
-    });
+    throw usageError(
+      `--secret: "${secret}" is not a valid name of a Kubernetes object`,
+      'Use lower-case letters, digits, "-" and ".", such as prod-a-worker-1-machineadm.',
+    );
   }
   const downloadScript = await downloadScriptOf(options, fetches);
   const wrapped = await wrapDocument(text, loaded, {

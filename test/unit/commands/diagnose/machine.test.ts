@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failureOf } from '@machineadm/failures/verdict.ts';
 import { verdictOnMachine } from '../../../../src/commands/diagnose/machine.ts';
-import { nodeCheckGroups, nodeChecks } from '../../../../src/commands/doctor/machine-checks.ts';
+import { nodeCheckGroups, nodeChecks } from '../../../../src/commands/doctor/run.ts';
 import { runCheckGroups } from '../../../../src/diagnosis/checks/finding.ts';
 import { checkKubelet } from '../../../../src/diagnosis/checks/kubelet.ts';
 import { parseServiceState } from '../../../../src/host/linux/systemd.ts';

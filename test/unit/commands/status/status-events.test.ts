@@ -4,7 +4,7 @@ import { formatStatus } from '@machineadm/status/progress.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { eventsBetween } from '@machineadm/status/status-events.ts';
 import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
-import { withRunningStep } from '../../../../src/commands/status/run.ts';
+import { withRunningStep } from '../../../../src/commands/timeline/run.ts';
 import { statusAfter } from '../../reporting/runs.ts';
 
 const STARTED = '2026-01-02T03:04:05.000Z';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { madeIn } from '../../../../src/commands/reset/made.ts';
+import { madeIn } from '../../../../src/commands/reset/journal.ts';
 import type { Host } from '../../../../src/host/seam/host.ts';
 import { afterRecord, newJournalState } from '../../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../../src/pipeline/journal-record.ts';
