@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
 import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
-import { createProgram } from '../src/cli/program.ts';
+import { createProgram } from '../src/commands/index.ts';
 import { planAndApplyPage } from '../test/support/apply-failures/index.ts';
 import { contractWithClauses } from './generate/clauses.ts';
 import { completionScripts } from './generate/completion-scripts.ts';
@@ -115,7 +115,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
     ]),
   );
   for (const [path, text] of fieldPages(read(root, FIELD_RECORD) ?? '', buildInfo().version)) files.set(path, text);
-  files.set('src/cli/completion-scripts.ts', completionScripts(root));
+  files.set('src/commands/completion/scripts.ts', completionScripts(root));
   files.set(
     'packages/user-data/src/download-script-text.ts',
     downloadScriptText(readFileSync(join(root, 'packaging/download/machineadm-download.sh'), 'utf8')),

@@ -1,6 +1,6 @@
 import { learn } from '@machineadm/document/redaction.ts';
 import { observeSecrets } from '@machineadm/document/secret.ts';
-import { runProgram } from './cli/program.ts';
+import { runProgram } from './commands/index.ts';
 import { sealProcess } from './seal.ts';
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const FILES = { bash: 'bash', zsh: 'zsh', fish: 'fish', powershell: 'ps1' } as const;
 
-/** `src/cli/completion-scripts.ts` from `packaging/completion`. */
+/** `src/commands/completion/scripts.ts` from `packaging/completion`. */
 export function completionScripts(root: string): string {
   const scripts = Object.entries(FILES).map(([shell, extension]) => {
     const text = readFileSync(join(root, `packaging/completion/machineadm.${extension}`), 'utf8');

@@ -39,7 +39,7 @@ const SECTIONS: readonly (readonly [heading: string, holds: (commit: Commit) => 
   ['Reports', touches('src/reporting/', 'packages/status/')],
   ['Conversion', touches('src/convert/', 'packages/convert/')],
   ['User data and downloads', touches('src/carriers/', 'packages/user-data/', 'src/trust/')],
-  ['Commands', touches('src/cli/', 'src/')],
+  ['Commands', touches('src/cli/', 'src/commands/', 'src/')],
   ['Packages and releases', touches('packaging/', 'scripts/package', 'scripts/release', 'scripts/build')],
   ['Documentation', touches('docs/', 'README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'contract/')],
   ['Tests and tools', () => true],

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { parseDuration } from '@machineadm/document/units.ts';
+import { usageError } from './usage-error.ts';
 
 /**
  * The value of an option that is a duration, in milliseconds.
@@ -8,9 +8,8 @@ import { parseDuration } from '@machineadm/document/units.ts';
 export function durationOf(option: string, text: string, shortest = 0): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined && milliseconds >= shortest) return milliseconds;
-  throw new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `${option}: "${text}" is not a duration${shortest === 0 ? '' : ' of a second or more'}`,
-    remedy: 'Write a number with its unit, such as 90s or 10m.',
-  });
+  throw usageError(
+    `${option}: "${text}" is not a duration${shortest === 0 ? '' : ' of a second or more'}`,
+    'Write a number with its unit, such as 90s or 10m.',
+  );
 }

@@ -1,4 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { MachineadmError } from '@machineadm/document/errors.ts';
+import { usageError } from './usage-error.ts';
 
 /**
  * kubectl's JSONPath templates (kubernetes.io/docs/reference/kubectl/jsonpath): text with expressions in braces, of
@@ -103,9 +104,5 @@ function descendants(value: unknown): readonly unknown[] {
 }
 
 function invalid(path: string, why: string): MachineadmError {
-  return new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `-o jsonpath: ${path}: ${why}`,
-    remedy: "Write it as for kubectl: -o jsonpath='{.steps[*].id}'.",
-  });
+  return usageError(`-o jsonpath: ${path}: ${why}`, "Write it as for kubectl: -o jsonpath='{.steps[*].id}'.");
 }

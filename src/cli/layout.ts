@@ -60,6 +60,20 @@ export function fittedHelp(text: string, width: number | undefined): string {
     .join('\n');
 }
 
+/** Rows below their headings, in columns. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
 /** The columns that a text takes on a terminal, without its colour sequences. */
 export function widthOf(text: string): number {
   return stripVTControlCharacters(text).length;

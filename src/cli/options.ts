@@ -1,17 +1,7 @@
 import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
-import type { CheckFormat } from './findings.ts';
 import { type OutputFormat, parseOutputFormat } from './output-format.ts';
 import { COLOR_MODES, type ColorMode, setTerminal } from './terminal.ts';
-
-/** Options of `audit`: a benchmark, or secrets that other tools left. */
-export interface AuditOptions {
-  readonly document?: readonly string[];
-  readonly output: CheckFormat;
-  readonly profile?: readonly string[];
-  readonly residue?: true;
-  readonly scrub?: true;
-}
 
 /** The options of every command that takes a document. */
 export interface DocumentOptions {

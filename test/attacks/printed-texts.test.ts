@@ -78,15 +78,15 @@ describe('names and quotations in what is printed', () => {
       )
       .sort();
     assert.deepEqual(writers, [
-      // Writes an archive.
-      'src/cli/bundle.ts',
-      'src/cli/convert.ts',
       'src/cli/event-stream.ts',
       // Writes nothing, and waits until all is written.
       'src/cli/lingering.ts',
       'src/cli/output.ts',
+      // Writes an archive.
+      'src/commands/bundle/run.ts',
+      'src/commands/convert/run.ts',
       // Answers, as JSON, the process that started it, which checks and cleans what it says.
-      'src/cli/send.ts',
+      'src/commands/send/run.ts',
     ]);
   });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { AuditedControl, HardeningReport } from '../../src/commands/audit-hardening.ts';
+import type { HardeningReport } from '../../src/commands/audit/hardening.ts';
+import type { AuditedControl } from '../../src/features/hardening/audit.ts';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { type Breakage, breakages, WORKER_BREAKAGES } from '../support/hardening-breakages.ts';
 import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node } from '../support/lab.ts';

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import { isProgram } from '../../scripts/test-packages.ts';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram } from '../../src/commands/index.ts';
 import { MAIN } from '../support/agent.ts';
 import { needs } from '../support/needs.ts';
 

@@ -17,7 +17,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { reset } from '../../src/commands/reset.ts';
+import { reset } from '../../src/commands/reset/run.ts';
 import { openHost } from '../../src/host/index.ts';
 import type { Host } from '../../src/host/seam/host.ts';
 import { agent } from '../support/agent.ts';

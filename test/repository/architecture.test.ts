@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { build } from 'esbuild';
+import { createProgram } from '../../src/commands/index.ts';
 import {
   circles,
   type Import,
@@ -22,23 +23,11 @@ const graph = readImportGraph(root);
  * like any other: a room that knows another's shape depends on it.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  main: ['cli', 'document', 'seal'],
+  main: ['commands', 'document', 'seal'],
   seal: [],
-  // `kubeadm` for its pure rendering; the pipeline opens the host.
-  cli: [
-    'commands',
-    'pipeline',
-    'diagnosis',
-    'failures',
-    'reporting',
-    'status',
-    'user-data',
-    'convert',
-    'trust',
-    'kubeadm',
-    'document',
-  ],
+  // `kubeadm` for its pure rendering.
   commands: [
+    'cli',
     'pipeline',
     'undo',
     'features',
@@ -49,9 +38,14 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'failures',
     'reporting',
     'status',
+    'user-data',
+    'convert',
+    'trust',
+    'kubeadm',
     'host',
     'document',
   ],
+  cli: ['diagnosis', 'status', 'document'],
   pipeline: [
     'undo',
     'features',
@@ -124,14 +118,38 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 
 /** Files of a room that another room may import, although it may not import the room. */
 const SINGLE_FILES: Readonly<Record<string, readonly string[]>> = {
-  // The files that options name, and the option that accepts insecure ones. It gets no host.
-  cli: [
-    'src/host/files/input-file.ts',
-    'src/host/files/output-file.ts',
-    'src/host/files/provenance.ts',
-    'src/host/processes/standard-streams.ts',
-  ],
+  // The option that accepts insecure sources sets it there.
+  cli: ['src/host/files/provenance.ts'],
 };
+
+/** Files that any command may have of the host: those that options name, and where its output goes. */
+const HOST_OF_EVERY_COMMAND: readonly string[] = [
+  'src/host/files/input-file.ts',
+  'src/host/files/output-file.ts',
+  'src/host/processes/standard-streams.ts',
+];
+
+/** The files of commands that look at the machine or change it themselves. All others leave it to the pipeline, trust and reporting. */
+const ON_THE_MACHINE: readonly string[] = [
+  'src/commands/audit/hardening.ts',
+  'src/commands/audit/residue.ts',
+  'src/commands/bundle/run.ts',
+  'src/commands/conformance/run.ts',
+  'src/commands/convert/node-files.ts',
+  'src/commands/diagnose/machine.ts',
+  'src/commands/doctor/machine-checks.ts',
+  'src/commands/doctor/run.ts',
+  'src/commands/facts/run.ts',
+  'src/commands/hooks/run.ts',
+  'src/commands/prepare/verify.ts',
+  'src/commands/report/flush.ts',
+  'src/commands/report/test.ts',
+  'src/commands/report/watch.ts',
+  'src/commands/reset/journal.ts',
+  'src/commands/reset/run.ts',
+  'src/commands/sentinel/restore.ts',
+  'src/commands/status/page.ts',
+];
 
 /** Files of features that rooms other than the pipeline's list of steps use, and for what. */
 const USED_OF_FEATURES: Readonly<Record<string, string>> = {
@@ -330,6 +348,21 @@ describe('the imports of src/', () => {
     assert.deepEqual(globSync('src/features/*.ts', { cwd: root }), []);
   });
 
+  test('of a command lead to the machine only where the command looks at it or changes it', () => {
+    const rooms = ['host', 'undo', 'features', 'prior-state', 'step', 'kubernetes'];
+    const reaching = [...graph]
+      .filter(([file, imports]) =>
+        imports
+          .map(({ specifier }) => resolveImport(file, specifier) ?? '')
+          .some(
+            (target) =>
+              roomOf(file) === 'commands' && rooms.includes(roomOf(target)) && !HOST_OF_EVERY_COMMAND.includes(target),
+          ),
+      )
+      .map(([file]) => file);
+    assert.deepEqual(reaching, ON_THE_MACHINE);
+  });
+
   test('reach files, processes and the network in host/ only', () => {
     const touching = [...graph]
       .filter(([file, imports]) => roomOf(file) !== 'host' && isOfTheAgent(file) && imports.some(isOfTheMachine))
@@ -423,9 +456,20 @@ describe('the imports of src/', () => {
     );
   });
 
+  test('load at start of each command only its definition, and of the rest of src/ only what commands share', () => {
+    const { files } = startupClosure(graph, 'src/main.ts');
+    const loaded = [...files].filter((file) => file.startsWith('src/'));
+    assert.deepEqual(
+      loaded.filter(
+        (file) => !/^src\/(?:(?:main|seal)\.ts|cli\/|commands\/(?:\w+\/)?(?:index|example|version)\.ts)/.test(file),
+      ),
+      [],
+    );
+  });
+
   test('of status load neither the schema of documents nor a package', () => {
     // It reads no document; the schema library alone is a fifth of its start.
-    const { packages } = startupClosure(graph, 'src/cli/status.ts');
+    const { packages } = startupClosure(graph, 'src/commands/status/run.ts');
     assert.deepEqual([...packages], []);
   });
 });
@@ -460,6 +504,17 @@ describe('the files of src/', () => {
       [...new Set([...graph.keys()].map(roomOf))].filter((room) => !(room in ARROWS)),
       [],
     );
+  });
+
+  test('of a command are in the folder of its name, or are the one file of its name', () => {
+    const program = createProgram(() => {});
+    const names = program.commands.map((command) => command.name()).filter((name) => name !== '__complete');
+    const entries = [...graph.keys()].flatMap(
+      (file) => /^src\/commands\/([\w-]+)(?:\.ts|\/index\.ts)$/.exec(file)?.[1] ?? [],
+    );
+    const folders = [...graph.keys()].flatMap((file) => /^src\/commands\/([\w-]+)/.exec(file)?.[1] ?? []);
+    assert.deepEqual(entries.sort(), [...names, 'index'].sort());
+    assert.deepEqual([...new Set(folders)].sort(), entries);
   });
 
   test('are TypeScript only', () => {

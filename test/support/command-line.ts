@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { runProgram } from '../../src/cli/program.ts';
+import { runProgram } from '../../src/commands/index.ts';
 
 /** What a command line printed, and its exit status. */
 export interface Told {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { runProgram } from '../../src/cli/program.ts';
+import type { runProgram } from '../../src/commands/index.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
 import { type Told, toldBy } from './command-line.ts';
 import { facts } from './facts.ts';
@@ -25,7 +25,7 @@ const STAND_INS = new Map(
 
 /** The same module of `src` as its tests import, except that all it imports sees the machine in memory. */
 const program: { readonly runProgram: typeof runProgram } = await import(
-  copyOf('src/cli/program.ts', 'in-memory', STAND_INS)
+  copyOf('src/commands/index.ts', 'in-memory', STAND_INS)
 );
 
 /** Makes a machine in memory for whole commands. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ConvertOptions, convert } from '@machineadm/convert/index.ts';
 import { parse, stringify } from 'yaml';
-import { readNodeFiles } from '../../src/commands/node-files.ts';
+import { readNodeFiles } from '../../src/commands/convert/node-files.ts';
 import { goldenUserData } from './capi.ts';
 
 const GOLDEN: readonly { readonly path: string; readonly content: string }[] = parse(

@@ -3,7 +3,7 @@ import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernete
 import { isUnknownField, limitsOf, type SchemaField, SchemaFields } from '@machineadm/document/schema-fields.ts';
 import { stringify } from 'yaml';
 import { slugOf } from '../../../site/pages.ts';
-import type { FieldFacts } from '../../../src/cli/explain.ts';
+import type { FieldFacts } from '../../../src/commands/explain/run.ts';
 import { documentSchema } from '../document-schema/index.ts';
 import { PAGES, valueMeanings } from '../editor-schema.ts';
 import { type KubeadmField, KubeadmFields } from './kubeadm-fields.ts';

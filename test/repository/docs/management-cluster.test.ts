@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { parseAllDocuments } from 'yaml';
-import { createProgram } from '../../../src/cli/program.ts';
+import { createProgram } from '../../../src/commands/index.ts';
 import { load } from '../../support/document.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

@@ -17,7 +17,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { stringify } from 'yaml';
-import { reset } from '../../../src/commands/reset.ts';
+import { reset } from '../../../src/commands/reset/run.ts';
 import { agent, startAgent } from '../../support/agent.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { needs } from '../../support/needs.ts';

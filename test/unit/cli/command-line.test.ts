@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
 import type { Command } from 'commander';
 import { parseAllDocuments } from 'yaml';
-import { createProgram } from '../../../src/cli/program.ts';
+import { createProgram } from '../../../src/commands/index.ts';
 import { commandLine, type Told } from '../../support/command-line.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

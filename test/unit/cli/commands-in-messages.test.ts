@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import type { Command } from 'commander';
 import { commandIn } from '../../../src/cli/command-tree.ts';
-import { createProgram } from '../../../src/cli/program.ts';
+import { createProgram } from '../../../src/commands/index.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 /** Texts that begin as a command line does, and are sentences. */

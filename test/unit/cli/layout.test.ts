@@ -7,12 +7,12 @@ import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
 import { summaryOf } from '@machineadm/status/summary.ts';
 import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import type { Command } from 'commander';
-import { formatVerdict } from '../../../src/cli/diagnose.ts';
-import { doctorReport } from '../../../src/cli/doctor.ts';
 import { formatFindings } from '../../../src/cli/findings.ts';
 import { fitted, fittedHelp, widthOf, wrapped } from '../../../src/cli/layout.ts';
-import { formatPlan } from '../../../src/cli/plan-text.ts';
-import { createProgram } from '../../../src/cli/program.ts';
+import { formatVerdict } from '../../../src/commands/diagnose/run.ts';
+import { doctorReport } from '../../../src/commands/doctor/run.ts';
+import { createProgram } from '../../../src/commands/index.ts';
+import { formatPlan } from '../../../src/commands/plan/text.ts';
 import type { Finding } from '../../../src/diagnosis/checks/finding.ts';
 import { FAILED } from '../../support/pages.ts';
 

@@ -5,9 +5,9 @@ import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
 import { formatChecklist } from '@machineadm/status/checklist.ts';
 import { formatEvent, formatFailure, formatStatus } from '@machineadm/status/progress.ts';
-import { formatVerdict } from '../../../src/cli/diagnose.ts';
 import { printError, printNotice, printReport } from '../../../src/cli/output.ts';
 import { openProgress } from '../../../src/cli/progress.ts';
+import { formatVerdict } from '../../../src/commands/diagnose/run.ts';
 import { attack } from '../../support/attacks.ts';
 import { statusAfter } from '../reporting/runs.ts';
 

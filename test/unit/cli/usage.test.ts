@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
 import type { Command, Option } from 'commander';
 import { leavesOf } from '../../../src/cli/command-tree.ts';
-import { createProgram, runProgram } from '../../../src/cli/program.ts';
+import { createProgram, runProgram } from '../../../src/commands/index.ts';
 
 /** Runs a command line that is wrong; what it prints on stderr. */
 async function refused(line: string): Promise<string> {

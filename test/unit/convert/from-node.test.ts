@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { stringify } from 'yaml';
-import { readNodeFiles } from '../../../src/commands/node-files.ts';
+import { readNodeFiles } from '../../../src/commands/convert/node-files.ts';
 import { needs } from '../../support/needs.ts';
 import { CONTROL_PLANE, converted, kubeconfig, pem, WORKER } from '../../support/node-files.ts';
 

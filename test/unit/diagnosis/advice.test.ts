@@ -6,7 +6,7 @@ import { REASONS } from '@machineadm/document/reasons.ts';
 import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { forWindows } from '@machineadm/failures/windows.ts';
-import { formatVerdict } from '../../../src/cli/diagnose.ts';
+import { formatVerdict } from '../../../src/commands/diagnose/run.ts';
 
 /** An act that may destroy what is needed, and what must stand before it: how to find out that it is not. */
 interface Rule {
@@ -103,7 +103,7 @@ describe('advice never destroys what may be needed:', () => {
   test('no source, message or page forces a reset of kubeadm', () => {
     const root = join(import.meta.dirname, '../../..');
     const files = globSync(
-      ['packages/*/src/**/*.ts', 'src/cli/**/*.ts', 'src/diagnosis/**/*.ts', 'docs/*.md', 'README.md'],
+      ['packages/*/src/**/*.ts', 'src/{cli,commands}/**/*.ts', 'src/diagnosis/**/*.ts', 'docs/*.md', 'README.md'],
       { cwd: root },
     );
     const found = files.filter((file) => /kubeadm reset (?:-f|--force)/.test(readFileSync(join(root, file), 'utf8')));

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { type Verdict, verdict } from '@machineadm/failures/verdict.ts';
-import { formatVerdict } from '../../../src/cli/diagnose.ts';
+import { formatVerdict } from '../../../src/commands/diagnose/run.ts';
 
 /** A log in the words of a public report; names and addresses are invented. */
 function judged(name: string): Verdict {

@@ -5,7 +5,7 @@ import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import type { ObservedLine } from '@machineadm/failures/classify.ts';
 import { failureOf, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import { formatFailure } from '@machineadm/status/progress.ts';
-import { formatVerdict } from '../../../src/cli/diagnose.ts';
+import { formatVerdict } from '../../../src/commands/diagnose/run.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
 import { capturedTranscripts } from './transcripts.ts';
 

@@ -5,7 +5,7 @@ import { exampleDocument } from '@machineadm/document/example.ts';
 import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import { DOCUMENT_VERSIONS } from '@machineadm/document/versions/index.ts';
-import { DOCUMENT_API_VERSIONS } from '../../../src/cli/version.ts';
+import { DOCUMENT_API_VERSIONS } from '../../../src/commands/version.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 
 const JOIN =

@@ -1,9 +1,0 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { exampleDocument, type Role } from '@machineadm/document/index.ts';
-import { printText } from './output.ts';
-
-/** `machineadm example`: prints a document to start from. */
-export async function example({ role }: { readonly role: Role }): Promise<number> {
-  printText(exampleDocument(role));
-  return exitCode('Success');
-}
