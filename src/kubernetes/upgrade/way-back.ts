@@ -1,5 +1,6 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import type { KeptFile } from '../../host/files/kept-files.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { type KeptProgram, type KeptState, manifestPath } from './kept-state.ts';
@@ -37,10 +38,12 @@ export interface WayBack {
   readonly left: readonly string[];
   /** Whether the kubelet must be restarted to run as before. */
   readonly restartsKubelet: boolean;
+  /** The same of containerd. */
+  readonly restartsContainerd: boolean;
 }
 
 /**
- * Puts back the manifests, the configuration of the kubelet, and the programs that machineadm itself had replaced. A newer
+ * Puts back the manifests, the configuration of the kubelet, and that of containerd and the programs that machineadm itself had replaced. A newer
  * etcd stays: it may have changed its data, and older API servers work with it, which is also what kubeadm does.
  *
  * @param isOurs whether steps of machineadm write this path
@@ -50,6 +53,8 @@ export async function goBack(host: Host, kept: KeptState, isOurs: (path: string)
   const left: string[] = [];
   for (const file of await changedFiles(host, kept)) {
     const { path, content, mode, gid = 0 } = file;
+    // Others may have edited it for a reason of theirs.
+    if (path === CONTAINERD_CONFIGURATION && !isOurs(path)) continue;
     if (path === ETCD && content !== undefined && (await isOtherEtcd(host, content))) {
       left.push(
         `etcd keeps its new version, ${(await staticPodImage(host, 'etcd')) ?? ''}, which works with the previous API server`,
@@ -65,7 +70,7 @@ export async function goBack(host: Host, kept: KeptState, isOurs: (path: string)
   restored.push(...programs.restored);
   left.push(...programs.left);
   const restartsKubelet = restored.some((path) => path === KUBELET_CONFIG || path.endsWith('/kubelet'));
-  return { restored, left, restartsKubelet };
+  return { restored, left, restartsKubelet, restartsContainerd: restored.includes(CONTAINERD_CONFIGURATION) };
 }
 
 /**
