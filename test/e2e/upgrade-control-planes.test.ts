@@ -214,6 +214,55 @@ describe('an upgrade of three control planes behind a load balancer', {
     assert.equal(await leaseHolder(node), undefined);
   });
 
+  test('an argument of etcd changes on one control plane at a time, and not without a quorum of the others', {
+    timeout: 25 * MINUTE,
+  }, async () => {
+    const etcd = { local: { args: [{ name: 'snapshot-count', value: '5000' }] } };
+    for (const [index, node] of nodes.entries()) {
+      const document = upgradeDocument(documentOf(index), NEXT);
+      await node.lay(merge(document, { kubernetes: { controlPlane: { etcd } } }));
+    }
+    const [first, second, third] = nodes;
+    assert.ok(first && second && third);
+    for (const each of nodes) {
+      const plan = await planUpgrade(each);
+      assert.deepEqual([plan.exitCode, plan.problems], [0, []]);
+      assert.ok(plan.ids.includes('upgrade-control-plane/etcd'), plan.ids.join());
+    }
+    const runs = await Promise.all([first, second].map(async (node) => ({ node, run: await node.agent(UPGRADE) })));
+    const [winner, loser] = runs.toSorted((a, b) => a.run.exitCode - b.run.exitCode);
+    assert.ok(winner && loser);
+    assert.equal(winner.run.exitCode, 0, told(winner.run));
+    assert.match(loser.run.stderr, /UpgradeLocked/, told(loser.run));
+    assert.match(await commandOfEtcd(winner.node), / --snapshot-count=5000/);
+    assert.doesNotMatch(await commandOfEtcd(loser.node), / --snapshot-count=5000/);
+    const next = await upgrade(loser.node);
+    assert.equal(next.status.outcome, 'Succeeded', told(next));
+    const manifest = '/etc/kubernetes/manifests/etcd.yaml';
+    await first.machine.shell(`mv ${manifest} /root/etcd.yaml`);
+    await until('the member of the first is gone', 5 * MINUTE, async () => {
+      const { problems } = await planUpgrade(third);
+      return problems.some(({ code }) => code === 'EtcdQuorumAtRisk');
+    });
+    const before = await commandOfEtcd(third);
+    const refused = await third.agent(UPGRADE);
+    assert.equal(refused.exitCode, 4, told(refused));
+    assert.match(refused.stderr, /EtcdQuorumAtRisk/);
+    assert.equal(await commandOfEtcd(third), before);
+    await first.machine.shell(`mv /root/etcd.yaml ${manifest}`);
+    await until('the member of the first is back', 5 * MINUTE, async () => (await planUpgrade(third)).exitCode === 0);
+    const last = await upgrade(third);
+    assert.equal(last.status.outcome, 'Succeeded', told(last));
+    for (const each of nodes) {
+      assert.match(await commandOfEtcd(each), / --snapshot-count=5000/);
+      const again = await upgrade(each);
+      assert.deepEqual([again.status.outcome, again.changes], ['Succeeded', []], told(again));
+    }
+    assert.equal(await cluster.members(), members, 'etcd has the members that it had');
+    assert.equal(cluster.mostLost, 1);
+    assert.equal(await leaseHolder(first), undefined);
+  });
+
   test('etcd never lost two members, no write was lost, and the API was away for a moment at most', async () => {
     assert.deepEqual([...cluster.restarted].sort(), SITES.map(({ name }) => name).sort(), 'every member restarted');
     assert.equal(cluster.mostLost, 1);
@@ -258,6 +307,11 @@ async function leaseHolder(node: Node): Promise<string | undefined> {
     `kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`,
   ]);
   return status === 0 && stdout !== '' ? stdout : undefined;
+}
+
+/** With the process, which a restart replaces. */
+async function commandOfEtcd(node: Node): Promise<string> {
+  return (await node.machine.shell('pid=$(pgrep -o -x etcd); echo "$pid"; tr "\\0" " " < /proc/$pid/cmdline')).trim();
 }
 
 async function etcdImage(node: Node): Promise<string> {

@@ -73,7 +73,7 @@ export interface MemoryMachine {
   readonly addresses?: readonly InterfaceAddress[];
   readonly cri?: Partial<CriQueries>;
   /** Pulls an image, or throws as the runtime would; absent: every pull succeeds. */
-  readonly pull?: (reference: string) => string | Promise<string>;
+  readonly pull?: (reference: string) => string | undefined | Promise<string>;
   /** Removes the pods of the runtime, or throws as it would; absent: there are none. */
   readonly removePods?: (host: MemoryHost) => number | Promise<number>;
   /** Throws where no pod starts. */

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Model } from '@machineadm/document/model.ts';
+import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 import type { Host } from '../../host/seam/host.ts';
@@ -7,14 +8,14 @@ import { probeControlPlane } from '../../kubernetes/control-plane-health.ts';
 import { kubeletHealth } from '../../kubernetes/kubelet-health.ts';
 import { forgetRenewal } from '../../kubernetes/upgrade/certificate-renewal.ts';
 import { forgetContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
-import { forgetState, readState } from '../../kubernetes/upgrade/kept-state.ts';
+import { forgetState, type KeptState, readState } from '../../kubernetes/upgrade/kept-state.ts';
 import { forgetKubelet } from '../../kubernetes/upgrade/kubelet-kept.ts';
 import { forgetPods } from '../../kubernetes/upgrade/pod-kept.ts';
 import { goBack, hasReplacedAll } from '../../kubernetes/upgrade/way-back.ts';
 import type { Execution, FollowUp, StepRecord } from '../../step/index.ts';
 import { changes, type Upgrade } from '../../step/upgrade-order.ts';
 import { endOfFailedRenewal } from './certificates-back.ts';
-import { type ContainerdEnd, endOfFailedContainerd } from './containerd-back.ts';
+import { type ContainerdEnd, endOfFailedContainerd, restartContainerd } from './containerd-back.ts';
 import { CONTROL_PLANE, endOfFailedControlPlane } from './control-plane-back.ts';
 import { hasCordoned, release } from './cordon.ts';
 import { hasVersion, plain, type UpgradeDesired, upgradeDesired } from './desired.ts';
@@ -62,6 +63,7 @@ export async function endOfFailedUpgrade(
 function withContainerd(containerd: ContainerdEnd, end: UpgradeEnd): UpgradeEnd {
   const sentences = end === UNTOUCHED ? [] : end.sentences;
   return {
+    ...end,
     isBack: containerd.isBack && end.isBack,
     sentences: [...containerd.sentences, ...sentences],
     ...(containerd.isSettled === true ? { settled: ['restart:containerd'] as const } : {}),
@@ -90,7 +92,7 @@ async function endOfFailedKubernetes(
   }
   const end = await endOfFailedVersion(host, failed, desired, watch);
   return {
-    isBack: end.isBack,
+    ...end,
     sentences: [...(renewal?.sentences ?? []), ...(controlPlane?.sentences ?? []), ...end.sentences],
   };
 }
@@ -142,14 +144,16 @@ async function endOfFailedVersion(
   const isForward =
     failed.record('upgrade-kubeadm').done.has('upgrade-kubeadm/run') || (await hasReplacedAll(host, to));
   if (desired.isControlPlane && isForward) return await onlyForward(host, upgrade);
-  const { restored, left: kept, restartsKubelet } = await goBack(host, await readState(host), failed.isOurs);
+  const back = await goBack(host, await keptWithoutContainerd(host, upgrade), failed.isOurs);
+  const { restored, left: kept, restartsKubelet, restartsContainerd } = back;
   if (restored.length > 0) watch.warn(`restored: ${restored.join(', ')}`);
+  const illness = restartsContainerd ? await restartContainerd(host, desired.socket, watch) : undefined;
   if (restartsKubelet) {
     await host.services.reload();
     await host.services.restart('kubelet');
   }
   const left = [...kept, ...(await otherPrograms(host, from))];
-  const trouble = await untilWell(host, desired, watch);
+  const trouble = illness ?? (await untilWell(host, desired, watch));
   if (trouble !== undefined) {
     return {
       isBack: false,
@@ -163,7 +167,15 @@ async function endOfFailedVersion(
   return {
     isBack: true,
     sentences: [`This node works as before, with Kubernetes ${plain(from)}.`, ...left.map(asSentence)],
+    ...(restartsContainerd ? { settled: ['restart:containerd'] as const } : {}),
   };
+}
+
+/** An upgrade of containerd has its own way back, and once proven it reads another configuration. */
+async function keptWithoutContainerd(host: Host, upgrade: Upgrade): Promise<KeptState> {
+  const kept = await readState(host);
+  if (!changes(upgrade, 'containerd')) return kept;
+  return { ...kept, files: kept.files.filter(({ path }) => path !== CONTAINERD_CONFIGURATION) };
 }
 
 /** The programs that would run after the next restart, where they are not the previous ones: whoever brought them did so earlier. */

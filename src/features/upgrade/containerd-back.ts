@@ -44,7 +44,7 @@ export async function endOfFailedContainerd(
   if (restored.length > 0) watch.warn(`restored: ${restored.join(', ')}`);
   const isSameProcess = before.pid !== undefined && (await host.service(SERVICE)).pid === before.pid;
   if (isSameProcess && restored.length === 0 && left.length === 0) return undefined;
-  const trouble = isSameProcess ? undefined : await restarted(host, desired.socket, watch);
+  const trouble = isSameProcess ? undefined : await restartContainerd(host, desired.socket, watch);
   const more = left.map((text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
   if (trouble !== undefined) {
     return {
@@ -65,7 +65,7 @@ export async function endOfFailedContainerd(
 }
 
 /** Restarts the daemon and waits until it is healthy. Returns why it is not. */
-async function restarted(
+export async function restartContainerd(
   host: Host,
   socket: string,
   { signal, waitingFor }: Pick<Execution, 'signal' | 'waitingFor'>,

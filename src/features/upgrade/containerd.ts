@@ -10,9 +10,10 @@ import { keptContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
 import { programsAt } from '../../step/brought-programs.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { Execution, UnmetRequirement } from '../../step/index.ts';
-import { containerdUpgrade, type ProgramVersions, type Upgrade } from '../../step/upgrade-order.ts';
+import { containerdUpgrade, type ProgramVersions, type Upgrade, versionUpgrade } from '../../step/upgrade-order.ts';
 import { CONTAINERD_CHANGE, installedContainerd, numbersOf, runningContainerd } from './containerd-asked.ts';
 import { type ContainerdUpgradeDesired, containerdUpgradeDesired } from './containerd-desired.ts';
+import { sandboxObstacles } from './image-checks.ts';
 
 const SLACK_MS = 5 * 60_000;
 const FIELD = 'containerRuntime.containerd.version';
@@ -54,7 +55,10 @@ export const upgradeContainerd: FeatureStep<ContainerdUpgradeDesired, Containerd
       ...refusedVersions(versions, desired, record.upgrade),
       ...(record.interrupted.size > 0 ? [] : await otherPlace(host, desired)),
     ];
-    return found.map((one) => ({ certain: true, ...one, change: CONTAINERD_CHANGE, scope: 'node' }));
+    // In an upgrade of Kubernetes the step of kubeadm checks it, for the version that comes.
+    const isAlone = versionUpgrade(record) === undefined && record.interrupted.size === 0;
+    const images = isAlone ? await sandboxObstacles(host, desired, versions.to) : [];
+    return [...found, ...images].map((one) => ({ certain: true, ...one, change: CONTAINERD_CHANGE, scope: 'node' }));
   },
 
   async inspect(host, _desired, record) {

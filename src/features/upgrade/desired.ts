@@ -28,6 +28,8 @@ export interface UpgradeDesired {
     readonly architecture: string;
     readonly directory: string;
   };
+  /** The image of sandboxes, where the document configures containerd; without one it is that of the installed kubeadm. */
+  readonly sandbox: { readonly isManaged: boolean; readonly image: string | undefined };
   /** Of CRI. */
   readonly socket: string;
   readonly programs: Pick<Facts, 'kubeadm' | 'kubelet'>;
@@ -53,6 +55,7 @@ export function upgradeDesired(model: Model, facts: Facts): UpgradeDesired | und
       ...{ archives: model.images.archives, architecture: facts.architecture },
       directory: imagesDirectory(model),
     },
+    sandbox: { isManaged: model.containerd !== undefined, image: model.containerd?.sandboxImage },
     socket: runtimeSocket(model, facts),
     programs: { kubeadm: facts.kubeadm, kubelet: facts.kubelet },
     broughtBy: { kubeadm: bringerOf('kubeadm', host), kubelet: bringerOf('kubelet', host) },

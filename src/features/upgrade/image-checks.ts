@@ -12,7 +12,9 @@ import { CriError } from '../../host/cri/client.ts';
 import type { CriImage } from '../../host/cri/queries.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { skipped, type UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
+import type { Upgrade } from '../../step/upgrade-order.ts';
 import { hasVersion, plain, type UpgradeDesired } from './desired.ts';
+import { isPullIgnored, sandboxImage } from './images.ts';
 
 const MIB = 2 ** 20;
 /** Of an image of Kubernetes, compressed and unpacked; etcd has the most. */
@@ -26,37 +28,72 @@ interface Needed {
 }
 
 /**
- * Whether this control plane has what kubeadm of the new version needs: images that are present, in an archive of the document,
- * or in a registry; and space for those that come. Nothing is imported or pulled.
+ * Whether this machine has the images that the new version needs: present, in an archive of the document, or in a registry; and space
+ * for those that come. A control plane needs those of kubeadm. On a worker kubeadm replaces no pod; both need that of sandboxes.
+ * Nothing is imported or pulled.
  *
  * @param configuration ClusterConfiguration, which may have its own repositories and tags
  */
 export async function imageObstacles(
   host: QueryHost,
   desired: UpgradeDesired,
-  to: string,
+  upgrade: Pick<Upgrade, 'to' | 'ignorePreflightErrors'>,
   configuration: unknown,
 ): Promise<readonly UpgradeObstacle[]> {
-  const what = `whether the images of Kubernetes ${plain(to)} are there`;
+  const { to } = upgrade;
   const needed = await neededImages(host, desired, to, configuration);
-  if (needed === undefined) return [skipped(what, `the images of ${to} are not known before its kubeadm is installed`)];
+  const of = `of Kubernetes ${plain(to)}`;
+  if (needed === undefined) {
+    const why = `the images of ${to} are not known before its kubeadm is installed`;
+    return [skipped(`whether the images ${of} are there`, why)];
+  }
+  const pulled = isPullIgnored(desired, upgrade)
+    ? 'and kubeadm is not to check it either (--ignore-preflight-errors)'
+    : 'the upgrade pulls them before kubeadm, etcd and the kubelet are touched, and ends there if one cannot be pulled';
+  return await missingObstacles(host, desired, needed, { of, pulled });
+}
+
+/** The same of the image of sandboxes alone, for an upgrade of containerd: without it no pod starts. */
+export async function sandboxObstacles(
+  host: QueryHost,
+  desired: UpgradeDesired,
+  to: string,
+): Promise<readonly UpgradeObstacle[]> {
+  const image = await sandboxImage(host, desired);
+  if (image === undefined) return [];
+  return await missingObstacles(host, desired, [{ image, isCertain: true }], {
+    of: `of sandboxes of containerd ${to}`,
+    pulled: 'the upgrade starts a pod with the new containerd, and restores the previous one if it cannot pull it',
+  });
+}
+
+interface Wording {
+  /** Of which version the images are. */
+  readonly of: string;
+  /** When they are pulled, and what happens if they cannot be. */
+  readonly pulled: string;
+}
+
+async function missingObstacles(
+  host: QueryHost,
+  desired: UpgradeDesired,
+  needed: readonly Needed[],
+  wording: Wording,
+): Promise<readonly UpgradeObstacle[]> {
   let present: readonly CriImage[];
   try {
     present = await host.cri(desired.socket).images();
   } catch (error) {
     if (!(error instanceof CriError)) throw error;
-    return [skipped(what, errorMessage(error))];
+    return [skipped(`whether the images ${wording.of} are there`, errorMessage(error))];
   }
-  const missing = missingOf(
-    needed.map(({ image }) => image),
-    present,
-  );
+  const missing = missingOf([...new Set(needed.map(({ image }) => image))], present);
   if (missing.length === 0) return [];
   const archives = await archivesOf(host, desired, present);
   const left = missingOf(missing, [{ id: '', tags: archives.names, digests: [] }]);
   const pulled = desired.isAirGapped ? 0 : left.length * OF_A_PULLED_IMAGE;
   return [
-    ...presenceObstacles(desired, needed, left, archives, to),
+    ...presenceObstacles(desired, needed, left, archives, wording),
     ...(await spaceObstacles(host, desired, archives.bytes + pulled)),
   ];
 }
@@ -64,15 +101,18 @@ export async function imageObstacles(
 /** undefined: kubeadm of this version is not installed yet, and no table has the release. */
 async function neededImages(
   host: QueryHost,
-  { programs }: UpgradeDesired,
+  desired: UpgradeDesired,
   to: string,
   configuration: unknown,
 ): Promise<readonly Needed[] | undefined> {
   const release = parseVersion(to);
   if (release === undefined) return undefined;
-  const repository = stringAt(configuration, 'imageRepository') ?? defaultRepository(release);
-  const listed = hasVersion('kubeadm', programs.kubeadm, release) ? await listOf(host, to, repository) : undefined;
+  const isInstalled = hasVersion('kubeadm', desired.programs.kubeadm, release);
   const tags = companionTags(release)?.tags;
+  const repository = stringAt(configuration, 'imageRepository') ?? defaultRepository(release);
+  const sandbox = await sandboxOf(host, desired, isInstalled, tags?.pause);
+  if (!desired.isControlPlane) return [...sandbox, ...(await proxyOf(host, desired, configuration, repository))];
+  const listed = isInstalled ? await listOf(host, to, repository) : undefined;
   const guessed =
     tags === undefined
       ? undefined
@@ -81,12 +121,53 @@ async function neededImages(
           `${repository}/etcd:${tags.etcd}`,
           `${repository}/pause:${tags.pause}`,
         ];
-  const images = listed ?? guessed;
-  return images?.flatMap((image) => {
-    const own = ownImage(image, configuration);
+  const own = (listed ?? guessed)?.flatMap((image) => {
+    const asConfigured = ownImage(image, configuration);
     const isOfVersion = COMPONENTS.some((name) => image.includes(`/${name}:`));
-    return own === undefined ? [] : [{ image: own, isCertain: listed !== undefined || isOfVersion || own !== image }];
+    const isCertain = listed !== undefined || isOfVersion || asConfigured !== image;
+    return asConfigured === undefined ? [] : [{ image: asConfigured, isCertain }];
   });
+  return own === undefined ? undefined : [...own, ...sandbox];
+}
+
+/** @param pause the tag of the table, for the time before the new kubeadm is installed */
+async function sandboxOf(
+  host: QueryHost,
+  desired: UpgradeDesired,
+  isInstalled: boolean,
+  pause: string | undefined,
+): Promise<readonly Needed[]> {
+  const { sandbox, kubernetes } = desired;
+  if (isInstalled || sandbox.image !== undefined || !sandbox.isManaged) {
+    const image = await sandboxImage(host, desired);
+    return image === undefined ? [] : [{ image, isCertain: true }];
+  }
+  const release = parseVersion(kubernetes.version);
+  if (release === undefined || pause === undefined) return [];
+  const repository = kubernetes.cluster.imageRepository ?? defaultRepository(release);
+  return [{ image: `${repository}/pause:${pause}`, isCertain: false }];
+}
+
+/**
+ * Without a registry, that of kube-proxy on a worker that runs it: its DaemonSet has the cluster's version once the control planes
+ * are upgraded. The upgrade of the worker itself does not need it.
+ */
+async function proxyOf(
+  host: QueryHost,
+  { isAirGapped, socket }: UpgradeDesired,
+  configuration: unknown,
+  repository: string,
+): Promise<readonly Needed[]> {
+  const version = stringAt(configuration, 'kubernetesVersion');
+  if (!isAirGapped || version === undefined) return [];
+  try {
+    const { pods } = await host.cri(socket).workloads();
+    if (!pods.some(({ name }) => name.startsWith('kube-system/kube-proxy-'))) return [];
+  } catch (error) {
+    if (error instanceof CriError) return [];
+    throw error;
+  }
+  return [{ image: `${repository}/kube-proxy:${version.replaceAll('+', '_')}`, isCertain: false }];
 }
 
 /** Empty output is no list. */
@@ -159,13 +240,13 @@ function presenceObstacles(
   needed: readonly Needed[],
   left: readonly string[],
   { unknown }: Archived,
-  to: string,
+  { of, pulled }: Wording,
 ): readonly UpgradeObstacle[] {
   if (left.length === 0) return [];
   if (unknown.length > 0) return [skipped(`whether archives hold ${left.join(', ')}`, unknown.join('; '))];
   if (!isAirGapped) {
     const registries = [...new Set(left.map((image) => image.split('/')[0] ?? ''))];
-    const why = 'only a pull of containerd tries its mirrors and credentials, and kubeadm starts it';
+    const why = `only a pull of containerd uses its mirrors and credentials; ${pulled}`;
     return [skipped(`whether ${left.join(', ')} can be pulled from ${registries.join(', ')}`, why)];
   }
   const obstacle = (images: readonly string[], more: Pick<UpgradeObstacle, 'severity'> = {}): UpgradeObstacle[] =>
@@ -174,7 +255,7 @@ function presenceObstacles(
       : [
           {
             reason: 'ImageMissing',
-            what: `images of Kubernetes ${plain(to)} are missing, and there is no registry to pull them from: ${images.join(', ')}`,
+            what: `images ${of} are missing, and there is no registry to pull them from: ${images.join(', ')}`,
             remedy:
               'Add an archive that holds them to images.archives ("machineadm images list" prints all that the document needs).',
             ...more,

@@ -36,7 +36,7 @@ import {
   wrongProgram,
 } from './desired.ts';
 import { imageObstacles } from './image-checks.ts';
-import { requireImages } from './images.ts';
+import { bringImages } from './images.ts';
 import { continueAfterKill, takeTurn, unanswered } from './turn.ts';
 
 const RUN = 'upgrade-kubeadm/run';
@@ -121,10 +121,11 @@ export const upgradeKubeadm: FeatureStep<UpgradeDesired, KubeadmActual, KubeadmP
     const { desired, upgrade, isUnfinished } = payload;
     await requireProgram(host, desired, upgrade);
     if (isUnfinished) await continueAfterKill(host, desired, execution);
+    // Before its turn: others need not wait for a slow registry.
+    await bringImages(host, desired, upgrade, execution);
     if (desired.isControlPlane) await takeTurn(host, desired, execution);
     const command = payload.command ?? (await commandFor(host, desired, upgrade));
     if (command === undefined) throw unanswered('the version of the cluster is not known');
-    if (desired.isAirGapped && desired.isControlPlane) await requireImages(host, desired, upgrade);
     execution.remember({ command });
     const { kubernetes, programs } = desired;
     const kubeadm = (await versionNow(host)) ?? programs.kubeadm;
@@ -179,7 +180,7 @@ async function obstaclesOf(
       ...(await settingObstacles(host, minor, configuration)),
       ...(await certificateObstacles(host, kubernetes.cluster.certificatesDirectory, Date.now())),
       ...(hasLocalEtcd ? await etcdObstacles(host) : await spaceAt(host, '/etc/kubernetes', SPACE_FOR_LOGS)),
-      ...(isControlPlane ? await imageObstacles(host, desired, upgrade.to, configuration) : []),
+      ...(await imageObstacles(host, desired, upgrade, configuration)),
       ...(edited && !changes(upgrade, 'controlPlane') ? recordObstacles(kubernetes, configuration) : []),
       ...(edited ? await driftObstacles(host, upgrade, programs.kubeadm, patched) : []),
     ];

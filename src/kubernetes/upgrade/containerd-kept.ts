@@ -1,4 +1,4 @@
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { CONTAINERD_CONFIGURATION, UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { listOf, number, object, oneOf, optional, string } from '@machineadm/document/shape.ts';
 import { member } from '@machineadm/document/untyped.ts';
@@ -8,7 +8,7 @@ import { type KeptFile, keepFiles, parseKeptFiles, restoreFiles } from '../../ho
 import { PATH_OF_ROOT } from '../../host/linux/environment.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { arePrograms, type KeptProgram, keepProgram } from './kept-state.ts';
-import { isSame, restoreProgram } from './way-back.ts';
+import { restorePrograms, type WayBack } from './way-back.ts';
 
 /** Beside what else an upgrade keeps. */
 const RECORD = `${UPGRADE_DIRECTORY}/containerd.json`;
@@ -98,14 +98,6 @@ export async function keptContainerd(host: QueryHost): Promise<KeptContainerd | 
   });
 }
 
-/** What the way back has done, and what it left. */
-export interface ContainerdBack {
-  /** Paths that are as before. */
-  readonly restored: readonly string[];
-  /** Sentences about what is not as before. */
-  readonly left: readonly string[];
-}
-
 /**
  * Puts back what machineadm itself had replaced.
  *
@@ -115,22 +107,10 @@ export async function restoreContainerd(
   host: Host,
   { files, programs, absent }: KeptContainerd,
   isOurs: (path: string) => boolean,
-): Promise<ContainerdBack> {
-  const restored: string[] = [];
-  const left: string[] = [];
-  for (const program of programs) {
-    if (await isSame(host, program)) continue;
-    if (!isOurs(program.path)) {
-      left.push(`${program.path} is the new one, and a package or a hook brought it: install the older one again`);
-      continue;
-    }
-    try {
-      await restoreProgram(host, program);
-      restored.push(program.path);
-    } catch (error) {
-      left.push(`${program.path} could not be restored: ${errorMessage(error)}`);
-    }
-  }
+): Promise<Pick<WayBack, 'restored' | 'left'>> {
+  const back = await restorePrograms(host, programs, isOurs);
+  const restored = [...back.restored];
+  const left = [...back.left];
   for (const path of absent) {
     if (!isOurs(path) || (await host.stat(path)) === undefined) continue;
     await host.removeFile(path);

@@ -7,7 +7,7 @@ import {
   KUBELET_FLAGS_ENVIRONMENT,
   STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { CONTAINERD_CONFIGURATION, UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { isRecord, listOf, number, object, optional, string } from '@machineadm/document/shape.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import { type KeptFile, keepFiles, parseKeptFiles } from '../../host/files/kept-files.ts';
@@ -22,7 +22,7 @@ const MOST_LINKS = 8;
 
 /** What kubeadm upgrade writes on this machine, as it was before. */
 export interface KeptState {
-  /** The manifests of the static pods, in the order in which they are put back; and the configuration of the kubelet. */
+  /** The manifests of the static pods, in the order in which they are put back; and the configuration of the kubelet and containerd. */
   readonly files: readonly KeptFile[];
   readonly programs: readonly KeptProgram[];
 }
@@ -40,12 +40,16 @@ export function manifestPath(component: string): string {
   return `${STATIC_PODS_DIRECTORY}/${component}.yaml`;
 }
 
-/** The files that `kubeadm upgrade` may change and that can be put back. */
+/**
+ * The files that `kubeadm upgrade` may change and that can be put back; and the configuration of containerd, which gets the image of
+ * sandboxes of the new kubeadm.
+ */
 const FILES: readonly string[] = [
   ...KUBEADM_PODS.map(manifestPath),
   KUBELET_CONFIG,
   KUBELET_FLAGS_ENVIRONMENT,
   INSTANCE_CONFIG,
+  CONTAINERD_CONFIGURATION,
 ];
 
 /** Keeps the state of the node. Durable when it returns; what an earlier upgrade kept is replaced. */

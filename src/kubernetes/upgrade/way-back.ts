@@ -1,8 +1,9 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import type { KeptFile } from '../../host/files/kept-files.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import { type KeptState, manifestPath } from './kept-state.ts';
+import { type KeptProgram, type KeptState, manifestPath } from './kept-state.ts';
 import { imageOf, staticPodImage, versionOfImage } from './running-version.ts';
 
 /** kubeadm replaces it last (k/k cmd/kubeadm/app/constants/constants.go, ControlPlaneComponents). */
@@ -37,10 +38,12 @@ export interface WayBack {
   readonly left: readonly string[];
   /** Whether the kubelet must be restarted to run as before. */
   readonly restartsKubelet: boolean;
+  /** The same of containerd. */
+  readonly restartsContainerd: boolean;
 }
 
 /**
- * Puts back the manifests, the configuration of the kubelet, and the programs that machineadm itself had replaced. A newer
+ * Puts back the manifests, the configuration of the kubelet, and that of containerd and the programs that machineadm itself had replaced. A newer
  * etcd stays: it may have changed its data, and older API servers work with it, which is also what kubeadm does.
  *
  * @param isOurs whether steps of machineadm write this path
@@ -50,6 +53,8 @@ export async function goBack(host: Host, kept: KeptState, isOurs: (path: string)
   const left: string[] = [];
   for (const file of await changedFiles(host, kept)) {
     const { path, content, mode, gid = 0 } = file;
+    // Others may have edited it for a reason of theirs.
+    if (path === CONTAINERD_CONFIGURATION && !isOurs(path)) continue;
     if (path === ETCD && content !== undefined && (await isOtherEtcd(host, content))) {
       left.push(
         `etcd keeps its new version, ${(await staticPodImage(host, 'etcd')) ?? ''}, which works with the previous API server`,
@@ -61,7 +66,27 @@ export async function goBack(host: Host, kept: KeptState, isOurs: (path: string)
     restored.push(path);
   }
   if (restored.length > 0) await host.sync('/etc/kubernetes');
-  for (const program of kept.programs) {
+  const programs = await restorePrograms(host, kept.programs, isOurs);
+  restored.push(...programs.restored);
+  left.push(...programs.left);
+  const restartsKubelet = restored.some((path) => path === KUBELET_CONFIG || path.endsWith('/kubelet'));
+  return { restored, left, restartsKubelet, restartsContainerd: restored.includes(CONTAINERD_CONFIGURATION) };
+}
+
+/**
+ * Puts back the programs that machineadm itself had replaced. One that a package or a hook brought stays: its files belong to
+ * others, who would find an older one under a newer version.
+ *
+ * @param isOurs whether steps of machineadm write this path
+ */
+export async function restorePrograms(
+  host: Host,
+  programs: readonly KeptProgram[],
+  isOurs: (path: string) => boolean,
+): Promise<Pick<WayBack, 'restored' | 'left'>> {
+  const restored: string[] = [];
+  const left: string[] = [];
+  for (const program of programs) {
     if (await isSame(host, program)) continue;
     if (!isOurs(program.path)) {
       left.push(`${program.path} is the new one, and a package or a hook brought it: install the older one again`);
@@ -74,8 +99,7 @@ export async function goBack(host: Host, kept: KeptState, isOurs: (path: string)
       left.push(`${program.path} could not be restored: ${errorMessage(error)}`);
     }
   }
-  const restartsKubelet = restored.some((path) => path === KUBELET_CONFIG || path.endsWith('/kubelet'));
-  return { restored, left, restartsKubelet };
+  return { restored, left };
 }
 
 async function changedFiles(host: QueryHost, { files }: KeptState): Promise<readonly KeptFile[]> {
@@ -89,17 +113,11 @@ async function isOtherEtcd(host: QueryHost, before: string): Promise<boolean> {
   return now !== undefined && now !== (await imageOf(before));
 }
 
-export async function isSame(
-  host: QueryHost,
-  { path, target, sha256 }: KeptState['programs'][number],
-): Promise<boolean> {
+async function isSame(host: QueryHost, { path, target, sha256 }: KeptProgram): Promise<boolean> {
   return target === undefined ? (await host.sha256(path)) === sha256 : (await host.readLink(path)) === target;
 }
 
-export async function restoreProgram(
-  host: Host,
-  { path, target, copy, mode = 0o755 }: KeptState['programs'][number],
-): Promise<void> {
+async function restoreProgram(host: Host, { path, target, copy, mode = 0o755 }: KeptProgram): Promise<void> {
   if (target !== undefined) return await host.writeLink(path, target);
   await using file = copy === undefined ? undefined : await host.openFile(copy);
   if (file === undefined) throw new Error('its copy is gone');

@@ -79,6 +79,11 @@ describe('the proof of a registry', () => {
     ['unexpected status from HEAD request to https://m.example: 403 Forbidden', 'ImagePullUnauthorized', false],
     [`${head}http: server gave HTTP response to HTTPS client`, 'ImageRegistryPlainHTTP', false],
     [`${head}dial tcp: lookup m.example: no such host`, 'ImagePullDNSFailure', true],
+    [
+      `${head}dial tcp: lookup m.example on [::1]:53: read udp [::1]:46078->[::1]:53: read: connection refused`,
+      'ImagePullDNSFailure',
+      true,
+    ],
     ['unexpected status: 429 Too Many Requests', 'ImagePullRateLimited', true],
     [`${head}dial tcp 10.0.0.1:443: connect: connection refused`, 'ImageRegistryUnreachable', true],
     [`${head}dial tcp 10.0.0.1:443: i/o timeout`, 'ImageRegistryUnreachable', true],

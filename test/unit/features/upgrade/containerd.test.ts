@@ -11,6 +11,7 @@ import { containerdAsked } from '../../../../src/features/upgrade/containerd-ask
 import { upgradeContainerdState } from '../../../../src/features/upgrade/containerd-state.ts';
 import { CriError } from '../../../../src/host/cri/call.ts';
 import type { CriContainer, CriWorkloads } from '../../../../src/host/cri/queries.ts';
+import { keepState } from '../../../../src/kubernetes/upgrade/kept-state.ts';
 import { EMPTY_RECORD, type Step, type StepRecord } from '../../../../src/step/index.ts';
 import type { Upgrade } from '../../../../src/step/upgrade-order.ts';
 import { startHealthz } from '../../../support/api-server.ts';
@@ -472,6 +473,50 @@ describe('a containerd that does not work', () => {
     });
     await replaced(node);
     await runStep(upgradeContainerd, node.host, model(), { ...at('2.1.9'), record: RECORD });
+  });
+});
+
+describe('an upgrade of Kubernetes alone that fails', () => {
+  const ALONE: Upgrade = { from: 'v1.35.2', to: 'v1.35.3', subjects: ['version'], drain: { by: 'caller' } };
+  const OTHER = OLD_CONFIG.replace('pause:1', 'pause:2');
+
+  async function failedAfter(change: (host: MemoryHost) => void, upgrade = ALONE, isOurs = true) {
+    await using node = await containerdNode();
+    const { host } = node;
+    await keepState(host);
+    change(host);
+    const done = new Set(['upgrade-state/files', PROVE]);
+    const record = () => ({ ...RECORD, upgrade, done });
+    const failed = { model: model({}, 'v1.35.3'), ...at('1.7.24'), upgrade, isOurs: () => isOurs, record };
+    const end = await endOfFailedUpgrade(host, failed, WATCH);
+    return { end, text: host.text(CONFIG), restarts: host.log.filter((line) => line.startsWith('service restart')) };
+  }
+
+  test('restores the configuration of containerd, whose image of sandboxes may be one that cannot be pulled', async () => {
+    const { end, text, restarts } = await failedAfter((host) => host.put(CONFIG, OTHER));
+    assert.equal(text, OLD_CONFIG);
+    assert.deepEqual(restarts, ['service restart containerd']);
+    assert.deepEqual(end, {
+      isBack: true,
+      sentences: ['This node works as before, with Kubernetes 1.35.2.'],
+      settled: ['restart:containerd'],
+    });
+  });
+
+  test('does not restart containerd whose configuration stayed', async () => {
+    const { end, restarts } = await failedAfter(() => undefined);
+    assert.deepEqual([end.isBack, end.settled, restarts], [true, undefined, []]);
+  });
+
+  test('leaves a configuration that is not ours, or that a new containerd reads', async () => {
+    const subjects = ['version', 'containerd'] as const;
+    for (const [upgrade, isOurs] of [
+      [ALONE, false],
+      [{ ...ALONE, subjects, containerd: VERSIONS }, true],
+    ] as const) {
+      const { text, restarts } = await failedAfter((host) => host.put(CONFIG, OTHER), upgrade, isOurs);
+      assert.deepEqual([text, restarts], [OTHER, []]);
+    }
   });
 });
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { ContainerdModel, Model } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { upgradeDesired } from '../../../../src/features/upgrade/desired.ts';
-import { imageObstacles } from '../../../../src/features/upgrade/image-checks.ts';
+import { imageObstacles, sandboxObstacles } from '../../../../src/features/upgrade/image-checks.ts';
+import { containerdModel } from '../../../support/containerd-model.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { dockerArchive } from '../../../support/image-archive.ts';
@@ -30,6 +31,12 @@ interface Wish {
   readonly installed?: string;
   /** `SIZE AVAIL` of findmnt. */
   readonly space?: string;
+  readonly role?: 'InitControlPlane' | 'Worker';
+  readonly containerd?: Partial<ContainerdModel>;
+  /** Names of pods. */
+  readonly pods?: readonly string[];
+  readonly ignored?: readonly string[];
+  readonly of?: 'containerd';
 }
 
 async function found(wish: Wish) {
@@ -41,6 +48,7 @@ async function found(wish: Wish) {
     installed = TO,
     space = `${100 * GIB} ${80 * GIB}`,
   } = wish;
+  const { role, containerd, pods = [], ignored = [], of } = wish;
   const contents = Object.entries(archives).map(
     ([path, tags]) => [path, Buffer.from(dockerArchive(tags, path).bytes)] as const,
   );
@@ -48,23 +56,31 @@ async function found(wish: Wish) {
     files: Object.fromEntries(
       contents.filter(([path]) => !path.includes('absent')).map(([path, content]) => [path, { content }]),
     ),
-    cri: { images: async () => present.map((tag) => ({ id: tag, tags: [tag], digests: [] })) },
+    cri: {
+      images: async () => present.map((tag) => ({ id: tag, tags: [tag], digests: [] })),
+      workloads: async () => ({ pods: pods.map((name) => ({ id: name, name })), containers: [] }),
+    },
     programs: { kubeadm: () => ({ stdout: LISTED.join('\n') }), findmnt: () => ({ stdout: `${space}\n` }) },
   });
   const model: Model = {
     ...hostModel(),
+    ...(containerd === undefined ? {} : { containerd: containerdModel(containerd) }),
     images: {
       archives: Object.keys(archives).map((path) => ({ kind: 'file', path, sha256: undefined })),
       required: [],
     },
     kubernetes: kubernetesModel({
       version: TO,
+      ...(role === undefined ? {} : { role }),
       ...(policy === undefined ? {} : { node: { imagePullPolicy: policy } }),
     }),
   };
   const desired = upgradeDesired(model, facts({ kubeadm: parseVersion(installed) }));
   assert.ok(desired !== undefined);
-  const all = await imageObstacles(host, desired, TO, configuration);
+  const all =
+    of === 'containerd'
+      ? await sandboxObstacles(host, desired, '2.1.9')
+      : await imageObstacles(host, desired, { to: TO, ignorePreflightErrors: ignored }, configuration);
   assert.deepEqual(host.log, []);
   return all.map(({ severity = 'failed', reason, what }) => `${severity} ${reason}: ${what}`);
 }
@@ -116,10 +132,13 @@ describe('the images of another version', () => {
     assert.match(all[1] ?? '', /registry\.k8s\.io\/etcd:3/);
   });
 
-  test('that containerd would pull are not checked, which is said', async () => {
-    const all = await found({ present: LISTED.slice(1) });
-    assert.deepEqual(all, [
-      `skipped PreflightFailed: whether ${OWN[0]} can be pulled from registry.k8s.io: not checked: only a pull of containerd tries its mirrors and credentials, and kubeadm starts it`,
+  test('that containerd would pull are not checked, which is said, with what happens if they cannot be pulled', async () => {
+    const start = `skipped PreflightFailed: whether ${OWN[0]} can be pulled from registry.k8s.io: not checked: only a pull of containerd uses its mirrors and credentials; `;
+    assert.deepEqual(await found({ present: LISTED.slice(1) }), [
+      `${start}the upgrade pulls them before kubeadm, etcd and the kubelet are touched, and ends there if one cannot be pulled`,
+    ]);
+    assert.deepEqual(await found({ present: LISTED.slice(1), ignored: ['ImagePull'] }), [
+      `${start}and kubeadm is not to check it either (--ignore-preflight-errors)`,
     ]);
   });
 
@@ -130,11 +149,57 @@ describe('the images of another version', () => {
     ]);
   });
 
+  test('include that of sandboxes, where the document configures containerd', async () => {
+    const present = LISTED.filter((image) => !image.includes('pause'));
+    const own = { sandboxImage: 'own.example/pause:9' };
+    assert.deepEqual(await found({ policy: 'Never', present: LISTED, containerd: own }), [
+      'failed ImageMissing: images of Kubernetes 1.35.3 are missing, and there is no registry to pull them from: own.example/pause:9',
+    ]);
+    assert.deepEqual(await found({ policy: 'Never', present: LISTED, containerd: {} }), []);
+    const worker = { policy: 'Never', role: 'Worker', present } as const;
+    assert.deepEqual(await found({ ...worker, containerd: {} }), [
+      'failed ImageMissing: images of Kubernetes 1.35.3 are missing, and there is no registry to pull them from: registry.k8s.io/pause:3.10.1',
+    ]);
+    const [early = '', ...more] = await found({ ...worker, containerd: {}, installed: 'v1.35.2' });
+    assert.match(early, /^warning ImageMissing: .*: registry\.k8s\.io\/pause:3\.10\.\d$/);
+    assert.deepEqual(more, []);
+    assert.deepEqual(await found({ ...worker, containerd: {}, archives: { '/images/pause.tar': LISTED } }), []);
+    assert.deepEqual(await found(worker), [], 'a containerd of others is as it was');
+  });
+
+  test('of a worker are no others; that of kube-proxy, if it runs, is a warning without a registry', async () => {
+    const worker = { role: 'Worker', configuration: { kubernetesVersion: 'v1.35.4' } } as const;
+    assert.deepEqual(await found({ ...worker, policy: 'Never' }), []);
+    const pods = ['kube-system/kube-proxy-x'];
+    assert.deepEqual(await found({ ...worker, pods }), []);
+    assert.deepEqual(await found({ ...worker, pods, policy: 'Never' }), [
+      'warning ImageMissing: images of Kubernetes 1.35.3 are missing, and there is no registry to pull them from: registry.k8s.io/kube-proxy:v1.35.4',
+    ]);
+  });
+
   test('that fill the disk above the threshold of the kubelet are a warning', async () => {
     const [, warning = ''] = await found({ present: LISTED.slice(1), space: `${100 * GIB} ${15 * GIB}` });
     assert.match(
       warning,
       /^warning DiskFull: with the new images, the file system of \/var\/lib\/containerd would be 86 % full \(15\.0 GiB of 100\.0 GiB free now\), and from 85 % on the kubelet removes images that no container uses$/,
     );
+  });
+});
+
+describe('the image of sandboxes before an upgrade of containerd', () => {
+  const containerd = { sandboxImage: 'own.example/pause:9' };
+
+  test('that is there, or that of a containerd of others, needs nothing', async () => {
+    assert.deepEqual(await found({ of: 'containerd', containerd, present: ['own.example/pause:9'] }), []);
+    assert.deepEqual(await found({ of: 'containerd' }), []);
+  });
+
+  test('that is missing without a registry is refused, and otherwise said', async () => {
+    assert.deepEqual(await found({ of: 'containerd', containerd, policy: 'Never' }), [
+      'failed ImageMissing: images of sandboxes of containerd 2.1.9 are missing, and there is no registry to pull them from: own.example/pause:9',
+    ]);
+    assert.deepEqual(await found({ of: 'containerd', containerd }), [
+      'skipped PreflightFailed: whether own.example/pause:9 can be pulled from own.example: not checked: only a pull of containerd uses its mirrors and credentials; the upgrade starts a pod with the new containerd, and restores the previous one if it cannot pull it',
+    ]);
   });
 });
