@@ -138,12 +138,16 @@ function attackFiles(): string[] {
 }
 
 /**
- * A process has one redactor. Tests that query it, or that add random values to it, need a process of their own: a random
- * value of one test may be part of the expected output of another. So do tests that count steps: a counter sees only the
- * modules that are loaded after it.
+ * Files that cannot share the process of their directory, by what they import, with the name of their group; without one each
+ * has a process of its own. A process has one redactor: a random value of one test may be part of the expected output of another,
+ * and a query sees what others have added. A counter of steps sees only the modules that are loaded after it. What runs whole
+ * command lines loads a copy of the program.
  */
-const NEEDS_OWN_PROCESS =
-  /support\/steps\.ts'|'@machineadm\/document\/redaction\.ts'|'fast-check'|support\/command-line|-arbitrary\.ts'|\/conservation/;
+const APART: readonly (readonly [RegExp, string?])[] = [
+  [/support\/steps\.ts'|'fast-check'|-arbitrary\.ts'|\/conservation/],
+  [/support\/command-line\.ts'/, 'command lines'],
+  [/'@machineadm\/document\/redaction\.ts'/, 'the redactor'],
+];
 
 /** The temporary directory of the unit tests: in memory if there is space. They create some ten thousand files and execute some. */
 function temporaryDirectory(): string {
@@ -159,8 +163,13 @@ const SHARED = ['unit', 'repository', 'thorough'] as const;
 
 /** Groups the tests of such a part by directory. A group shares one process, because starting one per file takes longer than the tests. */
 function sharedGroups(part: (typeof SHARED)[number]): readonly TestGroup[] {
-  const isAlone = (file: string) => NEEDS_OWN_PROCESS.test(readFileSync(join(root, file), 'utf8'));
-  const groups = Map.groupBy(filesOf(part), (file) => (isAlone(file) ? file : `test/${part}/${file.split('/')[2]}`));
+  const groupOf = (file: string): string => {
+    const text = readFileSync(join(root, file), 'utf8');
+    const apart = APART.find(([pattern]) => pattern.test(text));
+    const [, name = file] = apart ?? [undefined, `test/${part}/${file.split('/')[2]}`];
+    return name;
+  };
+  const groups = Map.groupBy(filesOf(part), groupOf);
   const env = { TMPDIR: temporaryDirectory() };
   return [...groups].map(([name, files]) => ({ name, files, env })).sort((a, b) => b.files.length - a.files.length);
 }

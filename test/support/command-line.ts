@@ -1,47 +1,18 @@
-import { Writable } from 'node:stream';
-import { runProgram } from '../../src/commands/index.ts';
+import type { runProgram } from '../../src/commands/index.ts';
+import { copyOf } from './stand-ins.ts';
+import { type Told, toldBy } from './told.ts';
 
-/** What a command line printed, and its exit status. */
-export interface Told {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+/** `report test` ends its process, which is here that of other tests, too. */
+const STAND_INS = new Map([['src/cli/lingering.ts', 'test/support/machine-in-memory/lingering.ts']]);
+
+const program: { readonly runProgram: typeof runProgram } = await import(
+  copyOf('src/commands/index.ts', 'command-line', STAND_INS)
+);
 
 /**
- * Runs machineadm in this process, as `main.ts` does, on streams that are no terminals. For what a command prints and how it
- * ends; what needs a process of its own (standard input, signals, a run) takes `agent`. One at a time.
+ * Runs machineadm in this process, as `main.ts` does. For what a command prints and how it ends; what needs a process of its
+ * own (standard input, signals, a run) takes `agent`. One at a time.
  */
 export async function commandLine(...args: readonly string[]): Promise<Told> {
-  return await toldBy(runProgram, args);
-}
-
-/** The same of another copy of the program. */
-export async function toldBy(run: typeof runProgram, args: readonly string[]): Promise<Told> {
-  const [stdout, stderr] = [new Collected(), new Collected()];
-  using replaced = new DisposableStack();
-  // The report of the test runner goes on into the stream that it has in hand.
-  for (const [name, stream] of [
-    ['stdout', stdout],
-    ['stderr', stderr],
-  ] as const) {
-    const kept = Object.getOwnPropertyDescriptor(process, name);
-    Object.defineProperty(process, name, { configurable: true, value: stream });
-    replaced.defer(() => Object.defineProperty(process, name, kept ?? {}));
-  }
-  const status = await run(['node', 'machineadm', ...args]);
-  return { status, stdout: stdout.text, stderr: stderr.text };
-}
-
-class Collected extends Writable {
-  readonly #chunks: Buffer[] = [];
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#chunks.push(chunk);
-    done();
-  }
-
-  get text(): string {
-    return Buffer.concat(this.#chunks).toString();
-  }
+  return await toldBy(program.runProgram, args);
 }

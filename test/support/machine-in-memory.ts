@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { runProgram } from '../../src/commands/index.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
-import { type Told, toldBy } from './command-line.ts';
 import { facts } from './facts.ts';
 import { type MachineInMemory, useMachine } from './machine-in-memory/current.ts';
 import { type MemoryMachine, memoryHost } from './memory-host.ts';
 import { copyOf } from './stand-ins.ts';
+import { type Told, toldBy } from './told.ts';
 
 /** The modules that touch the machine, and what stands in for them. */
 const STAND_INS = new Map(

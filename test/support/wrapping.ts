@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { commandLine, type Told } from './command-line.ts';
+import { commandLine } from './command-line.ts';
+import type { Told } from './told.ts';
 
 export const HEADER =
   'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1, namespace: clusters, cluster: prod}\n';

@@ -7,7 +7,8 @@ import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
 import type { Command } from 'commander';
 import { parseAllDocuments } from 'yaml';
 import { createProgram } from '../../../src/commands/index.ts';
-import { commandLine, type Told } from '../../support/command-line.ts';
+import { commandLine } from '../../support/command-line.ts';
+import type { Told } from '../../support/told.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 /** What every colour begins with. */

@@ -20,6 +20,7 @@ import {
 import { fakeClock } from '../../support/fake-clock.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { memoryHost } from '../../support/memory-host.ts';
+import { shortPauses } from '../../support/short-pauses.ts';
 import { steadyPort } from '../../support/steady-port.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -78,6 +79,7 @@ async function found(endpoint: string, need: EndpointDemand['need'] = 'Required'
 }
 
 describe('the endpoint of a control plane that works', () => {
+  shortPauses();
   test('is proven where it leads to this cluster', async () => {
     assert.equal(await behind(() => nodeObject()), 'ready');
   });
@@ -176,6 +178,7 @@ describe('the endpoint of a control plane that works', () => {
 });
 
 describe('waiting for the endpoint', () => {
+  shortPauses();
   const options = (timeoutMs: number, waits: (string | undefined)[] = []) => ({
     timeoutMs,
     signal: AbortSignal.timeout(120_000),

@@ -19,6 +19,7 @@ import { fakeClock } from '../../support/fake-clock.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
+import { shortPauses } from '../../support/short-pauses.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const authority = newAuthority();
@@ -107,6 +108,7 @@ const REQUIRED = ['etcd', 'kube-apiserver'] as const;
 const PATH = '/etc/kubernetes/manifests';
 
 describe('the control plane of a machine', () => {
+  shortPauses();
   test('works where every component does', async () => {
     await using one = await machine();
     assert.equal(brief(await probeControlPlane(one.host, REQUIRED)), 'works');
@@ -240,6 +242,7 @@ describe('the control plane of a machine', () => {
 });
 
 describe('the components that a control plane must have', () => {
+  shortPauses();
   test('follow from the document', () => {
     assert.deepEqual(requiredComponents(kubernetesModel({ role: 'Worker' })), []);
     assert.deepEqual(requiredComponents(kubernetesModel({ role: 'InitControlPlane' })), ['etcd', 'kube-apiserver']);
@@ -262,6 +265,7 @@ const DEMAND = {
 } as const;
 
 describe('readiness of a control plane', () => {
+  shortPauses();
   test('is not proven with a dead API server of its own, though the Node is registered', async () => {
     await using one = await machine({ 'kube-apiserver': 500 });
     const finding = await probeReadiness(one.host, DEMAND);

@@ -6,6 +6,7 @@ import { type EtcdMember, type MembershipEvidence, memberIdOfData } from '../../
 import { kubeconfig, newAuthority, startApiServer } from '../../support/api-server.ts';
 import { type EtcdServer, startEtcd } from '../../support/etcd-server.ts';
 import { memoryHost } from '../../support/memory-host.ts';
+import { shortPauses } from '../../support/short-pauses.ts';
 
 const FIRST = { ID: '11', name: 'node-1', peerURLs: ['https://10.0.0.1:2380'] };
 /** A member that was announced and never started has no name. */
@@ -39,6 +40,7 @@ const KILLED: MembershipEvidence = {
 const FROM_OUTSIDE = { patienceMs: 0, isOwn: () => false };
 
 describe('the member of a join that died', () => {
+  shortPauses();
   test('is removed, found by its address where it never started', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED]);
     assert.equal(await removeOwnMember(peersOf(server), KILLED), 'removed');
@@ -103,6 +105,7 @@ describe('the member of a join that died', () => {
 });
 
 describe('the member of another machine stays', () => {
+  shortPauses();
   const LIVE = { ID: '77', name: 'node-2', peerURLs: [OWN_URL] };
   const cases: Readonly<
     Record<string, { readonly member: typeof LIVE; readonly evidence: Partial<MembershipEvidence> }>
@@ -163,6 +166,7 @@ describe('the member of another machine stays', () => {
 });
 
 describe("this machine's member", () => {
+  shortPauses();
   test('is recognised by any spelling of its address', async () => {
     await using server = await startEtcd([FIRST, { ...ANNOUNCED, peerURLs: ['https://[2001:db8:0:0::2]:2380'] }]);
     const peers = { ...peersOf(server), ownPeerUrl: 'https://[2001:DB8::2]:2380' };
@@ -187,6 +191,7 @@ describe("this machine's member", () => {
 });
 
 describe('the way to the other members', () => {
+  shortPauses();
   const CERTIFICATES = {
     [`${PKI}/etcd/ca.crt`]: 'ca',
     [`${PKI}/etcd/healthcheck-client.crt`]: 'certificate',

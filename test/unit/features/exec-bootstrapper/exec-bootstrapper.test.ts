@@ -11,6 +11,7 @@ import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { inlineSecret, kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 import { bench } from '../../../support/step-bench.ts';
 
 const PROGRAM = '/usr/local/bin/k3s-bootstrap';
@@ -45,6 +46,7 @@ function programs(program: MemoryProgram = () => ({}), k3s: MemoryProgram = () =
 }
 
 describe("a program in kubeadm's place", () => {
+  shortPauses();
   test('takes the place of every step of kubeadm', () => {
     const asked = [...PIPELINE.kubernetes, ...PIPELINE.conclusion]
       .filter((step) => step.desired(machine(), facts()) !== undefined)
@@ -165,6 +167,7 @@ describe("a program in kubeadm's place", () => {
 });
 
 describe('after an attempt that was killed or failed', () => {
+  shortPauses();
   test('the success test runs first', async () => {
     const host = memoryHost(programs(undefined, () => ({ status: 0 })));
     await bench(execBootstrapper, host, machine()).apply({ bootstrap: 'attempted' });
@@ -185,6 +188,7 @@ describe('after an attempt that was killed or failed', () => {
 });
 
 describe('the proof that its node works', () => {
+  shortPauses();
   test('is the success test, which is repeated until it passes', async () => {
     let asked = 0;
     const host = memoryHost(
@@ -221,6 +225,7 @@ describe('the proof that its node works', () => {
 });
 
 describe("the proof by the kubelet's health", () => {
+  shortPauses();
   const byKubelet = machine({ proof: 'KubeletHealthy', successTest: undefined });
   const PROVED = { notes: new Map([['exec-readiness/KubeletHealthy', { bootId: facts().bootId }]]) };
 

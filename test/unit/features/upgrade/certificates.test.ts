@@ -11,6 +11,7 @@ import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { ALL_NAMES, renewalNode } from '../../../support/renewal-node.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 
 const DAY_MS = 86_400_000;
 const CHANGE = 'upgrade-certificates/renew';
@@ -60,6 +61,7 @@ const back = (node: Node, asked: Model = MONTH) =>
 const mutations = (node: Node) => node.host.log.filter((line) => !line.startsWith('sync '));
 
 describe('certificates that expire soon', () => {
+  shortPauses();
   test('are listed with their end, and nothing is changed', async () => {
     await using node = await renewalNode({ days: SOON });
     const [change, ...more] = await planned(upgradeCertificates, node.host, MONTH, { record: RECORD });
@@ -129,6 +131,7 @@ describe('certificates that expire soon', () => {
 });
 
 describe('certificates that are not kubeadm’s to renew', () => {
+  shortPauses();
   test('of an external authority stay, all of them, and a sentence says so', async () => {
     await using node = await renewalNode({ days: { ...SOON, 'front-proxy-client': 1 } });
     node.host.take('/etc/kubernetes/pki/ca.key');
@@ -167,6 +170,7 @@ describe('certificates that are not kubeadm’s to renew', () => {
 });
 
 describe('a renewal is refused before any change', () => {
+  shortPauses();
   test('while another control plane has its turn, and without a quorum of etcd', async () => {
     await using node = await renewalNode({ days: SOON, members: 3, cluster: { holder: 'node-2' } });
     node.etcd.isUp[2] = false;
@@ -189,6 +193,7 @@ describe('a renewal is refused before any change', () => {
 });
 
 describe('a renewal that fails', () => {
+  shortPauses();
   test('in kubeadm puts back what was renewed, and restarts nothing', async () => {
     const kubeadm = (name: string) =>
       name === 'apiserver' ? { status: 1, stderr: 'error: the disk is full\n' } : undefined;
@@ -249,6 +254,7 @@ describe('a renewal that fails', () => {
 });
 
 describe('a renewal that is killed', () => {
+  shortPauses();
   class Killed extends Error {}
 
   test('at every change, and run again, ends as one that was not', async () => {

@@ -21,6 +21,7 @@ import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 import { upgradeCluster } from '../../../support/upgrade-cluster.ts';
 
 const CONFIG = '/etc/containerd/config.toml';
@@ -185,6 +186,7 @@ async function wayBack(node: Awaited<ReturnType<typeof containerdNode>>, isOurs 
 }
 
 describe('an upgrade of containerd', () => {
+  shortPauses();
   test('is shown with its versions and the migration of its configuration, and nothing is changed', async () => {
     await using node = await containerdNode();
     const options = { ...at('1.7.24'), record: RECORD };
@@ -251,6 +253,7 @@ describe('an upgrade of containerd', () => {
 });
 
 describe('an upgrade of containerd is refused before any change', () => {
+  shortPauses();
   test('where the kubelet or containerd does not support it', async () => {
     await using node = await containerdNode();
     const to = (version: string, from = '1.7.24'): Upgrade => ({ ...UPGRADE, containerd: { from, to: version } });
@@ -364,6 +367,7 @@ describe('an upgrade of containerd is refused before any change', () => {
 });
 
 describe('a containerd that does not work', () => {
+  shortPauses();
   test('makes room for the previous one, with its programs and configuration, and the failure has one verdict', async () => {
     await using node = await containerdNode({ broken: ['2.1.9'] });
     await assert.rejects(replaced(node), {
@@ -477,6 +481,7 @@ describe('a containerd that does not work', () => {
 });
 
 describe('an upgrade of Kubernetes alone that fails', () => {
+  shortPauses();
   const ALONE: Upgrade = { from: 'v1.35.2', to: 'v1.35.3', subjects: ['version'], drain: { by: 'caller' } };
   const OTHER = OLD_CONFIG.replace('pause:1', 'pause:2');
 
@@ -521,6 +526,7 @@ describe('an upgrade of Kubernetes alone that fails', () => {
 });
 
 describe('an upgrade of containerd that is killed at any change', () => {
+  shortPauses();
   test('ends as an undisturbed one when it is run again', async () => {
     class Killed extends Error {}
     let isOver = false;

@@ -11,6 +11,7 @@ import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 
 const KEPT = '/var/lib/machineadm/upgrade/control-plane.json';
 const SCHEDULER = '/etc/kubernetes/manifests/kube-scheduler.yaml';
@@ -35,6 +36,7 @@ const back = (node: ControlPlaneNode, asked: Model, record: StepRecord) =>
   );
 
 describe('settings of the static pods of a control plane', () => {
+  shortPauses();
   test('are shown as they are and as they will be, and nothing is changed', async () => {
     await using node = await controlPlaneNode();
     const asked = model({
@@ -153,6 +155,7 @@ describe('settings of the static pods of a control plane', () => {
 });
 
 describe('before settings of static pods change', () => {
+  shortPauses();
   test('those that cannot are refused with their place', async () => {
     await using node = await controlPlaneNode();
     const asked = model({
@@ -193,6 +196,7 @@ describe('before settings of static pods change', () => {
 });
 
 describe('a static pod that does not work with its new settings', () => {
+  shortPauses();
   test('gets the previous ones back, and the Lease is given back', async () => {
     await using node = await controlPlaneNode({ starts: (_pod, times) => times === 2 });
     const before = node.host.text(SCHEDULER);

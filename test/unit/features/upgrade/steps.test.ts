@@ -17,6 +17,7 @@ import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryHost, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 import { type ClusterState, manifestFiles, pod, upgradeCluster } from '../../../support/upgrade-cluster.ts';
 import { startUpgradeEtcd } from '../../../support/upgrade-etcd.ts';
 
@@ -62,6 +63,7 @@ async function refusals(
 const asAny = (step: unknown) => step as Step<never, never, never>;
 
 describe('kubeadm upgrade', () => {
+  shortPauses();
   test('of a worker that is old is `upgrade node`', async () => {
     await using one = await machine(kubeadm(), { version: 'v1.35.3', serving: 'v1.35.3' });
     const { host } = one;
@@ -203,6 +205,7 @@ describe('kubeadm upgrade', () => {
 });
 
 describe('the state of the node before an upgrade', () => {
+  shortPauses();
   test('an etcd that cannot be asked is EtcdSnapshotFailed: no run goes on without the snapshot that the plan promised', async () => {
     await using one = await machine(kubeadm());
     const run = runStep(upgradeState, one.host, CONTROL_PLANE, { facts: NEW, record: record() });
@@ -215,6 +218,7 @@ describe('the state of the node before an upgrade', () => {
 });
 
 describe('the drain', () => {
+  shortPauses();
   const WITH_CREDENTIAL = {
     upgrade: { ...UPGRADE, drain: { by: 'machineadm', kubeconfig: '/etc/kubernetes/admin.conf' } },
   } as const;
@@ -280,6 +284,7 @@ describe('the drain', () => {
 });
 
 describe('the proof', () => {
+  shortPauses();
   const memory =
     (uid: string, readyPods: readonly string[] = []) =>
     () => ({
@@ -347,6 +352,7 @@ describe('the proof', () => {
 });
 
 describe('the steps of an upgrade', () => {
+  shortPauses();
   test('of another version have nothing to do in one that changes something else', async () => {
     const record = { ...EMPTY_RECORD, upgrade: { ...UPGRADE, subjects: ['certificates', 'kubelet'] } } as const;
     await using one = await machine(kubeadm(), { pods: [pod('web')] }, manifestFiles('v1.35.2'));

@@ -10,6 +10,7 @@ import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 import { runStep } from '../../../support/run-step.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 import { manifestFiles, upgradeCluster } from '../../../support/upgrade-cluster.ts';
 import { startUpgradeEtcd } from '../../../support/upgrade-etcd.ts';
 import { waitUntil } from '../../../support/wait-until.ts';
@@ -68,6 +69,7 @@ const run = (host: ReturnType<typeof memoryHost>, model: Model) =>
   runStep(upgradeKubeadm, host, model, { facts: NEW, record: RECORD });
 
 describe('three control planes', () => {
+  shortPauses();
   test('that start at the same time: one upgrades, the others are refused, and never two members are down', async () => {
     let refused = 0;
     await using three = await threeControlPlanes((started) =>

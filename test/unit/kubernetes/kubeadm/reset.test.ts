@@ -8,6 +8,7 @@ import type { ResetOrder } from '../../../../src/kubernetes/kubeadm/reset-order.
 import { kubeconfig, newAuthority, nodeObject, startApiServer } from '../../../support/api-server.ts';
 import { NO_ATTEMPT } from '../../../support/kubeadm-attempt.ts';
 import { type MemoryMachine, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 
 const ORDER: ResetOrder = {
   criSocket: 'unix:///run/containerd/containerd.sock',
@@ -47,6 +48,7 @@ async function reset(machine: MemoryMachine, order: Partial<ResetOrder> = {}, pa
 }
 
 describe('kubeadm reset', () => {
+  shortPauses();
   test('runs with the runtime up, and leaves the kubelet stopped', async () => {
     const { host, error } = await reset({ programs: { kubeadm: () => ({}) } });
     assert.equal(error, undefined);
@@ -207,6 +209,7 @@ describe('kubeadm reset', () => {
 });
 
 describe('a reset of a machine with files from before the bootstrap', () => {
+  shortPauses();
   const BEFORE = {
     '/etc/kubernetes/pki/ca.crt': 'of the image',
     '/etc/kubernetes/pki/ca.key': 'of the image',
@@ -280,6 +283,7 @@ describe('a reset of a machine with files from before the bootstrap', () => {
 });
 
 describe('the Node of the earlier attempt', () => {
+  shortPauses();
   const authority = newAuthority();
   const credential = (url: string) => kubeconfig(url, authority.certificate, authority.issue('system:node:node-1'));
 

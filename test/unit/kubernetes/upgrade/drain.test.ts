@@ -4,6 +4,7 @@ import { ownCredential } from '../../../../src/kubernetes/upgrade/cluster.ts';
 import { drainNode, evict, podsToEvict, setUnschedulable } from '../../../../src/kubernetes/upgrade/drain.ts';
 import { leaseHolder, releaseLease, takeLease } from '../../../../src/kubernetes/upgrade/lease.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 import { type ClusterState, pod, upgradeCluster } from '../../../support/upgrade-cluster.ts';
 
 const signal = new AbortController().signal;
@@ -41,6 +42,7 @@ test('a drain leaves static pods and those of DaemonSets', async () => {
 });
 
 describe('an eviction', () => {
+  shortPauses();
   test('in a dry run changes nothing', async () => {
     await using cluster = await clusterWith({ pods: [pod('web')] });
     const found = await evict(cluster.admin, { name: 'default/web', uid: 'uid-web' }, { minor: 35, dryRun: true });
@@ -82,6 +84,7 @@ test('a kubelet may not cordon its Node, an administrator may', async () => {
 });
 
 describe('the Lease of upgrades', () => {
+  shortPauses();
   test('is created once, and kept by the node that has it after a kill', async () => {
     await using cluster = await clusterWith({});
     await takeLease(cluster.admin, 'node-1', signal);

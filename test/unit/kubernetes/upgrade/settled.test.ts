@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
 import { askSettled } from '../../../../src/kubernetes/upgrade/settled.ts';
 import { type ApiAnswer, newAuthority, startApiServer } from '../../../support/api-server.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 
 const NODES = '/api/v1/nodes';
 
@@ -26,6 +27,7 @@ async function asked(answers: Readonly<Record<string, readonly number[]>>, patie
 }
 
 describe('an API server that refuses with 403', () => {
+  shortPauses();
   test('for everything has just started: it is asked again until it has read the rights', async () => {
     const { answer, requests } = await asked({ [NODES]: [403, 403, 200], '/version': [403, 403] });
     assert.equal(answer.kind, 'found');
