@@ -1,7 +1,7 @@
 import { conventionalExitCode, EXIT_CODES, exitCode } from '@machineadm/document/exit-codes.ts';
 import { Command, CommanderError } from 'commander';
 import { buildInfo } from '../cli/build-info.ts';
-import { type CommandTable, commandIn, helpHint, leavesOf } from '../cli/command-tree.ts';
+import { type CommandTable, commandIn, helpHint, leavesOf, withSubcommand } from '../cli/command-tree.ts';
 import { fittedHelp } from '../cli/layout.ts';
 import { addCommonOptions, conventionIn, heedCommonOptions, heedInsecureDocument } from '../cli/options.ts';
 import { printError, printText } from '../cli/output.ts';
@@ -113,8 +113,8 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   const program = createProgram((status) => {
     outcome.status = status;
   }, onlyCommandOf(argv));
+  const words = withSubcommand(program, argv.slice(2));
   try {
-    const words = argv.slice(2);
     requireKnownCommand(program, words);
     // Commander's own `help` knows only the commands of the first level.
     const asked = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
@@ -122,7 +122,6 @@ export async function runProgram(given: readonly string[]): Promise<number> {
     return outcome.status;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCode('Success');
-    const words = argv.slice(2);
     const format = formatIn(argv);
     const code =
       error instanceof CommanderError

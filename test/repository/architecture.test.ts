@@ -141,7 +141,7 @@ const ON_THE_MACHINE: readonly string[] = [
   'src/commands/doctor/run.ts',
   'src/commands/facts/run.ts',
   'src/commands/hooks/run.ts',
-  'src/commands/prepare/verify.ts',
+  'src/commands/prepare/verify-image.ts',
   'src/commands/report/flush.ts',
   'src/commands/report/test.ts',
   'src/commands/report/watch.ts',

@@ -1,5 +1,6 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type Argument, type Command, Help, type Option } from 'commander';
+import { usualOf } from '../../cli/command-tree.ts';
 import { printText } from '../../cli/output.ts';
 import { type Candidate, candidatesOf, type ValueKind, valueKindOf } from './values.ts';
 
@@ -34,7 +35,7 @@ export async function completionsFor(
 ): Promise<Completions> {
   const line = read(words, program);
   const inside = /^(--[a-z][a-z-]*)=([\s\S]*)$/.exec(current);
-  const pending = line.pending ?? (inside === null ? undefined : optionNamed(line.command, inside[1] ?? ''));
+  const pending = line.pending ?? (inside === null ? undefined : optionNamed(usualOf(line.command), inside[1] ?? ''));
   if (pending !== undefined) {
     const typed = line.pending === undefined ? (inside?.[2] ?? '') : current;
     const found = await values(valueKindOf(pending), typed, line);
@@ -42,12 +43,16 @@ export async function completionsFor(
     return { ...found, candidates: found.candidates.map((one) => ({ ...one, value: prefix + one.value })) };
   }
   const subcommands = line.positions > 0 ? [] : new Help().visibleCommands(line.command);
-  const argument = argumentAt(line.command, line.positions);
+  const command = usualOf(line.command);
+  const argument = argumentAt(command, line.positions);
   const wantsOption = current.startsWith('-') && !line.isOptionsEnd;
-  const options = wantsOption || (subcommands.length === 0 && argument === undefined) ? optionsLeft(line, current) : [];
+  const options =
+    wantsOption || (subcommands.length === 0 && argument === undefined)
+      ? optionsLeft({ ...line, command }, current)
+      : [];
   if (wantsOption) return { candidates: matching(options, current), directive: 'none' };
   const found = await values(argument === undefined ? undefined : valueKindOf(argument), current, line);
-  const named = subcommands.map((command) => ({ value: command.name(), description: command.description() }));
+  const named = subcommands.map((one) => ({ value: one.name(), description: one.description() }));
   return { ...found, candidates: [...matching([...named, ...options], current), ...found.candidates] };
 }
 
@@ -85,6 +90,7 @@ function read(words: readonly string[], program: Command): Line {
       continue;
     }
     if (word.startsWith('-') && word !== '-' && !isOptionsEnd) {
+      command = usualOf(command);
       const [name, value] = nameAndValue(word);
       const option = optionNamed(command, name);
       if (option === undefined) continue;
@@ -97,6 +103,7 @@ function read(words: readonly string[], program: Command): Line {
     const sub = positions === 0 ? command.commands.find((one) => one.name() === word) : undefined;
     if (sub !== undefined) command = sub;
     else {
+      command = usualOf(command);
       const argument = argumentAt(command, positions);
       if (argument !== undefined && valueKindOf(argument).kind === 'document') documents.push(word);
       positions += 1;

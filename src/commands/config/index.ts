@@ -5,7 +5,8 @@ export const addConfig: AddCommand = (program, done) => {
   const config = program
     .command('config')
     .description('print the merged document')
-    .addHelpText('after', '\nExample:\n  machineadm config show -f bootstrap.yaml');
+    .usage('[show] [options] [document...]')
+    .addHelpText('after', '\nExample:\n  machineadm config -f bootstrap.yaml');
   const show = config
     .command('show')
     .description('print the merged document, without secrets')

@@ -5,7 +5,8 @@ export const addImages: AddCommand = (program, done) => {
   const images = program
     .command('images')
     .description('the container images of a document')
-    .addHelpText('after', '\nExample:\n  machineadm images list -f bootstrap.yaml');
+    .usage('[list] [options] [document...]')
+    .addHelpText('after', '\nExample:\n  machineadm images -f bootstrap.yaml');
   const list = images
     .command('list')
     .description('print every image that the document needs, to fill a mirror or an archive; works offline')

@@ -33,7 +33,7 @@ export const addPrepare: AddCommand = (program, done) => {
       '\nExamples:\n  machineadm prepare -f base.yaml\n  machineadm prepare --verify -f base.yaml    as the last step of the bake',
     )
     .action(async (_, { verify, dryRun, ...options }: PrepareOptions) => {
-      if (verify === true) done(await (await import('./verify.ts')).verifyImageCommand(options));
+      if (verify === true) done(await (await import('./verify-image.ts')).verifyImageCommand(options));
       else if (dryRun === true) done(await (await import('../plan/run.ts')).plan({ ...options, prepare: true }));
       else done(await (await import('../provision/run.ts')).provision('prepare', options));
     });

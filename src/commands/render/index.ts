@@ -6,7 +6,8 @@ export const addRender: AddCommand = (program, done) => {
   const render = program
     .command('render')
     .description('print the configuration of a bootstrapper')
-    .addHelpText('after', '\nExample:\n  machineadm render kubeadm -f bootstrap.yaml');
+    .usage('[kubeadm] [options] [document...]')
+    .addHelpText('after', '\nExample:\n  machineadm render -f bootstrap.yaml');
   const kubeadm = render
     .command('kubeadm')
     .description('print the kubeadm configuration, without secrets; changes nothing')

@@ -96,7 +96,7 @@ describe('the command line', () => {
       ['with one word too many', 'version now', /too many arguments/],
       ['with a role that there is not', 'example --role Master', /Allowed choices are InitControlPlane/],
       ['without a shell', 'completion', /missing required argument 'shell'/],
-      ['without the second word', 'config', /Usage: machineadm config/],
+      ['without the second word', 'report', /Usage: machineadm report/],
       ['with a timeout that is none', 'status --wait --timeout soon', /"soon" is not a duration[\s\S]*90s or 10m/],
       ['with a version that is none', 'render kubeadm --kubeadm-version new -d DOCUMENT', /"new" is not a version/],
     ];
@@ -205,6 +205,48 @@ describe('the command line', () => {
       assert.match(comments.at(-3) ?? '', /only the machine has the values of these/);
       const known = await run('render kubeadm -d DOCUMENT');
       assert.doesNotMatch(known.stdout, /only the machine/);
+    });
+  });
+
+  describe('a command with one subcommand runs it where none is named', () => {
+    for (const [short, long] of [
+      ['config -f DOCUMENT --origin', 'config show -f DOCUMENT --origin'],
+      ['config DOCUMENT', 'config show DOCUMENT'],
+      ['-o json config DOCUMENT', 'config show DOCUMENT -o json'],
+      ['images -f DOCUMENT -o json', 'images list -f DOCUMENT -o json'],
+      ['images -o name -- DOCUMENT', 'images list -o name -- DOCUMENT'],
+      ['render DOCUMENT', 'render kubeadm DOCUMENT'],
+      ['images -f /nowhere.yaml -o json', 'images list -f /nowhere.yaml -o json'],
+    ] as const) {
+      test(short, async () => {
+        const [found, expected] = [await run(short), await run(long)];
+        assert.deepEqual(found, expected);
+        assert.equal(found.status, short.includes('/nowhere') ? 3 : 0);
+      });
+    }
+
+    test('not where its help is asked for, and none that is in no help', async () => {
+      for (const line of ['images --help', 'images help', 'help images', 'images -f DOCUMENT --help'])
+        assert.match(
+          (await run(line)).stdout,
+          /^Usage: machineadm images \[list\] \[options\] \[document\.\.\.\]\n/,
+          line,
+        );
+      const hidden = await run('sentinel');
+      assert.deepEqual(
+        [hidden.status, hidden.stdout, hidden.stderr.split('\n')[0]],
+        [2, '', 'Usage: machineadm sentinel [options] [command]'],
+      );
+    });
+
+    test('not for a word that is neither its subcommand nor the path of a document', async () => {
+      const { status, stdout, stderr } = await run('images lst -o json');
+      assert.equal(status, 2);
+      assert.equal(JSON.parse(stdout).error.reason, 'UsageInvalid');
+      assert.equal(
+        stderr,
+        "machineadm: unknown command 'lst'\n(Did you mean list?)\nSee 'machineadm images list --help'.\n",
+      );
     });
   });
 

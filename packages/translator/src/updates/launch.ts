@@ -227,8 +227,8 @@ function podFor(order: Order, phase: Phase): object {
 }
 
 /**
- * The error or the refusal at the end of what machineadm printed (src/cli/output.ts, plan-text.ts), otherwise the last lines.
- * Another cluster wrote it: without control characters, and short.
+ * The error or the refusal at the end of what machineadm printed (src/cli/output.ts, src/commands/plan/text.ts), otherwise the
+ * last lines. Another cluster wrote it: without control characters, and short.
  */
 function lastWords(text: string): string {
   const lines = stripVTControlCharacters(text)

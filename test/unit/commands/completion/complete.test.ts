@@ -81,6 +81,13 @@ describe('a word', () => {
     ['machineadm validate ', [':files']],
     ['machineadm convert --accept KeyR', ['KeyRepeated', ':partial']],
     ['machineadm convert --accept KeyRepeated,UnknownF', ['KeyRepeated,UnknownField', ':partial']],
+    ['machineadm images l', ['list', ':files']],
+    ['machineadm images ', ['list', 'help', ':files']],
+    ['machineadm config --orig', ['--origin', ':none']],
+    ['machineadm config -f x.yaml --orig', ['--origin', ':none']],
+    ['machineadm config x.yaml --orig', ['--origin', ':none']],
+    ['machineadm images -o y', ['yaml', ':none']],
+    ['machineadm images --output=y', ['--output=yaml', ':none']],
     ['machineadm nothing ', [':none']],
     ['machineadm status --nothing ', [':none']],
   ];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { instanceResidue } from '../../../../src/commands/prepare/verify.ts';
+import { instanceResidue } from '../../../../src/commands/prepare/verify-image.ts';
 import { type MemoryFile, memoryHost } from '../../../support/memory-host.ts';
 
 const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
