@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildAddons, buildLab, buildNextRelease } from '../../scripts/lab/artefacts.ts';
 import { until } from '../../scripts/lab/process.ts';
-import { type DocumentTree, initDocument, newSeeds, workerDocument } from '../support/documents.ts';
+import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { AGENT, assertSucceeded, DOCUMENT, Fleet, LAB, type Node, type Run, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
@@ -84,6 +84,33 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
     assert.match(run.stderr, /\[UpgradeProgramMissing\]/);
     assert.equal(await kubectl('get --raw /version'), before);
     assert.equal(await controlPlane.read(SNAPSHOT), undefined);
+  });
+
+  test('an image that cannot be pulled ends it before kubeadm runs, and the node is as before', {
+    timeout: 5 * MINUTE,
+  }, async () => {
+    await installPrograms(controlPlane);
+    const document = next(initDocument(controlPlane.site, seeds), 0);
+    await controlPlane.lay(merge(document, { images: { archives: [] } }));
+    const state = () =>
+      controlPlane.machine.shell(
+        'pgrep -x "kubelet|containerd|etcd|kube-apiserver|kube-controller|kube-scheduler"; sha256sum /etc/kubernetes/manifests/* /etc/containerd/config.toml /var/lib/kubelet/config.yaml',
+      );
+    const before = await state();
+    const run = await upgrade(controlPlane);
+    assert.equal(run.exitCode, 10, told(run));
+    const { failure } = run.status;
+    assert.match(failure?.reason ?? '', /^Image(?:PullDNSFailure|RegistryUnreachable)$/);
+    assert.equal(failure?.step, 'upgrade-kubeadm');
+    assert.match(
+      failure?.summary ?? '',
+      /^kubeadm upgrade was not started: containerd could not pull k8s\.gcr\.io\/kube-\S+:v1\.20\.3\. This node works as before, with Kubernetes 1\.20\.2\./,
+    );
+    assert.equal(await state(), before);
+    assert.equal(await kubectl('-n kube-system get lease machineadm-upgrade --ignore-not-found -o name'), '');
+    await controlPlane.lay(document);
+    const refused = await controlPlane.agent(['provision', '-f', DOCUMENT]);
+    assert.match(refused.stderr, /\[DocumentChanged\]/, 'the upgrade counts as not begun');
   });
 
   test('a control plane becomes the other version as it was planned, although it is killed again and again', {
