@@ -33,7 +33,7 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
       const lower = [await buildNextRelease(lab, { version: NEXT }, progress), await buildAddons(lab, progress)];
       controlPlane = await fleet.start({ name: 'e2e-u1', ip: '10.99.0.81', lower });
       worker = await fleet.start({ name: 'e2e-u2', ip: '10.99.0.82', lower });
-      await controlPlane.lay(networked(initDocument(controlPlane.site, seeds), 0));
+      await controlPlane.lay(networked(own(), 0));
       await assertSucceeded(controlPlane, await controlPlane.provision());
       await worker.lay(networked(workerDocument(worker.site, seeds, controlPlane.machine.ip), 1));
       await assertSucceeded(worker, await worker.provision());
@@ -42,6 +42,17 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
   );
   after(async () => fleet?.close());
 
+  /** kubeadm patches a static pod of it. */
+  const own = (): DocumentTree => {
+    const patch = {
+      target: 'kube-controller-manager',
+      type: 'merge',
+      patch: { metadata: { labels: { e2e: 'patched' } } },
+    };
+    return merge(initDocument(controlPlane.site, seeds), {
+      kubernetes: { bootstrapper: { kubeadm: { patches: [patch] } } },
+    });
+  };
   const next = (document: DocumentTree, index: number): DocumentTree =>
     upgradeDocument(networked(document, index), NEXT);
 
@@ -65,7 +76,7 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
     );
 
   test('provision refuses the other version, and names the command', async () => {
-    await controlPlane.lay(next(initDocument(controlPlane.site, seeds), 0));
+    await controlPlane.lay(next(own(), 0));
     const { exitCode, stderr } = await controlPlane.agent(['provision', '-f', DOCUMENT]);
     assert.equal(exitCode, 4);
     assert.match(stderr, /\[DocumentChanged\]\n.*machineadm upgrade does that/);
@@ -86,11 +97,28 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
     assert.equal(await controlPlane.read(SNAPSHOT), undefined);
   });
 
+  test('an edit of a static pod that the document patches is shown', async () => {
+    await installPrograms(controlPlane);
+    const manifest = '/etc/kubernetes/manifests/kube-controller-manager.yaml';
+    assert.match((await controlPlane.read(manifest)) ?? '', /e2e: patched/);
+    await controlPlane.machine.shell(
+      `cp -p ${manifest} /root/ && sed -i 's/^    - --leader-elect=.*/&\\n    - --v=3/' ${manifest}`,
+    );
+    const { exitCode, problems } = await planUpgrade(controlPlane);
+    await controlPlane.machine.shell(`cp -p /root/kube-controller-manager.yaml ${manifest}`);
+    assert.deepEqual(
+      [exitCode, problems.map(({ code }) => code)],
+      [4, ['ControlPlaneEdited']],
+      JSON.stringify(problems),
+    );
+    assert.match(problems[0]?.message ?? '', /kube-controller-manager\.yaml \(removes --v=3\)/);
+  });
+
   test('an image that cannot be pulled ends it before kubeadm runs, and the node is as before', {
     timeout: 5 * MINUTE,
   }, async () => {
     await installPrograms(controlPlane);
-    const document = next(initDocument(controlPlane.site, seeds), 0);
+    const document = next(own(), 0);
     await controlPlane.lay(merge(document, { images: { archives: [] } }));
     const state = () =>
       controlPlane.machine.shell(
