@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildAddons, buildLab, buildNextRelease } from '../../scripts/lab/artefacts.ts';
 import { until } from '../../scripts/lab/process.ts';
-import { type DocumentTree, initDocument, newSeeds, workerDocument } from '../support/documents.ts';
+import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { AGENT, assertSucceeded, DOCUMENT, Fleet, LAB, type Node, type Run, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
@@ -33,7 +33,7 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
       const lower = [await buildNextRelease(lab, { version: NEXT }, progress), await buildAddons(lab, progress)];
       controlPlane = await fleet.start({ name: 'e2e-u1', ip: '10.99.0.81', lower });
       worker = await fleet.start({ name: 'e2e-u2', ip: '10.99.0.82', lower });
-      await controlPlane.lay(networked(initDocument(controlPlane.site, seeds), 0));
+      await controlPlane.lay(networked(own(), 0));
       await assertSucceeded(controlPlane, await controlPlane.provision());
       await worker.lay(networked(workerDocument(worker.site, seeds, controlPlane.machine.ip), 1));
       await assertSucceeded(worker, await worker.provision());
@@ -42,6 +42,17 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
   );
   after(async () => fleet?.close());
 
+  /** kubeadm patches a static pod of it. */
+  const own = (): DocumentTree => {
+    const patch = {
+      target: 'kube-controller-manager',
+      type: 'merge',
+      patch: { metadata: { labels: { e2e: 'patched' } } },
+    };
+    return merge(initDocument(controlPlane.site, seeds), {
+      kubernetes: { bootstrapper: { kubeadm: { patches: [patch] } } },
+    });
+  };
   const next = (document: DocumentTree, index: number): DocumentTree =>
     upgradeDocument(networked(document, index), NEXT);
 
@@ -65,7 +76,7 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
     );
 
   test('provision refuses the other version, and names the command', async () => {
-    await controlPlane.lay(next(initDocument(controlPlane.site, seeds), 0));
+    await controlPlane.lay(next(own(), 0));
     const { exitCode, stderr } = await controlPlane.agent(['provision', '-f', DOCUMENT]);
     assert.equal(exitCode, 4);
     assert.match(stderr, /\[DocumentChanged\]\n.*machineadm upgrade does that/);
@@ -84,6 +95,46 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
     assert.match(run.stderr, /\[UpgradeProgramMissing\]/);
     assert.equal(await kubectl('get --raw /version'), before);
     assert.equal(await controlPlane.read(SNAPSHOT), undefined);
+  });
+
+  test('an edit of a static pod that the document patches is shown', async () => {
+    const manifest = '/etc/kubernetes/manifests/kube-controller-manager.yaml';
+    const shell = (script: string) => controlPlane.machine.shell(script);
+    assert.match((await controlPlane.read(manifest)) ?? '', /e2e: patched/);
+    // So that the pod stays as it is.
+    await shell('systemctl stop kubelet');
+    await shell(`cp -p ${manifest} /root/ && sed -i 's/^    - --leader-elect=.*/&\\n    - --v=3/' ${manifest}`);
+    const { problems } = await planUpgrade(controlPlane);
+    await shell(`cp -p /root/kube-controller-manager.yaml ${manifest} && systemctl start kubelet`);
+    const edited = problems.find(({ code }) => code === 'ControlPlaneEdited');
+    assert.match(edited?.message ?? '', /kube-controller-manager\.yaml \(removes --v=3\)/, JSON.stringify(problems));
+  });
+
+  test('an image that cannot be pulled ends it before kubeadm runs, and the node is as before', {
+    timeout: 5 * MINUTE,
+  }, async () => {
+    await installPrograms(controlPlane);
+    const document = next(own(), 0);
+    await controlPlane.lay(merge(document, { images: { archives: [] } }));
+    const state = () =>
+      controlPlane.machine.shell(
+        'pgrep -x "kubelet|containerd|etcd|kube-apiserver|kube-controller|kube-scheduler"; sha256sum /etc/kubernetes/manifests/* /etc/containerd/config.toml /var/lib/kubelet/config.yaml',
+      );
+    const before = await state();
+    const run = await upgrade(controlPlane);
+    assert.equal(run.exitCode, 10, told(run));
+    const { failure } = run.status;
+    assert.match(failure?.reason ?? '', /^Image(?:PullDNSFailure|RegistryUnreachable)$/);
+    assert.equal(failure?.step, 'upgrade-kubeadm');
+    assert.match(
+      failure?.summary ?? '',
+      /^kubeadm upgrade was not started: containerd could not pull k8s\.gcr\.io\/kube-\S+:v1\.20\.3\. This node works as before, with Kubernetes 1\.20\.2\./,
+    );
+    assert.equal(await state(), before);
+    assert.equal(await kubectl('-n kube-system get lease machineadm-upgrade --ignore-not-found -o name'), '');
+    await controlPlane.lay(document);
+    const refused = await controlPlane.agent(['provision', '-f', DOCUMENT]);
+    assert.match(refused.stderr, /\[DocumentChanged\]/, 'the upgrade counts as not begun');
   });
 
   test('a control plane becomes the other version as it was planned, although it is killed again and again', {

@@ -189,6 +189,7 @@ async function findOutdated(
   const isOther = version !== undefined && compareVersions(version, installed) !== 0;
   if (isOther && (await startsInstalledContainerd(host)))
     return `it runs as ${version.text}, and ${installed.text} is installed`;
+  if (await isReplaced(host)) return 'its program was replaced after it had started';
   const told = await cri.configuration();
   // The kubelet uses RuntimeConfig since 1.28 (KEP-4033); containerd implements it since 2.0.
   const running: CriConfiguration = { ...told, cgroupDriver: (await cri.cgroupDriver()) ?? told.cgroupDriver };
@@ -198,6 +199,14 @@ async function findOutdated(
   );
   if (differs === undefined) return undefined;
   return `it runs with ${differs} ${running[differs]}, its configuration says ${wanted[differs]}`;
+}
+
+/** Such as by a package of the same version, or by files of the document: proc(5), /proc/pid/exe. */
+async function isReplaced(host: QueryHost): Promise<boolean> {
+  const { pid } = await host.service('containerd');
+  const program = pid === undefined ? undefined : await host.readLink(`/proc/${pid}/exe`);
+  const path = program === undefined ? undefined : /^(.*) \(deleted\)$/.exec(program)?.[1];
+  return path !== undefined && (await host.stat(path)) !== undefined;
 }
 
 function notInstalled(): never {

@@ -199,14 +199,16 @@ async function lostContainers(host: QueryHost, socket: string, before: CriWorklo
   const running = new Map(now.containers.map(({ id, startedAt }) => [id, startedAt]));
   const gone = before.containers.filter(({ id, startedAt }) => running.get(id) !== startedAt);
   if (gone.length === 0) return [];
-  const since = (await host.service('containerd')).startedAtMs ?? 0;
+  // OpenRC may not know the process: then every failed end since counts.
+  const since = (await host.service('containerd')).startedAtMs;
   const exited = new Map((await cri.exitedContainers()).map((container) => [container.id, container]));
   const isAllGone = now.containers.length === 0 && exited.size === 0;
   return gone
     .filter(({ id }) => {
       const end = exited.get(id);
       if (end === undefined) return isAllGone || running.has(id);
-      return end.exitCode !== 0 && Math.abs(end.finishedAtMs - since) < LOST_WITHIN_MS;
+      const isSince = since === undefined || Math.abs(end.finishedAtMs - since) < LOST_WITHIN_MS;
+      return end.exitCode !== 0 && isSince;
     })
     .map(({ name, id }) => ({ source: name, text: `ended with the restart of containerd (${id.slice(0, 13)})` }))
     .slice(0, MOST_NAMED);

@@ -1,5 +1,4 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { KUBEADM_PODS } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { whyFixedArgument } from '@machineadm/document/sections/kubernetes/fixed-pod-settings.ts';
 import type { RequestedNames } from '@machineadm/kubeadm/components.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
@@ -214,22 +213,22 @@ async function obstaclesOf(
 ): Promise<readonly (UpgradeObstacle | UnmetRequirement)[]> {
   const program = wrongProgram('kubeadm', desired, upgrade);
   const found: (UpgradeObstacle | UnmetRequirement)[] = program === undefined ? [] : [program];
+  const { kubernetes, socket, programs } = desired;
   try {
     const credential = await ownCredential(host, true);
     const holder = await leaseHolder(credential);
-    if (holder !== undefined && holder !== (await nodeNameOf(host, desired))) {
+    const nodeName = await nodeNameOf(host, desired);
+    if (holder !== undefined && holder !== nodeName) {
       const { reason, message, remedy } = upgradeLocked(holder);
       found.push({ reason, what: message, remedy });
     }
-    await clusterConfiguration(credential);
+    const cluster = await clusterConfiguration(credential);
+    if (upgrade.overwritesManifests !== true)
+      found.push(...(await driftObstacles(host, upgrade, programs.kubeadm, { kubernetes, socket, cluster, nodeName })));
   } catch (error) {
     if (!(error instanceof ClusterUnanswered)) throw error;
     const remedy = 'Make sure that the API server answers, then run machineadm upgrade again.';
     return [...found, { reason: 'PreflightFailed', what: `the cluster cannot be asked: ${error.why}`, remedy }];
-  }
-  if (upgrade.overwritesManifests !== true) {
-    const patched = KUBEADM_PODS.filter((pod) => isPatched(desired.kubernetes, pod));
-    found.push(...(await driftObstacles(host, upgrade, desired.programs.kubeadm, patched)));
   }
   if (!restartsEtcd) return found;
   const { obstacle, outlook } = await quorumOf(host);

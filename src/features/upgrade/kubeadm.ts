@@ -1,5 +1,4 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { KUBEADM_PODS } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -21,7 +20,7 @@ import {
 } from '../../kubernetes/upgrade/kubeadm-upgrade.ts';
 import { leaseHolder, upgradeLocked } from '../../kubernetes/upgrade/lease.ts';
 import type { UpgradeObstacle } from '../../kubernetes/upgrade/obstacle.ts';
-import { isPatched, recordObstacles } from '../../kubernetes/upgrade/pod-settings.ts';
+import { recordObstacles } from '../../kubernetes/upgrade/pod-settings.ts';
 import { controlPlaneVersions } from '../../kubernetes/upgrade/running-version.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { UnmetRequirement } from '../../step/index.ts';
@@ -170,7 +169,7 @@ async function obstaclesOf(
     const nodeName = await nodeNameOf(host, desired);
     const minor = parseVersion(upgrade.to)?.minor ?? 0;
     const order = orderOf(upgrade, nodeName, desired);
-    const patched = KUBEADM_PODS.filter((pod) => isPatched(kubernetes, pod));
+    const pods = { kubernetes, socket: desired.socket, cluster: configuration, nodeName };
     const edited = isControlPlane && upgrade.overwritesManifests !== true;
     const holder = isControlPlane ? await leaseHolder(credential) : undefined;
     const locked = holder === undefined || holder === nodeName ? undefined : upgradeLocked(holder);
@@ -182,7 +181,7 @@ async function obstaclesOf(
       ...(hasLocalEtcd ? await etcdObstacles(host) : await spaceAt(host, '/etc/kubernetes', SPACE_FOR_LOGS)),
       ...(await imageObstacles(host, desired, upgrade, configuration)),
       ...(edited && !changes(upgrade, 'controlPlane') ? recordObstacles(kubernetes, configuration) : []),
-      ...(edited ? await driftObstacles(host, upgrade, programs.kubeadm, patched) : []),
+      ...(edited ? await driftObstacles(host, upgrade, programs.kubeadm, pods) : []),
     ];
   } catch (error) {
     if (!(error instanceof ClusterUnanswered)) throw error;

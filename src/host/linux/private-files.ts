@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path/posix';
 import type { CommandResult, Query } from '../seam/host.ts';
 import { PRIVATE_FILES } from '../seam/queries.ts';
@@ -27,10 +27,21 @@ export async function withPrivateFiles(
     }
     const result = await ask({ ...asked, args: asked.args.map(here) });
     const [stdout, stderr] = [result.stdout.replaceAll(root, ''), result.stderr.replaceAll(root, '')];
-    return { ...result, stdout, stderr };
+    if (asked.reads === undefined) return { ...result, stdout, stderr };
+    return { ...result, stdout, stderr, files: await writtenFiles(root, asked.reads) };
   } finally {
     await rm(root, { recursive: true, force: true });
   }
+}
+
+async function writtenFiles(root: string, paths: readonly string[]): Promise<Readonly<Record<string, string>>> {
+  const files: Record<string, string> = {};
+  for (const path of paths) {
+    // The program may have removed what leads there.
+    const content = await readFile(join(root, join('/', path)), 'utf8').catch(() => undefined);
+    if (content !== undefined) files[path] = content;
+  }
+  return files;
 }
 
 async function privateDirectory(): Promise<string> {

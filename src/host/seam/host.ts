@@ -181,6 +181,8 @@ export interface Query {
    * that is removed behind it. `PRIVATE_FILES` in an argument or a content stands for that directory. Linux only.
    */
   readonly files?: Readonly<Record<string, string>>;
+  /** Paths below that directory whose content is part of the result, if the program wrote them. */
+  readonly reads?: readonly string[];
   /** Default 30 s. */
   readonly timeoutMs?: number;
 }
@@ -217,6 +219,8 @@ export interface CommandResult {
   readonly stderr: string;
   /** True when it was killed because of its timeout. */
   readonly timedOut: boolean;
+  /** By path: what a query wrote of its `reads`. */
+  readonly files?: Readonly<Record<string, string>>;
   /** The kernel's counter, where it killed a process of a supervised command for lack of memory; Linux only. */
   readonly outOfMemory?: Evidence;
 }

@@ -141,6 +141,11 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
     { words: ['config', 'print', 'join-defaults'] },
     { words: ['upgrade', 'apply', '--help'] },
     { words: ['upgrade', 'node', '--help'] },
+    // In another root directory it writes there alone (k/k cmd/kubeadm/app/util/chroot_unix.go).
+    ...['apiserver', 'controller-manager', 'scheduler'].map((name) => ({
+      words: ['init', 'phase', 'control-plane', name, `--rootfs=${PRIVATE_FILES}`],
+      valued: { '--config': PATH, '--experimental-patches': PATH },
+    })),
     // It renders in memory and prints the difference (k/k cmd/kubeadm/app/cmd/upgrade/diff.go).
     { words: ['upgrade', 'diff'], operands: { pattern: /^v\d+\.\d+\.\d+(?:[^\s\d]\S*)?$/, min: 1, max: 1 } },
   ],

@@ -9,7 +9,8 @@ import type { ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.
 import { patches } from '@machineadm/kubeadm/patches.ts';
 import { Problems } from '@machineadm/kubeadm/problems.ts';
 import { kubeadmTarget } from '@machineadm/kubeadm/version.ts';
-import type { Host } from '../../host/seam/host.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { PRIVATE_FILES } from '../../host/seam/queries.ts';
 
 /** A private root directory for kubeadm, in memory: its output is read, and the real files stay untouched. */
 const ROOT = `${RUN_DIRECTORY}/api-server`;
@@ -44,8 +45,22 @@ export async function findPatches(
   kubeadm: Version,
   pod: KubeadmPod = 'kube-apiserver',
 ): Promise<string | undefined> {
-  const { patchesDirectory } = kubernetes.kubeadm;
   for (const name of (await host.list(`${ROOT}${PATCHES}`)) ?? []) await host.removeFile(`${ROOT}${PATCHES}/${name}`);
+  const ours = await patchFiles(host, kubernetes, kubeadm, pod);
+  // Created before `renderManifest` uses it, so that the directory is restricted to root from the start.
+  await host.makeDirectory(ROOT, 0o700);
+  for (const [name, content] of ours) await host.writeFile({ path: `${ROOT}${PATCHES}/${name}`, content, mode: 0o600 });
+  return ours.length === 0 ? undefined : PATCHES;
+}
+
+/** The patches of a static pod, by the names of their files. */
+async function patchFiles(
+  host: QueryHost,
+  kubernetes: KubernetesModel,
+  kubeadm: Version,
+  pod: KubeadmPod,
+): Promise<readonly (readonly [name: string, content: string])[]> {
+  const { patchesDirectory } = kubernetes.kubeadm;
   const found = new Map<string, string>();
   if (patchesDirectory === undefined) {
     const command = kubernetes.role === 'InitControlPlane' ? 'init' : 'join';
@@ -57,11 +72,53 @@ export async function findPatches(
       found.set(name, (await host.readText(`${patchesDirectory}/${name}`)) ?? '');
     }
   }
-  const ours = [...found].filter(([name]) => name.startsWith(pod));
-  // Created before `renderManifest` uses it, so that the directory is restricted to root from the start.
-  await host.makeDirectory(ROOT, 0o700);
-  for (const [name, content] of ours) await host.writeFile({ path: `${ROOT}${PATCHES}/${name}`, content, mode: 0o600 });
-  return ours.length === 0 ? undefined : PATCHES;
+  return [...found].filter(([name]) => name.startsWith(pod));
+}
+
+/** A static pod for which kubeadm can say what it would write, without writing it. */
+export type PreviewedPod = Exclude<KubeadmPod, 'etcd'>;
+
+/**
+ * The manifest that kubeadm would write with the patches of the document, or why it would not. Nothing is left on the machine.
+ *
+ * @param configuration for a directory with patches inside the root of kubeadm; undefined: there are none
+ */
+export async function previewManifest(
+  host: QueryHost,
+  pod: PreviewedPod,
+  {
+    kubernetes,
+    kubeadm,
+    now,
+  }: { readonly kubernetes: KubernetesModel; readonly kubeadm: Version; readonly now: ApiServerManifest },
+  configuration: (patchesDirectory: string | undefined) => string,
+): Promise<{ readonly manifest: string } | { readonly why: string }> {
+  const ours = await patchFiles(host, kubernetes, kubeadm, pod);
+  const files: Record<string, string> = {};
+  for (const [name, content] of ours) files[`${PATCHES}/${name}`] = content;
+  // kubeadm mounts some directories only if they exist.
+  for (const { hostPath } of now.volumes) {
+    if ((await host.stat(hostPath))?.type === 'directory') files[`${hostPath}/.machineadm`] = '';
+  }
+  files[CONFIG] = configuration(ours.length === 0 ? undefined : PATCHES);
+  const isOld = kubeadmTarget(kubeadm).configVersion === 'v1beta2' && ours.length > 0;
+  const path = staticPodPath(pod);
+  const {
+    status,
+    stderr,
+    stdout,
+    files: written,
+  } = await host.query({
+    program: 'kubeadm',
+    args: [
+      ...['init', 'phase', ...PHASES[pod], `--rootfs=${PRIVATE_FILES}`, `--config=${CONFIG}`],
+      ...(isOld ? [`--experimental-patches=${PATCHES}`] : []),
+    ],
+    ...{ files, reads: [path], timeoutMs: TIMEOUT_MS },
+  });
+  const manifest = written?.[path];
+  if (status === 0 && manifest !== undefined) return { manifest };
+  return { why: textLines(stderr, stdout)[0] ?? `kubeadm ended with ${status}` };
 }
 
 /**

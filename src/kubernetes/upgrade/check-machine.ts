@@ -1,10 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { evidenceFrom } from '@machineadm/document/errors.ts';
-import {
-  ADMIN_KUBECONFIG,
-  KUBELET_KUBECONFIG,
-  type KubeadmPod,
-} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { ADMIN_KUBECONFIG, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
@@ -16,6 +12,9 @@ import { localEtcd } from '../local-etcd.ts';
 import { type EtcdOutlook, etcdOutlook } from './etcd-quorum.ts';
 import { manifestPath } from './kept-state.ts';
 import { skipped, type UpgradeObstacle, type UpgradeOrder } from './obstacle.ts';
+import { type PatchedPods, patchedEdits } from './patched-drift.ts';
+import { isPatched } from './pod-settings.ts';
+import { VERSIONED } from './running-version.ts';
 
 const MIB = 2 ** 20;
 /** The previous programs, new manifests, logs. */
@@ -156,16 +155,16 @@ function mebibytes(bytes: number): string {
 
 /**
  * Whether somebody edited a static pod: the difference between what the installed kubeadm would write for the version that
- * runs, from the cluster's configuration, and what is on the disk. `kubeadm upgrade` replaces them.
+ * runs, from the cluster's configuration, and what is on the disk. `kubeadm upgrade` replaces them. Its diff has neither
+ * patches nor etcd (k/k cmd/kubeadm/app/cmd/upgrade/diff.go).
  *
  * @param kubeadm the installed one; only one of the running minor writes what its predecessor wrote
- * @param patched the pods for which the document has patches: `kubeadm upgrade diff` does not apply them
  */
 export async function driftObstacles(
   host: QueryHost,
   { from }: Pick<UpgradeOrder, 'from'>,
   kubeadm: Version | undefined,
-  patched: readonly KubeadmPod[],
+  pods: PatchedPods,
 ): Promise<readonly UpgradeObstacle[]> {
   const running = parseVersion(from);
   const what = 'whether static pods were edited by hand';
@@ -178,12 +177,15 @@ export async function driftObstacles(
     timeoutMs: DIFF_TIMEOUT_MS,
   });
   if (status !== 0) return [skipped(what, textLines(stderr, stdout)[0] ?? `kubeadm upgrade diff ended with ${status}`)];
-  const ofPatched = skipped(
-    `${what}, for ${patched.join(', ')}`,
-    'kubeadm upgrade diff does not know the patches of the document',
-  );
-  const notKnown = patched.length === 0 ? [] : [ofPatched];
-  const diff = withoutFiles(editsIn(stdout), patched.map(manifestPath));
+  const hasEtcd = (await host.stat(manifestPath('etcd'))) !== undefined;
+  const notKnown = hasEtcd ? [skipped(`${what}, for etcd`, 'kubeadm upgrade diff does not compare it')] : [];
+  const patched = VERSIONED.filter((pod) => isPatched(pods.kubernetes, pod));
+  const diff = [...withoutFiles(editsIn(stdout), patched.map(manifestPath))];
+  for (const pod of patched) {
+    const found = await patchedEdits(host, pod, kubeadm, from, pods);
+    if ('why' in found) notKnown.push(skipped(`${what}, for ${pod}, which the document patches`, found.why));
+    else diff.push(...withoutOwn(found.diff));
+  }
   if (diff.length === 0) return notKnown;
   return [
     ...notKnown,
@@ -192,7 +194,7 @@ export async function driftObstacles(
       what: `static pods differ from the cluster's configuration (kubeadm-config), and kubeadm upgrade would undo that: ${describeEdits(diff)}`,
       remedy:
         'Record the edit in the ConfigMap kubeadm-config, or as kubernetes.bootstrapper.kubeadm.patches; or let the upgrade undo it with --overwrite-manifests.',
-      evidence: evidenceFrom('kubeadm upgrade diff', diff.slice(0, 60).map(withoutValue)),
+      evidence: evidenceFrom('what kubeadm would change', diff.slice(0, 60).map(withoutValue)),
     },
   ];
 }
@@ -204,9 +206,14 @@ export function editsIn(output: string): readonly string[] {
   for (const [index, line] of lines.entries()) {
     const isHeader = line.startsWith('--- ') && lines[index + 1]?.startsWith('+++ ') === true;
     if (isHeader) edits.push(line);
-    else if (/^[-+](?![-+]{2} )/.test(line) && !isOfUs(line)) edits.push(line);
+    else if (/^[-+](?![-+]{2} )/.test(line)) edits.push(line);
   }
-  // Files without a changed line.
+  return withoutOwn(edits);
+}
+
+/** Without the lines that are no edits, and without files that have no others. */
+function withoutOwn(diff: readonly string[]): readonly string[] {
+  const edits = diff.filter((line) => !isOfUs(line));
   return edits.filter((line, index) => !line.startsWith('--- ') || edits[index + 1]?.startsWith('--- ') === false);
 }
 

@@ -67,7 +67,8 @@ export async function isSamePod(one: string, other: string): Promise<boolean> {
   return isDeepStrictEqual(a, b);
 }
 
-async function withoutOwnAnnotation(source: string): Promise<unknown> {
+/** The content of a manifest without machineadm's restart time. */
+export async function withoutOwnAnnotation(source: string): Promise<unknown> {
   const pod = await foreignYaml(source);
   const metadata = member(pod, 'metadata');
   const annotations = member(metadata, 'annotations');

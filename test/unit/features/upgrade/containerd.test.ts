@@ -27,6 +27,7 @@ import { upgradeCluster } from '../../../support/upgrade-cluster.ts';
 const CONFIG = '/etc/containerd/config.toml';
 const KEPT = '/var/lib/machineadm/upgrade/containerd.json';
 const UNIT = '/usr/lib/systemd/system/containerd.service';
+const SCRIPT = '/etc/init.d/containerd';
 const OLD_CONFIG = 'version = 2\n\n[plugins."io.containerd.grpc.v1.cri"]\nsandbox_image = "r/pause:1"\n';
 const VERSIONS = { from: '1.7.24', to: '2.1.9' };
 const UPGRADE: Upgrade = {
@@ -38,6 +39,8 @@ const KEEP = 'upgrade-containerd-state/keep';
 const PROVE = 'upgrade-containerd/prove';
 const WATCH = { signal: new AbortController().signal, waitingFor: () => undefined, warn: () => undefined };
 const step = containerdStep({ healthyWithin: 200, healthyAgainWithin: 200 });
+
+const UNKNOWN_PROCESS = { pid: undefined, startedAtMs: undefined };
 
 const WORKLOADS: CriWorkloads = {
   pods: [{ id: 'p1', name: 'kube-system/etcd-a' }],
@@ -54,6 +57,8 @@ interface Wish {
   readonly after?: Partial<CriWorkloads>;
   readonly exited?: readonly Partial<CriContainer>[];
   readonly startsNoPod?: string;
+  /** A machine whose OpenRC has recorded no process. */
+  readonly openrc?: true;
 }
 
 function fileAt(path: string): FileModel {
@@ -78,6 +83,7 @@ async function containerdNode(wish: Wish = {}) {
   const cluster = await upgradeCluster();
   const healthz = await startHealthz();
   const versionOf = (text: string | undefined) => /\d+\.\d+\.\d+/.exec(text ?? '')?.[0] ?? '';
+  const knowsProcess = wish.openrc !== true;
   let running = '1.7.24';
   let pid = 100;
   const memory: MemoryHost = memoryHost({
@@ -85,12 +91,13 @@ async function containerdNode(wish: Wish = {}) {
       ...cluster.files,
       '/var/lib/kubelet/config.yaml': `healthzPort: ${healthz.port}\n`,
       [CONFIG]: OLD_CONFIG,
-      [UNIT]: 'old unit\n',
+      [wish.openrc === true ? SCRIPT : UNIT]: 'old unit\n',
       '/usr/bin/containerd': { content: 'containerd 1.7.24', mode: 0o755 },
       '/usr/bin/containerd-shim-runc-v2': { content: 'shim 1.7.24', mode: 0o755 },
       '/usr/bin/ctr': { content: 'ctr 1.7.24', mode: 0o755 },
       '/usr/sbin/runc': { content: 'runc 1.1', mode: 0o755 },
     },
+    ...(wish.openrc === true ? { serviceManager: 'openrc' } : {}),
     services: { containerd: { active: true, enabled: true }, kubelet: { active: true, enabled: true } },
     programs: {
       containerd: ({ args, input }, host) =>
@@ -119,7 +126,7 @@ async function containerdNode(wish: Wish = {}) {
     ...memory,
     service: async (name) => ({
       ...(await memory.service(name)),
-      ...(name === 'containerd' ? { pid, startedAtMs: 1_000_000 } : {}),
+      ...(name !== 'containerd' ? {} : knowsProcess ? { pid, startedAtMs: 1_000_000 } : UNKNOWN_PROCESS),
     }),
     services: {
       ...memory.services,
@@ -232,6 +239,20 @@ describe('an upgrade of containerd', () => {
       ['restart containerd: it runs as 1.7.24, and 1.7.25 is installed'],
     );
     assert.equal(node.running(), '1.7.25');
+  });
+
+  test('of the same version restarts the daemon whose program was replaced', async () => {
+    await using node = await containerdNode();
+    const asked = model({ version: undefined });
+    await runStep(step, node.host, asked, at('1.7.24'));
+    const pid = (await node.host.service('containerd')).pid ?? 0;
+    await node.host.writeLink(`/proc/${pid}/exe`, '/usr/bin/containerd (deleted)');
+    const { changes, left } = await runStep(step, node.host, asked, at('1.7.24'));
+    assert.deepEqual(
+      changes.map(({ summary }) => summary),
+      ['restart containerd: its program was replaced after it had started'],
+    );
+    assert.deepEqual(left, []);
   });
 
   test('is not begun, and nothing restarts, where the service runs another program than that of the search path', async () => {
@@ -477,6 +498,54 @@ describe('a containerd that does not work', () => {
     });
     await replaced(node);
     await runStep(upgradeContainerd, node.host, model(), { ...at('2.1.9'), record: RECORD });
+  });
+});
+
+describe('an upgrade of containerd with another service manager and cgroup driver', () => {
+  for (const openrc of [false, true]) {
+    for (const [cgroupDriver, slice, option] of [
+      ['systemd', ' system.slice', 'SystemdCgroup = true'],
+      ['cgroupfs', '', 'SystemdCgroup = false'],
+    ] as const) {
+      test(`${openrc ? 'OpenRC' : 'systemd'}, ${cgroupDriver}: is proven by a pod of that driver`, async () => {
+        await using node = await containerdNode(openrc ? { openrc } : {});
+        const asked = model({ cgroupDriver });
+        await replaced(node, asked);
+        await runStep(upgradeContainerd, node.host, asked, { ...at('2.1.9'), record: RECORD });
+        assert.equal(node.running(), '2.1.9');
+        assert.deepEqual(
+          node.host.log.filter((line) => line.startsWith('probe pod')),
+          [`probe pod${slice}`],
+        );
+        assert.ok(node.host.text(CONFIG)?.includes(option));
+      });
+    }
+  }
+
+  test('OpenRC: the script is restored, where the document brought another one', async () => {
+    await using node = await containerdNode({ openrc: true, startsNoPod: 'failed to create shim task' });
+    await replaced(node);
+    node.host.put(SCRIPT, 'new script\n');
+    await assert.rejects(runStep(upgradeContainerd, node.host, model(), { ...at('2.1.9'), record: RECORD }), {
+      reason: 'UpgradeNotProven',
+    });
+    const end = await wayBack(node);
+    assert.equal(end.isBack, true);
+    assert.equal(node.host.text(SCRIPT), 'old unit\n');
+    assert.equal(node.running(), '1.7.24');
+  });
+
+  test('OpenRC: a container that failed meanwhile is lost, although the time of the restart is not known', async () => {
+    await using node = await containerdNode({
+      openrc: true,
+      after: { containers: WORKLOADS.containers.slice(1) },
+      exited: [{ id: 'c1', exitCode: 137, finishedAtMs: 5_000_000 }],
+    });
+    await replaced(node);
+    await assert.rejects(runStep(upgradeContainerd, node.host, model(), { ...at('2.1.9'), record: RECORD }), {
+      reason: 'UpgradeNotProven',
+      message: /kube-system\/etcd-a\/etcd: ended with the restart/,
+    });
   });
 });
 

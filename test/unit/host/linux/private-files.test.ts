@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import { withPrivateFiles } from '../../../../src/host/linux/private-files.ts';
@@ -28,6 +28,22 @@ describe('the files of a query', () => {
     });
     assert.deepEqual(answer, { ...RESULT, status: 1, stdout: '/sudoers: bad', stderr: '/d/up: worse, /x' });
     assert.equal(existsSync(root), false);
+  });
+
+  test('that the program wrote are in the result, as far as they are asked for', async () => {
+    const asked = {
+      program: 'x',
+      args: [PRIVATE_FILES],
+      files: { a: '' },
+      reads: ['/b/c', '/none', '../../etc/hostname'],
+    };
+    const { files } = await withPrivateFiles(asked, async ({ args: [root = ''] }) => {
+      mkdirSync(`${root}/b`);
+      writeFileSync(`${root}/b/c`, 'written');
+      writeFileSync(`${root}/b/d`, 'not asked for');
+      return RESULT;
+    });
+    assert.deepEqual(files, { '/b/c': 'written' });
   });
 
   test('are removed after a query that failed, too', async () => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import { certificateObstacles, driftObstacles, spaceAt } from '../../../../src/kubernetes/upgrade/check-machine.ts';
 import { settingObstacles } from '../../../../src/kubernetes/upgrade/check-settings.ts';
 import { newAuthority } from '../../../support/api-server.ts';
+import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 
 describe('space', () => {
@@ -38,9 +39,16 @@ describe('static pods', () => {
     '-    machineadm.dev/configured-at: "1"',
     '',
   ].join('\n');
-  const drift = (stdout: string, kubeadm = 'v1.35.9', patched: readonly KubeadmPod[] = []) => {
-    const host = memoryHost({ files: {}, programs: { kubeadm: () => ({ stdout }) } });
-    return driftObstacles(host, { from: 'v1.35.2' }, parseVersion(kubeadm), patched);
+  const SCHEDULER = '/etc/kubernetes/manifests/kube-scheduler.yaml';
+  const manifest = (...args: readonly string[]) =>
+    `spec:\n  containers:\n  - command: [${['kube-scheduler', ...args].join(', ')}]\n    startupProbe: {failureThreshold: 24}\n`;
+  const pods = (different: Partial<KubernetesModel> = {}) => ({
+    ...{ kubernetes: { ...kubernetesModel(), ...different }, socket: '/run/c.sock', nodeName: 'node-1' },
+    cluster: { apiVersion: 'kubeadm.k8s.io/v1beta4', kind: 'ClusterConfiguration', kubernetesVersion: 'v1.35.3' },
+  });
+  const drift = (stdout: string, kubeadm = 'v1.35.9', files: Record<string, string> = {}) => {
+    const host = memoryHost({ files, programs: { kubeadm: () => ({ stdout }) } });
+    return driftObstacles(host, { from: 'v1.35.2' }, parseVersion(kubeadm), pods());
   };
 
   test('that were edited are named, and not those that machineadm annotated', async () => {
@@ -72,25 +80,74 @@ describe('static pods', () => {
     assert.doesNotMatch(JSON.stringify(found), /do-not-show/);
   });
 
-  test('with patches are not compared, and the others are', async () => {
-    const more = `--- /etc/kubernetes/manifests/kube-controller-manager.yaml\n+++ new manifest\n-    - --v=9\n${DIFF}`;
-    const [skipped, found] = await drift(more, 'v1.35.9', ['kube-apiserver']);
-    assert.match(skipped?.what ?? '', /edited by hand, for kube-apiserver: not checked/);
-    assert.match(
-      found?.what ?? '',
-      /undo that: \/etc\/kubernetes\/manifests\/kube-controller-manager\.yaml \(removes --v=9\)$/,
+  describe('with patches', () => {
+    const kubeadmModel = kubernetesModel().kubeadm;
+    const patch = { target: 'kube-scheduler', type: 'merge', patch: { metadata: { labels: { a: 'b' } } } } as const;
+    const patched = { kubeadm: { ...kubeadmModel, patches: [patch] } };
+
+    /** What kubeadm writes, or its error. */
+    async function compared(now: string, written: string | { readonly error: string }) {
+      const asked: Record<string, string>[] = [];
+      const host = memoryHost({
+        files: { [SCHEDULER]: now, '/etc/ssl/certs/a': '' },
+        programs: {
+          kubeadm: ({ args = [], files = {} }) => {
+            if (args[0] === 'upgrade') return { stdout: DIFF };
+            asked.push(files);
+            if (typeof written === 'object') return { status: 1, stderr: written.error };
+            return { files: { [SCHEDULER]: written } };
+          },
+        },
+      });
+      const found = await driftObstacles(host, { from: 'v1.35.2' }, parseVersion('v1.35.2'), pods(patched));
+      assert.deepEqual(host.log, []);
+      return { found, asked };
+    }
+
+    test('are compared with what kubeadm would write with them, in the running version', async () => {
+      const { found, asked } = await compared(manifest('--v=9'), manifest('--v=2'));
+      assert.equal(found.length, 1);
+      assert.match(
+        found[0]?.what ?? '',
+        /kube-apiserver\.yaml \(removes --profiling=false\), .*kube-scheduler\.yaml \(removes --v=9; adds --v=2\)$/,
+      );
+      assert.match(asked[0]?.['/patches/kube-scheduler001+merge.yaml'] ?? '', /a: b/);
+      assert.match(asked[0]?.['/kubeadm.yaml'] ?? '', /kubernetesVersion: v1\.35\.2\n.*directory: \/patches/s);
+    });
+
+    test('and without an edit are in order, whatever their times and annotation are', async () => {
+      const now = `metadata: {annotations: {machineadm.dev/configured-at: "1"}, labels: {a: b}}\n${manifest().replace('24', '9')}`;
+      const { found } = await compared(now, `metadata: {labels: {a: b}}\n${manifest()}`);
+      assert.doesNotMatch(found[0]?.what ?? '', /scheduler/);
+    });
+
+    test('are not known where kubeadm fails', async () => {
+      const [skipped, ...found] = (await compared(manifest(), { error: 'error: no such patch\n' })).found;
+      assert.equal(skipped?.severity, 'skipped');
+      assert.match(
+        skipped?.what ?? '',
+        /for kube-scheduler, which the document patches: not checked: error: no such patch$/,
+      );
+      assert.match(found[0]?.what ?? '', /profiling/);
+    });
+  });
+
+  test('of etcd are not compared, which is said', async () => {
+    const [skipped, ...found] = await drift('', 'v1.35.9', { '/etc/kubernetes/manifests/etcd.yaml': manifest() });
+    assert.equal(
+      skipped?.what,
+      'whether static pods were edited by hand, for etcd: not checked: kubeadm upgrade diff does not compare it',
     );
-    assert.doesNotMatch(found?.evidence?.map(({ text }) => text).join() ?? '', /profiling/);
+    assert.deepEqual(found, []);
   });
 
   test('cannot be compared by a kubeadm of another minor version: it says so', async () => {
-    for (const found of [await drift(DIFF, 'v1.36.0'), await drift(DIFF, 'v1.35.9', ['kube-apiserver'])]) {
-      assert.deepEqual(
-        found.map(({ severity }) => severity),
-        ['skipped'],
-      );
-      assert.match(found[0]?.what ?? '', /not checked/);
-    }
+    const found = await drift(DIFF, 'v1.36.0');
+    assert.deepEqual(
+      found.map(({ severity }) => severity),
+      ['skipped'],
+    );
+    assert.match(found[0]?.what ?? '', /not checked/);
   });
 });
 
