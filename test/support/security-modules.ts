@@ -60,3 +60,6 @@ export const apparmorParser: MemoryProgram = ({ args: [flag, path = ''], input }
   on.put(APPARMOR.loaded, [...others, ...added].map((line) => `${line}\n`).join(''));
   return {};
 };
+
+/** A profile of AppArmor. */
+export const PROFILE = 'profile k8s-nginx {\n  file,\n}\n';

@@ -11,7 +11,8 @@ import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { stringify } from 'yaml';
 import { commandLine } from '../../support/command-line.ts';
 import { HEADER, loaded, problemsOf } from '../../support/document.ts';
-import { KEY, WHOLE_DOCUMENT } from '../../support/drift-machine.ts';
+import { WHOLE_DOCUMENT } from '../../support/drift-machine.ts';
+import { KEY } from '../../support/feature-cases.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { DRIFTS, EVERYTHING } from '../../support/all-cases.ts';
 import { loaded } from '../../support/document.ts';
-import { DRIFTS, type Drift } from '../../support/drift-cases.ts';
-import { driftMachine, EVERYTHING } from '../../support/drift-machine.ts';
+import { driftMachine } from '../../support/drift-machine.ts';
+import type { Drift } from '../../support/feature-cases.ts';
 import { type HostRun, runHost, wholePlan } from '../../support/host-run.ts';
 import { memoryJournal } from '../../unit/pipeline/fake-steps.ts';
 

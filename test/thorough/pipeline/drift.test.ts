@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { DRIFTS, EVERYTHING } from '../../support/all-cases.ts';
 import { loaded } from '../../support/document.ts';
-import { DRIFTS, type Drift, type Drifts, put } from '../../support/drift-cases.ts';
-import { AT_EVERY_BOOT, driftMachine, EVERYTHING } from '../../support/drift-machine.ts';
+import { AT_EVERY_BOOT, driftMachine } from '../../support/drift-machine.ts';
+import { type Drift, type Drifts, put } from '../../support/feature-cases.ts';
 import { type HostRun, planHost, runHost } from '../../support/host-run.ts';
 import type { MemoryFile, MemoryHost } from '../../support/memory-host.ts';
 import { leafFields } from '../../support/schema-fields.ts';
@@ -89,7 +90,7 @@ describe('the table of drifts', () => {
     assert.deepEqual(
       entries.filter(([, entry]) => entry === undefined).map(([field]) => field),
       [],
-      'add what can change of a new field on a machine to test/support/drift-cases.ts',
+      'add what can change of a new field on a machine to test/unit/features/NAME/cases.ts',
     );
     const used = new Set(entries.map(([, entry]) => entry?.[0]));
     assert.deepEqual(

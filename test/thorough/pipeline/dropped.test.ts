@@ -8,57 +8,18 @@ import { desiredOf } from '../../../src/pipeline/desired.ts';
 import { removals } from '../../../src/pipeline/pipeline.ts';
 import { planSteps } from '../../../src/pipeline/plan.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
+import { DROPPED, EVERYTHING, STAYS, UNDO_DOCUMENTS } from '../../support/all-cases.ts';
 import { loaded } from '../../support/document.ts';
-import { driftMachine, EVERYTHING } from '../../support/drift-machine.ts';
-import { DROPPED } from '../../support/dropped-fields.ts';
+import { driftMachine } from '../../support/drift-machine.ts';
 import { facts } from '../../support/facts.ts';
 import { runHost } from '../../support/host-run.ts';
 import type { MemoryHost } from '../../support/memory-host.ts';
 import { leafFields } from '../../support/schema-fields.ts';
 import { hostDocument, Killer, memoryJournal, provisionHost, treeOf } from '../../support/undo-bench.ts';
-import { UNDO_DOCUMENTS } from '../../support/undo-documents.ts';
 import { wholeMachine } from '../../support/whole-machine.ts';
 import type { MemoryJournal } from '../../unit/pipeline/fake-steps.ts';
 
 const NOTHING = await hostDocument('host: {}');
-
-/** What stays of a document that is dropped, and what a plan says of it. All else becomes again what it was. */
-const STAYS: Readonly<Record<string, { readonly paths: RegExp; readonly told: RegExp }>> = {
-  'a host name': { paths: /hostname|cloud\.cfg\.d|^\/etc\/hosts /, told: /^the host name stays/ },
-  'the time servers of the distribution': {
-    paths: /hostname|cloud\.cfg\.d|^\/etc\/hosts /,
-    told: /^the host name stays/,
-  },
-  'kernel modules': { paths: /^\/sys\/module\//, told: /^the kernel module br_netfilter stays loaded/ },
-  'a mount': { paths: /fstab|mountinfo|^\/srv\/data /, told: /^\/srv\/data stays mounted/ },
-  'a mount over the directory of containerd': {
-    paths: /fstab|mountinfo|^\/var\/lib\/containerd /,
-    told: /^\/var\/lib\/containerd stays mounted/,
-  },
-  'more swap': { paths: /fstab|swaps/, told: /^swap on \/dev\/vdb stays on/ },
-  'a group': { paths: /^\/etc\/group /, told: /^the group etcd stays/ },
-  'a user': {
-    paths: /^\/(?:etc\/(?:group|passwd|shadow)|home\/grace.*) /,
-    told: /^the user grace stays, with its files/,
-  },
-  'a user with keys and rules': {
-    paths: /^\/(?:etc\/(?:group|passwd|shadow)|home\/grace(?!\/\.ssh).*) /,
-    told: /^the user grace stays, with its files/,
-  },
-  'a user of the system': { paths: /^\/etc\/(?:group|passwd|shadow) /, told: /^the user etcd stays/ },
-  'a user with a home elsewhere': {
-    paths: /^\/(?:etc\/(?:group|passwd|shadow)|srv\/homes.*) /,
-    told: /^the user grace stays/,
-  },
-  'a domain that it leaves': {
-    paths: /hostname|cloud\.cfg\.d|^\/etc\/hosts |krb5|^\/elsewhere\//,
-    told: /^the machine stays in the domain/,
-  },
-  'a node of Kubernetes': {
-    paths: /hostname|cloud\.cfg\.d|fstab|mountinfo|^\/srv\/data |^\/sys\/module\/|^\/etc\/(?:group|passwd|shadow) /,
-    told: /^\/srv\/data stays mounted/,
-  },
-};
 
 async function plan(machine: MemoryHost, journal: MemoryJournal, model: Model): Promise<readonly string[]> {
   const asked = { model, facts: facts(), host: machine, journal: journal.state(), scope: 'all' as const };

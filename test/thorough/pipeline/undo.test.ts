@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { describeReset } from '../../../src/undo/reset/plan.ts';
+import { UNDO_DOCUMENTS } from '../../support/all-cases.ts';
 import { killPoints } from '../../support/kill-points.ts';
 import {
   assertSameTree,
@@ -12,7 +13,6 @@ import {
   resetPlan,
   treeOf,
 } from '../../support/undo-bench.ts';
-import { UNDO_DOCUMENTS } from '../../support/undo-documents.ts';
 import { wholeMachine } from '../../support/whole-machine.ts';
 
 for (const [name, yaml] of Object.entries(UNDO_DOCUMENTS)) {

@@ -1,4 +1,5 @@
 import type { PathSegment } from '../diagnostics.ts';
+import type { HOST_PARTS } from '../host-parts/index.ts';
 import type { Limit, LimitsModel } from '../host-parts/limits.ts';
 import type { Model } from '../model.ts';
 import type { StepId } from '../step-ids.ts';
@@ -39,18 +40,44 @@ export function wishesOf(model: Model): readonly Wish[] {
   return found;
 }
 
+/**
+ * Of each part of the host that a machine has once: the steps that apply it. Two documents may have such a part only if it is the
+ * same. `entries`: each entry is a wish of its own, below. `none`: it conflicts with nothing. A part without a line does not compile.
+ */
+const PARTS_OF_HOST = {
+  hostname: ['hostname'],
+  network: ['network'],
+  timezone: ['timezone'],
+  selinux: ['selinux'],
+  time: ['time', 'clock'],
+  proxy: ['proxy'],
+  activeDirectory: ['active-directory', 'directory-address', 'directory-logins'],
+  swap: ['swap'],
+  hosts: 'entries',
+  apparmor: 'entries',
+  kernelModules: 'entries',
+  sysctl: 'entries',
+  limits: 'entries',
+  groups: 'entries',
+  users: 'entries',
+  certificateAuthorities: 'entries',
+  services: 'entries',
+  storage: 'entries',
+  directories: 'entries',
+  files: 'entries',
+  links: 'entries',
+  prune: 'none',
+  hooks: 'none',
+} as const satisfies Readonly<Record<keyof typeof HOST_PARTS, readonly StepId[] | 'entries' | 'none'>>;
+
 /** Sections that a machine has once: two documents may have one only if it is the same. */
 function addSections({ host, containerd, kubernetes, hardening }: Model, add: Add): void {
-  const { hostname, network, timezone, selinux, time, proxy, activeDirectory, hosts } = host;
-  const sections: readonly (readonly [StepId[], PathSegment[], unknown])[] = [
-    [['hostname'], ['host', 'hostname'], hostname],
-    [['network'], ['host', 'network'], network],
-    [['timezone'], ['host', 'timezone'], timezone],
-    [['selinux'], ['host', 'selinux'], selinux],
-    [['time', 'clock'], ['host', 'time'], time],
-    [['proxy'], ['host', 'proxy'], proxy],
-    [['active-directory', 'directory-address', 'directory-logins'], ['host', 'activeDirectory'], activeDirectory],
-    [['swap'], ['host', 'swap'], host.swap === 'Disabled' ? host.swap : undefined],
+  const values: Readonly<Record<string, unknown>> = { ...host, swap: host.swap === 'Disabled' ? host.swap : undefined };
+  const ofHost = Object.entries(PARTS_OF_HOST).flatMap(([part, steps]) =>
+    typeof steps === 'string' ? [] : [[steps, ['host', part], values[part]] as const],
+  );
+  const sections: readonly (readonly [readonly StepId[], readonly PathSegment[], unknown])[] = [
+    ...ofHost,
     [['containerd', 'registries'], ['containerRuntime', 'containerd'], containerd],
     [
       [
@@ -71,7 +98,7 @@ function addSections({ host, containerd, kubernetes, hardening }: Model, add: Ad
   ];
   for (const [steps, field, value] of sections)
     if (value !== undefined) for (const step of steps) add(step, step, field, value);
-  if (hosts?.ownName === true) add('hosts', 'hosts:own name', ['host', 'hosts', 'ownName']);
+  if (host.hosts?.ownName === true) add('hosts', 'hosts:own name', ['host', 'hosts', 'ownName']);
 }
 
 function addKernel({ host }: Model, add: Add): void {
