@@ -4,6 +4,7 @@ import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
 import { services } from '../../../../src/features/services/index.ts';
 import type { UnitFacts } from '../../../../src/host/services/unit-facts.ts';
 import { facts } from '../../../support/facts.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
@@ -131,8 +132,9 @@ describe('services', () => {
     });
 
     test('are waited for: a program that ends right after its start has failed', async () => {
+      using clock = fakeClock();
       const host = memoryHost({ services: { app: {} } });
-      const startedAtMs = Date.now();
+      const startedAtMs = clock.now();
       let looks = 0;
       // As systemd shows a service of Type=simple: started, and a moment later ended.
       const failing = {
@@ -143,7 +145,8 @@ describe('services', () => {
           return looks > 3 ? { ...state, active: false, detail: 'failed' } : { ...state, startedAtMs };
         },
       };
-      assert.equal((await runStep(services, failing, documentOf({ state: 'Started' }))).left.length, 1);
+      const run = await clock.until(runStep(services, failing, documentOf({ state: 'Started' })));
+      assert.equal(run.left.length, 1);
     });
   });
 
