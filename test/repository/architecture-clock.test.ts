@@ -17,7 +17,6 @@ const READ_THE_CLOCK: Readonly<Record<string, string>> = {
   'test/thorough/features/api-server.test.ts': 'dates the end of a container from now',
   'test/unit/features/certificate-authorities/certificate-authorities.test.ts': 'certificates that are valid now',
   'test/unit/features/pki/pki.test.ts': 'certificates that are valid now',
-  'test/unit/features/services/services.test.ts': 'dates the start of a service from now',
   'test/unit/features/windows.test.ts': 'certificates that are valid now',
   'test/unit/translator/provider.test.ts': 'dates the ends of tokens from now',
   'test/unit/translator/service.test.ts': 'certificates that are valid now',
