@@ -5,12 +5,13 @@ import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { ARCHITECTURES, CHROOT, IMAGE_PROGRAM, imageArchive, librariesOf, libraryFiles } from '../../scripts/image.ts';
-import { buildCluster, buildLayer } from '../../scripts/lab/artefacts.ts';
+import { buildCluster, buildLab, buildLayer } from '../../scripts/lab/artefacts.ts';
 import { run, until } from '../../scripts/lab/process.ts';
 import { kubeconfig } from '../support/api-server.ts';
 import { createWorkers } from '../support/capi-clusters.ts';
 import { CAPI_DIRECTORY } from '../support/capi-managers.ts';
-import { AGENT, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { balancerDocument, type NodeSite } from '../support/documents.ts';
+import { AGENT, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
 import { archiveOf, imageOf, KUBELET_ON_CGROUP_V1, RELEASE } from '../support/lab-release.ts';
 import { type Found, ManagementPlane } from '../support/management-plane.ts';
 import { needs } from '../support/needs.ts';
@@ -25,9 +26,13 @@ const CORE = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${NAMESPACE}`;
 const FAKES = `/apis/infrastructure.cluster.x-k8s.io/v1/namespaces/${NAMESPACE}`;
 const CONTROL_PLANES = `/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/${NAMESPACE}/kubeadmcontrolplanes`;
 const TEMPLATES = `/apis/bootstrap.cluster.x-k8s.io/v1alpha1/namespaces/${NAMESPACE}/machineadmconfigtemplates`;
-/** The address of each machine, in the order in which they are booted: the first one is the control plane. */
+/** Three in the full set, behind a load balancer. */
+const CONTROL_PLANE_COUNT = process.env.MACHINEADM_E2E === 'all' ? 3 : 1;
+/** The address of each machine, in the order in which they are booted: first those of the control plane. */
 const addressOf = (index: number): string => `10.99.0.${150 + index}`;
-const ENDPOINT = { host: addressOf(1), port: 6443 };
+const nameOf = (index: number): string => `e2e-ca${index}`;
+const BALANCER: NodeSite = { name: 'e2e-ca-lb', ip: addressOf(0) };
+const ENDPOINT = { host: CONTROL_PLANE_COUNT === 1 ? addressOf(1) : BALANCER.ip, port: 6443 };
 
 const NETWORK = {
   path: '/etc/cni/net.d/10-e2e.conflist',
@@ -112,7 +117,7 @@ describe('clusters of Cluster API on machines of the lab', {
     // A boot that failed is not repeated: the test has to see it.
     if (machines.has(name)) return;
     booted += 1;
-    const site = { name: `e2e-ca${booted}`, ip: addressOf(booted) };
+    const site = { name: nameOf(booted), ip: addressOf(booted) };
     const files = {
       [`${SEED}/user-data`]: userData,
       [`${SEED}/meta-data`]: stringify({ 'instance-id': `iid-${name}`, 'local-hostname': site.name }),
@@ -155,6 +160,16 @@ describe('clusters of Cluster API on machines of the lab', {
         cpSync(images, join(image, NEXT_DIRECTORY, 'images'), { recursive: true });
         const addons = lower.map((layer) => join(layer, 'opt/addons/kube-proxy.tar')).find((file) => existsSync(file));
         cpSync(addons ?? assert.fail('no kube-proxy'), join(image, NEXT_DIRECTORY, 'images/kube-proxy.tar'));
+      }
+      if (CONTROL_PLANE_COUNT > 1) {
+        const lab = await buildLab((line) => console.error(line));
+        const layer = await buildLayer('haproxy', (line) => console.error(line), lab.root);
+        const balancer = await fleet.start({ ...BALANCER, lower: [layer] });
+        const sites = Array.from({ length: CONTROL_PLANE_COUNT }, (_, index) => ({
+          ...{ name: nameOf(index + 1), ip: addressOf(index + 1) },
+        }));
+        await balancer.lay(balancerDocument(BALANCER, sites));
+        await assertSucceeded(balancer, await balancer.provision());
       }
       plane = await ManagementPlane.start([NAMESPACE], {
         hardware: { boot, end },
@@ -206,7 +221,7 @@ describe('clusters of Cluster API on machines of the lab', {
     return [status?.replicas, status?.readyReplicas, status?.availableReplicas].every((one) => one === count);
   };
 
-  test('a KubeadmControlPlane that opted in has a machine that is Ready', { timeout: 20 * MINUTE }, async () => {
+  test('a KubeadmControlPlane that opted in has machines that are Ready', { timeout: 30 * MINUTE }, async () => {
     await plane.server.ask('POST', `${FAKES}/fakeclusters`, fake('FakeCluster', { controlPlaneEndpoint: ENDPOINT }));
     const template = fake('FakeMachineTemplate', { template: { spec: {} } });
     await plane.server.ask('POST', `${FAKES}/fakemachinetemplates`, template);
@@ -236,7 +251,7 @@ describe('clusters of Cluster API on machines of the lab', {
         },
       },
       spec: {
-        replicas: 1,
+        replicas: CONTROL_PLANE_COUNT,
         version: RELEASE.version,
         machineTemplate: {
           metadata: {
@@ -256,16 +271,16 @@ describe('clusters of Cluster API on machines of the lab', {
       },
     });
     const selector = 'cluster.x-k8s.io/control-plane';
-    await waitFor('its machine is Ready', 15, async () => (await ready(selector)).length === 1);
-    const [machine] = await ready(selector);
-    const [node] = machines.values();
-    assert.ok(machine !== undefined && node !== undefined);
-    const { outcome, machine: reported } = await node.status();
-    assert.deepEqual(
-      [outcome, reported.name, reported.uid],
-      ['Succeeded', machine.metadata.name, machine.metadata.uid],
-    );
-    assert.match(await kubectl(`get node ${node.site.name}`), new RegExp(` Ready .* ${RELEASE.version}`));
+    await waitFor('its machines are Ready', 25, async () => (await ready(selector)).length === CONTROL_PLANE_COUNT);
+    for (const machine of await ready(selector)) {
+      const node = nodeOf(machine);
+      const { outcome, machine: reported } = await node.status();
+      assert.deepEqual(
+        [outcome, reported.name, reported.uid],
+        ['Succeeded', machine.metadata.name, machine.metadata.uid],
+      );
+      assert.match(await kubectl(`get node ${node.site.name}`), new RegExp(` Ready .* ${RELEASE.version}`));
+    }
   });
 
   const workerDocument = (programs: readonly object[] = []) => ({
@@ -345,7 +360,11 @@ describe('clusters of Cluster API on machines of the lab', {
     timeout: 15 * MINUTE,
   }, async () => {
     await plane.patch(`${CORE}/machinedeployments/${WORKERS}`, { spec: { replicas: 2 } });
-    await waitFor('two workers are left', 10, async () => (await workersReady(2)) && machines.size === 3);
+    await waitFor(
+      'two workers are left',
+      10,
+      async () => (await workersReady(2)) && machines.size === CONTROL_PLANE_COUNT + 2,
+    );
     const { url, certificateAuthority, admin } = plane.server;
     const config = join(scratch, 'admin.conf');
     writeFileSync(config, kubeconfig(url, certificateAuthority, { token: admin.token?.reveal() ?? '' }), {
@@ -383,8 +402,8 @@ describe('clusters of Cluster API on machines of the lab', {
     }
     const leftOver = () => kubectl('-n kube-system get pods,secrets -l machineadm.dev/update -o name');
 
-    test('the control plane keeps its machine', { timeout: 15 * MINUTE }, async () => {
-      const [before, [first = '']] = [await identities(), machines.keys()];
+    test('the control plane keeps its machines', { timeout: 45 * MINUTE }, async () => {
+      const [before, own] = [await identities(), [...machines.keys()].slice(0, CONTROL_PLANE_COUNT)];
       plane.writeProfiles(profiles(true));
       await plane.patch(`${CONTROL_PLANES}/${NAME}`, {
         spec: {
@@ -393,9 +412,9 @@ describe('clusters of Cluster API on machines of the lab', {
           rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0 } } },
         },
       });
-      await waitFor('the control plane has the version', 12, () => {
-        assert.ok(machines.has(first), 'the machine of the control plane was replaced');
-        return areUpdated('cluster.x-k8s.io/control-plane', 1);
+      await waitFor('the control plane has the version', 12 * CONTROL_PLANE_COUNT, () => {
+        for (const name of own) assert.ok(machines.has(name), `${name} was replaced`);
+        return areUpdated('cluster.x-k8s.io/control-plane', CONTROL_PLANE_COUNT);
       });
       assert.match(await kubectl('get --raw /version'), new RegExp(`"gitVersion": "${NEXT}"`));
       assert.deepEqual([await identities(), await leftOver()], [before, '']);

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { parse } from 'yaml';
 import { ADDON_ARCHIVES, buildAddons, buildLab, buildLayer, buildNextRelease } from '../../scripts/lab/artefacts.ts';
 import { until } from '../../scripts/lab/process.ts';
-import { BALANCER_CONFIGURATION, balancerConfiguration, SOURCES } from '../../scripts/quickstart/documents.ts';
 import type { Downtime } from '../support/api-prober.ts';
 import {
+  balancerDocument,
   controlPlaneDocument,
   type DocumentTree,
   initDocument,
@@ -67,7 +64,7 @@ describe('an upgrade of three control planes behind a load balancer', {
       const next = await buildNextRelease(lab, { version: NEXT, etcd: NEXT_ETCD }, progress);
       const lower = [next, await buildAddons(lab, progress)];
       const balancer = await fleet.start({ ...BALANCER, lower: [await buildLayer('haproxy', progress, lab.root)] });
-      await balancer.lay(balancerDocument());
+      await balancer.lay(balancerDocument(BALANCER, SITES));
       await assertSucceeded(balancer, await balancer.provision());
       for (const [index, site] of SITES.entries()) {
         const node = await fleet.start({ ...site, lower });
@@ -277,14 +274,6 @@ describe('an upgrade of three control planes behind a load balancer', {
     }
   });
 });
-
-/** haproxy of the quick start, in front of the API servers of these machines. */
-function balancerDocument(): DocumentTree {
-  const base: DocumentTree = parse(readFileSync(join(SOURCES, 'balancer.yaml'), 'utf8'));
-  const { host } = base as { host: { files: readonly object[] } };
-  const configuration = { path: BALANCER_CONFIGURATION, content: balancerConfiguration(SITES) };
-  return merge(base, { metadata: { name: BALANCER.name }, host: { files: [...host.files, configuration] } });
-}
 
 async function kubectl(node: Node, args: string, input?: string): Promise<string> {
   const command = `kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`;

@@ -3,7 +3,8 @@ import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
+import { BALANCER_CONFIGURATION, balancerConfiguration, SOURCES } from '../../scripts/quickstart/documents.ts';
 import { archiveOf, imageOf, KUBELET_ON_CGROUP_V1, RELEASE } from './lab-release.ts';
 
 /** Secret values that a test sows, to look for them afterwards wherever they must not be. */
@@ -174,6 +175,14 @@ function kubernetesDocument(site: NodeSite, seeds: Seeds, images: readonly strin
       ready: { require: 'NodeRegistered', timeout: '2m' },
     },
   });
+}
+
+/** haproxy of the quick start, in front of the API servers of these machines. */
+export function balancerDocument({ name }: NodeSite, servers: readonly NodeSite[]): DocumentTree {
+  const base: DocumentTree = parse(readFileSync(join(SOURCES, 'balancer.yaml'), 'utf8'));
+  const { host } = base as { host: { files: readonly object[] } };
+  const configuration = { path: BALANCER_CONFIGURATION, content: balancerConfiguration(servers) };
+  return merge(base, { metadata: { name }, host: { files: [...host.files, configuration] } });
 }
 
 /**
