@@ -43,8 +43,9 @@ export interface WayBack {
 }
 
 /**
- * Puts back the manifests, the configuration of the kubelet, and that of containerd and the programs that machineadm itself had replaced. A newer
- * etcd stays: it may have changed its data, and older API servers work with it, which is also what kubeadm does.
+ * Puts back the manifests, the configurations of the kubelet and of containerd, and the programs that machineadm itself had
+ * replaced. A newer etcd stays: it may have changed its data, and older API servers work with it, which is also what kubeadm
+ * does.
  *
  * @param isOurs whether steps of machineadm write this path
  */
