@@ -37,9 +37,13 @@ export function withSubcommand(program: Command, words: readonly string[]): read
   const usual = usualOf(command);
   const isHelp = words[0] === 'help' || rest.some((word) => word === '--help' || word === '-h');
   const [word = '-'] = rest;
-  const isMeant = word.startsWith('-') || ['.', '/', '\\'].some((mark) => word.includes(mark));
-  if (usual === command || isHelp || !isMeant) return words;
+  if (usual === command || isHelp || !(word.startsWith('-') || isPath(word))) return words;
   return [...words.slice(0, words.length - rest.length), usual.name(), ...rest];
+}
+
+/** Whether a word before which no subcommand stands is a document, and not a subcommand. */
+export function isPath(word: string): boolean {
+  return ['.', '/', '\\'].some((mark) => word.includes(mark));
 }
 
 /** The sentence that says which help to read. */

@@ -1,6 +1,6 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type Argument, type Command, Help, type Option } from 'commander';
-import { usualOf } from '../../cli/command-tree.ts';
+import { isPath, usualOf } from '../../cli/command-tree.ts';
 import { printText } from '../../cli/output.ts';
 import { type Candidate, candidatesOf, type ValueKind, valueKindOf } from './values.ts';
 
@@ -44,7 +44,8 @@ export async function completionsFor(
   }
   const subcommands = line.positions > 0 ? [] : new Help().visibleCommands(line.command);
   const command = usualOf(line.command);
-  const argument = argumentAt(command, line.positions);
+  const wantsSubcommand = subcommands.length > 0 && !isPath(current);
+  const argument = wantsSubcommand ? undefined : argumentAt(command, line.positions);
   const wantsOption = current.startsWith('-') && !line.isOptionsEnd;
   const options =
     wantsOption || (subcommands.length === 0 && argument === undefined)
