@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
+/** A server that is closed for the moment still needs its port. */
+const given = new Set<number>();
+
 /**
  * A free port on loopback for a server that is closed for a while and opened again. It lies below those that the kernel gives
  * away (net.ipv4.ip_local_port_range, from 32768), so that no connection takes it meanwhile.
@@ -16,6 +19,8 @@ export async function steadyPort(): Promise<number> {
     if (!isFree) continue;
     server.close();
     await once(server, 'close');
+    if (given.has(port)) continue;
+    given.add(port);
     return port;
   }
 }
