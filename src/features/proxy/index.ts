@@ -57,6 +57,7 @@ export const proxy: FeatureStep<ProxyDesired, ProxyActual, ProxyPayload> = {
     settles: ['daemon-reload', 'restart:kubelet'],
     settlesFor: ({ containerdRestartsLater }) => (containerdRestartsLater ? [] : ['restart:containerd']),
 
+    /** A stopped service needs no restart: it reads the variables when it starts. */
     async perform(host, _desired, followUp) {
       if (followUp === 'daemon-reload') return await host.services.reload();
       await restartIfActive(host, followUp);
@@ -123,7 +124,6 @@ export const proxy: FeatureStep<ProxyDesired, ProxyActual, ProxyPayload> = {
     }
   },
 
-  /** A stopped service needs no restart: it reads the variables when it starts. */
   settled: async (host) => await host.sync('/etc'),
 };
 

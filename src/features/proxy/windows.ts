@@ -60,6 +60,7 @@ export const windowsProxy: FeatureStep<WindowsProxyDesired, WindowsProxyActual, 
   isRequested: STAYS,
   followUps: {
     settles: ['restart:containerd', 'restart:kubelet'],
+    /** What does not run needs no restart: it reads the variables when it is started. */
     perform: (host, _desired, followUp) => restartIfActive(host, followUp),
   },
 
@@ -139,8 +140,6 @@ export const windowsProxy: FeatureStep<WindowsProxyDesired, WindowsProxyActual, 
     const told = await runScript(host, WRITE_MACHINE_ENVIRONMENT, { variables }, options);
     if (!same(strings(member(told, 'written')), NAMES)) throw notKept('the environment of the machine');
   },
-
-  /** What does not run needs no restart: it reads the variables when it is started. */
 };
 
 /** Throws `ProxyInvalid`, `SecretUnavailable`; undefined: finding it out has effects, and this host may only be asked. */

@@ -187,14 +187,15 @@ export async function driftObstacles(
     else diff.push(...withoutOwn(found.diff));
   }
   if (diff.length === 0) return notKnown;
+  const shown = withoutValues(diff);
   return [
     ...notKnown,
     {
       reason: 'ControlPlaneEdited',
-      what: `static pods differ from the cluster's configuration (kubeadm-config), and kubeadm upgrade would undo that: ${describeEdits(diff)}`,
+      what: `static pods differ from the cluster's configuration (kubeadm-config), and kubeadm upgrade would undo that: ${describeEdits(shown)}`,
       remedy:
         'Record the edit in the ConfigMap kubeadm-config, or as kubernetes.bootstrapper.kubeadm.patches; or let the upgrade undo it with --overwrite-manifests.',
-      evidence: evidenceFrom('what kubeadm would change', diff.slice(0, 60).map(withoutValue)),
+      evidence: evidenceFrom('what kubeadm would change', shown.slice(0, 60)),
     },
   ];
 }
@@ -234,9 +235,20 @@ function withoutFiles(diff: readonly string[], paths: readonly string[]): readon
   });
 }
 
-/** The values of variables may be secret. */
-function withoutValue(line: string): string {
-  return line.replace(/^([-+] *(?:- )?value:).*$/, '$1 (not shown)');
+/**
+ * The values of variables may be secret. The rest of one with several lines is deeper than its key: what is deeper is left out
+ * until a line is not, because a diff does not show what the lines between them were.
+ */
+function withoutValues(diff: readonly string[]): readonly string[] {
+  let depth = Number.POSITIVE_INFINITY;
+  return diff.flatMap((line) => {
+    const [, before, key] = /^([-+] *(?:- )?)(value:)?/.exec(line) ?? [];
+    if (before === undefined) return [line];
+    const isDeeper = before.length > depth || (line.length === 1 && depth !== Number.POSITIVE_INFINITY);
+    if (isDeeper) return [];
+    depth = key === undefined ? Number.POSITIVE_INFINITY : before.length;
+    return [key === undefined ? line : `${before}${key} (not shown)`];
+  });
 }
 
 /** `FILE (removes --profiling=false; adds --v=2), FILE (…)`, with the first lines of each. */
@@ -246,7 +258,7 @@ function describeEdits(diff: readonly string[]): string {
   for (const line of diff) {
     if (line.startsWith('--- ')) path = line.slice(4);
     else {
-      const what = withoutValue(line).slice(1).trim().replace(/^- /, '');
+      const what = line.slice(1).trim().replace(/^- /, '');
       files.set(path, [...(files.get(path) ?? []), `${line.startsWith('-') ? 'removes' : 'adds'} ${what}`]);
     }
   }

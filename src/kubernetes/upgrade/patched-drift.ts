@@ -61,12 +61,12 @@ export async function patchedEdits(
   }
 }
 
-/** The lines that only one of two manifests has, each written in the same way. */
+/** The lines that only one of two manifests has. Both are written in the same way, with each value on one line, which can be hidden. */
 async function changedLines(before: string, after: string): Promise<readonly string[]> {
   const { stringify } = await import('yaml');
   const [old = [], wanted = []] = await Promise.all(
     [before, after].map(async (text) =>
-      stringify(await withoutOwnAnnotation(text), { sortMapEntries: true, lineWidth: 0 })
+      stringify(await withoutOwnAnnotation(text), { sortMapEntries: true, lineWidth: 0, blockQuote: false })
         .trimEnd()
         .split('\n'),
     ),

@@ -80,6 +80,20 @@ describe('static pods', () => {
     assert.doesNotMatch(JSON.stringify(found), /do-not-show/);
   });
 
+  test('do not show a variable of several lines', async () => {
+    const lines = [
+      '-    - name: KEY',
+      '-      value: |-',
+      '-        do-not-show',
+      '-',
+      '-        nor: this',
+      '-    - name: B',
+    ];
+    const [found] = await drift(['--- /m/kube-scheduler.yaml', '+++ new manifest', ...lines, ''].join('\n'));
+    assert.match(found?.what ?? '', /removes name: KEY; removes value: \(not shown\); removes name: B/);
+    assert.doesNotMatch(JSON.stringify(found), /do-not-show|nor: this/);
+  });
+
   describe('with patches', () => {
     const kubeadmModel = kubernetesModel().kubeadm;
     const patch = { target: 'kube-scheduler', type: 'merge', patch: { metadata: { labels: { a: 'b' } } } } as const;
@@ -113,6 +127,17 @@ describe('static pods', () => {
       );
       assert.match(asked[0]?.['/patches/kube-scheduler001+merge.yaml'] ?? '', /a: b/);
       assert.match(asked[0]?.['/kubeadm.yaml'] ?? '', /kubernetesVersion: v1\.35\.2\n.*directory: \/patches/s);
+    });
+
+    test('show no value of a variable, also of one with several lines', async () => {
+      const variables = (value: string) =>
+        `spec: {containers: [{command: [a], env: [{name: KEY, value: ${value}}]}]}\n`;
+      const { found } = await compared(variables('"do-not\\nshow: it"'), variables('"the-next\\none"'));
+      assert.match(
+        found[0]?.what ?? '',
+        /scheduler\.yaml \(removes value: \(not shown\); adds value: \(not shown\)\)$/,
+      );
+      assert.doesNotMatch(JSON.stringify(found), /do-not|show: it|the-next|one"/);
     });
 
     test('and without an edit are in order, whatever their times and annotation are', async () => {
