@@ -1,6 +1,7 @@
 import type { Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import { isExplainable } from '@machineadm/failures/explainable.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
-import { failureOf, isExplainable, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
+import { failureOf, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { type CollectContext, collect, transcriptLines } from './collect.ts';
 

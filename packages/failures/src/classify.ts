@@ -21,6 +21,11 @@ export interface Classification {
   readonly endings: readonly ObservedLine[];
 }
 
+/** All that was found, the best one first. */
+export function findingsOf({ best, others }: Classification): readonly Finding[] {
+  return best === undefined ? others : [best, ...others];
+}
+
 /** What kubeadm, or a component, will try again by itself is a hint, and no more than that. */
 const RETRYING = /Retrying due to error|will try again|retrying of unary invoker failed|\[WARNING [\w-]+\]/;
 const HIGHEST_HINT = 40;

@@ -4,9 +4,10 @@ import { redactDeep } from '@machineadm/document/redaction.ts';
 import { sentence } from '@machineadm/document/sentence.ts';
 import type { Cleanup } from './catalogue.ts';
 import { placeOf } from './chain.ts';
-import { type Classification, classify, type Finding } from './classify.ts';
+import { type Classification, classify, type Finding, findingsOf } from './classify.ts';
 import { severeLines } from './endings.ts';
 import { evidenceOf, kubeadmError, limited, proof, type VerdictEvidence } from './evidence.ts';
+import { causeOf, EXPLAINED, isExplainable, REFINABLE } from './explainable.ts';
 import { cleanupFor, remedyOf, remedyOfUnknown, summaryOf, UNCHANGED } from './explanation.ts';
 import type { KubeadmRun } from './kubeadm-run.ts';
 import { lastWords } from './last-words.ts';
@@ -65,31 +66,6 @@ const MOST_SYMPTOMS = 8;
 /** Of the lines that kubeadm printed last, where another line is the proof. */
 const MOST_BESIDE_PROOF = 2;
 const MOST_OTHERS = 4;
-
-/** Reasons that say what was seen, not why: a cause replaces them. */
-const REFINABLE: ReadonlySet<Reason> = new Set<Reason>([
-  'BootstrapperFailed',
-  'KubeletNotHealthy',
-  'ControlPlaneComponentNotHealthy',
-  'StaticPodCrashLoop',
-  'EtcdMemberNotStarted',
-  'NodeNotRegistered',
-  'NodeStateUnknown',
-  'NodeNotReady',
-]);
-
-/** Reasons that stay, as they decide how the run ended; the cause is evidence and remedy. */
-const EXPLAINED: ReadonlySet<Reason> = new Set<Reason>(['DeadlinePassed']);
-
-/** Whether lines observed on the machine can add anything to such a failure. */
-export function isExplainable(failure: Pick<Failure, 'reason' | 'summary'>): boolean {
-  return REFINABLE.has(failure.reason) || EXPLAINED.has(failure.reason) || isOfContainerd(failure);
-}
-
-/** A service of the host that failed: only what the service manager knows of it is its cause, and no log of Kubernetes. */
-function isOfContainerd({ reason, summary }: Pick<Failure, 'reason' | 'summary'>): boolean {
-  return reason === 'ContainerdUnhealthy' || (reason === 'ServiceFailed' && summary.startsWith('containerd '));
-}
 
 /**
  * The only place that names a failure. Pure; the result is redacted, short enough to publish, and the same for whoever
@@ -169,8 +145,8 @@ function failureOfRun(
   const { run } = found;
   const own = failure.evidence.map((item) => ({ ...item, line: 0 }));
   const best = state === 'ended' ? causeOf(failure, found) : undefined;
-  const others = all(found).filter((finding) => finding !== best);
-  const cause = best ?? all(found).find(({ entry }) => entry.reason === failure.reason);
+  const others = findingsOf(found).filter((finding) => finding !== best);
+  const cause = best ?? findingsOf(found).find(({ entry }) => entry.reason === failure.reason);
   const verdict: Verdict = {
     outcome: 'failure',
     reason: failure.reason,
@@ -213,21 +189,13 @@ function failureOfRun(
   };
 }
 
-function causeOf(failure: Failure, found: Classification): Finding | undefined {
-  if (!isOfContainerd(failure)) return isExplainable(failure) ? found.best : undefined;
-  return all(found).find(
-    ({ entry, line, weakness }) =>
-      line.source === 'unit' && line.text.startsWith('containerd') && entry.kind === 'cause' && weakness === undefined,
-  );
-}
-
 /** The verdict on logs alone: without a run that says what it saw fail, a symptom is no reason. */
 function failureInLogs(found: Classification, lines: readonly ObservedLine[]): Verdict {
   const { best, others, run } = found;
   const named = best !== undefined && best.entry.kind !== 'symptom' && best.weakness === undefined;
   const retriedOnly = best !== undefined && best.weakness === 'retried' && best.entry.kind === 'cause';
   if (best === undefined || !(named || retriedOnly)) {
-    const hints = all(found);
+    const hints = findingsOf(found);
     const lastErrors = [
       ...found.endings,
       ...severeLines(lines.map((line) => ({ ...line, text: cleanLine(line.text) }))),
@@ -279,10 +247,6 @@ function chain({ best, others }: Classification, seen?: Reason): readonly string
   const symptoms = others.filter(({ entry, weakness }) => entry.kind === 'symptom' && weakness === undefined);
   const reasons = [best, ...symptoms].flatMap((finding) => (finding === undefined ? [] : [finding.entry.reason]));
   return [...new Set(seen === undefined ? reasons : [...reasons.filter((reason) => reason !== seen), seen])];
-}
-
-function all({ best, others }: Classification): readonly Finding[] {
-  return best === undefined ? others : [best, ...others];
 }
 
 function confidenceIn(best: Finding, others: readonly Finding[], run: KubeadmRun): number {

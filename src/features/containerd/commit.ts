@@ -83,29 +83,32 @@ async function putBack(
   await host.removeFile(PREVIOUS_PATH);
   await host.sync(dirname(CONFIGURATION_PATH));
 
-  const again = await restartAgain(host, desired, times, execution);
+  const isWorking = await worksAgain(host, desired, times, execution);
   const failed = cause instanceof MachineadmError ? cause : undefined;
   return new MachineadmError({
     reason: 'ContainerdUnhealthy',
     summary: `containerd does not work with the generated configuration: ${errorMessage(cause)}`,
-    remedy: `Correct containerRuntime.containerd in the document (the evidence names the plug-in or key). ${again}`,
+    remedy: isWorking
+      ? 'Correct containerRuntime.containerd in the document (the evidence names the plug-in or key). The previous configuration was restored, and containerd runs with it.'
+      : 'Read `journalctl -u containerd`. The previous configuration was restored, but containerd does not work with it either: perhaps the document is not the cause.',
     evidence: failed?.evidence ?? [],
     transcript: failed?.transcript ?? [],
     cause,
   });
 }
 
-async function restartAgain(
+/** Whether containerd works with the previous configuration. */
+async function worksAgain(
   host: Host,
   desired: ContainerdDesired,
   times: ContainerdTimes,
   execution: Execution,
-): Promise<string> {
+): Promise<boolean> {
   try {
     await host.services.restart(SERVICE);
     await waitUntilHealthy(host, desired.socket, times.healthyAgainWithin, execution);
-    return 'The previous configuration was restored, and containerd runs with it.';
+    return true;
   } catch {
-    return 'The previous configuration was restored, but containerd does not work with it either.';
+    return false;
   }
 }

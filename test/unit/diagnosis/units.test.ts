@@ -160,6 +160,28 @@ describe('the service manager names the cause', () => {
     assert.equal(of('ServiceFailed', 'chrony could not be restarted: it failed'), 'ServiceFailed');
   });
 
+  test('containerd as a service of the host: what it says itself that the machine lacks', () => {
+    const of = (text: string) =>
+      verdictOn(
+        new MachineadmError({
+          reason: 'ContainerdUnhealthy',
+          summary: 'containerd does not work with the generated configuration: it failed',
+          remedy: 'Correct it.',
+        }),
+        [{ source: 'containerd', origin: 'journal of containerd', text }, SWAP],
+      );
+    const watchers =
+      'level=warning msg="failed to load plugin" error="failed to create CRI service: failed to create cni conf monitor for default: failed to create fsnotify watcher: couldn\'t initialize inotify: too many open files" id=io.containerd.grpc.v1.cri';
+    const limit = of(watchers);
+    assert.equal(limit.reason, 'OpenFilesLimitReached');
+    assert.match(limit.summary, /^No inotify instance is left on this machine .*generated configuration/);
+    assert.match(limit.remedy, /fs\.inotify\.max_user_instances/);
+    const full = 'containerd: failed to load plugin: mkdir /var/lib/containerd/x: no space left on device';
+    assert.equal(of(full).reason, 'DiskFull');
+    const ofContainer = 'level=error msg="StartContainer failed" error="write /run/x: no space left on device"';
+    assert.equal(of(ofContainer).reason, 'ContainerdUnhealthy');
+  });
+
   test('nothing of a stopped kubelet where kubeadm failed before it came to it', async () => {
     const kubelet = service(`ActiveState=inactive\nSubState=dead\nResult=success\n${DROP_IN}`);
     const error = new MachineadmError({

@@ -213,7 +213,7 @@ describe('containerd', () => {
     const host = machine({ service: { fails: 'containerd.service: exited 1' } });
     await assert.rejects(
       runStep(step, host, model(), ON_1_6),
-      failsWith('ContainerdUnhealthy', /exited 1/, /does not work with it either/),
+      failsWith('ContainerdUnhealthy', /exited 1/, /does not work with it either: perhaps the document is not/),
     );
     assert.equal(host.text(PATH), DEBIAN);
   });
