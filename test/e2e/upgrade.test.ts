@@ -128,7 +128,7 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
     assert.equal(failure?.step, 'upgrade-kubeadm');
     assert.match(
       failure?.summary ?? '',
-      /^kubeadm upgrade was not started: containerd could not pull k8s\.gcr\.io\/kube-\S+:v1\.20\.3\. This node works as before, with Kubernetes 1\.20\.2\./,
+      /^This run did not start kubeadm upgrade: containerd could not pull k8s\.gcr\.io\/kube-\S+:v1\.20\.3\. This node works as before, with Kubernetes 1\.20\.2\./,
     );
     assert.equal(await state(), before);
     assert.equal(await kubectl('-n kube-system get lease machineadm-upgrade --ignore-not-found -o name'), '');

@@ -127,7 +127,8 @@ export const upgradeControlPlane: FeatureStep<UpgradeDesired, ControlPlaneActual
       if (why !== undefined) throw unanswered(why);
     }
     const turn = pod === 'etcd' ? desired : { ...desired, hasLocalEtcd: false };
-    await takeTurn(host, turn, execution, 'the control plane was not changed');
+    const notBegun = `This run did not ${pod === undefined ? 'record the settings of the control plane' : `change ${pod}`}`;
+    await takeTurn(host, turn, execution, notBegun);
     const wish = await wishOf(host, desired, before, execution);
     if (pod === undefined) {
       waitingFor('kubeadm to record the settings in the cluster');

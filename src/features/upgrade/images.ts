@@ -80,7 +80,7 @@ async function pull(host: Host, socket: string, image: string, { signal, waiting
       if (!retryable || attempt === ATTEMPTS) {
         throw new MachineadmError({
           ...{ reason, remedy, retryable },
-          summary: `kubeadm upgrade was not started: containerd could not pull ${image}.`,
+          summary: `This run did not start kubeadm upgrade: containerd could not pull ${image}.`,
           evidence: [{ source: 'CRI PullImage', text }],
           // Under kubeadm the same reasons have its exit code.
           exit: 'HostStepFailed',

@@ -70,7 +70,7 @@ export async function takeTurn(
   host: Host,
   desired: UpgradeDesired,
   execution: Execution,
-  notBegun = 'kubeadm upgrade was not started',
+  notBegun = 'This run did not start kubeadm upgrade',
 ): Promise<void> {
   const { signal } = execution;
   await takeLease(await ownCredential(host, true), await nodeNameOf(host, desired), signal);
@@ -103,7 +103,7 @@ function endOf({ kubernetes }: UpgradeDesired): number {
 export function unanswered(why: string): MachineadmError {
   return new MachineadmError({
     reason: 'KubeadmUpgradeFailed',
-    summary: `kubeadm upgrade was not started: ${why}.`,
+    summary: `This run did not start kubeadm upgrade: ${why}.`,
     remedy: 'Make sure that the API server answers, then run machineadm upgrade again.',
     evidence: [{ source: 'API server', text: why }],
     retryable: true,

@@ -147,7 +147,11 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       valued: { '--config': PATH, '--experimental-patches': PATH },
     })),
     // It renders in memory and prints the difference (k/k cmd/kubeadm/app/cmd/upgrade/diff.go).
-    { words: ['upgrade', 'diff'], operands: { pattern: /^v\d+\.\d+\.\d+(?:[^\s\d]\S*)?$/, min: 1, max: 1 } },
+    {
+      words: ['upgrade', 'diff'],
+      valued: { '--context-lines': /^\d+$/ },
+      operands: { pattern: /^v\d+\.\d+\.\d+(?:[^\s\d]\S*)?$/, min: 1, max: 1 },
+    },
   ],
   kubelet: [{ words: ['--version'] }],
   // modprobe(8): -c prints the configuration, -D prints what would be loaded, -n "does everything but insert".

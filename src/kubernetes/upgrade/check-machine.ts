@@ -12,7 +12,7 @@ import { localEtcd } from '../local-etcd.ts';
 import { type EtcdOutlook, etcdOutlook } from './etcd-quorum.ts';
 import { manifestPath } from './kept-state.ts';
 import { skipped, type UpgradeObstacle, type UpgradeOrder } from './obstacle.ts';
-import { type PatchedPods, patchedEdits } from './patched-drift.ts';
+import { editsBetween, type PatchedPods, patchedEdits } from './patched-drift.ts';
 import { isPatched } from './pod-settings.ts';
 import { VERSIONED } from './running-version.ts';
 
@@ -20,6 +20,8 @@ const MIB = 2 ** 20;
 /** The previous programs, new manifests, logs. */
 const SPACE_FOR_REST = 256 * MIB;
 const DIFF_TIMEOUT_MS = 60_000;
+/** More lines than a manifest has. */
+const WHOLE_FILES = '100000';
 /** Of each file, in one line. */
 const MOST_EDITS = 8;
 
@@ -173,14 +175,14 @@ export async function driftObstacles(
   }
   const { status, stdout, stderr } = await host.query({
     program: 'kubeadm',
-    args: ['upgrade', 'diff', from],
+    args: ['upgrade', 'diff', from, '--context-lines', WHOLE_FILES],
     timeoutMs: DIFF_TIMEOUT_MS,
   });
   if (status !== 0) return [skipped(what, textLines(stderr, stdout)[0] ?? `kubeadm upgrade diff ended with ${status}`)];
   const hasEtcd = (await host.stat(manifestPath('etcd'))) !== undefined;
   const notKnown = hasEtcd ? [skipped(`${what}, for etcd`, 'kubeadm upgrade diff does not compare it')] : [];
   const patched = VERSIONED.filter((pod) => isPatched(pods.kubernetes, pod));
-  const diff = [...withoutFiles(editsIn(stdout), patched.map(manifestPath))];
+  const diff = [...(await editsIn(stdout, patched.map(manifestPath)))];
   for (const pod of patched) {
     const found = await patchedEdits(host, pod, kubeadm, from, pods);
     if ('why' in found) notKnown.push(skipped(`${what}, for ${pod}, which the document patches`, found.why));
@@ -200,16 +202,19 @@ export async function driftObstacles(
   ];
 }
 
-/** The lines of a unified diff that change something, with their files; machineadm's own annotation is no edit. */
-export function editsIn(output: string): readonly string[] {
-  const lines = output.split('\n');
-  const edits: string[] = [];
-  for (const [index, line] of lines.entries()) {
-    const isHeader = line.startsWith('--- ') && lines[index + 1]?.startsWith('+++ ') === true;
-    if (isHeader) edits.push(line);
-    else if (/^[-+](?![-+]{2} )/.test(line)) edits.push(line);
-  }
-  return withoutOwn(edits);
+/**
+ * The edits in kubeadm's unified diff of whole files, except in these. Its own lines are not shown: it cannot be seen in them what
+ * belongs to the value of a variable.
+ */
+async function editsIn(output: string, except: readonly string[]): Promise<readonly string[]> {
+  const { parsePatch } = await import('diff');
+  const edits = parsePatch(output).map(async ({ oldFileName = '', hunks }) => {
+    const lines = hunks.flatMap((hunk) => hunk.lines);
+    const side = (other: '+' | '-') =>
+      lines.flatMap((line) => (line.startsWith(other) ? [] : `${line.slice(1)}\n`)).join('');
+    return except.includes(oldFileName) ? [] : withoutOwn(await editsBetween(oldFileName, side('+'), side('-')));
+  });
+  return (await Promise.all(edits)).flat();
 }
 
 /** Without the lines that are no edits, and without files that have no others. */
@@ -219,36 +224,16 @@ function withoutOwn(diff: readonly string[]): readonly string[] {
 }
 
 /**
- * machineadm's annotation; and the time for a start, which kubeadm takes from its timeouts: they are not in the cluster's
- * configuration (k/k cmd/kubeadm/app/util/staticpod/utils.go, StartupProbe).
+ * The time for a start, which kubeadm takes from its timeouts: they are not in the cluster's configuration
+ * (k/k cmd/kubeadm/app/util/staticpod/utils.go, StartupProbe).
  */
 function isOfUs(line: string): boolean {
-  return line.includes('machineadm.dev/configured-at') || /^[-+] +failureThreshold: \d+$/.test(line);
+  return /^[-+] +failureThreshold: \d+$/.test(line);
 }
 
-/** The diff without those of these files. */
-function withoutFiles(diff: readonly string[], paths: readonly string[]): readonly string[] {
-  let isLeft = true;
-  return diff.filter((line) => {
-    if (line.startsWith('--- ')) isLeft = !paths.includes(line.slice(4));
-    return isLeft;
-  });
-}
-
-/**
- * The values of variables may be secret. The rest of one with several lines is deeper than its key: what is deeper is left out
- * until a line is not, because a diff does not show what the lines between them were.
- */
+/** The values of variables may be secret. */
 function withoutValues(diff: readonly string[]): readonly string[] {
-  let depth = Number.POSITIVE_INFINITY;
-  return diff.flatMap((line) => {
-    const [, before, key] = /^([-+] *(?:- )?)(value:)?/.exec(line) ?? [];
-    if (before === undefined) return [line];
-    const isDeeper = before.length > depth || (line.length === 1 && depth !== Number.POSITIVE_INFINITY);
-    if (isDeeper) return [];
-    depth = key === undefined ? Number.POSITIVE_INFINITY : before.length;
-    return [key === undefined ? line : `${before}${key} (not shown)`];
-  });
+  return diff.map((line) => line.replace(/^([-+] *(?:- )?value:).*/, '$1 (not shown)'));
 }
 
 /** `FILE (removes --profiling=false; adds --v=2), FILE (…)`, with the first lines of each. */

@@ -53,34 +53,31 @@ export async function patchedEdits(
       }),
     );
     if ('why' in found) return found;
-    if (await isSamePod(source, found.manifest)) return { diff: [] };
-    return { diff: [`--- ${path}`, ...(await changedLines(source, found.manifest))] };
+    return { diff: await editsBetween(path, source, found.manifest) };
   } catch (error) {
     if (!(error instanceof MachineadmError)) throw error;
     return { why: errorMessage(error) };
   }
 }
 
-/** The lines that only one of two manifests has. Both are written in the same way, with each value on one line, which can be hidden. */
-async function changedLines(before: string, after: string): Promise<readonly string[]> {
-  const { stringify } = await import('yaml');
-  const [old = [], wanted = []] = await Promise.all(
+/**
+ * The lines that differ between two manifests, as those of a unified diff, after one with the path; none for the same pod. Both
+ * are written in the same way, with each value on one line, which can be hidden.
+ */
+export async function editsBetween(path: string, before: string, after: string): Promise<readonly string[]> {
+  if (await isSamePod(before, after)) return [];
+  const [{ stringify }, { diffLines }] = await Promise.all([import('yaml'), import('diff')]);
+  const [old = '', wanted = ''] = await Promise.all(
     [before, after].map(async (text) =>
-      stringify(await withoutOwnAnnotation(text), { sortMapEntries: true, lineWidth: 0, blockQuote: false })
-        .trimEnd()
-        .split('\n'),
+      stringify(await withoutOwnAnnotation(text), { sortMapEntries: true, lineWidth: 0, blockQuote: false }),
     ),
   );
-  return [...without(old, wanted).map((line) => `-${line}`), ...without(wanted, old).map((line) => `+${line}`)];
-}
-
-/** The first lines without the second ones, each as often as it occurs. */
-function without(lines: readonly string[], others: readonly string[]): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const line of others) counts.set(line, (counts.get(line) ?? 0) + 1);
-  return lines.filter((line) => {
-    const left = counts.get(line) ?? 0;
-    counts.set(line, left - 1);
-    return left <= 0;
-  });
+  const changed = diffLines(old, wanted).filter(({ added, removed }) => added || removed);
+  const lines = changed.flatMap(({ added, value }) =>
+    value
+      .trimEnd()
+      .split('\n')
+      .map((line) => `${added ? '+' : '-'}${line}`),
+  );
+  return [`--- ${path}`, ...lines];
 }

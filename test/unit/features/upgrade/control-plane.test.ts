@@ -9,6 +9,7 @@ import { type ControlPlaneNode, controlPlaneNode } from '../../../support/contro
 import { CHANGE, model, NONE, RECORD, recordOf, V4 } from '../../../support/control-plane-settings.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
+import { kubeadmDiff } from '../../../support/kubeadm-diff.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 import { shortPauses } from '../../../support/short-pauses.ts';
@@ -174,7 +175,8 @@ describe('before settings of static pods change', () => {
   });
 
   test('another control plane that is being upgraded, and an edited manifest, are in the way', async () => {
-    const diff = `--- ${SCHEDULER}\n+++ new manifest\n@@ -1 +1 @@\n-    - --v=9\n`;
+    const pod = (verbosity: string) => `spec: {containers: [{command: [kube-scheduler${verbosity}]}]}\n`;
+    const diff = kubeadmDiff(SCHEDULER, pod(', --v=9'), pod(''));
     await using node = await controlPlaneNode({ diff, cluster: { holder: 'node-2' } });
     const found = await checks(node, ASKED);
     assert.deepEqual(

@@ -153,7 +153,7 @@ describe('the images of an upgrade from a registry', () => {
       assert.equal(run.failure?.exit, 'HostStepFailed');
       assert.equal(
         run.failure?.message,
-        'kubeadm upgrade was not started: containerd could not pull m.example/kube-apiserver:v1.35.3.',
+        'This run did not start kubeadm upgrade: containerd could not pull m.example/kube-apiserver:v1.35.3.',
       );
       assert.deepEqual(run.failure?.evidence, [{ source: 'CRI PullImage', text }]);
       assert.deepEqual(

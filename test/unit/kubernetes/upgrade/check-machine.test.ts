@@ -6,6 +6,7 @@ import { parseVersion } from '@machineadm/document/program-version.ts';
 import { certificateObstacles, driftObstacles, spaceAt } from '../../../../src/kubernetes/upgrade/check-machine.ts';
 import { settingObstacles } from '../../../../src/kubernetes/upgrade/check-settings.ts';
 import { newAuthority } from '../../../support/api-server.ts';
+import { kubeadmDiff } from '../../../support/kubeadm-diff.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 
@@ -28,20 +29,14 @@ describe('space', () => {
 });
 
 describe('static pods', () => {
-  const DIFF = [
-    '--- /etc/kubernetes/manifests/kube-apiserver.yaml',
-    '+++ new manifest',
-    '@@ -10,6 +10,5 @@',
-    '     - kube-apiserver',
-    '-    - --profiling=false',
-    '--- /etc/kubernetes/manifests/kube-scheduler.yaml',
-    '+++ new manifest',
-    '-    machineadm.dev/configured-at: "1"',
-    '',
-  ].join('\n');
   const SCHEDULER = '/etc/kubernetes/manifests/kube-scheduler.yaml';
   const manifest = (...args: readonly string[]) =>
     `spec:\n  containers:\n  - command: [${['kube-scheduler', ...args].join(', ')}]\n    startupProbe: {failureThreshold: 24}\n`;
+  const edited = (now: string, written: string) => kubeadmDiff(SCHEDULER, now, written);
+  const annotation = 'metadata: {annotations: {machineadm.dev/configured-at: "1"}, labels: {a: b}}\n';
+  const API_SERVER = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+  const API_SERVER_DIFF = kubeadmDiff(API_SERVER, manifest('--profiling=false'), manifest());
+  const DIFF = `${API_SERVER_DIFF}${edited(annotation + manifest(), `metadata: {labels: {a: b}}\n${manifest()}`)}`;
   const pods = (different: Partial<KubernetesModel> = {}) => ({
     ...{ kubernetes: { ...kubernetesModel(), ...different }, socket: '/run/c.sock', nodeName: 'node-1' },
     cluster: { apiVersion: 'kubeadm.k8s.io/v1beta4', kind: 'ClusterConfiguration', kubernetesVersion: 'v1.35.3' },
@@ -64,33 +59,32 @@ describe('static pods', () => {
   });
 
   test('that kubeadm waits for as long as the document says are no edits', async () => {
-    const lines = ['-      failureThreshold: 9', '+      failureThreshold: 24', ''];
-    assert.deepEqual(await drift(`--- /etc/kubernetes/manifests/etcd.yaml\n+++ new manifest\n${lines.join('\n')}`), []);
+    assert.deepEqual(await drift(edited(manifest().replace('24', '9'), manifest())), []);
+  });
+
+  test('that are written in another way, with the arguments in another order, are shown with what differs', async () => {
+    const ordered = 'spec: {containers: [{command: [kube-scheduler, --b, --a]}]}\n';
+    const [found] = await drift(edited(ordered, 'spec:\n  containers:\n  - command: [kube-scheduler, --a, --b]\n'));
+    assert.match(found?.what ?? '', /kube-scheduler\.yaml \(removes --b; adds --b\)$/);
   });
 
   test('show what kubeadm would change, without values of variables', async () => {
-    const lines = ['-    - name: TOKEN', '-      value: do-not-show', '+    - --v=2'];
-    const many = Array.from({ length: 8 }, (_, index) => `+    - --a${index}=1`);
-    const text = ['--- /m/kube-scheduler.yaml', '+++ new manifest', ...lines, ...many, ''].join('\n');
-    const [found] = await drift(text);
-    assert.match(
-      found?.what ?? '',
-      /\/m\/kube-scheduler\.yaml \(removes name: TOKEN; removes value: \(not shown\); adds --v=2; .*; and 3 lines more\)$/,
-    );
-    assert.doesNotMatch(JSON.stringify(found), /do-not-show/);
+    const pod = (command: string, value: string) =>
+      `spec:\n  containers:\n  - command: [${command}]\n    env:\n    - name: TOKEN\n      value: ${value}\n`;
+    const many = Array.from({ length: 8 }, (_, index) => `--a${index}=1`).join();
+    const [found] = await drift(edited(pod('a, --v=2', 'do-not-show'), pod(`a, ${many}`, 'nor-this')));
+    assert.match(found?.what ?? '', /kube-scheduler\.yaml \(removes --v=2; adds --a0=1; .*; and \d lines more\)$/);
+    assert.match(JSON.stringify(found?.evidence), /"- +value: \(not shown\)".*"\+ +value: \(not shown\)"/);
+    assert.doesNotMatch(JSON.stringify(found), /do-not-show|nor-this/);
   });
 
-  test('do not show a variable of several lines', async () => {
-    const lines = [
-      '-    - name: KEY',
-      '-      value: |-',
-      '-        do-not-show',
-      '-',
-      '-        nor: this',
-      '-    - name: B',
-    ];
-    const [found] = await drift(['--- /m/kube-scheduler.yaml', '+++ new manifest', ...lines, ''].join('\n'));
-    assert.match(found?.what ?? '', /removes name: KEY; removes value: \(not shown\); removes name: B/);
+  test('show no line of a variable of several lines, also if only one of them differs', async () => {
+    const pod = (line: string) =>
+      `spec:\n  containers:\n  - command: [a]\n    env:\n    - name: KEY\n      value: |-\n        same\n        ${line}\n    - name: B\n`;
+    const diff = edited(pod('do-not-show'), pod('nor: this'));
+    assert.match(diff, /^- {8}do-not-show$/m);
+    const [found] = await drift(diff);
+    assert.match(found?.what ?? '', /\(removes value: \(not shown\); adds value: \(not shown\)\)$/);
     assert.doesNotMatch(JSON.stringify(found), /do-not-show|nor: this/);
   });
 
