@@ -28,6 +28,9 @@ const CONTROL_PLANES = `/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/$
 const TEMPLATES = `/apis/bootstrap.cluster.x-k8s.io/v1alpha1/namespaces/${NAMESPACE}/machineadmconfigtemplates`;
 /** Three in the full set, behind a load balancer. */
 const CONTROL_PLANE_COUNT = process.env.MACHINEADM_E2E === 'all' ? 3 : 1;
+/** Three machines of each kind have more inotify instances than most kernels give to one user. */
+const SIX_MACHINES = CONTROL_PLANE_COUNT === 1 ? false : needs('192 inotify instances (fs.inotify.max_user_instances)');
+const WORKER_COUNT = SIX_MACHINES === false ? 3 : 1;
 /** The address of each machine, in the order in which they are booted: first those of the control plane. */
 const addressOf = (index: number): string => `10.99.0.${150 + index}`;
 const nameOf = (index: number): string => `e2e-ca${index}`;
@@ -303,19 +306,19 @@ describe('clusters of Cluster API on machines of the lab', {
     });
   }
 
-  test('three workers of a MachineDeployment with MachineadmConfigs are Ready', { timeout: 25 * MINUTE }, async () => {
+  test('workers of a MachineDeployment with MachineadmConfigs are Ready', { timeout: 25 * MINUTE }, async () => {
     await createTemplate(NAME, workerDocument());
     // kubeadm init makes one, which the kubeadm provider leaves.
     const tokens = () =>
       kubectl('-n kube-system get secrets --field-selector=type=bootstrap.kubernetes.io/token -o name');
     const before = await tokens();
     await createWorkers(plane, NAMESPACE, {
-      ...{ cluster: NAME, name: WORKERS, replicas: 3, version: RELEASE.version, labels: { pool: NAME } },
+      ...{ cluster: NAME, name: WORKERS, replicas: WORKER_COUNT, version: RELEASE.version, labels: { pool: NAME } },
       config: { kind: 'MachineadmConfigTemplate', name: NAME },
     });
-    await waitFor('three workers are Ready and available', 20, () => workersReady(3));
+    await waitFor('the workers are Ready and available', 20, () => workersReady(WORKER_COUNT));
     const nodes = await kubectl('get nodes -l e2e.machineadm.dev/native=true --no-headers');
-    assert.equal([...nodes.matchAll(new RegExp(` Ready .* ${RELEASE.version}$`, 'gm'))].length, 3, nodes);
+    assert.equal([...nodes.matchAll(new RegExp(` Ready .* ${RELEASE.version}$`, 'gm'))].length, WORKER_COUNT, nodes);
     await waitFor('no bootstrap token of theirs is left', 3, async () => (await tokens()) === before);
     for (const machine of await ready(`pool=${NAME}`)) {
       const { outcome, machine: reported } = await nodeOf(machine).status();
@@ -329,7 +332,10 @@ describe('clusters of Cluster API on machines of the lab', {
     return node ?? assert.fail(`no machine has the node ${status?.nodeRef?.name}`);
   }
 
-  test('a machine that lost its power is replaced by a MachineHealthCheck', { timeout: 20 * MINUTE }, async () => {
+  test('a machine that lost its power is replaced by a MachineHealthCheck', {
+    skip: SIX_MACHINES,
+    timeout: 20 * MINUTE,
+  }, async () => {
     await plane.server.ask('POST', `${CORE}/machinehealthchecks`, {
       apiVersion: 'cluster.x-k8s.io/v1beta2',
       kind: 'MachineHealthCheck',
@@ -357,6 +363,7 @@ describe('clusters of Cluster API on machines of the lab', {
   });
 
   test('a deployment with fewer replicas drains a node, and clusterctl says that all is well', {
+    skip: SIX_MACHINES,
     timeout: 15 * MINUTE,
   }, async () => {
     await plane.patch(`${CORE}/machinedeployments/${WORKERS}`, { spec: { replicas: 2 } });

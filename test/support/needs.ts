@@ -26,6 +26,9 @@ const CIRCUMSTANCES = {
   'a kernel that writes core dumps where a program runs': () => /^[^|/%]+$/.test(read('/proc/sys/kernel/core_pattern')),
   'a machine without swap': () => read('/proc/swaps').split('\n').length === 1,
   'another process 1 than systemd': () => !isFile('/run/systemd/system'),
+  // A control plane of the lab has about 27 of them, a worker 17, and all their root users are one for the kernel.
+  '192 inotify instances (fs.inotify.max_user_instances)': () =>
+    Number(read('/proc/sys/fs/inotify/max_user_instances')) >= 192,
   'cgroup v1': () => isFile('/sys/fs/cgroup/memory/cgroup.procs'),
   'the Kubernetes of the lab (npm run lab -- build)': () =>
     globSync(join(LAB_DIRECTORY, 'kubernetes-*/bin/kube-apiserver')).length > 0,
