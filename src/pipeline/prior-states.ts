@@ -12,8 +12,9 @@ import {
 import type { Host, NewFile } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
 import { createFingerprints, type Fingerprint, forgetCopies, sha256Of } from '../prior-state/copies.ts';
-import { keepContents, markOf, modeAndOwner, stateOf, UNKNOWN } from '../prior-state/state.ts';
+import { keepContents, markOf, modeAndOwner, stateOf } from '../prior-state/state.ts';
 import type { PriorState } from '../step/recorded-state.ts';
+import { UNKNOWN } from '../step/recorded-state.ts';
 import type { RunJournal } from './run-journal.ts';
 
 /** Paths that other parts of a reset remove: their state is not recorded. */

@@ -4,7 +4,7 @@ import { unescapeOctal } from '../host/files/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
 import { isSealed } from '../host/secrets/sealed-files.ts';
-import type { Attributes, Marks, PriorState } from '../step/recorded-state.ts';
+import { type Attributes, type Marks, type PriorState, UNKNOWN } from '../step/recorded-state.ts';
 import { copyPath, type Fingerprint, keepCopy, LARGEST_COPY, secondName, sha256Of } from './copies.ts';
 import { attributesOf } from './extended-attributes.ts';
 
@@ -72,9 +72,6 @@ export async function keepContents(
 function isForOwnerOnly({ mode }: Attributes): boolean {
   return (mode & 0o177) === 0;
 }
-
-/** The mark of a change that was begun and whose result was never noted: whatever is there may be ours. */
-export const UNKNOWN = '?';
 
 /** The state after a change, by which a later change of another program is noticed. For a service it is the verb. */
 export function markOf(state: PriorState): string {

@@ -4,6 +4,7 @@ import type { SectionPath } from '@machineadm/document/section-path.ts';
 import type { partsOf, Resource } from '../host/seam/resource.ts';
 import type { Step } from './index.ts';
 import type { Memory } from './memory.ts';
+import type { Restoring } from './restoring.ts';
 
 /**
  * A step of the pipeline. It says of itself what other rooms must know of it. The members without a default are those for
@@ -27,6 +28,8 @@ export interface FeatureStep<Desired = unknown, Actual = unknown, Payload = unkn
   readonly leaves?: string | ((did: Did) => readonly string[]);
   /** Its lines in a file that others share. Absent: it writes none. */
   readonly sharedLines?: SharedLines;
+  /** What is special about undoing its changes. Absent: nothing is. */
+  readonly restoring?: Restoring;
 }
 
 /** Steps by their ids: a journal may have ids of other versions. */

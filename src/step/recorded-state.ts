@@ -61,3 +61,6 @@ export type ExtendedAttributes = Readonly<Record<string, string>>;
 
 /** What our changes made of a resource, in their order; undefined: an earlier version did not record it. */
 export type Marks = readonly string[] | undefined;
+
+/** The mark of a change that was begun and whose result was never noted: whatever is there may be ours. */
+export const UNKNOWN = '?';

@@ -1,9 +1,10 @@
 import { readAccounts } from '../accounts/databases.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
-import { type ResetAction, runOrFail } from '../prior-state/action.ts';
 import { type Fingerprint, readCopy, whyCopyUnreadable } from '../prior-state/copies.ts';
-import { isOurs, markOf, stateOf, UNKNOWN } from '../prior-state/state.ts';
+import { isOurs, markOf, stateOf } from '../prior-state/state.ts';
 import type { Marks, PriorState, UserState } from '../step/recorded-state.ts';
+import { UNKNOWN } from '../step/recorded-state.ts';
+import { type ResetAction, runOrFail } from '../step/reset-action.ts';
 
 /** Removes a user that machineadm made; one that existed before gets back the attributes that machineadm changed. */
 export async function restoreUser(

@@ -1,11 +1,12 @@
 import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';
-import { type ResetAction, runOrFail } from '../prior-state/action.ts';
 import { copyPath, type Fingerprint, readCopy, secondName, whyCopyUnreadable } from '../prior-state/copies.ts';
 import { attributesOf } from '../prior-state/extended-attributes.ts';
-import { areAttributesOurs, isOurs, stateOf, UNKNOWN } from '../prior-state/state.ts';
+import { areAttributesOurs, isOurs, stateOf } from '../prior-state/state.ts';
 import type { FileState, Marks, PriorState } from '../step/recorded-state.ts';
+import { UNKNOWN } from '../step/recorded-state.ts';
+import { type ResetAction, runOrFail } from '../step/reset-action.ts';
 
 const CHANGED_SINCE = 'it was changed since machineadm changed it';
 const MODE_CHANGED_SINCE = 'its mode or owner was changed since machineadm changed it';

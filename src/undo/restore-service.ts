@@ -1,10 +1,10 @@
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { partsOf } from '../host/seam/resource.ts';
-import type { ResetAction } from '../prior-state/action.ts';
-import { UNKNOWN } from '../prior-state/state.ts';
 import type { FollowUp } from '../step/index.ts';
 import { type Memory, marksOf } from '../step/memory.ts';
 import type { ServiceBefore } from '../step/recorded-state.ts';
+import { UNKNOWN } from '../step/recorded-state.ts';
+import type { ResetAction } from '../step/reset-action.ts';
 
 /** The directories of units that a reset may remove (systemd.unit(5), and OpenRC's scripts). */
 const UNIT = /^\/(?:(?:etc|usr\/lib|usr\/local\/lib|lib)\/systemd\/system|etc\/init\.d)\/([^/]+)$/;

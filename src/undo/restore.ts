@@ -1,20 +1,15 @@
-import { dirname } from 'node:path/posix';
-import {
-  CONTAINERD_CONFIGURATION,
-  NETWORK_DIRECTORIES,
-  ORIGINAL_SUFFIX,
-} from '@machineadm/document/ownership/paths.ts';
-import { undoProfile } from '../features/apparmor/parser.ts';
-import { rebuildTrust } from '../features/certificate-authorities/stores.ts';
-import { type NetworkRecord, undoNetwork } from '../features/network/undo.ts';
+import { CONTAINERD_CONFIGURATION, ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { partsOf, type Resource } from '../host/seam/resource.ts';
-import { type ResetAction, runOrFail } from '../prior-state/action.ts';
 import { type Fingerprint, fingerprintsOf } from '../prior-state/copies.ts';
-import { isOurs, stateOf, UNKNOWN } from '../prior-state/state.ts';
+import { isOurs, stateOf } from '../prior-state/state.ts';
+import type { StepsById } from '../step/feature-step.ts';
 import type { FollowUp } from '../step/index.ts';
 import { type Memory, marksOf } from '../step/memory.ts';
 import type { Marks, PriorState } from '../step/recorded-state.ts';
+import { UNKNOWN } from '../step/recorded-state.ts';
+import { type ResetAction, runOrFail } from '../step/reset-action.ts';
+import type { RestoredResource, RestoredTogether } from '../step/restoring.ts';
 import { restoreGroup, restoreUser } from './restore-account.ts';
 import { restoreModeAndOwner, restorePath } from './restore-path.ts';
 import { planServices } from './restore-service.ts';
@@ -25,8 +20,6 @@ const DERIVED: readonly (readonly [paths: RegExp, program: string, args: readonl
   [/^\/etc\/tmpfiles\.d\//, 'systemd-tmpfiles', ['--create']],
   [/^\/etc\/udev\/(?:rules|hwdb)\.d\//, 'udevadm', ['control', '--reload']],
 ];
-const NETWORK_FILES: readonly string[] = Object.values(NETWORK_DIRECTORIES);
-const NETWORK_NOTE = ['network', 'network/files'] as const;
 const OF_THE_SERVICE_MANAGER = /^\/(?:etc|usr\/lib|usr\/local\/lib)\/systemd\//;
 
 /**
@@ -35,10 +28,18 @@ const OF_THE_SERVICE_MANAGER = /^\/(?:etc|usr\/lib|usr\/local\/lib)\/systemd\//;
  *
  * @param osId of os-release(5), which decides how trusted certificates are put together
  */
-export async function planRestore(host: QueryHost, memory: Memory, osId: string): Promise<readonly ResetAction[]> {
-  const { owed, resources, kernel, modules, services } = await planResources(host, memory, memory.before, true);
+export async function planRestore(
+  steps: StepsById,
+  host: QueryHost,
+  memory: Memory,
+  osId: string,
+): Promise<readonly ResetAction[]> {
+  const { owed, resources, kernel, modules, services } = await planResources(steps, host, memory, memory.before, true);
   const changed = resources.flatMap(({ resource, perform }) => (resource && perform ? [partsOf(resource).name] : []));
-  const rebuilt = await rebuild(host, changed, owed, osId);
+  const rebuilt = [
+    ...[...steps.values()].flatMap(({ restoring }) => restoring?.rebuilt?.(owed, osId) ?? []),
+    ...(await rebuild(host, changed, owed)),
+  ];
   return [...services.first, ...resources, ...kernel, ...modules, ...rebuilt, ...services.last];
 }
 
@@ -47,33 +48,38 @@ export async function planRestore(host: QueryHost, memory: Memory, osId: string)
  * caller performs what follows from the changes.
  */
 export async function planUndo(
+  steps: StepsById,
   host: QueryHost,
   memory: Memory,
   before: Memory['before'],
 ): Promise<readonly ResetAction[]> {
-  const { resources, kernel, services } = await planResources(host, memory, before, false);
+  const { resources, kernel, services } = await planResources(steps, host, memory, before, false);
   return [...services.first, ...resources, ...kernel, ...services.last];
 }
 
-async function planResources(host: QueryHost, memory: Memory, before: Memory['before'], isReset: boolean) {
+async function planResources(
+  steps: StepsById,
+  host: QueryHost,
+  memory: Memory,
+  before: Memory['before'],
+  isReset: boolean,
+) {
   // Journals of earlier versions have no copies and so no key; nothing is compared then.
   const fingerprint = (await fingerprintsOf(host)) ?? ((sha256: string) => sha256);
   const gone = new Set<string>();
   const resources: ResetAction[] = [];
   const kernel: ResetAction[] = [];
   const modules: ResetAction[] = [];
-  const network: NetworkRecord[] = [];
+  const together = new Together(steps, host, memory);
   const owed = new Set<FollowUp>();
   for (const [resource, { step, was }] of [...before].reverse()) {
     const found = await restoreOne(host, memory, resource, was, fingerprint, gone);
     const { kind, name } = partsOf(resource);
-    const actions = step === 'apparmor' ? found.map((action) => undoProfile(name, was, action)) : found;
-    if (step === 'network' && kind === 'path' && NETWORK_FILES.includes(dirname(name))) {
-      network.push({ resource, was, actions });
-      continue;
-    }
-    if (network.length > 0)
-      resources.push(...(await undoNetwork(host, network.splice(0), memory.note(...NETWORK_NOTE))));
+    const completed = steps.get(step)?.restoring?.completed;
+    const isCompleted = kind === 'path' && completed !== undefined;
+    const actions = isCompleted ? found.map((action) => completed(name, was, action)) : found;
+    if (together.takes(step, { resource, was, actions })) continue;
+    resources.push(...(await together.end()));
     const into = { kernel, module: modules }[kind as string] ?? resources;
     if (into === kernel) into.unshift(...actions);
     else into.push(...actions);
@@ -82,8 +88,7 @@ async function planResources(host: QueryHost, memory: Memory, before: Memory['be
     for (const followUp of memory.everOwed.get(step) ?? []) owed.add(followUp);
     if (resource === `path:${CONTAINERD_CONFIGURATION}`) owed.add('restart:containerd');
   }
-  if (isReset || network.length > 0)
-    resources.push(...(await undoNetwork(host, network, memory.note(...NETWORK_NOTE))));
+  resources.push(...(await (isReset ? together.endOfAll() : together.end())));
   const unmounts = unmountedBy(memory, resources);
   const services = await planServices(
     host,
@@ -92,6 +97,47 @@ async function planResources(host: QueryHost, memory: Memory, before: Memory['be
   );
   if (kernel.length > 0) kernel.push(await settleKernel(host, memory, before, kernel));
   return { owed, resources, kernel, modules, services };
+}
+
+/** Resources of a step that are restored together, collected while they follow each other. */
+class Together {
+  readonly #steps: StepsById;
+  readonly #host: QueryHost;
+  readonly #memory: Memory;
+  #of: RestoredTogether | undefined;
+  #restored: RestoredResource[] = [];
+
+  constructor(steps: StepsById, host: QueryHost, memory: Memory) {
+    this.#steps = steps;
+    this.#host = host;
+    this.#memory = memory;
+  }
+
+  takes(step: string, restored: RestoredResource): boolean {
+    const of = this.#steps.get(step)?.restoring?.together;
+    if (of?.includes(restored.resource) !== true || (this.#of !== undefined && this.#of !== of)) return false;
+    this.#of = of;
+    this.#restored.push(restored);
+    return true;
+  }
+
+  /** How those that were collected are restored. */
+  async end(): Promise<readonly ResetAction[]> {
+    const [of, restored] = [this.#of, this.#restored];
+    this.#of = undefined;
+    this.#restored = [];
+    return (await of?.plan(this.#host, restored, this.#memory)) ?? [];
+  }
+
+  /** The same, and what is left of interrupted changes of other steps. */
+  async endOfAll(): Promise<readonly ResetAction[]> {
+    const last = this.#of;
+    const actions = [...(await this.end())];
+    for (const { restoring } of this.#steps.values())
+      if (restoring?.together !== undefined && restoring.together !== last)
+        actions.push(...(await restoring.together.plan(this.#host, [], this.#memory)));
+    return actions;
+  }
 }
 
 async function restoreOne(
@@ -241,13 +287,8 @@ async function rebuild(
   host: QueryHost,
   changed: readonly string[],
   owed: ReadonlySet<FollowUp>,
-  osId: string,
 ): Promise<readonly ResetAction[]> {
   const actions: ResetAction[] = [];
-  if (owed.has('update-ca-certificates')) {
-    const summary = "refresh the system's store of trusted certificates";
-    actions.push({ summary, perform: (changing, signal) => rebuildTrust(changing, { osId }, { signal }) });
-  }
   if (owed.has('daemon-reload') || changed.some((path) => OF_THE_SERVICE_MANAGER.test(path))) {
     actions.push({ perform: (changing) => changing.services.reload() });
   }

@@ -154,14 +154,13 @@ const ON_THE_MACHINE: readonly string[] = [
 /** Files of features that rooms other than the pipeline's list of steps use, and for what. */
 const USED_OF_FEATURES: Readonly<Record<string, string>> = {
   'src/features/active-directory/leave.ts': 'a reset leaves the domain',
-  'src/features/apparmor/parser.ts': 'restoring a profile loads it',
-  'src/features/certificate-authorities/stores.ts': 'restoring a certificate renews the store of the system',
+  'src/features/certificate-authorities/stores.ts': 'a removed certificate renews the store of the system',
+  'src/features/exec-bootstrapper/reset-command.ts': 'a reset runs it',
   'src/features/hardening/audit.ts': 'the command audit',
   'src/features/hooks/group.ts': 'the command that runs hooks at every boot',
   'src/features/hooks/kept.ts': 'the same, and a reset, which removes their file',
   'src/features/kubeadm/wipe.ts': 'the end of a run, and a reset',
-  'src/features/network/undo.ts': 'restoring the files of the network applies them',
-  'src/features/sentinel/file.ts': 'the command that writes the sentinel again after a reboot',
+  'src/features/sentinel/file.ts': 'the command that writes the sentinel again after a reboot, and a reset',
   'src/features/upgrade/back.ts': 'an upgrade that failed is reverted',
   'src/features/upgrade/containerd-asked.ts': 'the command decides what an upgrade changes',
   'src/features/upgrade/renewal.ts': 'the command decides what an upgrade changes',

@@ -7,7 +7,7 @@ import { activeDirectoryStep } from '../../src/features/active-directory/index.t
 import type { DirectoryNetwork } from '../../src/host/network/directory.ts';
 import type { Host } from '../../src/host/seam/host.ts';
 import { newJournalState, readJournal } from '../../src/pipeline/journal.ts';
-import { PIPELINE } from '../../src/pipeline/pipeline.ts';
+import { PIPELINE, STEPS_BY_ID } from '../../src/pipeline/pipeline.ts';
 import { runSteps } from '../../src/pipeline/runner.ts';
 import type { Step } from '../../src/step/index.ts';
 import { performReset } from '../../src/undo/reset/perform.ts';
@@ -116,7 +116,7 @@ export async function resetPlan(machine: Host, journal: MemoryJournal): Promise<
   const instance = { is: 'instance', identity: identity(), foreign: false, at: '' };
   const lines = [instance, ...journal.records].map((record) => JSON.stringify(record));
   const state = readJournal('journal', lines) ?? newJournalState(identity(), false);
-  return await planReset(machine, madeIn(state), { leaveFiles: false, osId: 'debian' });
+  return await planReset(STEPS_BY_ID, machine, madeIn(state), { leaveFiles: false, osId: 'debian' });
 }
 
 /** What a reset says that it will do, and what it says while it does it. */

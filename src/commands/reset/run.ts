@@ -14,6 +14,7 @@ import { forgetUnusedKeys } from '../../host/secrets/sealed-files.ts';
 import { documentTitle } from '../../pipeline/documents.ts';
 import { recordedOnThisMachine } from '../../pipeline/journal-record.ts';
 import { AFTER_RESET, BEFORE_RESET, machineStateOf, thisMachine } from '../../pipeline/machine-state.ts';
+import { STEPS_BY_ID } from '../../pipeline/pipeline.ts';
 import { refuseUnlessRoot } from '../../pipeline/preflight.ts';
 import { asRefusal } from '../../pipeline/refusal.ts';
 import { JOURNAL_PATH, peekJournal } from '../../pipeline/run-journal.ts';
@@ -123,7 +124,7 @@ export async function reset(request: ResetRequest): Promise<ResetEnd> {
     }
     const one = documentIn(journal, request.document);
     const made = one === undefined ? madeIn(journal) : await madeBy(host, journal, one);
-    const plan = await planReset(host, made, { ...request, osId: facts.os.id });
+    const plan = await planReset(STEPS_BY_ID, host, made, { ...request, osId: facts.os.id });
     refuseForeignMounts(plan);
     const state = machineStateOf(journal, false);
     const question = one === undefined ? BEFORE_RESET[state] : `Undo what the document ${documentTitle(one)} changed?`;

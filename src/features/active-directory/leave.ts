@@ -1,6 +1,8 @@
 import { lastLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { Command, Host } from '../../host/seam/host.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
+import type { Command, Host, QueryHost } from '../../host/seam/host.ts';
+import type { Memory } from '../../step/memory.ts';
 import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';
 
 /** A membership that this machine created itself, and must give up. */
@@ -8,6 +10,16 @@ export interface LeaveOrder {
   readonly domain: string;
   readonly computer: string;
   readonly keytab: string;
+}
+
+/** The membership in a domain, where the document asked that a reset ends it and no other keys were there; its keys end it. */
+export async function leaveOrder(host: QueryHost, made: Pick<Memory, 'note'>): Promise<LeaveOrder | undefined> {
+  const note = made.note('active-directory', 'active-directory/join');
+  const keytab = text(member(member(note, 'undo'), 'keytab'));
+  const domain = text(member(note, 'domain'));
+  const computer = text(member(note, 'computer'));
+  if (keytab === undefined || domain === undefined || computer === undefined) return undefined;
+  return (await host.stat(keytab)) === undefined ? undefined : { keytab, domain, computer };
 }
 
 /** What a reset says before it tries. */

@@ -6,7 +6,7 @@ import { textDiff } from '../../owned-files/text-diff.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';
 import type { Change, UnmetRequirement } from '../../step/index.ts';
 import { isAt } from '../../step/wants.ts';
-import { isApparmorEnabled, LOADED, PARSER, runParser } from './parser.ts';
+import { isApparmorEnabled, LOADED, PARSER, runParser, undoProfile } from './parser.ts';
 
 type Profile = ApparmorModel['profiles'][number];
 
@@ -25,6 +25,7 @@ type ApparmorPayload = { readonly kind: 'write' | 'load' } & Profile;
  */
 export const apparmor: FeatureStep<ApparmorModel, ApparmorActual, ApparmorPayload> = {
   id: 'apparmor',
+  restoring: { completed: undoProfile },
   section: 'host.apparmor',
   isRequested: ({ host }, { name }) => host.apparmor?.profiles.some(({ path }) => isAt(path, name)) === true,
 

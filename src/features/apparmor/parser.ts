@@ -2,10 +2,10 @@ import { dirname } from 'node:path/posix';
 import { APPARMOR_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import type { ResetAction } from '../../prior-state/action.ts';
 import { readCopy, secondName } from '../../prior-state/copies.ts';
 import { hostStepFailed } from '../../step/command-failed.ts';
 import type { PriorState } from '../../step/recorded-state.ts';
+import type { ResetAction } from '../../step/reset-action.ts';
 
 export const PARSER = 'apparmor_parser';
 const ENABLED = '/sys/module/apparmor/parameters/enabled';

@@ -6,7 +6,7 @@ import type { FeatureStep } from '../../step/feature-step.ts';
 import { restartIfActive } from '../../step/follow-up.ts';
 import type { Change, FollowUp, UnmetRequirement } from '../../step/index.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
-import { NO_STORE, noStore, rebuildTrust, type TrustStore, trustStoreOf } from './stores.ts';
+import { NO_STORE, noStore, rebuildTrust, rebuiltTrust, type TrustStore, trustStoreOf } from './stores.ts';
 
 const ID = 'certificate-authorities';
 /** What follows the name of an authority in the name of its file. */
@@ -50,6 +50,7 @@ export function certificateAuthoritiesStep(
     id: ID,
     section: 'host.certificateAuthorities',
     isRequested: ({ host }) => host.certificateAuthorities.length > 0,
+    restoring: { rebuilt: rebuiltTrust },
     owned: ({ host }) => (host.certificateAuthorities.length > 0 ? ['/'] : []),
     followUps: {
       settles: ['update-ca-certificates'],

@@ -3,6 +3,7 @@ import { TRUST_STORES } from '@machineadm/document/ownership/paths.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Execution, UnmetRequirement } from '../../step/index.ts';
+import type { Restoring } from '../../step/restoring.ts';
 
 const REBUILD_TIMEOUT_MS = 120_000;
 
@@ -73,6 +74,13 @@ export const NO_STORE: UnmetRequirement = {
   reason: 'CertificateAuthorityNotTrusted',
   what: 'neither update-ca-certificates nor update-ca-trust is installed, one of which certificate authorities need',
   remedy: 'Install the package ca-certificates.',
+};
+
+/** After a reset that removed authorities. */
+export const rebuiltTrust: NonNullable<Restoring['rebuilt']> = (owed, osId) => {
+  if (!owed.has('update-ca-certificates')) return [];
+  const summary = "refresh the system's store of trusted certificates";
+  return [{ summary, perform: (changing, signal) => rebuildTrust(changing, { osId }, { signal }) }];
 };
 
 /** Has the operating system regenerate its bundle. Throws `CertificateAuthorityNotTrusted`. */

@@ -62,6 +62,7 @@ export interface DirectoryPayload {
  */
 export const directories: FeatureStep<DirectoriesDesired, readonly DirectoryActual[], DirectoryPayload> = {
   id: 'directories',
+  restoring: { followUps: (path, everOwed) => everOwed.get(`directories${path}`) },
   section: 'host.directories',
   isRequested: requestsPath,
   owned: ({ host }) => host.directories.map(({ path }) => path),

@@ -8,8 +8,7 @@ import { resolveSecrets } from '../../kubernetes/secrets.ts';
 import { scriptEnvironment } from '../../shell/single-script.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { Execution } from '../../step/index.ts';
-
-const RUN = 'exec-bootstrapper/run';
+import { RUN } from './reset-command.ts';
 
 export interface ExecBootstrapperDesired {
   readonly kubernetes: KubernetesModel;

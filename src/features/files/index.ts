@@ -82,6 +82,7 @@ export interface FilePayload {
 /** Files of the document in its order. Each replaces the old one as a whole, with its owner and mode. */
 export const files: FeatureStep<FilesDesired, FilesActual, FilePayload> = {
   id: 'files',
+  restoring: { followUps: (path, everOwed) => everOwed.get(`files/${path}`) },
   section: 'host.files',
   isRequested: requestsPath,
   owned: ({ host }) => host.files.map(({ path }) => path),

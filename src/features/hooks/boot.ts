@@ -43,6 +43,13 @@ export type BootHooksPayload =
  */
 export const bootHooks: FeatureStep<BootHooksDesired, BootHooksActual, BootHooksPayload> = {
   id: 'hooks-boot',
+  restoring: {
+    async withDocument(host, memory, name) {
+      const path = bootHooksFile(name);
+      if (!memory.acted.has('hooks-boot') || (await host.stat(path)) === undefined) return [];
+      return [{ summary: `remove ${path}`, perform: (changing) => changing.removeFile(path) }];
+    },
+  },
   section: 'host.hooks.early',
   isRequested: STAYS,
   leaves: HOOKS_LEFT,

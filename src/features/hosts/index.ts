@@ -55,6 +55,8 @@ type HostsPayload =
  */
 export const hosts: FeatureStep<HostsDesired, HostsActual, HostsPayload> = {
   id: 'hosts',
+  // A host name that stays needs its line.
+  restoring: { keeps: (memory) => (isNamed(memory) ? [`path:${HOSTS_FILE}`] : []) },
   section: 'host.hosts',
   isRequested: ({ host }, { name }, memory) => host.hosts !== undefined || (isNamed(memory) && name !== HOSTS_FILE),
 

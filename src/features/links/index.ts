@@ -29,6 +29,7 @@ interface LinksDesired {
 /** Symbolic links of the document. Their targets need not exist. */
 export const links: FeatureStep<LinksDesired, readonly LinkActual[], LinkPayload> = {
   id: 'links',
+  restoring: { followUps: (path, everOwed) => everOwed.get(`links${path}`) },
   section: 'host.links',
   isRequested: requestsPath,
   owned: ({ host }) => host.links.map(({ path }) => path),

@@ -7,6 +7,7 @@ import type { FeatureStep, Prunable } from '../../step/feature-step.ts';
 import type { StepRecord, UnmetRequirement } from '../../step/index.ts';
 import { TOOLS } from './tools.ts';
 import { confirm, type NetworkChange, readTrial, tryOut, type WantedFile } from './trial.ts';
+import { networkTogether } from './undo.ts';
 
 const CHANGE = 'network/files';
 /** systemd.netdev(5) holds keys, and networkd, which is not root, must read them. */
@@ -30,6 +31,7 @@ export interface NetworkActual {
  */
 export const network: FeatureStep<Prunable<NetworkModel>, NetworkActual, NetworkChange> = {
   id: 'network',
+  restoring: { together: networkTogether },
   section: 'host.network',
   isRequested: ({ host }) => host.network !== undefined,
 

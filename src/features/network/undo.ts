@@ -3,19 +3,23 @@ import type { NetworkModel } from '@machineadm/document/model.ts';
 import { NETWORK_DIRECTORIES, NETWORK_TRIAL } from '@machineadm/document/ownership/paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import { partsOf, type Resource } from '../../host/seam/resource.ts';
-import type { ResetAction } from '../../prior-state/action.ts';
+import { partsOf } from '../../host/seam/resource.ts';
 import { readCopy } from '../../prior-state/copies.ts';
-import type { PriorState } from '../../step/recorded-state.ts';
+import type { ResetAction } from '../../step/reset-action.ts';
+import type { RestoredResource, RestoredTogether } from '../../step/restoring.ts';
 import { TOOLS } from './tools.ts';
 import { confirm, readTrial, tryOut, type WantedFile } from './trial.ts';
 
-/** A file of the network, and how a reset restores it alone. */
-export interface NetworkRecord {
-  readonly resource: Resource;
-  readonly was: PriorState;
-  readonly actions: readonly ResetAction[];
-}
+const DIRECTORIES: readonly string[] = Object.values(NETWORK_DIRECTORIES);
+
+/** Its files are restored together, as a run changes them together. */
+export const networkTogether: RestoredTogether = {
+  includes(resource) {
+    const { kind, name } = partsOf(resource);
+    return kind === 'path' && DIRECTORIES.includes(dirname(name));
+  },
+  plan: (host, restored, memory) => undoNetwork(host, restored, memory.note('network', 'network/files')),
+};
 
 /** Where the journal does not say how long the document gives the network. */
 const KEEP_TIMEOUT_MS = 60_000;
@@ -26,9 +30,9 @@ const KEEP_TIMEOUT_MS = 60_000;
  *
  * @param note of the change that wrote them
  */
-export async function undoNetwork(
+async function undoNetwork(
   host: QueryHost,
-  records: readonly NetworkRecord[],
+  records: readonly RestoredResource[],
   note: unknown,
 ): Promise<readonly ResetAction[]> {
   const isPending = (await readTrial(host)) !== undefined;
@@ -74,7 +78,7 @@ async function runs(host: QueryHost, tool: NetworkModel['tool']): Promise<boolea
 async function apply(
   host: Host,
   tool: NetworkModel['tool'],
-  records: readonly NetworkRecord[],
+  records: readonly RestoredResource[],
   note: unknown,
   signal: AbortSignal,
 ): Promise<void> {

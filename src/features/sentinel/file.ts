@@ -1,5 +1,10 @@
 import { dirname } from 'node:path/posix';
+import { member, text } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { Memory } from '../../step/memory.ts';
+
+/** The change that writes it; its note has the path. */
+export const FILE_CHANGE = 'sentinel/file';
 
 /** The contract of Cluster API's bootstrap providers (docs/book/src/developer/providers/contracts/bootstrap-config.md). */
 const SENTINEL_CONTENT = 'success\n';
@@ -25,4 +30,9 @@ export async function inspectSentinel(host: QueryHost, path: string): Promise<'r
 
 export function mayBeRead(directoryMode: number | undefined): boolean {
   return directoryMode !== undefined && (directoryMode & DIRECTORY_MODE) === DIRECTORY_MODE;
+}
+
+/** Where the sentinel of this machine is; undefined: there was none. */
+export function sentinelPath(made: Pick<Memory, 'note'>): string | undefined {
+  return text(member(made.note('sentinel', FILE_CHANGE), 'path'));
 }

@@ -12,7 +12,7 @@ import {
 } from '../../owned-files/boot-unit.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { Change } from '../../step/index.ts';
-import { inspectSentinel, mayBeRead, writeSentinel } from './file.ts';
+import { FILE_CHANGE, inspectSentinel, mayBeRead, writeSentinel } from './file.ts';
 
 export interface SentinelDesired {
   readonly path: string;
@@ -29,7 +29,6 @@ export interface SentinelActual {
 }
 
 export type SentinelPayload = { readonly kind: 'file'; readonly path: string } | BootUnitPayload;
-const FILE_CHANGE = 'sentinel/file';
 
 /**
  * The file that tells Cluster API's infrastructure providers that the bootstrap succeeded; the last step before the

@@ -42,6 +42,8 @@ export type ServiceAct = 'start' | 'stop' | 'enable' | 'disable' | 'mask' | 'unm
  */
 export const services: FeatureStep<ServicesDesired, readonly ServiceActual[], ServicePayload> = {
   id: 'services',
+  // A unit's own follow-ups are those of its path.
+  restoring: { followUps: () => [] },
   section: 'host.services',
   isRequested: (model, { kind, name }) => {
     if (kind === 'path') return ownDropIns(model).some((path) => isAt(path, name));

@@ -24,6 +24,7 @@ import { inspectSource, swapUnfit } from '../../block-devices/source-state.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { Change, Execution, FollowUp, UnmetRequirement } from '../../step/index.ts';
+import { linesOfDocument } from './lines-of-document.ts';
 import { bringUp, conflicting, mountFailed, nothingToMount, runMount, someOf, writeFstab } from './mount-changes.ts';
 import { mountsThatStay } from './mounts-that-stay.ts';
 import { willBePartitioned } from './pending.ts';
@@ -63,6 +64,7 @@ export interface MountsActual {
  */
 export const mounts: FeatureStep<MountsDesired, MountsActual, PlacedMount> = {
   id: 'mounts',
+  restoring: { keeps: () => [`path:${FSTAB}`], withDocument: linesOfDocument },
   section: 'host.storage.mounts',
   stays: mountsThatStay,
   isRequested: STAYS,

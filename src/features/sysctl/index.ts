@@ -2,6 +2,7 @@ import type { Model, SysctlSetting } from '@machineadm/document/model.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { errnoOf } from '../../host/files/file-error.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { partsOf } from '../../host/seam/resource.ts';
 import { canonicalModule, isInKernel } from '../../kernel/loaded-modules.ts';
 import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import { putDropIn, readImageDropIns } from '../../owned-files/image-drop-ins.ts';
@@ -44,6 +45,12 @@ export type SysctlPayload =
  */
 export const sysctl: FeatureStep<SysctlDesired, SysctlActual, SysctlPayload> = {
   id: 'sysctl',
+  restoring: {
+    untilBoot: ({ host }, restored) =>
+      host.sysctl.length > 0 || restored.some((resource) => partsOf(resource).kind === 'kernel')
+        ? undefined
+        : 'the kernel keeps the values until the next boot',
+  },
   section: 'host.sysctl',
   isRequested: (model, { kind, name }) =>
     kind === 'path'

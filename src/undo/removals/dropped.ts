@@ -1,20 +1,14 @@
 import type { Model } from '@machineadm/document/model.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
-import {
-  authorizedKeysPath,
-  CONTAINERD_CONFIGURATION,
-  FSTAB,
-  HOSTS_FILE,
-  isCriticalPath,
-} from '@machineadm/document/ownership/paths.ts';
+import { authorizedKeysPath, CONTAINERD_CONFIGURATION, isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { readAccounts } from '../../accounts/databases.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import { rewriteShared } from '../../owned-files/marked-block.ts';
-import type { ResetAction } from '../../prior-state/action.ts';
 import type { SharedLines, StepsById } from '../../step/feature-step.ts';
 import type { FollowUp } from '../../step/index.ts';
-import { type BeforeRecord, isNamed, type Memory } from '../../step/memory.ts';
+import type { BeforeRecord, Memory } from '../../step/memory.ts';
+import type { ResetAction } from '../../step/reset-action.ts';
 import { isAt } from '../../step/wants.ts';
 import { planUndo } from '../restore.ts';
 import { type Dropped, staysOf } from './stays.ts';
@@ -69,11 +63,9 @@ export async function planDropped(
     const { kind, name } = partsOf(of);
     if ((kind === 'path' || kind === 'attributes') && (await isClaimed(name))) restored.delete(of);
   }
-  // A mount that stays needs its line in fstab at the next boot, and a host name that stays needs its line in the hosts file.
-  if (isNamed(memory) && memory.before.get(`path:${HOSTS_FILE}`)?.step === 'hosts')
-    restored.delete(`path:${HOSTS_FILE}`);
-  if ([...memory.before.values()].some(({ step }) => step === 'mounts')) restored.delete(`path:${FSTAB}`);
-  const undone = await planUndo(host, memory, restored);
+  for (const step of new Set([...memory.before.values()].map((before) => before.step)))
+    for (const of of steps.get(step)?.restoring?.keeps?.(memory) ?? []) restored.delete(of);
+  const undone = await planUndo(steps, host, memory, restored);
   const lines: Dropped[] = [];
   for (const { path, without } of droppedLines(steps, model, memory)) {
     const resource = `path:${path}` as const;
@@ -86,7 +78,7 @@ export async function planDropped(
       summary: `${path}: remove the lines of machineadm, which are no longer in the document`,
       perform: (changing) => rewriteShared(changing, path, (now) => without(now, memory, model)),
       ...(restored.has(resource) && { restores: resource }),
-      owes: owedFor(model, memory, resource),
+      owes: owedFor(steps, model, memory, resource),
     });
   }
   const found: Dropped[] = [];
@@ -104,7 +96,7 @@ export async function planDropped(
         summary: `${summary}: the document no longer has it`,
         perform,
         ...(isLast && { restores: resource }),
-        owes: resource === undefined ? [] : owedFor(model, memory, resource),
+        owes: resource === undefined ? [] : owedFor(steps, model, memory, resource),
       });
     } else if (!lines.some(({ restores }) => restores !== undefined && restores === resource)) {
       found.push({ id: `removals/leave/${resource ?? summary}`, summary: `no longer in the document: ${summary}` });
@@ -122,14 +114,14 @@ function withMore(last: Dropped, more: NonNullable<ResetAction['perform']>): Dro
 }
 
 /** What must follow, in the words of the steps that are still there to do it. */
-function owedFor(model: Model, { before, everOwed }: Memory, of: Resource): readonly FollowUp[] {
+function owedFor(steps: StepsById, model: Model, { before, everOwed }: Memory, of: Resource): readonly FollowUp[] {
   const { kind, name } = partsOf(of);
   if (kind !== 'path') return [];
-  const step = before.get(of)?.step ?? '';
-  const byPath = /^(?:files|directories|links)$/.test(step);
   if (name === CONTAINERD_CONFIGURATION) return ['restart:containerd.service'];
-  const ever = byPath ? everOwed.get(step === 'files' ? `files/${name}` : `${step}${name}`) : everOwed.get(step);
-  const owed = [...(step === 'services' ? [] : (ever ?? []))].map((followUp): FollowUp => {
+  const step = before.get(of)?.step ?? '';
+  const { followUps } = steps.get(step)?.restoring ?? {};
+  const ever = followUps === undefined ? everOwed.get(step) : followUps(name, everOwed);
+  const owed = [...(ever ?? [])].map((followUp): FollowUp => {
     const [, service] = /^restart:([^.]+)$/.exec(followUp) ?? [];
     const isSettled = service === undefined || (service === 'containerd' && model.containerd !== undefined);
     return isSettled ? followUp : `restart:${service}.service`;

@@ -4,7 +4,6 @@ import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { rebuildTrust } from '../../features/certificate-authorities/stores.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
-import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import { scopeOfPath } from '../../owned-files/content.ts';
 import { type Obstacle, obstructed } from '../../owned-files/obstacles.ts';
 import { removeBlock, whyKept } from '../../owned-files/owned-places.ts';
@@ -112,7 +111,9 @@ export function removalsOf(steps: () => StepsById): FeatureStep<RemovalsDesired,
       };
     },
 
-    plan({ model: { host } }, { names = [], found, dropped = [], obstacles }) {
+    plan({ model }, { names = [], found, dropped = [], obstacles }) {
+      const { host } = model;
+      const restores = dropped.flatMap((one) => one.restores ?? []);
       const refused = obstacles.map(({ path, scope, what }) => ({
         id: `removals${path}`,
         summary: what,
@@ -125,7 +126,7 @@ export function removalsOf(steps: () => StepsById): FeatureStep<RemovalsDesired,
         return {
           id: `removals${path}`,
           summary: goes
-            ? describe(one, host.sysctl.length === 0 && !dropped.some(({ restores }) => isKernelSetting(restores)))
+            ? describe(one, owned && steps().get(owned.step)?.restoring?.untilBoot?.(model, restores))
             : `${path}: no longer in the document, and kept: ${kept}`,
           action: goes ? ('remove' as const) : ('run' as const),
           scope: owned === undefined ? scopeOfPath(path) : ('node' as const),
@@ -255,17 +256,13 @@ async function findAbsent(host: QueryHost, absent: readonly AbsentModel[]): Prom
 
 const NAME_IT = 'Name it under host.files, host.directories or host.links as what it is, or correct the path.';
 
-function isKernelSetting(resource: Resource | undefined): boolean {
-  return resource !== undefined && partsOf(resource).kind === 'kernel';
-}
-
-/** @param staysSet whether the document has no kernel settings any more, and none is set back */
-function describe({ path, type, owned, entries = 0 }: Found, staysSet: boolean): string {
+/** @param untilBoot what the removal does not change before the next boot */
+function describe({ path, type, owned, entries = 0 }: Found, untilBoot: string | undefined): string {
   const what = entries > 0 ? `remove, with ${entries} ${entries === 1 ? 'entry' : 'entries'} in it` : 'remove';
   if (owned === undefined) return `${path}: ${what}`;
   if (owned.type === 'block')
     return `${path}: remove the block ${owned.block?.name}, which is no longer in the document`;
-  const until = staysSet && owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
+  const until = untilBoot === undefined ? '' : `; ${untilBoot}`;
   return `${path}: remove the ${type === 'symlink' ? 'link' : type}, which is no longer in the document${until}`;
 }
 

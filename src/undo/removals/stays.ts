@@ -1,9 +1,9 @@
 import type { Model } from '@machineadm/document/model.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
-import type { ResetAction } from '../../prior-state/action.ts';
 import type { ChangedByStep, StepsById } from '../../step/feature-step.ts';
 import type { FollowUp, StepRecord } from '../../step/index.ts';
 import type { Memory } from '../../step/memory.ts';
+import type { ResetAction } from '../../step/reset-action.ts';
 
 /** Something of an earlier run that the document does not ask for any more. */
 export interface Dropped {

@@ -7,7 +7,7 @@ import type { Host } from '../../host/seam/host.ts';
 import { resetProgram } from '../../kubernetes/exec/runner.ts';
 import { removeRest, unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';
-import type { ResetAction } from '../../prior-state/action.ts';
+import type { ResetAction } from '../../step/reset-action.ts';
 import type { ResetPlan } from './plan.ts';
 
 export interface ResetWatch {

@@ -6,7 +6,9 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { describeLeave, type LeaveOrder } from '../../features/active-directory/leave.ts';
+import { describeLeave, type LeaveOrder, leaveOrder } from '../../features/active-directory/leave.ts';
+import { resetCommand } from '../../features/exec-bootstrapper/reset-command.ts';
+import { sentinelPath } from '../../features/sentinel/file.ts';
 import { mountPointsOf } from '../../host/files/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
@@ -15,9 +17,10 @@ import { assumedInventory, type Inventory, keeperOf, RESET_FILES } from '../../k
 import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
 import { upgradeRemains } from '../../kubernetes/upgrade/kubeadm-copies.ts';
-import type { ResetAction } from '../../prior-state/action.ts';
+import type { StepsById } from '../../step/feature-step.ts';
 import type { Memory } from '../../step/memory.ts';
 import type { PriorState } from '../../step/recorded-state.ts';
+import type { ResetAction } from '../../step/reset-action.ts';
 import { planRestore } from '../restore.ts';
 
 /** So many paths that stay are listed. */
@@ -56,6 +59,7 @@ export interface ResetPlan {
 
 /** How to take away again what was made. */
 export async function planReset(
+  steps: StepsById,
   host: QueryHost,
   made: Made,
   options: { readonly leaveFiles: boolean; readonly osId: string },
@@ -69,7 +73,7 @@ export async function planReset(
   );
   const restore = [
     ...(domain === undefined ? [] : [removeKeytab(domain)]),
-    ...withLines(await planRestore(host, { ...made, before }, options.osId), made.lines ?? []),
+    ...withLines(await planRestore(steps, host, { ...made, before }, options.osId), made.lines ?? []),
     ...made.leaves.map((what) => ({ summary: `leave ${what}` })),
   ];
   const isWhole = made.lines === undefined;
@@ -78,12 +82,12 @@ export async function planReset(
     isWhole,
     kubeadm,
     keep: kubeadm?.inventory.map(({ path }) => path) ?? [],
-    exec: execReset(made),
+    exec: resetCommand(made),
     domain: options.leaveFiles ? undefined : domain,
     mounts: hasNode ? nodeMounts(mountPointsOf(mountinfo), directories) : { kubelet: [], foreign: [] },
     upgradeRemains: hasNode ? await upgradeRemains(host) : [],
     restore: options.leaveFiles ? restore.map(left) : restore,
-    sentinel: text(member(made.note('sentinel', 'sentinel/file'), 'path')),
+    sentinel: sentinelPath(made),
   };
 }
 
@@ -182,21 +186,4 @@ function undoOf(note: unknown, index: number): UndoNote | undefined {
 async function inventoryOf(host: QueryHost, undo: UndoNote, { inventory, before }: Made): Promise<Inventory> {
   if (inventory !== undefined) return inventory;
   return (await assumedInventory(host, undo)).filter(({ path }) => before.get(`path:${path}`)?.was !== null);
-}
-
-/** The membership in a domain, where the document asked that a reset ends it and no other keys were there; its keys end it. */
-async function leaveOrder(host: QueryHost, made: Made): Promise<LeaveOrder | undefined> {
-  const note = made.note('active-directory', 'active-directory/join');
-  const keytab = text(member(member(note, 'undo'), 'keytab'));
-  const domain = text(member(note, 'domain'));
-  const computer = text(member(note, 'computer'));
-  if (keytab === undefined || domain === undefined || computer === undefined) return undefined;
-  return (await host.stat(keytab)) === undefined ? undefined : { keytab, domain, computer };
-}
-
-function execReset(made: Made): readonly string[] | undefined {
-  const note = made.note('exec-bootstrapper', 'exec-bootstrapper/run');
-  if (note === undefined) return undefined;
-  const command = member(note, 'reset');
-  return Array.isArray(command) ? command.filter((word) => typeof word === 'string') : [];
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Resource } from '../../../src/host/seam/resource.ts';
+import { STEPS_BY_ID } from '../../../src/pipeline/pipeline.ts';
 import type { FollowUp } from '../../../src/step/index.ts';
 import type { BeforeRecord, Memory } from '../../../src/step/memory.ts';
 import type { PriorState } from '../../../src/step/recorded-state.ts';
@@ -44,7 +45,7 @@ const PROGRAMS = Object.fromEntries(
 
 async function restored(machine: MemoryMachine, remembered: Memory) {
   const host = memoryHost({ programs: PROGRAMS, ...machine });
-  const actions = await planRestore(host, remembered, 'debian');
+  const actions = await planRestore(STEPS_BY_ID, host, remembered, 'debian');
   const said = actions.flatMap(({ summary }) => summary ?? []);
   for (const action of actions) await action.perform?.(host, new AbortController().signal);
   return { said, log: host.log };
@@ -227,7 +228,7 @@ describe('a reset', () => {
       { 'kernel:/proc/sys/a': { is: 'kernel', value: '0' }, 'kernel:/proc/sys/b': { is: 'kernel', value: '7' } },
       { 'kernel:/proc/sys/a': ['1'], 'kernel:/proc/sys/b': ['8'] },
     );
-    const actions = await planRestore(host, remembered, 'debian');
+    const actions = await planRestore(STEPS_BY_ID, host, remembered, 'debian');
     const signal = new AbortController().signal;
     for (const action of actions.slice(0, -1)) await action.perform?.(host, signal);
     await host.writeKernelFile('/proc/sys/b', '9');
@@ -286,7 +287,7 @@ test('what the document does not ask for any more is undone alone, and no module
     { 'path:/etc/a': ['?'] },
   );
   const dropped = new Map([...remembered.before].filter(([of]) => of !== 'path:/etc/b'));
-  const actions = await planUndo(host, remembered, dropped);
+  const actions = await planUndo(STEPS_BY_ID, host, remembered, dropped);
   assert.deepEqual(
     actions.map(({ summary }) => summary),
     ['remove /etc/a'],

@@ -4,6 +4,7 @@ import { madeIn } from '../../../../src/commands/reset/journal.ts';
 import type { Host } from '../../../../src/host/seam/host.ts';
 import { afterRecord, newJournalState } from '../../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../../src/pipeline/journal-record.ts';
+import { STEPS_BY_ID } from '../../../../src/pipeline/pipeline.ts';
 import { recordingHost } from '../../../../src/pipeline/recording-host.ts';
 import type { RunJournal } from '../../../../src/pipeline/run-journal.ts';
 import { performReset } from '../../../../src/undo/reset/perform.ts';
@@ -47,7 +48,7 @@ async function resetOf(
   leaveFiles = false,
 ): Promise<{ readonly host: MemoryHost; readonly plan: ResetPlan; readonly error: unknown }> {
   const host = memoryHost(machine);
-  const plan = await planReset(host, journalOf(...records), { leaveFiles, osId: 'debian' });
+  const plan = await planReset(STEPS_BY_ID, host, journalOf(...records), { leaveFiles, osId: 'debian' });
   host.log.length = 0;
   let error: unknown;
   try {
