@@ -199,7 +199,7 @@ const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
   'src/host/processes/identity.ts': 'reads /proc, and ids of the machine from directories of root',
   'src/host/processes/leave-root.ts': 'reads /proc',
   'src/host/processes/read-right.ts': 'reads /proc',
-  'src/host/processes/sudo-caller.ts': 'reads /proc',
+  'src/host/linux/sudo-caller.ts': 'reads /proc',
   'src/host/linux/openrc.ts': 'asks whether OpenRC has booted the machine',
   'src/host/linux/orphans.ts': 'reads /proc',
   'src/host/linux/out-of-memory.ts': 'reads /proc and /sys',

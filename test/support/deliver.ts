@@ -3,8 +3,8 @@ import type { ReportEvent } from '@machineadm/status/event.ts';
 import { truncateEvent } from '@machineadm/status/event.ts';
 import { createHttpClient, type HttpClient } from '../../src/host/http/client.ts';
 import { runCommand } from '../../src/host/linux/commands.ts';
-import { withTimeout } from '../../src/host/processes/timeout.ts';
 import { resolveSecret } from '../../src/host/secrets/resolve.ts';
+import { withTimeout } from '../../src/host/time/timeout.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../../src/reporting/remote/remote-sink.ts';
 
 export interface DeliveryOptions {

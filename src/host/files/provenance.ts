@@ -4,7 +4,7 @@ import { formatMode } from '@machineadm/document/units.ts';
 import { type Directory, dropKeptDirectories, O_PATH, procPath } from '../linux/directories.ts';
 import { isTrusted } from '../linux/directory-step.ts';
 import { openEntry, openFile } from '../linux/entry.ts';
-import { sudoCaller } from '../processes/sudo-caller.ts';
+import { sudoCaller } from '../linux/sudo-caller.ts';
 import { UnsafePath } from './file-error.ts';
 import { isOwnDescriptor } from './paths.ts';
 

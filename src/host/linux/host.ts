@@ -1,8 +1,8 @@
+import { resultOfQuery } from '../commands/results.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
 import { probePod } from '../cri/workloads.ts';
 import { realPath } from '../files/paths.ts';
 import { interfaceAddresses } from '../network/interface-addresses.ts';
-import { resultOfQuery } from '../processes/commands.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 import { assertQuery } from '../seam/queries.ts';
 import { httpOf, type NetworkSettings } from '../secrets/agent-client.ts';

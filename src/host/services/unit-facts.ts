@@ -1,4 +1,4 @@
-import { signalOfStatus } from '../processes/killed.ts';
+import { signalOfStatus } from '../commands/killed.ts';
 
 /** systemd's details about a unit beyond whether it is active. */
 export interface UnitFacts {

@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
+import { notStarted, resultOfQuery } from '../commands/results.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
 import { probePod } from '../cri/workloads.ts';
 import { interfaceAddresses } from '../network/interface-addresses.ts';
-import { notStarted, resultOfQuery } from '../processes/commands.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 import { isQuery } from '../seam/queries.ts';
 import { resolveSecret } from '../secrets/resolve.ts';
