@@ -119,13 +119,13 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 /** Files of a room that another room may import, although it may not import the room. */
 const SINGLE_FILES: Readonly<Record<string, readonly string[]>> = {
   // The option that accepts insecure sources sets it there.
-  cli: ['src/host/files/provenance.ts'],
+  cli: ['src/host/local-files/provenance.ts'],
 };
 
 /** Files that any command may have of the host: those that options name, and where its output goes. */
 const HOST_OF_EVERY_COMMAND: readonly string[] = [
-  'src/host/files/input-file.ts',
-  'src/host/files/output-file.ts',
+  'src/host/local-files/input-file.ts',
+  'src/host/local-files/output-file.ts',
   'src/host/processes/standard-streams.ts',
 ];
 
@@ -185,16 +185,17 @@ const OF_DESCRIPTORS = new Set(
 /** The file layer: on Linux by descriptors of directories, on Windows in directories that only administrators enter. */
 const FILE_LAYER = [
   /^src\/host\/linux\/(anonymous-file|directories|entry|overwrite|read|walk|write)\.ts$/,
-  /^src\/host\/windows\/(lock|orphans|read|write)\.ts$/,
+  /^src\/host\/windows\/(orphans|read|write)\.ts$/,
   // What they open or rename by is the path of a place (`Place.at`).
-  /^src\/host\/files\/(append-log|console-device|input-file|lock|output-file|place|provenance|release-files)\.ts$/,
+  /^src\/host\/local-files\/(append-log|console-device|input-file|output-file|place|provenance|release-files)\.ts$/,
+  /^src\/host\/processes\/(lock|windows-lock)\.ts$/,
 ];
 
 /** Who else names files to node:fs, and why it cannot be led elsewhere. */
 const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
-  'src/host/files/root-tree.ts':
+  'src/host/local-files/root-tree.ts':
     'reads an image at rest and follows its links inside of it; a path is never one that a user of this machine could turn',
-  'src/host/files/watch.ts': 'watches a directory and compares times; what is in it is read by the file layer',
+  'src/host/local-files/watch.ts': 'watches a directory and compares times; what is in it is read by the file layer',
   'src/host/http/trusted-roots.ts': "reads the system's public certificates",
   'src/host/processes/identity.ts': 'reads /proc, and ids of the machine from directories of root',
   'src/host/processes/leave-root.ts': 'reads /proc',

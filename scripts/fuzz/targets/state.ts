@@ -5,7 +5,7 @@ import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
 import { summaryOf } from '@machineadm/status/summary.ts';
 import { formatTimeline } from '@machineadm/status/timeline-chart.ts';
 import { parseKeptHooks } from '../../../src/features/hooks/kept.ts';
-import { linesOf } from '../../../src/host/files/append-log.ts';
+import { linesOf } from '../../../src/host/local-files/append-log.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { readTransaction, TRANSACTION } from '../../../src/kubernetes/api-server/transaction.ts';
 import { readRecord } from '../../../src/kubernetes/hardening/record.ts';

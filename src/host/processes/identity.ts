@@ -27,7 +27,7 @@ export function ownProcess(): ProcessIdentity {
 /** True while exactly this process runs; a zombie or another process with the same pid does not count. */
 export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
   // Only a run has such an identity, and a run holds the lock as long as it lives.
-  if (IS_WINDOWS) return (await import('../windows/lock.ts')).holdsWindowsLock(LOCK_PATH, identity.pid);
+  if (IS_WINDOWS) return (await import('./windows-lock.ts')).holdsWindowsLock(LOCK_PATH, identity.pid);
   const found = await readProcess(identity.pid);
   if (found === undefined) return isHidden(identity.pid);
   return found.startTicks === identity.startTicks && isRunning(found);
