@@ -10,7 +10,8 @@ import { FileError } from '../host/files/file-error.ts';
 import { readText } from '../host/linux/read.ts';
 import { localPath } from '../host/local-files/local-path.ts';
 import { DirectoryWatcher, statNow } from '../host/local-files/watch.ts';
-import { bootId, isProcessAlive } from '../host/processes/identity.ts';
+import { bootId } from '../host/machine/identity.ts';
+import { isProcessAlive } from '../host/processes/identity.ts';
 import { parseStatus, parseSummary, unreadable } from './parse-status.ts';
 import { STATUS_PATHS, type StatusPaths } from './status-writer.ts';
 
