@@ -6,7 +6,9 @@ import { build } from 'esbuild';
 import { createProgram } from '../../src/commands/index.ts';
 import {
   circles,
+  folderGraph,
   type Import,
+  type ImportGraph,
   importsOf,
   ownPackageOf,
   packageOf,
@@ -168,6 +170,14 @@ const USED_OF_FEATURES: Readonly<Record<string, string>> = {
   'src/features/upgrade/versions.ts': 'the command refuses an upgrade between other versions',
 };
 
+/** Rooms whose folders still import each other, by values or by types. */
+const FOLDERS_IN_CIRCLES: Readonly<Record<string, string>> = {
+  'packages/convert':
+    'the references of a class of clusters are used above and below; the state of a conversion has types of all its parts',
+  'packages/document': 'its sections, host parts and versions of the API are one circle',
+  'packages/translator': 'the tasks of a thread are beside its pool, and the log beside the service',
+};
+
 /** Files that are long for a reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
   'packages/document/src/reasons.ts': 'one table, a line for each published reason',
@@ -237,6 +247,21 @@ const isOurs = (file: string) => /^(?:src|packages)\//.test(file);
 /** The type of a module reaches nothing. */
 function isOfTheMachine({ specifier, kind }: Import): boolean {
   return kind !== 'type' && TOUCHES_THE_MACHINE.test(specifier);
+}
+
+/** For each step of a circle of folders, a file that imports the next folder. */
+function importsAlong(circle: readonly string[], seen: ImportGraph): readonly string[] {
+  const isIn = (file: string | undefined, folder = '') => file === folder || file?.startsWith(`${folder}/`) === true;
+  return circle.slice(1).map((next, index) => {
+    const ofFolder = [...seen].filter(([file]) => isIn(file, circle[index]));
+    const found = ofFolder.flatMap(([file, imports]) =>
+      imports
+        .map(({ specifier }) => resolveImport(file, specifier))
+        .filter((target) => isIn(target, next))
+        .map((target) => `${file} -> ${target}`),
+    );
+    return found[0] ?? `${circle[index]} -> ${next}`;
+  });
 }
 
 /** A source without its comments and string literals. */
@@ -372,12 +397,20 @@ describe('the imports of src/', () => {
     assert.deepEqual(touching, Object.keys(OUTSIDE_OF_THE_HOST).sort());
   });
 
-  test('of host/ are in the folders that docs/architecture.md names', () => {
+  test('of host/ are in the folders that docs/architecture.md names, and lead down its table', () => {
     const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
     const named = [...page.matchAll(/^\| `([\w-]+)\/` \|/gm)].map(([, folder]) => `src/host/${folder}`);
     const folders = new Set([...graph.keys()].filter((file) => roomOf(file) === 'host').map((file) => dirname(file)));
     assert.deepEqual([...folders].sort(), ['src/host', ...named].sort());
     assert.deepEqual(globSync('src/host/*.ts', { cwd: root }), ['src/host/index.ts']);
+    const imports = folderGraph(graph);
+    const upward = named.flatMap((folder, index) =>
+      (imports.get(folder) ?? [])
+        .map(({ specifier }) => resolveImport(folder, specifier) ?? '')
+        .filter((target) => named.indexOf(target) < index)
+        .map((target) => `${folder} -> ${target}`),
+    );
+    assert.deepEqual(upward, []);
   });
 
   test('lead from the types of host/seam/ to no other folder of host/', () => {
@@ -415,6 +448,18 @@ describe('the imports of src/', () => {
 
   test('have no cycle', () => {
     assert.deepEqual(circles(graph), []);
+  });
+
+  test('have no cycle between the folders of a room, not even of types', () => {
+    const found = circles(folderGraph(graph));
+    const topOf = (circle: readonly string[]) => circle[0]?.split('/').slice(0, 2).join('/') ?? '';
+    const wrong = found.filter((circle) => !(topOf(circle) in FOLDERS_IN_CIRCLES));
+    assert.deepEqual(
+      wrong.map((circle) => importsAlong(circle, graph)),
+      [],
+    );
+    const rooms = [...new Set(found.map(topOf))].sort();
+    assert.deepEqual(rooms, Object.keys(FOLDERS_IN_CIRCLES), 'an exception is obsolete');
   });
 
   test('of document/ reach nothing that only Node has', () => {
@@ -645,5 +690,26 @@ describe('circles', () => {
     ]);
     assert.deepEqual(circles(chain), []);
     assert.deepEqual(circles(new Map([...chain, ['c.ts', edge('./a.ts')]])), [['a.ts', 'b.ts', 'c.ts', 'a.ts']]);
+  });
+});
+
+describe('folderGraph', () => {
+  test('has an import between files as one between the folders of their common directory', () => {
+    const edge = (specifier: string, kind: Import['kind'] = 'static') => [{ specifier, kind }];
+    const files = new Map([
+      ['src/host/index.ts', edge('./linux/read.ts')],
+      ['src/host/linux/read.ts', edge('../files/sums/digest.ts')],
+      ['src/host/files/sums/digest.ts', edge('../errors.ts')],
+      ['src/host/files/errors.ts', edge('../linux/names.ts', 'type')],
+      ['src/host/linux/names.ts', []],
+    ]);
+    assert.deepEqual(circles(files), []);
+    assert.deepEqual(circles(folderGraph(new Map([...files, ['src/host/files/errors.ts', []]]))), []);
+    const circle = ['src/host/linux', 'src/host/files', 'src/host/linux'];
+    assert.deepEqual(circles(folderGraph(files)), [circle]);
+    assert.deepEqual(importsAlong(circle, files), [
+      'src/host/linux/read.ts -> src/host/files/sums/digest.ts',
+      'src/host/files/errors.ts -> src/host/linux/names.ts',
+    ]);
   });
 });
