@@ -94,7 +94,7 @@ export function insecureDocumentOption(): Option {
 /** Runs before every command. */
 export async function heedInsecureDocument(_program: Command, command: Command): Promise<void> {
   if (command.opts().insecureDocument !== true) return;
-  (await import('../host/files/provenance.ts')).acceptInsecureSources();
+  (await import('../host/local-files/provenance.ts')).acceptInsecureSources();
 }
 
 /**

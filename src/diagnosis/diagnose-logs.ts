@@ -4,7 +4,7 @@ import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { TellingLines } from '@machineadm/failures/telling-lines.ts';
 import { type Verdict, verdict } from '@machineadm/failures/verdict.ts';
-import { readPieces } from '../host/files/input-file.ts';
+import { readPieces } from '../host/local-files/input-file.ts';
 
 /**
  * A log up to this size is analysed whole. Of a longer one, only lines that can match an entry of the catalogue are

@@ -1,13 +1,13 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { runningSupervised } from './linux/commands.ts';
-import { gatherLinuxFacts } from './linux/facts.ts';
-import { type LinuxHostOptions, linuxHost, linuxQueryHost } from './linux/host.ts';
 import { endOrphans as endLinuxOrphans } from './linux/orphans.ts';
+import { gatherLinuxFacts } from './machine/linux-facts.ts';
+import { type LinuxHostOptions, linuxHost, linuxQueryHost } from './machine/linux-host.ts';
+import { gatherWindowsFacts } from './machine/windows-facts.ts';
+import { windowsHost, windowsQueryHost } from './machine/windows-host.ts';
 import type { Facts } from './seam/facts.ts';
 import type { EndedOrphan, Host, QueryHost } from './seam/host.ts';
 import { httpOf } from './secrets/agent-client.ts';
-import { gatherWindowsFacts } from './windows/facts.ts';
-import { windowsHost, windowsQueryHost } from './windows/host.ts';
 import { endWindowsOrphans, processRecorder } from './windows/orphans.ts';
 import { thisSystem } from './windows/this-system.ts';
 

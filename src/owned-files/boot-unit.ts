@@ -1,5 +1,5 @@
 import type { Host, QueryHost } from '../host/seam/host.ts';
-import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
+import type { BootCommand, BootFile } from '../host/seam/services.ts';
 import type { Change } from '../step/index.ts';
 import { isAsWritten, readOwnFile } from './difference.ts';
 

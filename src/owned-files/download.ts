@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileContent } from '@machineadm/document/model.ts';
-import { type HttpAnswer, redactedRequest } from '../host/http/client.ts';
+import { redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
 import { retry } from '../host/http/retry.ts';
 import type { Host, StreamedFile } from '../host/seam/host.ts';
+import type { HttpAnswer } from '../host/seam/http.ts';
 
 const MIB = 1024 * 1024;
 

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
-import { abortable } from '../host/processes/timeout.ts';
+import { abortable } from '../host/time/timeout.ts';
 import type { Change, Explanation, Step } from '../step/index.ts';
 import { explanationOf, planStep } from './plan-step.ts';
 import type { RunOptions } from './run-options.ts';

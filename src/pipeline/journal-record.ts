@@ -10,7 +10,7 @@ import { isPodNames, isUpgradeRecord, type PodNames, type Upgrade } from '../ste
 import type { Asked } from '../step/wants.ts';
 
 /**
- * What a run leaves for the next one, as lines of JSON. Pure: parses and interprets lines; `host/files/append-log.ts`
+ * What a run leaves for the next one, as lines of JSON. Pure: parses and interprets lines; `host/local-files/append-log.ts`
  * makes them durable. Never contains a secret.
  */
 export type JournalRecord =

@@ -3,7 +3,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { leaves } from '@machineadm/document/tree.ts';
-import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/files/provenance.ts';
+import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/local-files/provenance.ts';
 import type { SourcePiece } from '../host/secrets/document-source.ts';
 
 const INSECURE = 'for a test, --insecure-document accepts it';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { ExitConvention } from '@machineadm/document/exit-codes.ts';
-import { areInsecureSourcesAccepted } from '../host/files/provenance.ts';
+import { areInsecureSourcesAccepted } from '../host/local-files/provenance.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import { type Resumption, requestReboot, resumptionOf } from '../host/processes/reboot.ts';
 import type { Facts } from '../host/seam/facts.ts';

@@ -1,9 +1,9 @@
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import type { NetworkSettings } from '../host/index.ts';
-import { abortable } from '../host/processes/timeout.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { abortable } from '../host/time/timeout.ts';
 import { documentIdOf, findConflicts, journalFor } from './asked.ts';
 import { sourcesOf } from './change-source.ts';
 import { imagePart } from './image.ts';

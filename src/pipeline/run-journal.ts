@@ -1,5 +1,5 @@
-import { type AppendLog, linesOf, openAppendLog, replaceLog } from '../host/files/append-log.ts';
 import { withChecksum } from '../host/files/checksum.ts';
+import { type AppendLog, linesOf, openAppendLog, replaceLog } from '../host/local-files/append-log.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { FollowUp, StepRecord } from '../step/index.ts';
 import {

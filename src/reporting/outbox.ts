@@ -2,8 +2,8 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import type { RemoteSinkModel } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
-import { withTimeout } from '../host/processes/timeout.ts';
 import type { Host } from '../host/seam/host.ts';
+import { withTimeout } from '../host/time/timeout.ts';
 import { type SinkPlan, STAGED_SECRETS, serializePlan } from './spool/serialized-plan.ts';
 import type { Spool } from './spool/spool.ts';
 

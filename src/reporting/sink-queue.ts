@@ -1,6 +1,6 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
-import { TimedOut, withTimeout } from '../host/processes/timeout.ts';
+import { TimedOut, withTimeout } from '../host/time/timeout.ts';
 import type { Sink } from './sink.ts';
 
 export interface SinkQueueOptions {

@@ -7,10 +7,11 @@ import { concludingCondition, setCondition } from '@machineadm/status/conditions
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { type Reported, type RunSummary, summaryPath } from '@machineadm/status/summary.ts';
 import { FileError } from '../host/files/file-error.ts';
-import { localPath } from '../host/files/paths.ts';
-import { DirectoryWatcher, statNow } from '../host/files/watch.ts';
 import { readText } from '../host/linux/read.ts';
-import { bootId, isProcessAlive } from '../host/processes/identity.ts';
+import { localPath } from '../host/local-files/local-path.ts';
+import { DirectoryWatcher, statNow } from '../host/local-files/watch.ts';
+import { bootId } from '../host/machine/identity.ts';
+import { isProcessAlive } from '../host/processes/identity.ts';
 import { parseStatus, parseSummary, unreadable } from './parse-status.ts';
 import { STATUS_PATHS, type StatusPaths } from './status-writer.ts';
 

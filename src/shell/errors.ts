@@ -2,7 +2,7 @@ import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { hookReasonIn, remedyOfHookReason } from '@machineadm/document/hook-reasons.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import type { PackageLock } from '@machineadm/document/package-lock.ts';
-import { describeKill, type Kill, remedyOfKill } from '../host/processes/killed.ts';
+import { describeKill, type Kill, remedyOfKill } from '../host/commands/killed.ts';
 import type { StateKind } from './driver.ts';
 
 /** How the failing entry ended. */

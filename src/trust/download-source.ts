@@ -1,7 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
-import { readSmallFile } from '../host/files/release-files.ts';
-import { createHttpClient, type HttpClient } from '../host/http/client.ts';
+import { createHttpClient } from '../host/http/client.ts';
+import { readSmallFile } from '../host/local-files/release-files.ts';
+import type { HttpClient } from '../host/seam/http.ts';
 import { type Source, sourceAt } from './source.ts';
 
 /** Where and how to download, from the options of a command line. */

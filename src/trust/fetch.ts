@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
-import { type FileIdentity, identify, placeVerified } from '../host/files/release-files.ts';
+import { type FileIdentity, identify, placeVerified } from '../host/local-files/release-files.ts';
 import { type AttemptOptions, tryInOrder } from './attempts.ts';
 import { DIRECTORY_MANIFEST, type VerifiedDirectory, verifyDirectory } from './directory.ts';
 import { followRoots } from './follow-roots.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { namesIn, readSmallFile } from '../host/files/release-files.ts';
+import { namesIn, readSmallFile } from '../host/local-files/release-files.ts';
 import { isRefusal, refusal } from './refusals.ts';
 import { LIST, LIST_SIGNATURES, MANIFEST, type VerifiedRelease, verifyRelease } from './release.ts';
 import { compareReleases, isReleaseVersion } from './release-version.ts';

@@ -2,9 +2,10 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
-import { fileExists, piecesOf } from '../host/files/release-files.ts';
-import { type HttpClient, redactedRequest } from '../host/http/client.ts';
+import { redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
+import { fileExists, piecesOf } from '../host/local-files/release-files.ts';
+import type { HttpClient } from '../host/seam/http.ts';
 import { refusal } from './refusals.ts';
 
 /** A place with files in the layout of a release. It is not trusted. */

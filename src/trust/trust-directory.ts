@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { namesIn, othersMayWrite, readSmallFile } from '../host/files/release-files.ts';
+import { namesIn, othersMayWrite, readSmallFile } from '../host/local-files/release-files.ts';
 import { BUILT_IN_KEYS } from './built-in-keys.ts';
 import { parseKeys } from './keys.ts';
 import { defaultMemoryPath, readTrustMemory, withMemory } from './memory.ts';

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { type FileIdentity, fileExists, identify, piecesOf, readSmallFile } from '../host/files/release-files.ts';
+import { type FileIdentity, fileExists, identify, piecesOf, readSmallFile } from '../host/local-files/release-files.ts';
 import { DIRECTORY_MANIFEST, expiry, manifestOf } from './directory.ts';
 import { releaseIn } from './mirror.ts';
 import { verifyProvenance } from './provenance.ts';

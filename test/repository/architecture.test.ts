@@ -6,7 +6,9 @@ import { build } from 'esbuild';
 import { createProgram } from '../../src/commands/index.ts';
 import {
   circles,
+  folderGraph,
   type Import,
+  type ImportGraph,
   importsOf,
   ownPackageOf,
   packageOf,
@@ -119,13 +121,13 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 /** Files of a room that another room may import, although it may not import the room. */
 const SINGLE_FILES: Readonly<Record<string, readonly string[]>> = {
   // The option that accepts insecure sources sets it there.
-  cli: ['src/host/files/provenance.ts'],
+  cli: ['src/host/local-files/provenance.ts'],
 };
 
 /** Files that any command may have of the host: those that options name, and where its output goes. */
 const HOST_OF_EVERY_COMMAND: readonly string[] = [
-  'src/host/files/input-file.ts',
-  'src/host/files/output-file.ts',
+  'src/host/local-files/input-file.ts',
+  'src/host/local-files/output-file.ts',
   'src/host/processes/standard-streams.ts',
 ];
 
@@ -167,6 +169,14 @@ const USED_OF_FEATURES: Readonly<Record<string, string>> = {
   'src/features/upgrade/versions.ts': 'the command refuses an upgrade between other versions',
 };
 
+/** Rooms whose folders still import each other, by values or by types. */
+const FOLDERS_IN_CIRCLES: Readonly<Record<string, string>> = {
+  'packages/convert':
+    'the references of a class of clusters are used above and below; the state of a conversion has types of all its parts',
+  'packages/document': 'its sections, host parts and versions of the API are one circle',
+  'packages/translator': 'the tasks of a thread are beside its pool, and the log beside the service',
+};
+
 /** Files that are long for a reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
   'packages/document/src/reasons.ts': 'one table, a line for each published reason',
@@ -184,21 +194,23 @@ const OF_DESCRIPTORS = new Set(
 /** The file layer: on Linux by descriptors of directories, on Windows in directories that only administrators enter. */
 const FILE_LAYER = [
   /^src\/host\/linux\/(anonymous-file|directories|entry|overwrite|read|walk|write)\.ts$/,
-  /^src\/host\/windows\/(lock|orphans|read|write)\.ts$/,
+  /^src\/host\/windows\/(orphans|read|write)\.ts$/,
   // What they open or rename by is the path of a place (`Place.at`).
-  /^src\/host\/files\/(append-log|console-device|input-file|lock|output-file|place|provenance|release-files)\.ts$/,
+  /^src\/host\/local-files\/(append-log|console-device|input-file|output-file|place|provenance|release-files)\.ts$/,
+  /^src\/host\/processes\/(lock|windows-lock)\.ts$/,
 ];
 
 /** Who else names files to node:fs, and why it cannot be led elsewhere. */
 const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
-  'src/host/files/root-tree.ts':
+  'src/host/local-files/root-tree.ts':
     'reads an image at rest and follows its links inside of it; a path is never one that a user of this machine could turn',
-  'src/host/files/watch.ts': 'watches a directory and compares times; what is in it is read by the file layer',
+  'src/host/local-files/watch.ts': 'watches a directory and compares times; what is in it is read by the file layer',
   'src/host/http/trusted-roots.ts': "reads the system's public certificates",
-  'src/host/processes/identity.ts': 'reads /proc, and ids of the machine from directories of root',
+  'src/host/machine/identity.ts': 'reads the ids of the machine from /proc and directories of root',
+  'src/host/processes/identity.ts': 'reads /proc',
   'src/host/processes/leave-root.ts': 'reads /proc',
   'src/host/processes/read-right.ts': 'reads /proc',
-  'src/host/processes/sudo-caller.ts': 'reads /proc',
+  'src/host/linux/sudo-caller.ts': 'reads /proc',
   'src/host/linux/openrc.ts': 'asks whether OpenRC has booted the machine',
   'src/host/linux/orphans.ts': 'reads /proc',
   'src/host/linux/out-of-memory.ts': 'reads /proc and /sys',
@@ -234,6 +246,21 @@ const isOurs = (file: string) => /^(?:src|packages)\//.test(file);
 /** The type of a module reaches nothing. */
 function isOfTheMachine({ specifier, kind }: Import): boolean {
   return kind !== 'type' && TOUCHES_THE_MACHINE.test(specifier);
+}
+
+/** For each step of a circle of folders, a file that imports the next folder. */
+function importsAlong(circle: readonly string[], seen: ImportGraph): readonly string[] {
+  const isIn = (file: string | undefined, folder = '') => file === folder || file?.startsWith(`${folder}/`) === true;
+  return circle.slice(1).map((next, index) => {
+    const ofFolder = [...seen].filter(([file]) => isIn(file, circle[index]));
+    const found = ofFolder.flatMap(([file, imports]) =>
+      imports
+        .map(({ specifier }) => resolveImport(file, specifier))
+        .filter((target) => isIn(target, next))
+        .map((target) => `${file} -> ${target}`),
+    );
+    return found[0] ?? `${circle[index]} -> ${next}`;
+  });
 }
 
 /** A source without its comments and string literals. */
@@ -369,12 +396,20 @@ describe('the imports of src/', () => {
     assert.deepEqual(touching, Object.keys(OUTSIDE_OF_THE_HOST).sort());
   });
 
-  test('of host/ are in the folders that docs/architecture.md names', () => {
+  test('of host/ are in the folders that docs/architecture.md names, and lead down its table', () => {
     const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
-    const named = [...page.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, folder]) => `src/host/${folder}`);
+    const named = [...page.matchAll(/^\| `([\w-]+)\/` \|/gm)].map(([, folder]) => `src/host/${folder}`);
     const folders = new Set([...graph.keys()].filter((file) => roomOf(file) === 'host').map((file) => dirname(file)));
     assert.deepEqual([...folders].sort(), ['src/host', ...named].sort());
     assert.deepEqual(globSync('src/host/*.ts', { cwd: root }), ['src/host/index.ts']);
+    const imports = folderGraph(graph);
+    const upward = named.flatMap((folder, index) =>
+      (imports.get(folder) ?? [])
+        .map(({ specifier }) => resolveImport(folder, specifier) ?? '')
+        .filter((target) => named.indexOf(target) < index)
+        .map((target) => `${folder} -> ${target}`),
+    );
+    assert.deepEqual(upward, []);
   });
 
   test('lead from the types of host/seam/ to no other folder of host/', () => {
@@ -412,6 +447,18 @@ describe('the imports of src/', () => {
 
   test('have no cycle', () => {
     assert.deepEqual(circles(graph), []);
+  });
+
+  test('have no cycle between the folders of a room, not even of types', () => {
+    const found = circles(folderGraph(graph));
+    const topOf = (circle: readonly string[]) => circle[0]?.split('/').slice(0, 2).join('/') ?? '';
+    const wrong = found.filter((circle) => !(topOf(circle) in FOLDERS_IN_CIRCLES));
+    assert.deepEqual(
+      wrong.map((circle) => importsAlong(circle, graph)),
+      [],
+    );
+    const rooms = [...new Set(found.map(topOf))].sort();
+    assert.deepEqual(rooms, Object.keys(FOLDERS_IN_CIRCLES), 'an exception is obsolete');
   });
 
   test('of document/ reach nothing that only Node has', () => {
@@ -642,5 +689,26 @@ describe('circles', () => {
     ]);
     assert.deepEqual(circles(chain), []);
     assert.deepEqual(circles(new Map([...chain, ['c.ts', edge('./a.ts')]])), [['a.ts', 'b.ts', 'c.ts', 'a.ts']]);
+  });
+});
+
+describe('folderGraph', () => {
+  test('has an import between files as one between the folders of their common directory', () => {
+    const edge = (specifier: string, kind: Import['kind'] = 'static') => [{ specifier, kind }];
+    const files = new Map([
+      ['src/host/index.ts', edge('./linux/read.ts')],
+      ['src/host/linux/read.ts', edge('../files/sums/digest.ts')],
+      ['src/host/files/sums/digest.ts', edge('../errors.ts')],
+      ['src/host/files/errors.ts', edge('../linux/names.ts', 'type')],
+      ['src/host/linux/names.ts', []],
+    ]);
+    assert.deepEqual(circles(files), []);
+    assert.deepEqual(circles(folderGraph(new Map([...files, ['src/host/files/errors.ts', []]]))), []);
+    const circle = ['src/host/linux', 'src/host/files', 'src/host/linux'];
+    assert.deepEqual(circles(folderGraph(files)), [circle]);
+    assert.deepEqual(importsAlong(circle, files), [
+      'src/host/linux/read.ts -> src/host/files/sums/digest.ts',
+      'src/host/files/errors.ts -> src/host/linux/names.ts',
+    ]);
   });
 });

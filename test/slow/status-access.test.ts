@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { RunSummary } from '@machineadm/status/summary.ts';
 import { stringify } from 'yaml';
 import { withoutChecksum } from '../../src/host/files/checksum.ts';
-import { makeDirectories } from '../../src/host/files/place.ts';
+import { makeDirectories } from '../../src/host/local-files/place.ts';
 import { type AgentOptions, agent, startAgent } from '../support/agent.ts';
 import { endBackground } from '../support/background.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';

@@ -1,10 +1,11 @@
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { truncateEvent } from '@machineadm/status/event.ts';
-import { createHttpClient, type HttpClient } from '../../src/host/http/client.ts';
+import { createHttpClient } from '../../src/host/http/client.ts';
 import { runCommand } from '../../src/host/linux/commands.ts';
-import { withTimeout } from '../../src/host/processes/timeout.ts';
+import type { HttpClient } from '../../src/host/seam/http.ts';
 import { resolveSecret } from '../../src/host/secrets/resolve.ts';
+import { withTimeout } from '../../src/host/time/timeout.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../../src/reporting/remote/remote-sink.ts';
 
 export interface DeliveryOptions {

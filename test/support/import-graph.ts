@@ -83,6 +83,29 @@ export function circles(graph: ImportGraph): readonly (readonly string[])[] {
   return found;
 }
 
+/**
+ * The imports between the folders of each directory, as a graph for `circles`: `src/host/linux` imports `./files` where a
+ * file of it imports one of `src/host/files`. A file beside the folders stands for itself.
+ */
+export function folderGraph(graph: ImportGraph): ImportGraph {
+  const folders = new Map<string, Import[]>();
+  for (const [file, imports] of graph) {
+    for (const { specifier, kind } of imports) {
+      const target = resolveImport(file, specifier);
+      if (target === undefined || !graph.has(target) || target === file) continue;
+      const [from, to] = [file.split('/'), target.split('/')];
+      const depth = from.findIndex((name, index) => name !== to[index]);
+      const [importer, imported] = [from.slice(0, depth + 1).join('/'), to.slice(0, depth + 1).join('/')];
+      const known = folders.get(importer) ?? [];
+      const sibling = `./${to[depth]}`;
+      if (!known.some((one) => one.specifier === sibling)) known.push({ specifier: sibling, kind });
+      folders.set(importer, known);
+      folders.set(imported, folders.get(imported) ?? []);
+    }
+  }
+  return folders;
+}
+
 /** Everything that runs when `entry` starts: the files and packages reached by static imports alone. */
 export function startupClosure(graph: ImportGraph, entry: string): { files: Set<string>; packages: Set<string> } {
   const files = new Set<string>();

@@ -15,8 +15,8 @@ const STAND_INS = new Map(
   [
     ['src/cli/lingering.ts', 'lingering'],
     ['src/host/index.ts', 'host'],
-    ['src/host/files/lock.ts', 'lock'],
-    ['src/host/files/append-log.ts', 'append-log'],
+    ['src/host/processes/lock.ts', 'lock'],
+    ['src/host/local-files/append-log.ts', 'append-log'],
     ['src/host/linux/read.ts', 'read'],
     ['src/host/processes/background.ts', 'background'],
     ['src/host/services/own-output.ts', 'own-output'],

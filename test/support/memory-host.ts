@@ -5,7 +5,7 @@ import { redact } from '@machineadm/document/redaction.ts';
 import { hasEffects, Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { CriQueries } from '../../src/host/cri/queries.ts';
-import { type HttpClient, type HttpRequest, redactedRequest } from '../../src/host/http/client.ts';
+import { redactedRequest } from '../../src/host/http/client.ts';
 import { HttpError } from '../../src/host/http/error.ts';
 import type { InterfaceAddress } from '../../src/host/seam/facts.ts';
 import type {
@@ -20,6 +20,7 @@ import type {
   ServiceState,
   StreamedFile,
 } from '../../src/host/seam/host.ts';
+import type { HttpClient, HttpRequest } from '../../src/host/seam/http.ts';
 import { assertQuery } from '../../src/host/seam/queries.ts';
 import { openrcBootFile, systemdBootFile } from '../../src/host/services/boot-command.ts';
 import { openrcEnvironment, systemdEnvironment } from '../../src/host/services/environment.ts';

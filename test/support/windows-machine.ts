@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { HttpError } from '../../src/host/http/error.ts';
+import { gatherWindowsFacts } from '../../src/host/machine/windows-facts.ts';
+import { windowsHost, windowsQueryHost } from '../../src/host/machine/windows-host.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
 import type { Command, CommandResult, Host, QueryHost } from '../../src/host/seam/host.ts';
-import { gatherWindowsFacts } from '../../src/host/windows/facts.ts';
-import { windowsHost, windowsQueryHost } from '../../src/host/windows/host.ts';
 import { POWERSHELL, windowsPath } from '../../src/host/windows/paths.ts';
 import type { WindowsScript } from '../../src/host/windows/powershell.ts';
 import { isWindowsQuery } from '../../src/host/windows/queries.ts';

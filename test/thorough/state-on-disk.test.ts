@@ -8,8 +8,8 @@ import { HARDENING_RECORD, NETWORK_TRIAL } from '@machineadm/document/ownership/
 import { summaryOf } from '@machineadm/status/summary.ts';
 import { parseKeptHooks } from '../../src/features/hooks/kept.ts';
 import { readTrial } from '../../src/features/network/trial.ts';
-import { linesOf } from '../../src/host/files/append-log.ts';
 import { withChecksum } from '../../src/host/files/checksum.ts';
+import { linesOf } from '../../src/host/local-files/append-log.ts';
 import { readTransaction, TRANSACTION } from '../../src/kubernetes/api-server/transaction.ts';
 import { readRecord, recordText } from '../../src/kubernetes/hardening/record.ts';
 import { readJournal } from '../../src/pipeline/journal.ts';

@@ -7,8 +7,8 @@ import {
 } from '../../../src/features/active-directory/windows/commands.ts';
 import { parseWindowsMarker } from '../../../src/features/hooks/windows-script.ts';
 import { offsetIn } from '../../../src/features/time/windows-clock.ts';
+import { gatherWindowsFacts } from '../../../src/host/machine/windows-facts.ts';
 import type { CommandResult } from '../../../src/host/seam/host.ts';
-import { gatherWindowsFacts } from '../../../src/host/windows/facts.ts';
 import { READ_FACTS } from '../../../src/host/windows/facts-scripts.ts';
 import { readAnswer } from '../../../src/host/windows/powershell.ts';
 import { modeOf, ownerOf } from '../../../src/host/windows/security-descriptor.ts';

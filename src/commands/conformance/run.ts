@@ -19,9 +19,9 @@ import {
 } from '../../diagnosis/conformance/index.ts';
 import { versionsInProgram } from '../../diagnosis/conformance/program-files.ts';
 import { UnitFiles } from '../../diagnosis/conformance/unit-files.ts';
-import { RootTree } from '../../host/files/root-tree.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../../host/index.ts';
-import { parseOsRelease } from '../../host/linux/facts.ts';
+import { RootTree } from '../../host/local-files/root-tree.ts';
+import { parseOsRelease } from '../../host/machine/linux-facts.ts';
 import { selfCommand } from '../../host/processes/identity.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path/posix';
 import { usageError } from '../../cli/usage-error.ts';
-import { RootTree } from '../../host/files/root-tree.ts';
+import { RootTree } from '../../host/local-files/root-tree.ts';
 
 /** Limits: a node's own files are far below, and others may be anything. */
 const LONGEST_FILE = 1024 * 1024;

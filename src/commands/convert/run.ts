@@ -14,7 +14,7 @@ import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 import { printNotice, printText } from '../../cli/output.ts';
 import { isQuiet } from '../../cli/terminal.ts';
 import { usageError } from '../../cli/usage-error.ts';
-import { writeOutputFiles } from '../../host/files/output-file.ts';
+import { writeOutputFiles } from '../../host/local-files/output-file.ts';
 import { readInputText } from '../../pipeline/load.ts';
 
 export interface ConvertCommandOptions {

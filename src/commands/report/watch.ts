@@ -14,7 +14,7 @@ import { durationOf } from '../../cli/duration.ts';
 import { printNotice, printText } from '../../cli/output.ts';
 import { untilSignal } from '../../cli/until-signal.ts';
 import { openHost, openQueryHost, requireLinux } from '../../host/index.ts';
-import { bootId, machineId } from '../../host/processes/identity.ts';
+import { bootId, machineId } from '../../host/machine/identity.ts';
 import { mayReadAllFiles } from '../../host/processes/read-right.ts';
 import { probeNode } from '../../kubernetes/node-health.ts';
 import type { NodeReadiness } from '../../kubernetes/readiness.ts';

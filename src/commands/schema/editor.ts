@@ -3,8 +3,8 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import editorSchema from '../../../contract/editor/v1alpha1.json' with { type: 'json' };
 import { printNotice, printText } from '../../cli/output.ts';
-import { readPieces } from '../../host/files/input-file.ts';
-import { writeOutputFiles } from '../../host/files/output-file.ts';
+import { readPieces } from '../../host/local-files/input-file.ts';
+import { writeOutputFiles } from '../../host/local-files/output-file.ts';
 
 /** The name that the first line of `machineadm example` gives to the schema beside the document. */
 const SCHEMA_FILE = 'machineadm.schema.json';

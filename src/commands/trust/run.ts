@@ -5,7 +5,7 @@ import { publish } from '@machineadm/document/redaction.ts';
 import { durationOf } from '../../cli/duration.ts';
 import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';
 import { usageError } from '../../cli/usage-error.ts';
-import { writeOutputFile } from '../../host/files/output-file.ts';
+import { writeOutputFile } from '../../host/local-files/output-file.ts';
 import { defaultMemoryPath } from '../../trust/memory.ts';
 import { bytesToSign, verifyNext, verifyRoot } from '../../trust/root.ts';
 import { expiryOfRoot } from '../../trust/root-expiry.ts';

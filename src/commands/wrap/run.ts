@@ -21,7 +21,7 @@ import {
 import { buildInfo } from '../../cli/build-info.ts';
 import { printNotice, printText } from '../../cli/output.ts';
 import { usageError } from '../../cli/usage-error.ts';
-import { writeOutputFile } from '../../host/files/output-file.ts';
+import { writeOutputFile } from '../../host/local-files/output-file.ts';
 import { DocumentError, readInputText } from '../../pipeline/load.ts';
 import { type DownloadOptions, downloadScriptOf } from './download.ts';
 

@@ -1,7 +1,7 @@
 import type { Place } from '@machineadm/document/diagnostics.ts';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import { runChecks } from '../../host/processes/checks.ts';
+import { runChecks } from '../../host/time/checks.ts';
 
 /**
  * How what a check found counts, for preflight, doctor, conformance, audit and the verification of an image alike. `failed`

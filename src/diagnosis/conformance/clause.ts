@@ -1,5 +1,5 @@
 import type { Version } from '@machineadm/document/program-version.ts';
-import type { RootTree } from '../../host/files/root-tree.ts';
+import type { RootTree } from '../../host/local-files/root-tree.ts';
 import type { UnitFiles } from './unit-files.ts';
 
 /** The version of contract/CONTRACT.md that is checked. It grows with every change of a clause. */

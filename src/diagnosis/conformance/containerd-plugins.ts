@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path/posix';
 import { pathGlob } from '@machineadm/document/glob.ts';
 import { member, strings } from '@machineadm/document/untyped.ts';
 import { parse } from 'smol-toml';
-import type { RootTree } from '../../host/files/root-tree.ts';
+import type { RootTree } from '../../host/local-files/root-tree.ts';
 import { startCommands, type Unit } from './unit-files.ts';
 
 /** The plug-ins that CRI is made of: one in containerd 1.x, which `cri` names, too, and two in 2.x. */

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
 import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { formatMode } from '@machineadm/document/units.ts';
-import type { RootTree } from '../../host/files/root-tree.ts';
+import type { RootTree } from '../../host/local-files/root-tree.ts';
 import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven } from './clause.ts';
 import { kernelsOf, kernelVersion } from './kernels.ts';
 import { type Durability, durabilityOf, mountedAt } from './mounts.ts';

@@ -1,5 +1,5 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
-import { runChecks } from '../../host/processes/checks.ts';
+import { runChecks } from '../../host/time/checks.ts';
 import type { Clause, ClauseResult, Level, Profile, Subject } from './clause.ts';
 import { IMAGE_CLAUSES } from './image.ts';
 import { IMMUTABLE_CLAUSES } from './immutable.ts';

@@ -1,4 +1,4 @@
-import type { RootTree } from '../../host/files/root-tree.ts';
+import type { RootTree } from '../../host/local-files/root-tree.ts';
 import type { Subject } from './clause.ts';
 
 const MODULES = '/lib/modules';

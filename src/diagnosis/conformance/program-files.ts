@@ -1,5 +1,5 @@
 import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
-import type { RootTree } from '../../host/files/root-tree.ts';
+import type { RootTree } from '../../host/local-files/root-tree.ts';
 
 /** elf(5): e_machine, as Go names the architectures. */
 const MACHINES: Readonly<Record<number, string>> = {

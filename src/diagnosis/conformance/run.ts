@@ -9,8 +9,8 @@ import {
 import { formatMode } from '@machineadm/document/units.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { checksummedJson } from '../../host/files/checksum.ts';
-import type { RootTree } from '../../host/files/root-tree.ts';
 import { GROUP_FILES, idIn } from '../../host/linux/accounts.ts';
+import type { RootTree } from '../../host/local-files/root-tree.ts';
 import type { FileStat } from '../../host/seam/host.ts';
 import { broken, type Clause, kept, notApplicable, notProven, type Subject } from './clause.ts';
 

@@ -1,4 +1,4 @@
-import type { RootTree } from '../../host/files/root-tree.ts';
+import type { RootTree } from '../../host/local-files/root-tree.ts';
 import { broken, type Clause, type ClauseResult, kept, notProven } from './clause.ts';
 import { skewOf } from './kubernetes.ts';
 import { versionsInProgram } from './program-files.ts';

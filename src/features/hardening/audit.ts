@@ -3,8 +3,8 @@ import type { HardeningModel } from '@machineadm/document/model.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { select } from '@machineadm/hardening/select.ts';
 import { titleOf } from '@machineadm/hardening/title.ts';
-import { runChecks } from '../../host/processes/checks.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { runChecks } from '../../host/time/checks.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
 
 /** One control of a benchmark on this machine. */

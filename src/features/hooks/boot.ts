@@ -1,7 +1,7 @@
 import { HOOKS_DIRECTORY, HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { selfCommand } from '../../host/processes/identity.ts';
+import type { BootCommand } from '../../host/seam/services.ts';
 import { readSealedText, writeSealed } from '../../host/secrets/sealed-files.ts';
-import type { BootCommand } from '../../host/services/boot-command.ts';
 import {
   applyBootUnit,
   type BootUnit,

@@ -1,6 +1,6 @@
 import type { HookGroup } from '@machineadm/document/model.ts';
 import type { PasswdEntry } from '../../accounts/databases.ts';
-import { type Kill, killOf, killOfStatus, statusOfSignal } from '../../host/processes/killed.ts';
+import { type Kill, killOf, killOfStatus, statusOfSignal } from '../../host/commands/killed.ts';
 import type { Command, Host } from '../../host/seam/host.ts';
 import type { StateKind } from '../../shell/driver.ts';
 import { hookFailed } from '../../shell/errors.ts';

@@ -1,7 +1,7 @@
 import type { ProxyModel } from '@machineadm/document/model.ts';
 import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import type { ServiceEnvironment } from '../../host/services/environment.ts';
+import type { ServiceEnvironment } from '../../host/seam/services.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import { blockIn, PROXY_BLOCK, rewriteShared, withBlock, withoutBlock } from '../../owned-files/marked-block.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';

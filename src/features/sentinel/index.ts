@@ -2,7 +2,7 @@ import { dirname } from 'node:path/posix';
 import { SENTINEL_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import { selfCommand } from '../../host/processes/identity.ts';
-import type { BootCommand } from '../../host/services/boot-command.ts';
+import type { BootCommand } from '../../host/seam/services.ts';
 import {
   applyBootUnit,
   type BootUnit,

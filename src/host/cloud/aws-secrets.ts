@@ -1,8 +1,9 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
 import type { SecretSource } from '@machineadm/document/secret.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
-import { type HttpClient, parseJson, readBody, redactedRequest } from '../http/client.ts';
+import { parseJson, readBody, redactedRequest } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
+import type { HttpClient } from '../seam/http.ts';
 import {
   type AwsCredentials,
   awsDomain,

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { Secret } from '@machineadm/document/secret.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
-import { type HttpRequest, parseJson } from '../http/client.ts';
+import { parseJson } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
+import type { HttpRequest } from '../seam/http.ts';
 import type { MetadataService } from './metadata-service.ts';
 
 /** Credentials of this machine's role from the metadata service, valid for some hours. */

@@ -2,9 +2,10 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
 import type { MetadataProvider } from '@machineadm/document/variables.ts';
-import { createHttpClient, type HttpAnswer, type HttpClient, parseJson, readBody } from '../http/client.ts';
+import { createHttpClient, parseJson, readBody } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
 import { retry } from '../http/retry.ts';
+import type { HttpAnswer, HttpClient } from '../seam/http.ts';
 
 export interface MetadataServiceOptions {
   /** The service's address; default: the link-local address that all four clouds use. */

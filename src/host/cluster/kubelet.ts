@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { QueryHost } from '../seam/host.ts';
-import type { UnitFacts } from '../services/unit-facts.ts';
+import type { UnitFacts } from '../seam/services.ts';
 
 /** The identity in a kubelet's certificate (k/k pkg/kubelet/certificate, `system:node:<name>`). */
 const NODE_USER = /^CN=system:node:(.+)$/m;

@@ -1,19 +1,10 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { windowsPath } from '../windows/paths.ts';
 import { errnoOf } from './file-error.ts';
 
 /** Held while a process changes this machine or records the end of a run in its status file. */
 export const LOCK_PATH = `${RUN_DIRECTORY}/lock`;
-
-/**
- * The path of one of our files (`/run/machineadm/…`) on the running machine, for code that opens files without a host:
- * the lock, the journal and the status of a run.
- */
-export function localPath(path: string): string {
-  return process.platform === 'win32' ? windowsPath(path) : path;
-}
 
 /**
  * The real location of an absolute path: the symbolic links of its existing directories are resolved. The last

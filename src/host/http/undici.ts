@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { abortable } from '../processes/timeout.ts';
+import { abortable } from '../time/timeout.ts';
 
 /**
  * The parts of undici that we use, loaded at the first request. Its index.js also loads fetch, WebSocket, caches and

@@ -1,9 +1,9 @@
 import { constants } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { ChildStreams } from '../processes/child-streams.ts';
-import { commandAborted } from '../processes/commands.ts';
-import { commandKilled } from '../processes/killed.ts';
+import { ChildStreams } from '../commands/child-streams.ts';
+import { commandKilled } from '../commands/killed.ts';
+import { commandAborted } from '../commands/results.ts';
 
 import type { Command, CommandResult } from '../seam/host.ts';
 import { anonymousFile } from './anonymous-file.ts';

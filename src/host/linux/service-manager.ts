@@ -1,6 +1,7 @@
 import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../seam/host.ts';
-import { type BootFile, openrcBootFile, systemdBootFile } from '../services/boot-command.ts';
+import type { BootFile } from '../seam/services.ts';
+import { openrcBootFile, systemdBootFile } from '../services/boot-command.ts';
 import { openrcEnvironment, systemdEnvironment } from '../services/environment.ts';
 import { isOpenrcBooted, openrcName, openrcServiceState, openrcServices } from './openrc.ts';
 import { isSystemdBooted, serviceState, systemdServices } from './systemd.ts';

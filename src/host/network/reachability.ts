@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
-import { TimedOut, withTimeout } from '../processes/timeout.ts';
+import { TimedOut, withTimeout } from '../time/timeout.ts';
 
 /** The addresses of a name, as this machine's programs resolve it, or the error code: `ENOTFOUND`. */
 export async function resolveName(name: string, timeoutMs: number): Promise<readonly string[] | string> {

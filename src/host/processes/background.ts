@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import { localPath } from '../files/paths.ts';
 import { runCommand } from '../linux/commands.ts';
 import { cleanEnvironment } from '../linux/environment.ts';
 import { isSystemdBooted } from '../linux/systemd.ts';
+import { localPath } from '../local-files/local-path.ts';
 import { cleanEnvironment as windowsEnvironment } from '../windows/paths.ts';
 
 export interface BackgroundCommand {

@@ -1,9 +1,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { lastLine } from '@machineadm/document/printable.ts';
+import { LineSplitter, Tail } from '../commands/output.ts';
 import { cleanEnvironment } from '../linux/environment.ts';
 import { which } from '../linux/read.ts';
 import { selfCommand } from './identity.ts';
-import { LineSplitter, Tail } from './output.ts';
 
 /** The longest line that is read from a child, and how much of its errors is kept: what it says is not trusted. */
 const LONGEST_LINE = 64 * 1024;

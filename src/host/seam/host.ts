@@ -1,12 +1,10 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { CriQueries } from '../cri/queries.ts';
-import type { HttpClient } from '../http/client.ts';
-import type { BootCommand, BootFile } from '../services/boot-command.ts';
-import type { ServiceEnvironment } from '../services/environment.ts';
-import type { UnitFacts } from '../services/unit-facts.ts';
 import type { InterfaceAddress } from './facts.ts';
+import type { HttpClient } from './http.ts';
 import type { Resource } from './resource.ts';
+import type { BootCommand, BootFile, ServiceEnvironment, UnitFacts } from './services.ts';
 
 /**
  * The machine, read-only: passed to `inspect` and the whole of `plan`. It cannot change anything: it has no method that

@@ -1,6 +1,7 @@
 import type { HostModel } from '@machineadm/document/model.ts';
-import { agentProxy, createHttpClient, type HttpClient } from '../http/client.ts';
+import { agentProxy, createHttpClient } from '../http/client.ts';
 import type { Host } from '../seam/host.ts';
+import type { HttpClient } from '../seam/http.ts';
 import { secretResolver } from './resolver.ts';
 
 /** The document's settings for the agent's own requests. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
-import { listDirectory, openSource, whyDirectoryDistrusted } from '../files/provenance.ts';
+import { listDirectory, openSource, whyDirectoryDistrusted } from '../local-files/provenance.ts';
 
 /** One source of the document; `name` is the prefix of messages about it. */
 export interface SourcePiece {

@@ -5,10 +5,10 @@ import { lastLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { errnoOf } from '../files/file-error.ts';
-import { areInsecureSourcesAccepted, openSource } from '../files/provenance.ts';
 import { HttpError } from '../http/error.ts';
 import { runCommand } from '../linux/commands.ts';
 import { which } from '../linux/read.ts';
+import { areInsecureSourcesAccepted, openSource } from '../local-files/provenance.ts';
 import type { CommandResult } from '../seam/host.ts';
 
 /** Where references without a path are looked up. */

@@ -5,11 +5,12 @@ import { redact } from '@machineadm/document/redaction.ts';
 import { hasEffects, Secret, type SecretSource, type SecretValue } from '@machineadm/document/secret.ts';
 import { awsSecret } from '../cloud/aws-secrets.ts';
 import { MetadataService } from '../cloud/metadata-service.ts';
-import { type HttpClient, readBody, redactedRequest } from '../http/client.ts';
+import { describeKill, killOf } from '../commands/killed.ts';
+import { readBody, redactedRequest } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
 import { type RetryOptions, retry } from '../http/retry.ts';
-import { describeKill, killOf } from '../processes/killed.ts';
 import type { Command, CommandResult } from '../seam/host.ts';
+import type { HttpClient } from '../seam/http.ts';
 import { resolveSecret, type SecretPlaces, secretUnavailable } from './resolve.ts';
 
 export type ResolveSecret = (value: SecretValue) => Promise<Secret>;

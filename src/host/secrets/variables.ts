@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import type { VariableResolver } from '@machineadm/document/variables.ts';
 import { hostNameAsInstanceData, INSTANCE_DATA_PATHS, lookUpInstanceData } from '../cloud/instance-data.ts';
 import { MetadataService } from '../cloud/metadata-service.ts';
-import { localPath } from '../files/paths.ts';
 import { readText } from '../linux/read.ts';
+import { localPath } from '../local-files/local-path.ts';
 
 /** Where variables are looked up; the defaults are this machine's. */
 export interface VariablePlaces {

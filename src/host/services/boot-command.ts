@@ -1,30 +1,5 @@
 import { openrcScriptPath, unitPath } from '@machineadm/document/ownership/paths.ts';
-
-/** A machineadm command that the service manager runs once at every boot. */
-export interface BootCommand {
-  /** Name of the service: `machineadm-sentinel`. */
-  readonly name: string;
-  readonly description: string;
-  readonly documentation?: string;
-  /** Absolute path of a program and its arguments. */
-  readonly command: readonly string[];
-  /** Services that start only after it has ended, successfully or not. A missing service has no effect. */
-  readonly before?: readonly string[];
-  /**
-   * True where it runs commands of the document, which may start programs that gain privileges or change SELinux
-   * domains.
-   */
-  readonly mayGainPrivileges?: true;
-}
-
-/** How a service manager runs a boot command: the file to write, and the service to enable once the file is loaded. */
-export interface BootFile {
-  /** The name for `host.service` and `host.services`. */
-  readonly service: string;
-  readonly path: string;
-  readonly content: string;
-  readonly mode: number;
-}
+import type { BootCommand, BootFile } from '../seam/services.ts';
 
 /** Variables that make Node load code or trust certificates at its start, in a program that runs as root. */
 const DISTRUSTED_VARIABLES = 'NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF';

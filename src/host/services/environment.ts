@@ -1,13 +1,5 @@
 import { openrcConfigurationPath } from '@machineadm/document/ownership/paths.ts';
-
-/** How a service manager passes the variables of a file to a service at its next start. */
-export interface ServiceEnvironment {
-  readonly path: string;
-  /** Text that makes the service read the file. */
-  readonly lines: string;
-  /** True where others also write to the file: ours is a marked block in it. False: the whole file is ours. */
-  readonly shared: boolean;
-}
+import type { ServiceEnvironment } from '../seam/services.ts';
 
 /**
  * A systemd drop-in. `Environment=` would need no second file, but every user may read it (`systemctl show`), and it

@@ -1,27 +1,5 @@
-import { signalOfStatus } from '../processes/killed.ts';
-
-/** systemd's details about a unit beyond whether it is active. */
-export interface UnitFacts {
-  /** `loaded`, `not-found`, `masked`, `bad-setting`, `error` */
-  readonly loadState: string;
-  /** `active`, `activating`, `inactive`, `failed`, … */
-  readonly activeState: string;
-  /** `running`, `dead`, `auto-restart`, … */
-  readonly subState: string;
-  /** Its last result: `success`, `exit-code`, `signal`, `core-dump`, `oom-kill`, `start-limit-hit`, `timeout`, … */
-  readonly result: string;
-  /** How its main process ended last; undefined: it has not ended yet. */
-  readonly ended: { readonly by: 'exit' | 'signal'; readonly status: number } | undefined;
-  /** Automatic restarts; since systemd 235. */
-  readonly restarts: number;
-  /** ExecStart, split at blanks, with its variables unexpanded. */
-  readonly command: readonly string[];
-  /** Environment= as systemd prints it; may contain secrets: for checks only. */
-  readonly environment: string;
-  readonly environmentFiles: readonly string[];
-  /** MemoryMax in bytes; undefined: unlimited, or not supported by this systemd. */
-  readonly memoryMax: number | undefined;
-}
+import { signalOfStatus } from '../commands/killed.ts';
+import type { UnitFacts } from '../seam/services.ts';
 
 /** The properties that `parseUnitFacts` reads. */
 export const UNIT_FACT_PROPERTIES = [

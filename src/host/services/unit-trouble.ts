@@ -1,5 +1,6 @@
 import type { ServiceState } from '../seam/host.ts';
-import { EXIT_EXEC, signalName, type UnitFacts } from './unit-facts.ts';
+import type { UnitFacts } from '../seam/services.ts';
+import { EXIT_EXEC, signalName } from './unit-facts.ts';
 
 /** A problem of a unit, as reported by the service manager. */
 export interface UnitTrouble {

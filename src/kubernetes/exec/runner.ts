@@ -2,7 +2,7 @@ import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExecModel } from '@machineadm/document/model.ts';
 import { textLines } from '@machineadm/document/printable.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
+import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/commands/killed.ts';
 import type { CommandResult, Host } from '../../host/seam/host.ts';
 import { inShellEnvironment, type ShellEnvironment } from '../shell-environment.ts';
 import { explain } from './failure-patterns.ts';

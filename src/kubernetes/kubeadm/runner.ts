@@ -7,7 +7,7 @@ import {
   KubeadmProgress,
   type OutputLine,
 } from '@machineadm/kubeadm/output.ts';
-import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
+import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/commands/killed.ts';
 import type { CommandResult, Host } from '../../host/seam/host.ts';
 import { untilEtcdStaysDown } from '../control-plane-exits.ts';
 import { untilKubeletStaysDown } from '../kubelet-unit.ts';

@@ -8,7 +8,7 @@ import { evaluateUpgrade, type OutputLine } from '@machineadm/kubeadm/output.ts'
 import { patches } from '@machineadm/kubeadm/patches.ts';
 import { Problems } from '@machineadm/kubeadm/problems.ts';
 import { kubeadmTarget } from '@machineadm/kubeadm/version.ts';
-import { describeKill, killOf } from '../../host/processes/killed.ts';
+import { describeKill, killOf } from '../../host/commands/killed.ts';
 import type { Host } from '../../host/seam/host.ts';
 
 /** `apply` upgrades the cluster's configuration and add-ons, too: the first control plane does. */

@@ -1,6 +1,7 @@
 import type { SinkTlsModel } from '@machineadm/document/model.ts';
-import { agentProxy, createHttpClient, type HttpClient } from '../../host/http/client.ts';
+import { agentProxy, createHttpClient } from '../../host/http/client.ts';
 import type { Host } from '../../host/seam/host.ts';
+import type { HttpClient } from '../../host/seam/http.ts';
 import type { DeliveryContext } from '../remote/remote-sink.ts';
 import { systemClock } from '../reporter.ts';
 import type { NetworkModel } from '../spool/serialized-plan.ts';

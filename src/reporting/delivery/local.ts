@@ -1,8 +1,8 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
-import { withTimeout } from '../../host/processes/timeout.ts';
 import type { Host } from '../../host/seam/host.ts';
+import { withTimeout } from '../../host/time/timeout.ts';
 import { sinksOf } from '../sinks/index.ts';
 
 /** Time limit for a sink of this machine. */

@@ -3,7 +3,7 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { type ReportEvent, truncateEvent } from '@machineadm/status/event.ts';
-import { TimedOut, withTimeout } from '../../host/processes/timeout.ts';
+import { TimedOut, withTimeout } from '../../host/time/timeout.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';
 import { isExpired, type SinkState, type Spool, type SpooledEvent } from '../spool/spool.ts';
 import { pauseMs } from './pause.ts';

@@ -8,7 +8,7 @@ import {
   signedForAws,
 } from '../../host/cloud/aws-signature.ts';
 import { MetadataService } from '../../host/cloud/metadata-service.ts';
-import type { HttpClient } from '../../host/http/client.ts';
+import type { HttpClient } from '../../host/seam/http.ts';
 import { MESSAGE_BYTES, putObject, resultOfAws, sendMessage, storedAt, targetsBucket } from './aws-requests.ts';
 import { type Exchange, exchange } from './http-exchange.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';

@@ -1,7 +1,7 @@
 import type { AzureSinkModel } from '@machineadm/document/model.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { MetadataService } from '../../host/cloud/metadata-service.ts';
-import type { HttpRequest } from '../../host/http/client.ts';
+import type { HttpRequest } from '../../host/seam/http.ts';
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';
 import { exchange } from './http-exchange.ts';
 import { type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';

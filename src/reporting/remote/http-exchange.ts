@@ -1,4 +1,5 @@
-import { type HttpClient, type HttpRequest, readBody, redactedRequest } from '../../host/http/client.ts';
+import { readBody, redactedRequest } from '../../host/http/client.ts';
+import type { HttpClient, HttpRequest } from '../../host/seam/http.ts';
 
 /** A completely read response. */
 export interface Exchange {

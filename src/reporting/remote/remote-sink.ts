@@ -2,8 +2,8 @@ import type { SinkTlsModel } from '@machineadm/document/model.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { Moment } from '@machineadm/status/run-state.ts';
-import type { HttpClient } from '../../host/http/client.ts';
 import type { Host } from '../../host/seam/host.ts';
+import type { HttpClient } from '../../host/seam/http.ts';
 
 /**
  * A sink of the deliverer: a service, or a program. It gets one event at a time, in order. Events to be retried are

@@ -1,7 +1,8 @@
 import type { WebhookSinkModel } from '@machineadm/document/model.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
 import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
-import { type HttpAnswer, redactedRequest } from '../../host/http/client.ts';
+import { redactedRequest } from '../../host/http/client.ts';
+import type { HttpAnswer } from '../../host/seam/http.ts';
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';
 import { type DeliveryContext, type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';
 import { signatureHeaders } from './webhook-signature.ts';

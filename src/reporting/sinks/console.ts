@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { formatEvent } from '@machineadm/status/progress.ts';
-import { type ConsoleDevice, openConsole } from '../../host/files/console-device.ts';
 import { errnoOf } from '../../host/files/file-error.ts';
+import { type ConsoleDevice, openConsole } from '../../host/local-files/console-device.ts';
 import type { Sink } from '../sink.ts';
 
 /** A serial line of 9600 baud transmits 960 characters per second: a line must not take longer than that. */

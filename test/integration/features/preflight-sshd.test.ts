@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { linuxQueryHost } from '../../../src/host/linux/host.ts';
+import { linuxQueryHost } from '../../../src/host/machine/linux-host.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { findRequirements } from '../../../src/pipeline/preflight.ts';
 import { EMPTY_RECORD } from '../../../src/step/index.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubeadmNote } from '@machineadm/kubeadm/output.ts';
-import { linuxHost } from '../../../src/host/linux/host.ts';
+import { linuxHost } from '../../../src/host/machine/linux-host.ts';
 import type { Host } from '../../../src/host/seam/host.ts';
 import { runKubeadm } from '../../../src/kubernetes/kubeadm/runner.ts';
 

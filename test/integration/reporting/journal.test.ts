@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MESSAGE_IDS } from '@machineadm/status/journal-entry.ts';
 import { collect } from '../../../src/diagnosis/collect.ts';
-import { linuxHost, linuxQueryHost } from '../../../src/host/linux/host.ts';
+import { linuxHost, linuxQueryHost } from '../../../src/host/machine/linux-host.ts';
 import { openReporter } from '../../../src/reporting/reporter.ts';
 import { journalSink } from '../../../src/reporting/sinks/journal.ts';
 import { startJournald } from '../../support/journald.ts';

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type DirectoryOptions, signDirectory } from '../../../scripts/release.ts';
-import { placeVerified } from '../../../src/host/files/release-files.ts';
+import { placeVerified } from '../../../src/host/local-files/release-files.ts';
 import { agent as anyAgent } from '../../support/agent.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { attack } from '../../support/attacks.ts';

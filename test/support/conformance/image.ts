@@ -17,7 +17,7 @@ import type { Profile, Subject } from '../../../src/diagnosis/conformance/clause
 import { profileOf } from '../../../src/diagnosis/conformance/index.ts';
 import { versionsInProgram } from '../../../src/diagnosis/conformance/program-files.ts';
 import { UnitFiles } from '../../../src/diagnosis/conformance/unit-files.ts';
-import { RootTree, type TreeEntry } from '../../../src/host/files/root-tree.ts';
+import { RootTree, type TreeEntry } from '../../../src/host/local-files/root-tree.ts';
 
 /** What is at a path of an image: the content of a file 0644 of root, a directory, a link, or nothing (`undefined`). */
 export type Entry =

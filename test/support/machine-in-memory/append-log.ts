@@ -1,5 +1,5 @@
-/** In place of `src/host/files/append-log.ts`. */
-import { type AppendLog, linesOf } from '../../../src/host/files/append-log.ts';
+/** In place of `src/host/local-files/append-log.ts`. */
+import { type AppendLog, linesOf } from '../../../src/host/local-files/append-log.ts';
 import { bytesAt, currentMachine } from './current.ts';
 
 export { linesOf };

@@ -1,6 +1,6 @@
-/** In place of `src/host/files/lock.ts`. */
+/** In place of `src/host/processes/lock.ts`. */
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Lock } from '../../../src/host/files/lock.ts';
+import type { Lock } from '../../../src/host/processes/lock.ts';
 import { currentMachine } from './current.ts';
 
 export async function acquireLock(path: string, _patienceMs = 0): Promise<Lock> {

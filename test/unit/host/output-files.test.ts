@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { writeOutputFiles } from '../../../src/host/files/output-file.ts';
+import { writeOutputFiles } from '../../../src/host/local-files/output-file.ts';
 
 describe('several output files of a command', () => {
   let top = '';

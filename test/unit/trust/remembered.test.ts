@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
-import { localPath } from '../../../src/host/files/paths.ts';
+import { localPath } from '../../../src/host/local-files/local-path.ts';
 import { parseKeys } from '../../../src/trust/keys.ts';
 import {
   defaultMemoryPath,

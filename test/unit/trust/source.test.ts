@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
-import type { HttpClient, HttpRequest } from '../../../src/host/http/client.ts';
 import { HttpError } from '../../../src/host/http/error.ts';
+import type { HttpClient, HttpRequest } from '../../../src/host/seam/http.ts';
 import { type Source, sourceAt } from '../../../src/trust/source.ts';
 
 /** A server that answers each request so, and what it was asked. */

@@ -6,7 +6,7 @@ import { parseVersion } from '@machineadm/document/program-version.ts';
 import { systemdVersion } from '../../../../src/diagnosis/conformance/image.ts';
 import { evaluateClauses } from '../../../../src/diagnosis/conformance/index.ts';
 import { kernelVersion } from '../../../../src/diagnosis/conformance/kernels.ts';
-import { parseOsRelease } from '../../../../src/host/linux/facts.ts';
+import { parseOsRelease } from '../../../../src/host/machine/linux-facts.ts';
 import { kernel, MODULES, withImage } from '../../../support/conformance/image.ts';
 
 interface Printed<V> {

@@ -4,7 +4,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExecModel, Model } from '@machineadm/document/model.ts';
 import { execBootstrapper } from '../../../../src/features/exec-bootstrapper/index.ts';
 import { execReadiness } from '../../../../src/features/exec-readiness/index.ts';
-import { commandKilled } from '../../../../src/host/processes/killed.ts';
+import { commandKilled } from '../../../../src/host/commands/killed.ts';
 import { PIPELINE } from '../../../../src/pipeline/pipeline.ts';
 import { startHealthz } from '../../../support/api-server.ts';
 import { facts } from '../../../support/facts.ts';

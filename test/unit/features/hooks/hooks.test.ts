@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { hookReasonLine } from '@machineadm/document/hook-reasons.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../../src/features/hooks/index.ts';
-import { LineSplitter } from '../../../../src/host/processes/output.ts';
+import { LineSplitter } from '../../../../src/host/commands/output.ts';
 import { DRIVER_FILES, possibleFunctionNames } from '../../../../src/shell/driver.ts';
 import { hookFailed } from '../../../../src/shell/errors.ts';
 import { hookScript, parseMarker, savedState } from '../../../../src/shell/script.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
 import { services } from '../../../../src/features/services/index.ts';
-import type { UnitFacts } from '../../../../src/host/services/unit-facts.ts';
+import type { UnitFacts } from '../../../../src/host/seam/services.ts';
 import { facts } from '../../../support/facts.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { hostModel } from '../../../support/host-model.ts';

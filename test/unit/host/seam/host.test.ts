@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gatherFacts, openHost, openQueryHost } from '../../../../src/host/index.ts';
-import { parseOsRelease } from '../../../../src/host/linux/facts.ts';
+import { parseOsRelease } from '../../../../src/host/machine/linux-facts.ts';
 import type { Host, QueryHost } from '../../../../src/host/seam/host.ts';
 import { facts as exampleFacts } from '../../../support/facts.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { pipeOf } from '../../../../src/host/windows/host.ts';
+import { pipeOf } from '../../../../src/host/machine/windows-host.ts';
 import { END_PROCESSES, endWindowsOrphans, processRecorder } from '../../../../src/host/windows/orphans.ts';
 import { windowsPath } from '../../../../src/host/windows/paths.ts';
 import { readAnswer, scriptInput, windowsScript } from '../../../../src/host/windows/powershell.ts';

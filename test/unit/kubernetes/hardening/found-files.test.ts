@@ -3,7 +3,7 @@ import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { linuxQueryHost } from '../../../../src/host/linux/host.ts';
+import { linuxQueryHost } from '../../../../src/host/machine/linux-host.ts';
 import { expandPattern } from '../../../../src/kubernetes/hardening/found-files.ts';
 import { needs } from '../../../support/needs.ts';
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { WebhookSinkModel } from '@machineadm/document/model.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { SIZE_CLASSES, sizeOf } from '@machineadm/status/event.ts';
-import type { HttpRequest } from '../../../../src/host/http/client.ts';
+import type { HttpRequest } from '../../../../src/host/seam/http.ts';
 import type { DeliveryContext } from '../../../../src/reporting/remote/remote-sink.ts';
 import { webhookSink } from '../../../../src/reporting/remote/webhook.ts';
 import { reported } from '../events.ts';

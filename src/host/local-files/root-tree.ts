@@ -11,9 +11,9 @@ import {
   type Stats,
 } from 'node:fs';
 import { join } from 'node:path/posix';
+import { typeOf } from '../files/reading.ts';
 import { PATH_OF_ROOT } from '../linux/environment.ts';
 import type { FileStat } from '../seam/host.ts';
-import { typeOf } from './reading.ts';
 
 /** Upper limit for reading text: an image can contain files of any size. */
 const LONGEST_TEXT = 16 * 1024 * 1024;

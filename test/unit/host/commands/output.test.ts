@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
-import { keyBlockHider, LineSplitter, Tail } from '../../../../src/host/processes/output.ts';
+import { keyBlockHider, LineSplitter, Tail } from '../../../../src/host/commands/output.ts';
 
 function linesOf(...chunks: readonly (string | Uint8Array)[]): string[] {
   const lines: string[] = [];

@@ -1,12 +1,12 @@
 import { hostname, release } from 'node:os';
+import { interfaces, nodeAddresses } from '../linux/node-addresses.ts';
+import { runtimeSockets } from '../linux/runtime-sockets.ts';
+import { serviceManagerKind } from '../linux/service-manager.ts';
 import { interfaceAddresses } from '../network/interface-addresses.ts';
-import { bootId, cloudInstanceId, machineId } from '../processes/identity.ts';
 import type { Facts } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
 import { goArchitecture, installedVersions } from '../seam/version.ts';
-import { interfaces, nodeAddresses } from './node-addresses.ts';
-import { runtimeSockets } from './runtime-sockets.ts';
-import { serviceManagerKind } from './service-manager.ts';
+import { bootId, cloudInstanceId, machineId } from './identity.ts';
 
 /** The current facts about this machine, from queries only. */
 export async function gatherLinuxFacts(host: QueryHost): Promise<Facts> {

@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, constants, fstatSync, ftruncateSync, readFileSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { fileError } from '../files/file-error.ts';
 import { cleanEnvironment } from '../linux/environment.ts';
-import { isRunningNow, ownProcess } from '../processes/identity.ts';
-import { tryWindowsLock } from '../windows/lock.ts';
-import { fileError } from './file-error.ts';
+import { openPlace, requireRegular } from '../local-files/place.ts';
+import { isRunningNow, ownProcess } from './identity.ts';
 import { lockedError } from './locked-error.ts';
-import { openPlace, requireRegular } from './place.ts';
+import { tryWindowsLock } from './windows-lock.ts';
 
 /** The exclusive right to change this machine. It ends with `release`, or with this process, however that ends. */
 export interface Lock {
@@ -26,7 +26,7 @@ const HELD_BY_ANOTHER = 1;
  * flock(1) takes it on the inherited descriptor, and this process keeps it when the child ends. No other child inherits
  * the descriptor (Node opens with O_CLOEXEC), so the lock is free as soon as this process is gone, even after `kill
  * -9`.
- * On Windows an exclusively shared handle is the lock (`windows/lock.ts`).
+ * On Windows an exclusively shared handle is the lock (`windows-lock.ts`).
  * Waits up to `patienceMs` for a lock that is held. Throws `Locked` with the holder, `PreflightFailed` where flock(1)
  * is missing, `FileError` (`ReadOnlyFilesystem`, …).
  */

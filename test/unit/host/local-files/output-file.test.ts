@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
-import { makeOutputDirectory, writeOutputFile } from '../../../../src/host/files/output-file.ts';
+import { makeOutputDirectory, writeOutputFile } from '../../../../src/host/local-files/output-file.ts';
 import { needs } from '../../../support/needs.ts';
 
 const skip = needs('POSIX files');

@@ -1,8 +1,8 @@
 import { closeSync, constants, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { errnoOf, FileError } from '../files/file-error.ts';
-import { lockedError } from '../files/locked-error.ts';
-import { makeDirectories } from '../files/place.ts';
-import { windowsPath } from './paths.ts';
+import { makeDirectories } from '../local-files/place.ts';
+import { windowsPath } from '../windows/paths.ts';
+import { lockedError } from './locked-error.ts';
 
 /**
  * libuv's UV_FS_O_EXLOCK, for which Node has no constant: opens without sharing, so that no other process can open the

@@ -10,8 +10,8 @@ import {
   type Stats,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { errnoOf, UnsafePath } from '../files/file-error.ts';
 import { flushDirectory, openDirectory, openEntry, openFile } from '../linux/entry.ts';
-import { errnoOf, UnsafePath } from './file-error.ts';
 
 // For files that are opened without a host: the journal, the lock, releases, output files of commands. On Linux they
 // are reached as root's other files are (linux/entry.ts); on other systems by name.

@@ -13,9 +13,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename } from 'node:path';
-import { withoutChecksum } from './checksum.ts';
-import { FileError, fileError } from './file-error.ts';
-import { localPath } from './paths.ts';
+import { withoutChecksum } from '../files/checksum.ts';
+import { FileError, fileError } from '../files/file-error.ts';
+import { localPath } from './local-path.ts';
 import { openPlace, type Place, requireRegular } from './place.ts';
 
 /**

@@ -3,11 +3,11 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import type { Facts } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
 import { goArchitecture, installedVersions } from '../seam/version.ts';
-import { READ_FACTS } from './facts-scripts.ts';
-import { windowsQueryHost } from './host.ts';
-import { DRIVE } from './paths.ts';
-import { askScript, notReturned } from './powershell.ts';
-import { thisSystem } from './this-system.ts';
+import { READ_FACTS } from '../windows/facts-scripts.ts';
+import { DRIVE } from '../windows/paths.ts';
+import { askScript, notReturned } from '../windows/powershell.ts';
+import { thisSystem } from '../windows/this-system.ts';
+import { windowsQueryHost } from './windows-host.ts';
 
 /**
  * The current facts about this Windows machine. Throws `HostStepFailed` where Windows does not answer,

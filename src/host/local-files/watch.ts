@@ -1,6 +1,6 @@
 import { type BigIntStats, lstatSync, watch } from 'node:fs';
 import { basename } from 'node:path';
-import { localPath } from './paths.ts';
+import { localPath } from './local-path.ts';
 
 /** Group and times of a file, in nanoseconds; undefined where it does not exist. Requires no permission to read it. */
 export function statNow(path: string): BigIntStats | undefined {

@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync, readSync } from 'node:fs';
-import { isOwnDescriptor } from './paths.ts';
+import { isOwnDescriptor } from '../files/paths.ts';
 import { openPlace } from './place.ts';
 
 const CHUNK_BYTES = 256 * 1024;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { TimedOut, withTimeout } from '../../../../src/host/processes/timeout.ts';
+import { TimedOut, withTimeout } from '../../../../src/host/time/timeout.ts';
 
 const never = (): Promise<never> => new Promise(() => {});
 

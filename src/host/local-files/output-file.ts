@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { errnoOf, FileError, UnsafePath } from './file-error.ts';
-import { isOwnDescriptor } from './paths.ts';
+import { errnoOf, FileError, UnsafePath } from '../files/file-error.ts';
+import { isOwnDescriptor } from '../files/paths.ts';
 import { makeDirectories, openPlace, type Place } from './place.ts';
 
 /**

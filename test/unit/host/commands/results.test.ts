@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { commandAborted, notStarted, resultOfQuery } from '../../../../src/host/processes/commands.ts';
+import { commandAborted, notStarted, resultOfQuery } from '../../../../src/host/commands/results.ts';
 import type { Command } from '../../../../src/host/seam/host.ts';
 
 function failure(reason: 'HostStepFailed' | 'Interrupted'): MachineadmError {

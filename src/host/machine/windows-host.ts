@@ -1,21 +1,21 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
+import { notStarted, resultOfQuery } from '../commands/results.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
 import { probePod } from '../cri/workloads.ts';
 import { interfaceAddresses } from '../network/interface-addresses.ts';
-import { notStarted, resultOfQuery } from '../processes/commands.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 import { isQuery } from '../seam/queries.ts';
 import { resolveSecret } from '../secrets/resolve.ts';
 import { secretResolver } from '../secrets/resolver.ts';
-import { windowsPath } from './paths.ts';
-import { ProgramDirectories } from './program-directories.ts';
-import { assertWindowsQuery, isWindowsQuery } from './queries.ts';
-import { fileQueries, findProgram } from './read.ts';
-import { Security } from './security.ts';
-import { serviceState, windowsServices } from './services.ts';
-import type { WindowsSystem } from './system.ts';
-import { fileChanges } from './write.ts';
+import { windowsPath } from '../windows/paths.ts';
+import { ProgramDirectories } from '../windows/program-directories.ts';
+import { assertWindowsQuery, isWindowsQuery } from '../windows/queries.ts';
+import { fileQueries, findProgram } from '../windows/read.ts';
+import { Security } from '../windows/security.ts';
+import { serviceState, windowsServices } from '../windows/services.ts';
+import type { WindowsSystem } from '../windows/system.ts';
+import { fileChanges } from '../windows/write.ts';
 
 /** A Windows machine, read-only. The object is frozen and has no method that changes anything. */
 export function windowsQueryHost(system: WindowsSystem): QueryHost {

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errnoOf } from './file-error.ts';
+import { errnoOf } from '../files/file-error.ts';
 import { openPlace } from './place.ts';
 
 /** Pause between two attempts to write to a console whose buffer is full. */

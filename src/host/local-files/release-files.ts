@@ -14,9 +14,9 @@ import {
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errnoOf, FileError, fileError, UnsafePath } from '../files/file-error.ts';
 import { isClosed } from '../linux/directory-step.ts';
 import { list } from '../linux/read.ts';
-import { errnoOf, FileError, fileError, UnsafePath } from './file-error.ts';
 import { openInput } from './input-file.ts';
 import { openPlace } from './place.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { acquireLock } from '../../../../src/host/files/lock.ts';
+import { acquireLock } from '../../../../src/host/processes/lock.ts';
 
 const HOLDER = join(import.meta.dirname, '../../../fixtures/host/hold-lock.ts');
 

@@ -1,19 +1,13 @@
+import { resultOfQuery } from '../commands/results.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
 import { probePod } from '../cri/workloads.ts';
 import { realPath } from '../files/paths.ts';
-import { interfaceAddresses } from '../network/interface-addresses.ts';
-import { resultOfQuery } from '../processes/commands.ts';
-import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
-import { assertQuery } from '../seam/queries.ts';
-import { httpOf, type NetworkSettings } from '../secrets/agent-client.ts';
-import { resolveSecret } from '../secrets/resolve.ts';
-import { secretResolver } from '../secrets/resolver.ts';
-import { groupId, userId } from './accounts.ts';
-import { runCommand } from './commands.ts';
-import { withLabels } from './labels.ts';
-import { withPrivateFiles } from './private-files.ts';
-import { list, openForReading, readFile, readLink, readRange, readText, sha256, stat, which } from './read.ts';
-import { serviceManager, serviceQueries } from './service-manager.ts';
+import { groupId, userId } from '../linux/accounts.ts';
+import { runCommand } from '../linux/commands.ts';
+import { withLabels } from '../linux/labels.ts';
+import { withPrivateFiles } from '../linux/private-files.ts';
+import { list, openForReading, readFile, readLink, readRange, readText, sha256, stat, which } from '../linux/read.ts';
+import { serviceManager, serviceQueries } from '../linux/service-manager.ts';
 import {
   chmod,
   chown,
@@ -25,7 +19,13 @@ import {
   writeFile,
   writeKernelFile,
   writeLink,
-} from './write.ts';
+} from '../linux/write.ts';
+import { interfaceAddresses } from '../network/interface-addresses.ts';
+import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
+import { assertQuery } from '../seam/queries.ts';
+import { httpOf, type NetworkSettings } from '../secrets/agent-client.ts';
+import { resolveSecret } from '../secrets/resolve.ts';
+import { secretResolver } from '../secrets/resolver.ts';
 
 /** This Linux machine, read-only. The object is frozen and has no method that changes anything. */
 export function linuxQueryHost(): QueryHost {

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { RootTree } from '../../../../src/host/files/root-tree.ts';
+import { RootTree } from '../../../../src/host/local-files/root-tree.ts';
 
 describe('the files of an image', () => {
   const outside = mkdtempSync(join(tmpdir(), 'machineadm-tree-'));

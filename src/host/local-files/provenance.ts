@@ -1,12 +1,12 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync, type Stats, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { formatMode } from '@machineadm/document/units.ts';
+import { UnsafePath } from '../files/file-error.ts';
+import { isOwnDescriptor } from '../files/paths.ts';
 import { type Directory, dropKeptDirectories, O_PATH, procPath } from '../linux/directories.ts';
 import { isTrusted } from '../linux/directory-step.ts';
 import { openEntry, openFile } from '../linux/entry.ts';
-import { sudoCaller } from '../processes/sudo-caller.ts';
-import { UnsafePath } from './file-error.ts';
-import { isOwnDescriptor } from './paths.ts';
+import { sudoCaller } from '../linux/sudo-caller.ts';
 
 // A document decides what root does, so a user who may change it is as powerful as root. Documents must satisfy the
 // same rule as sudoers for sudo and authorized_keys for sshd (sudo plugins/sudoers, sudo_secure_path; OpenSSH misc.c,
