@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RemoteSinkModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type ReportEvent, reportEvent } from '@machineadm/status/event.ts';
 import { advance, begin } from '@machineadm/status/run-state.ts';
 import { openHost } from '../../src/host/index.ts';

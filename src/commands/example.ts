@@ -1,5 +1,5 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Role } from '@machineadm/document/model.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { Option } from 'commander';
 import type { AddCommand } from '../cli/command-tree.ts';
 import { printText } from '../cli/output.ts';

@@ -1,4 +1,4 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { scopeOf, wantedContent } from '../owned-files/content.ts';

@@ -1,4 +1,4 @@
-import type { Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import type { Failure, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { failureOf, isExplainable, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import type { QueryHost } from '../host/seam/host.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { runningSupervised } from './linux/commands.ts';
 import { gatherLinuxFacts } from './linux/facts.ts';
 import { type LinuxHostOptions, linuxHost, linuxQueryHost } from './linux/host.ts';

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { formatPath, formatPlace, type PathSegment } from '@machineadm/document/diagnostics.ts';
+import { formatPath, formatPlace, type PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
 import { collisionsOf } from '@machineadm/document/ownership/collisions.ts';
 import { wishesOf } from '@machineadm/document/ownership/wishes.ts';
-import { Secret } from '@machineadm/document/secret.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
-import { placeOf } from '@machineadm/document/tree.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
+import { placeOf } from '@machineadm/document/trees/tree.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { type Fingerprint, fingerprintsOf } from '../prior-state/copies.ts';
 import type { UnmetRequirement } from '../step/index.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import { abortable } from '../host/processes/timeout.ts';
 import type { Change, Explanation, Step } from '../step/index.ts';

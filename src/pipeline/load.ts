@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import { refuseSecretsOf } from '@machineadm/document/added-sinks.ts';
-import { type Diagnostic, type Finding, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { type Diagnostic, type Finding, formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
-import { redactFromNowOn } from '@machineadm/document/redaction.ts';
-import { sensitiveTexts } from '@machineadm/document/sensitive.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redactFromNowOn } from '@machineadm/document/redaction/process.ts';
+import { sensitiveTexts } from '@machineadm/document/redaction/sensitive.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { firstUnprivilegedPort } from '../host/network/unprivileged-ports.ts';
 import { readSource, type SourcePiece } from '../host/secrets/document-source.ts';
 import { distrustedDocument, distrustedSecret, exposedSecrets, exposure, warningsOfDistrusted } from './provenance.ts';

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import { formatPath } from '@machineadm/document/diagnostics.ts';
+import { formatPath } from '@machineadm/document/diagnostics/index.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { claimsOf } from '@machineadm/document/ownership/claims.ts';

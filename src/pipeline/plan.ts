@@ -1,11 +1,11 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import type { Place } from '@machineadm/document/diagnostics.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { Place } from '@machineadm/document/diagnostics/index.ts';
 import type { Model } from '@machineadm/document/model.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { redactDeep } from '@machineadm/document/redaction/process.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { formatHandover } from '@machineadm/status/conditions.ts';
 import type { NodeHandover } from '@machineadm/status/status.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';

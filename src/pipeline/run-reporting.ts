@@ -1,4 +1,4 @@
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { ReportingModel } from '@machineadm/document/model.ts';
 import { machineOf } from '@machineadm/status/run-state.ts';

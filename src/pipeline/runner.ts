@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Host } from '../host/seam/host.ts';
 import type { Change, Execution, Explanation, Step } from '../step/index.ts';

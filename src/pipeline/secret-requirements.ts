@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HostModel } from '@machineadm/document/model.ts';
-import type { SecretSource, SecretValue } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { SecretSource, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { secretUnavailable } from '../host/secrets/resolve.ts';

@@ -1,4 +1,4 @@
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { FollowUp } from './follow-up.ts';
 

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { readSmallFile } from '../host/files/release-files.ts';
 import { createHttpClient, type HttpClient } from '../host/http/client.ts';
 import { type Source, sourceAt } from './source.ts';

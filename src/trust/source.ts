@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 import { fileExists, piecesOf } from '../host/files/release-files.ts';
 import { type HttpClient, redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';

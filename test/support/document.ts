@@ -1,4 +1,4 @@
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { type LoadResult, loadDocument } from '@machineadm/document/load.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 import type { OpenedDocument } from '../../src/pipeline/load.ts';

@@ -1,4 +1,4 @@
-import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics.ts';
+import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics/index.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import type { TemplateUse } from './cluster-class/patches.ts';
 import type { ConvertOptions, RelatedFacts } from './conversion.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ServicesSection } from '@machineadm/document/host-parts/services.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import type { Role } from '@machineadm/document/model.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type HostSection, host } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from './conversion.ts';
 import { emitDocument, omitUndefinedDeep } from './emit.ts';

@@ -1,4 +1,4 @@
-import { VERBATIM_TAG, Verbatim } from '@machineadm/document/verbatim.ts';
+import { VERBATIM_TAG, Verbatim } from '@machineadm/document/values/verbatim.ts';
 
 /**
  * Writes a readable document: sections in the order of the reference, long texts as blocks, no folded lines.

@@ -1,4 +1,4 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import { templateUses } from './cluster-class/patches.ts';
 import type { ConvertOptions } from './conversion.ts';

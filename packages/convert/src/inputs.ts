@@ -1,5 +1,5 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import { separatedJson } from './json-stream.ts';
 import { isMap } from './map.ts';
 import { ObjectsByName } from './namespaces.ts';

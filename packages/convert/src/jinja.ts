@@ -1,4 +1,4 @@
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import type { Report } from './report.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 
 /** A mapping of an input, as opposed to bytes and verbatim numbers. */
 export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,6 +1,6 @@
-import { omitEmpty } from '@machineadm/document/defined.ts';
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
 import { makersOf, type TemplateUse } from './cluster-class/patches.ts';
 import { classesNaming } from './cluster-class/topology.ts';
 import { emitDocument, omitUndefinedDeep } from './emit.ts';

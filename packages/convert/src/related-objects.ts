@@ -1,4 +1,4 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { classesNaming, type TopologyUse } from './cluster-class/topology.ts';
 import type { ConvertOptions, RelatedFacts } from './conversion.ts';
 import type { InputObject } from './inputs.ts';

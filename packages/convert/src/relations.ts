@@ -1,4 +1,4 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { templateNamesOf } from './cluster-class/references.ts';
 import type { InputObject } from './inputs.ts';
 import { at, items, text } from './map.ts';

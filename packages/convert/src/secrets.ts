@@ -1,7 +1,7 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { detect, detectForms } from '@machineadm/document/redaction/detectors.ts';
-import { Secret } from '@machineadm/document/secret.ts';
-import { trimmed, trimmedEnd } from '@machineadm/document/trim.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
+import { trimmed, trimmedEnd } from '@machineadm/document/text/trim.ts';
 import type { ObjectsByName } from './namespaces.ts';
 import type { Placed, Report } from './report.ts';
 

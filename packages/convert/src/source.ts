@@ -1,5 +1,5 @@
-import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics.ts';
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics/index.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import type { Code } from './codes.ts';
 import type { Dropped } from './dropped.ts';
 import { isMap } from './map.ts';

@@ -1,4 +1,4 @@
-import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics.ts';
+import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics/index.ts';
 import type { InputObject } from './inputs.ts';
 import { isMap } from './map.ts';
 import type { Report } from './report.ts';

@@ -1,6 +1,6 @@
-import { formatPath, type PathSegment } from '@machineadm/document/diagnostics.ts';
+import { formatPath, type PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import { isExpandable } from '@machineadm/document/sections/variables.ts';
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import { type Expressions, hasMark, MARK } from './jinja.ts';
 import { isMap } from './map.ts';
 import type { Report } from './report.ts';

@@ -1,4 +1,4 @@
-import { parseMode } from '@machineadm/document/units.ts';
+import { parseMode } from '@machineadm/document/text/units.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Report } from './report.ts';
 import type { FileSpec, Spec } from './spec.ts';

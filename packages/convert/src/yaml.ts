@@ -1,6 +1,6 @@
-import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
-import { examined, QUIET_AND_LINEAR } from '@machineadm/document/foreign-yaml.ts';
-import { exactly } from '@machineadm/document/verbatim.ts';
+import type { Diagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { exactly } from '@machineadm/document/values/verbatim.ts';
+import { examined, QUIET_AND_LINEAR } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import type { Document, LineCounter, ParsedNode, parseDocument } from 'yaml';
 import type { Placed, Report } from './report.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from './errors.ts';
 import type { SinkModel } from './model.ts';
-import { secretsIn } from './secret-values.ts';
-import type { ListTree, MapTree, Tree } from './tree.ts';
+import { MachineadmError } from './outcomes/errors.ts';
+import { secretsIn } from './secrets/secret-values.ts';
+import type { ListTree, MapTree, Tree } from './trees/tree.ts';
 
 /** What a sink of the command line is called in messages. */
 export const SINK_OPTION = '--sink';

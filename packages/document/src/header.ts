@@ -1,4 +1,4 @@
-import { type Finding, unknownKey } from './diagnostics.ts';
+import { type Finding, unknownKey } from './diagnostics/index.ts';
 import { satisfies } from './requires.ts';
 import type { DocumentVersion } from './versions/version.ts';
 

@@ -8,19 +8,19 @@ import {
   type ReplacedPart,
   sortDiagnostics,
   unknownKey,
-} from './diagnostics.ts';
+} from './diagnostics/index.ts';
 import { canonicalJson, sha256 } from './digest.ts';
 import { checkHeader, checkRequires, convertible } from './header.ts';
 import type { Model } from './model.ts';
 import { ownershipFindings } from './ownership/findings.ts';
 import { PathSet } from './path-set.ts';
-import { isOptional } from './schema.ts';
-import { schemaFindings } from './schema-issues.ts';
-import { searchFields } from './schema-places.ts';
+import { schemaFindings } from './schema/issues.ts';
+import { searchFields } from './schema/places.ts';
+import { stripInvalid, type ValidPart } from './schema/valid-part.ts';
+import { isOptional } from './schema/zod.ts';
 import { type DocumentSource, sourceTree, treeDigest } from './source-tree.ts';
-import { placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
-import { stripInvalid, type ValidPart } from './valid-part.ts';
-import { type Expansion, expandVariables, type VariableResolver } from './variables.ts';
+import { placeOf, placeOfKey, type Tree, toPlain } from './trees/tree.ts';
+import { type Expansion, expandVariables, type VariableResolver } from './trees/variables.ts';
 import { DOCUMENT_VERSIONS } from './versions/index.ts';
 import type { ChangeablePart, DocumentVersion } from './versions/version.ts';
 

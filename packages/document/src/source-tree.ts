@@ -1,10 +1,10 @@
 import { SINK_OPTION } from './added-sinks.ts';
-import { decodeSource } from './decode.ts';
-import type { Diagnostic } from './diagnostics.ts';
+import type { Diagnostic } from './diagnostics/index.ts';
 import { canonicalJson, sha256 } from './digest.ts';
-import { parseJsonTree } from './json-tree.ts';
-import { mergeSources } from './merge.ts';
-import { type MapTree, type ScalarTree, type Tree, toPlain } from './tree.ts';
+import { decodeSource } from './encodings/decode.ts';
+import { parseJsonTree } from './trees/json-tree.ts';
+import { mergeSources } from './trees/merge.ts';
+import { type MapTree, type ScalarTree, type Tree, toPlain } from './trees/tree.ts';
 import { DOCUMENT_VERSIONS } from './versions/index.ts';
 import type { DocumentVersion } from './versions/version.ts';
 import { parseYaml } from './yaml/parse.ts';

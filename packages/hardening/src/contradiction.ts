@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '@machineadm/document/diagnostics.ts';
+import type { Finding, PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import type { Control } from './control.ts';
 
 /** The document contradicts one of its profiles. */

@@ -1,4 +1,4 @@
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import type { Check } from './control.ts';
 import type { FoundFile, Observed } from './observed.ts';
 import type { Verdict } from './verdict.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
 import type {
   AdmissionModel,
   ApiServerModel,

@@ -1,6 +1,6 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
 import type { HostModel, KubernetesModel } from '@machineadm/document/model.ts';
-import { scalar } from '@machineadm/document/untyped.ts';
+import { scalar } from '@machineadm/document/values/untyped.ts';
 import { contradiction } from './contradiction.ts';
 import { type Check, type Control, describeRule, follows } from './control.ts';
 import { fieldText } from './evaluate.ts';

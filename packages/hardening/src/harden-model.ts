@@ -1,6 +1,6 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
 import type { HardeningModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Control } from './control.ts';
 import { hardenControlPlane } from './harden-control-plane.ts';
 import { hardenHost } from './harden-host.ts';

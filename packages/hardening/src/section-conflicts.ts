@@ -1,4 +1,4 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
 import type { ApiServerModel } from '@machineadm/document/model.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { findUncovered } from './audit-policy.ts';

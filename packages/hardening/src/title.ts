@@ -1,4 +1,4 @@
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import { type Check, type Control, describeRule } from './control.ts';
 
 /** A one-line title of a control, in our own words. */

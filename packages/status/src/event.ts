@@ -1,6 +1,6 @@
-import type { Failure } from '@machineadm/document/errors.ts';
 import type { EventType } from '@machineadm/document/model.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
+import { redactDeep } from '@machineadm/document/redaction/process.ts';
 import { formatEvent } from './progress.ts';
 import type { Moment } from './run-state.ts';
 import type {

@@ -1,5 +1,5 @@
 import { CODES } from '@machineadm/convert/codes.ts';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { IGNITION_VERSIONS } from '@machineadm/user-data/carrier.ts';
 import { profileNames } from '@machineadm/user-data/profiles.ts';
 import { parse } from 'yaml';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import type { Carrier, IgnitionVersion } from './carrier.ts';
 import { CARRIERS, type CarrierName } from './carriers.ts';

@@ -1,4 +1,4 @@
-import { diagnosticRecord, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { diagnosticRecord, formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { type LoadOptions, loadDocument } from '@machineadm/document/load.ts';
 import { json } from '../mutators/json.ts';
 import { yaml } from '../mutators/yaml.ts';

@@ -1,4 +1,4 @@
-import type { PathSegment } from '@machineadm/document/diagnostics.ts';
+import type { PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import { type FieldText, notesOf } from '@machineadm/document/sections/field.ts';
 import { portablePattern } from '@machineadm/document/sections/portable-pattern.ts';

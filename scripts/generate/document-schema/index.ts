@@ -1,7 +1,7 @@
 import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
 import type { HostPart } from '@machineadm/document/host-parts/part.ts';
 import { CONDITION } from '@machineadm/document/requires.ts';
-import { builtSchema } from '@machineadm/document/schema.ts';
+import { builtSchema } from '@machineadm/document/schema/zod.ts';
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import { documentConditions } from '@machineadm/document/sections/document-conditions.ts';
 import { field, object } from '@machineadm/document/sections/field.ts';

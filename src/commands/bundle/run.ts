@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redactDeep } from '@machineadm/document/redaction/process.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { stepTitle } from '@machineadm/document/step-ids.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';

@@ -1,5 +1,5 @@
-import { lastLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { Command, Host } from '../../host/seam/host.ts';
 import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';
 

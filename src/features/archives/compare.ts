@@ -4,7 +4,7 @@ import type { ManifestEntry } from '@machineadm/archives/manifest.ts';
 import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import { freeBytes } from '../../block-devices/free-space.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { scopeOf, sourceOf } from '../../owned-files/content.ts';

@@ -5,7 +5,7 @@ import {
   PREVIOUS_SUFFIX,
   REGISTRIES_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import { CRI, IMAGES, OPT, OVERLAYFS, RUNTIME, TRANSFER } from '../../container-runtime/plugin-ids.ts';
 import {
   defined,

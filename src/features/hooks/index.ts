@@ -1,5 +1,5 @@
 import type { HookGroup, Model } from '@machineadm/document/model.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import { type StepId, stepTitle } from '@machineadm/document/step-ids.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { whyUnreadable } from '../../host/secrets/sealed-files.ts';

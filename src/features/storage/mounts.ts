@@ -1,5 +1,4 @@
 import { posix } from 'node:path';
-import type { MachineadmError } from '@machineadm/document/errors.ts';
 import { mountOrder, needsFirst } from '@machineadm/document/host-parts/mount-order.ts';
 import type {
   DeviceSelector,
@@ -8,6 +7,7 @@ import type {
   MountModel,
   SourceMount,
 } from '@machineadm/document/model.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import { describeDevice, findDevice } from '../../block-devices/device.ts';
 import { freeBytes } from '../../block-devices/free-space.ts';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, fstatSync, ftruncateSync, readFileSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { cleanEnvironment } from '../linux/environment.ts';
 import { isRunningNow, ownProcess } from '../processes/identity.ts';
 import { tryWindowsLock } from '../windows/lock.ts';

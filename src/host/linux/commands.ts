@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ChildStreams } from '../processes/child-streams.ts';
 import { commandAborted } from '../processes/commands.ts';
 import { commandKilled } from '../processes/killed.ts';

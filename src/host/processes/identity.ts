@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { resolve } from 'node:path';
 import { isSea } from 'node:sea';
-import { stringAt } from '@machineadm/document/untyped.ts';
+import { stringAt } from '@machineadm/document/values/untyped.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { LOCK_PATH } from '../files/paths.ts';
 import { isRunning, parseProcessStat, readProcess } from '../linux/processes.ts';

@@ -11,7 +11,7 @@ import type {
   Role,
   TimeoutsModel,
 } from '@machineadm/document/model.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { SecretLookup } from '../secrets.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ADMIN_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
 import { editManifest, type ManifestEdit, readManifest } from '@machineadm/hardening/manifest.ts';

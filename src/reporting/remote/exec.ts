@@ -1,6 +1,6 @@
 import type { ExecSinkModel } from '@machineadm/document/model.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import type { DeliveryResult, RemoteSink } from './remote-sink.ts';
 

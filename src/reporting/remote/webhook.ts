@@ -1,5 +1,5 @@
 import type { WebhookSinkModel } from '@machineadm/document/model.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
 import { type HttpAnswer, redactedRequest } from '../../host/http/client.ts';
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';

@@ -5,7 +5,7 @@ import {
   STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { describeLeave, type LeaveOrder } from '../../features/active-directory/leave.ts';
 import { mountPointsOf } from '../../host/files/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { hostname as runningName } from 'node:os';
 import { describe, test } from 'node:test';
 import type { FileModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { files } from '../../../src/features/files/index.ts';
 import { hostname } from '../../../src/features/hostname/index.ts';
 import { kernelModules } from '../../../src/features/kernel-modules/index.ts';

@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import { tarOf } from '../../support/archives.ts';
 import { driftMachine } from '../../support/drift-machine.ts';

@@ -3,7 +3,7 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path/posix';
 import { describe, test } from 'node:test';
-import { formatPath } from '@machineadm/document/diagnostics.ts';
+import { formatPath } from '@machineadm/document/diagnostics/index.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
 import { BEFORE_MOUNTS, canonicalPath } from '@machineadm/document/ownership/collisions.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseJsonTree } from '@machineadm/document/json-tree.ts';
-import { leaves, toPlain } from '@machineadm/document/tree.ts';
+import { parseJsonTree } from '@machineadm/document/trees/json-tree.ts';
+import { leaves, toPlain } from '@machineadm/document/trees/tree.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import fc from 'fast-check';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { formatDiagnostic, formatReplacedPart, type Place } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic, formatReplacedPart, type Place } from '@machineadm/document/diagnostics/index.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
-import { mergeSources } from '@machineadm/document/merge.ts';
-import { leaves, type MapTree, type ScalarTree, type Tree, toPlain } from '@machineadm/document/tree.ts';
+import { mergeSources } from '@machineadm/document/trees/merge.ts';
+import { leaves, type MapTree, type ScalarTree, type Tree, toPlain } from '@machineadm/document/trees/tree.ts';
 import { ENTRY_KEYS, entryKeys } from '@machineadm/document/versions/v1alpha1/entry-keys.ts';
 import { sections } from '@machineadm/document/versions/v1alpha1/sections.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';

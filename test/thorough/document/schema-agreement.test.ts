@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ProblemCode } from '@machineadm/document/diagnostics.ts';
+import type { ProblemCode } from '@machineadm/document/diagnostics/index.ts';
 import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import fc from 'fast-check';

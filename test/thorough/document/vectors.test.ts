@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { PROBLEM_CODES } from '@machineadm/document/diagnostics.ts';
+import { PROBLEM_CODES } from '@machineadm/document/diagnostics/index.ts';
 import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import { parse } from 'yaml';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { foreignYaml, foreignYamlDocuments } from '@machineadm/document/foreign-yaml.ts';
+import { foreignYaml, foreignYamlDocuments } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { StepCounter } from '../../support/steps.ts';
 
 test('the steps of reading grow as the text does', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { hardenModel } from '@machineadm/hardening/harden-model.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { exampleDocument } from '@machineadm/document/example.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import { parse } from 'yaml';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { compareVersions, parseVersion } from '@machineadm/document/program-version.ts';
+import { compareVersions, parseVersion } from '@machineadm/document/text/program-version.ts';
 
 const PRINTED: readonly (readonly [string, readonly [number, number, number], string])[] = [
   ['containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1+b2', [1, 6, 20], '1.6.20~ds1'],

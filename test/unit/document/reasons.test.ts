@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import { EXIT_CODES } from '@machineadm/document/outcomes/exit-codes.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
 import { publishedReasons } from '../../../scripts/generate/tables.ts';
 
 const recorded = readFileSync(join(import.meta.dirname, '../../fixtures/reasons.txt'), 'utf8');

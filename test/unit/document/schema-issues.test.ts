@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { schemaFindings } from '@machineadm/document/schema-issues.ts';
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { schemaFindings } from '@machineadm/document/schema/issues.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import * as z from 'zod';
 
 /** As a user reads it: `a.b InvalidType: expected a map, found nothing (write it so)`. */

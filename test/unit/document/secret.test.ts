@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { format, inspect } from 'node:util';
-import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction/process.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 
 const VALUE = 'hunter2 "quoted"/+\nsecond line of it';
 

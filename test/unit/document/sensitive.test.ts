@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { secretWords } from '@machineadm/document/redaction/secret-words.ts';
-import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/sensitive.ts';
+import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/redaction/sensitive.ts';
 
 const DOCUMENT = {
   secrets: { literal: { value: 'ab' }, http: { http: { url: 'https://x', headers: { accept: 'b' } } } },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel, HostModel, KubernetesModel, Model } from '@machineadm/document/model.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
 import { BEFORE_MOUNTS } from '@machineadm/document/ownership/collisions.ts';
 import { stringify } from 'yaml';

@@ -1,4 +1,4 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { renderGoTemplate } from '../go-template/render.ts';
 import { sprigFunctions } from '../go-template/sprig.ts';
 import { GoTemplateError } from '../go-template/tokens.ts';

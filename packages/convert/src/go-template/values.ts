@@ -1,4 +1,4 @@
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import { isMap } from '../map.ts';
 import { GoTemplateError } from './tokens.ts';
 

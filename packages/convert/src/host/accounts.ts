@@ -1,4 +1,4 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { GroupsSection } from '@machineadm/document/host-parts/groups.ts';
 import type { UsersSection } from '@machineadm/document/host-parts/users.ts';
 import type { Conversion } from '../conversion.ts';

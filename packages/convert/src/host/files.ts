@@ -1,7 +1,7 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
-import { trimmedEnd } from '@machineadm/document/trim.ts';
-import { parseMode } from '@machineadm/document/units.ts';
+import { trimmedEnd } from '@machineadm/document/text/trim.ts';
+import { parseMode } from '@machineadm/document/text/units.ts';
 import type { Conversion } from '../conversion.ts';
 import { renderTemplate, TEMPLATE_HINT } from '../go-template.ts';
 import { hasMark } from '../jinja.ts';

@@ -1,4 +1,4 @@
-import { pemBlocks } from '@machineadm/document/pem.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
 import { fromBase64 } from '../secrets.ts';
 
 /**

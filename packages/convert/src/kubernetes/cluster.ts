@@ -1,7 +1,7 @@
-import { omitEmpty } from '@machineadm/document/defined.ts';
 import { KUBEADM_GATES } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
 import { nonEmpty } from './components.ts';

@@ -1,6 +1,6 @@
-import { omitEmpty } from '@machineadm/document/defined.ts';
 import type { ComponentSection } from '@machineadm/document/sections/kubernetes/component.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
 import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';

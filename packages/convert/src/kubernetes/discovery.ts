@@ -1,4 +1,4 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { JoinSection } from '@machineadm/document/sections/kubernetes/join.ts';
 import type { Conversion } from '../conversion.ts';
 import { fromBase64 } from '../secrets.ts';

@@ -1,4 +1,4 @@
-import { parseGoDuration } from '@machineadm/document/units.ts';
+import { parseGoDuration } from '@machineadm/document/text/units.ts';
 import type { Source } from '../source.ts';
 
 /** A duration of the document from seconds: `10m`, `1h30m`, `90s`. */

@@ -1,6 +1,6 @@
-import { omitEmpty } from '@machineadm/document/defined.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
 import type { Conversion } from '../conversion.ts';
 import { leaveJoinToProvider } from '../provider-object.ts';
 import type { Spec } from '../spec.ts';

@@ -1,6 +1,6 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
-import { omitEmpty } from '@machineadm/document/defined.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
 import type { Conversion } from '../conversion.ts';
 import type { SecretName } from '../secrets.ts';
 import type { Source } from '../source.ts';

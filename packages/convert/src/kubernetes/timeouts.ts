@@ -1,6 +1,6 @@
-import { omitEmpty } from '@machineadm/document/defined.ts';
 import { FEATURES } from '@machineadm/document/kubernetes-releases/features.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
 import { readDuration } from './durations.ts';

@@ -1,4 +1,4 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { type Expressions, markExpressions } from '../jinja.ts';
 import { isMap } from '../map.ts';
 import type { Report } from '../report.ts';

@@ -1,5 +1,5 @@
-import { gunzip, utf8Text } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { gunzip, utf8Text } from '@machineadm/document/encodings/decode.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { fromBase64, toBase64 } from '../secrets.ts';
 
 /** Content of a document's file: a text, or bytes in base64. */

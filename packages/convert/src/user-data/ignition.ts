@@ -1,6 +1,6 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import { DEFAULT_SENTINEL } from '@machineadm/document/ownership/paths.ts';
-import { trimmedEnd } from '@machineadm/document/trim.ts';
+import { trimmedEnd } from '@machineadm/document/text/trim.ts';
 import type { DirectSection } from '../direct.ts';
 import type { Dropped } from '../dropped.ts';
 import type { Report } from '../report.ts';

@@ -1,7 +1,7 @@
-import { decodeSource } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { decodeSource } from '@machineadm/document/encodings/decode.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { DEFAULT_SENTINEL } from '@machineadm/document/ownership/paths.ts';
-import { trimmedEnd } from '@machineadm/document/trim.ts';
+import { trimmedEnd } from '@machineadm/document/text/trim.ts';
 import type { Dropped } from '../dropped.ts';
 import { whole } from '../host/shell-syntax.ts';
 import { certificatesAmong } from '../kubernetes/pki.ts';

@@ -1,4 +1,4 @@
-import { hookReasonLine } from '@machineadm/document/hook-reasons.ts';
+import { hookReasonLine } from '@machineadm/document/outcomes/hook-reasons.ts';
 import type { Placed } from '../report.ts';
 import type { CommandSpec } from '../spec.ts';
 import type { UnitSetting } from './unit-file.ts';

@@ -1,4 +1,4 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import type { ConvertOptions } from '../conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from '../document.ts';

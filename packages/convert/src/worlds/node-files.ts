@@ -1,4 +1,4 @@
-import { pemBlocks } from '@machineadm/document/pem.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
 import { isMap, items, text } from '../map.ts';
 
 /** A text file of a node, as it is on its disk. */

@@ -1,4 +1,4 @@
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process.ts';
 import type { Report } from '../report.ts';
 import { Source } from '../source.ts';
 import type { FileSpec } from '../spec.ts';

@@ -1,5 +1,5 @@
 import type { Role } from '@machineadm/document/model.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process.ts';
 import type { ConvertOptions } from '../conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from '../document.ts';
 import type { InputObject, Inputs } from '../inputs.ts';

@@ -1,7 +1,7 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import type { ActiveDirectoryModel, DomainCredentials } from '../model-active-directory.ts';
 import { KERBEROS_CONFIGURATION, NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { given, has, not, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';

@@ -1,5 +1,5 @@
 import type { Claim } from '../ownership/claim.ts';
-import { parseMode } from '../units.ts';
+import { parseMode } from '../text/units.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { contentOf, type FileContent } from './file-content.ts';
 import type { FileSection } from './files.ts';

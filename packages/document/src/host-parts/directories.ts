@@ -1,8 +1,8 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { all, is, must, when, without } from '../sections/conditions.ts';
-import { parseMode } from '../units.ts';
+import { parseMode } from '../text/units.ts';
 import { absolutePath, fileMode } from '../versions/v1alpha1/fields.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {

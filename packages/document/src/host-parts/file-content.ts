@@ -1,5 +1,5 @@
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 import { decodeContent } from '../versions/v1alpha1/content.ts';
 import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, headers, httpUrl, machinePath, sha256 } from '../versions/v1alpha1/fields.ts';

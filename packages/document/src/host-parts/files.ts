@@ -1,9 +1,9 @@
-import type { Finding } from '../diagnostics.ts';
-import { MachineadmError } from '../errors.ts';
-import * as z from '../schema.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { MachineadmError } from '../outcomes/errors.ts';
+import * as z from '../schema/zod.ts';
 import { all, credentialsOverTls, exactlyOne, has, is, must, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
-import { parseMode } from '../units.ts';
+import { parseMode } from '../text/units.ts';
 import { decodeContent } from '../versions/v1alpha1/content.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { fileMode, machinePath } from '../versions/v1alpha1/fields.ts';

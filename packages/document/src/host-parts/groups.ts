@@ -1,5 +1,5 @@
 import { ACCOUNT_DATABASES } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { is, when, without } from '../sections/conditions.ts';
 import { accountId, accountName, doubleIds } from './accounts.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';

@@ -1,7 +1,7 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import { HOOKS_SERVICE, openrcScriptPath, unitPath } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 import { is, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import type { Claim } from '../ownership/claim.ts';
 import { canonicalPath } from '../ownership/collisions.ts';
 import type { DocumentName } from '../ownership/drop-ins.ts';

@@ -1,4 +1,4 @@
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { has, is, when, without } from '../sections/conditions.ts';
 import { absolutePath } from '../versions/v1alpha1/fields.ts';
 import { doublePaths, hostPart } from './part.ts';

@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import type { SourceType } from '../model-storage.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
 import { isBelow, mountOrder } from './mount-order.ts';

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import type { Claim } from '../ownership/claim.ts';
 import type { DocumentName } from '../ownership/drop-ins.ts';
 import type { JsonSchema } from '../sections/conditions.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import {
   ENVIRONMENT_FILE,
   openrcConfigurationPath,
@@ -8,8 +8,8 @@ import {
   unitDropInPath,
 } from '../ownership/paths.ts';
 import { holdsCredentials, proxyUrlProblem } from '../proxy-url.ts';
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 import { all, any, atLeastOne, contains, given, must, not, text, VARIABLE, when } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { secret } from '../versions/v1alpha1/fields.ts';

@@ -1,5 +1,5 @@
 import { SELINUX_CONFIGURATION } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { choice } from '../sections/field.ts';
 import { claimsOn, hostPart, repeats } from './part.ts';
 

@@ -1,6 +1,6 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import { unitDropInPath, unitPath } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { all, is, must, when, without } from '../sections/conditions.ts';
 import { choice } from '../sections/field.ts';
 import { repeated } from '../versions/v1alpha1/repeated.ts';

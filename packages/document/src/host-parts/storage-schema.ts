@@ -1,6 +1,6 @@
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { choice } from '../sections/field.ts';
-import { SIZE_PATTERN } from '../units.ts';
+import { SIZE_PATTERN } from '../text/units.ts';
 import { absolutePath, duration, LINUX_PATH } from '../versions/v1alpha1/fields.ts';
 
 const waitFor = duration.optional();

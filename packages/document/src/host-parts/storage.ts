@@ -16,7 +16,7 @@ import {
   when,
   without,
 } from '../sections/conditions.ts';
-import { parseSize } from '../units.ts';
+import { parseSize } from '../text/units.ts';
 import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
 import { mountPoint, SOURCE_TYPES } from './mount-checks.ts';
 import { claimsOn, hostPart } from './part.ts';

@@ -1,5 +1,5 @@
 import { CHRONY_CONFIGURATIONS, NTP_CONFIGURATIONS, TIMESYNCD_CONFIGURATION } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { is, when, without } from '../sections/conditions.ts';
 import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
 import { duration } from '../versions/v1alpha1/fields.ts';

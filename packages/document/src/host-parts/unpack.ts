@@ -1,5 +1,5 @@
-import type { Finding } from '../diagnostics.ts';
-import * as z from '../schema.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import * as z from '../schema/zod.ts';
 import { exclusive, type JsonSchema } from '../sections/conditions.ts';
 
 export interface SelectionModel {

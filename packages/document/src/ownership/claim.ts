@@ -1,4 +1,4 @@
-import type { PathSegment } from '../diagnostics.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
 import type { StepId } from '../step-ids.ts';
 
 /** A path that one step manages because of one field of the document. */

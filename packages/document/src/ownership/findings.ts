@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import type { HostModel, Model, ServiceModel } from '../model.ts';
 import type { Claim } from './claim.ts';
 import { claimsOf, OWN_STEP } from './claims.ts';

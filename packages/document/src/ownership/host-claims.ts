@@ -1,4 +1,4 @@
-import type { PathSegment } from '../diagnostics.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
 import { hostPartClaims } from '../host-parts/index.ts';
 import type { Model } from '../model.ts';
 import type { StepId } from '../step-ids.ts';

@@ -1,4 +1,4 @@
-import type { PathSegment } from '../diagnostics.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
 import type { ApiServerModel, KubernetesModel, Model } from '../model.ts';
 import type { StepId } from '../step-ids.ts';
 import type { Claim } from './claim.ts';

@@ -1,4 +1,4 @@
-import type { PathSegment } from '../diagnostics.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
 import type { HOST_PARTS } from '../host-parts/index.ts';
 import type { Limit, LimitsModel } from '../host-parts/limits.ts';
 import type { Model } from '../model.ts';

@@ -1,4 +1,4 @@
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { secret } from '../versions/v1alpha1/fields.ts';
 import { define, field, meaning, object } from './field.ts';
 

@@ -1,4 +1,4 @@
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import type { JsonSchema } from './conditions.ts';
 
 /** What a reader needs to know of a field: editors, `machineadm explain` and the reference say it. */
@@ -56,7 +56,7 @@ interface Notes {
   readonly values?: Readonly<Record<string, string>>;
 }
 
-/** By the schema from `schema.ts`. */
+/** By the schema from `schema/zod.ts`. */
 const NOTES = new WeakMap<object, Notes>();
 
 function note<Schema extends z.core.$ZodType>(schema: Schema, notes: Notes): Schema {

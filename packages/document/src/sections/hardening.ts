@@ -1,6 +1,6 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import { CONTROL_IDS, type HardeningProfile, PROFILE_MEANINGS } from '../hardening-controls.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { repeated } from '../versions/v1alpha1/repeated.ts';
 import { must } from './conditions.ts';
 import { choice, field, object } from './field.ts';

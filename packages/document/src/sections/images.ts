@@ -1,6 +1,6 @@
-import type { Finding } from '../diagnostics.ts';
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { absolutePath, allowInsecure, headers, httpUrl, sha256 } from '../versions/v1alpha1/fields.ts';
 import { credentialsOverTls, exactlyOne, given, has, not, VARIABLE, when, without } from './conditions.ts';

@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import { LINUX_ONLY_PARTS } from '../host-parts/index.ts';
 import type { HostSection } from '../versions/v1alpha1/host.ts';
 import type { Sections } from '../versions/v1alpha1/sections.ts';

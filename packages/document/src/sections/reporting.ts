@@ -1,7 +1,7 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import type { Platform } from '../host-parts/part.ts';
 import { DEFAULT_SENTINEL } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
 import { field, object } from './field.ts';

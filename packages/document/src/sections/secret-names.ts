@@ -1,5 +1,5 @@
-import { choices, type Finding, nearestName, type PathSegment } from '../diagnostics.ts';
-import { isPlainWord } from '../quotable.ts';
+import { choices, type Finding, nearestName, type PathSegment } from '../diagnostics/index.ts';
+import { isPlainWord } from '../text/quotable.ts';
 import type { Sections } from '../versions/v1alpha1/sections.ts';
 import type { SecretsSection } from './secrets.ts';
 

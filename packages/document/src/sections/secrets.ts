@@ -1,4 +1,4 @@
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import {
   allowInsecure,
   duration,

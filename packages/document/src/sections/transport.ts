@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import { canonicalSysctlKey } from '../host-parts/sysctl.ts';
 import type { Sections } from '../versions/v1alpha1/sections.ts';
 import type { EndpointSection } from './containerd/registries.ts';

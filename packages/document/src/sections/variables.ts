@@ -1,6 +1,6 @@
-import type { PathSegment } from '../diagnostics.ts';
-import * as z from '../schema.ts';
-import type { VariableSource } from '../variables.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
+import * as z from '../schema/zod.ts';
+import type { VariableSource } from '../trees/variables.ts';
 import { absolutePath, environmentName } from '../versions/v1alpha1/fields.ts';
 import { choice, field, object, oneOf } from './field.ts';
 

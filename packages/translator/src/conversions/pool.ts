@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { Kept } from '../kept.ts';
 import { CheckedDocuments, ConversionCache } from './cache.ts';
 import { FairQueue } from './fair-queue.ts';

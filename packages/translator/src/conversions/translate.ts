@@ -1,9 +1,9 @@
 import { CODES, convert, type Decision } from '@machineadm/convert/index.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
-import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
+import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 import {
   assertAccepted,

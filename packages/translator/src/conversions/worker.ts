@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { Kept, type KeptReason } from '../kept.ts';
 import { configProblems } from '../provider/check.ts';
 import { configUpdateProblem } from '../updates/problem.ts';

@@ -1,4 +1,4 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import * as z from 'zod';
 import { type Api, isStatus } from '../cluster/api.ts';
 import { CLUSTER_LABEL, type KubernetesObject, SECRET_TYPE, SecretObject } from '../cluster/objects.ts';

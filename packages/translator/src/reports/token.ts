@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import * as z from 'zod';
 import { type Api, isStatus } from '../cluster/api.ts';
 import { KubernetesObject } from '../cluster/objects.ts';

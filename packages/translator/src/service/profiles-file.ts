@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { Kept } from '../kept.ts';
 import { NO_PROFILES, type Profiles, parseProfiles } from '../profiles.ts';
 

@@ -1,4 +1,4 @@
-import { compareVersions, parseVersion } from '@machineadm/document/program-version.ts';
+import { compareVersions, parseVersion } from '@machineadm/document/text/program-version.ts';
 import * as z from 'zod';
 import { CLUSTER_LABEL, type KubernetesObject } from '../cluster/objects.ts';
 import { readObject } from '../cluster/related.ts';

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { HardeningProfile, Role } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { joinWithToken } from '../../../support/hardened-join.ts';
 import { hardenedModel } from '../../../support/hardened-machine.ts';

@@ -1,6 +1,6 @@
-import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
 import { admissionPlugins, NEWEST_KNOWN_PLUGINS_MINOR } from '../../kubernetes-releases/admission-plugins.ts';
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { given, when, without } from '../conditions.ts';
 import { field, object } from '../field.ts';
 import { API_SERVER } from './connection.ts';

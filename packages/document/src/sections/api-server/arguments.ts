@@ -1,4 +1,4 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import type { ComponentSection } from '../kubernetes/component.ts';
 import { API_SERVER } from './connection.ts';
 import type { ApiServerFilesSection } from './files.ts';

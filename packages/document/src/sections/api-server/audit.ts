@@ -1,6 +1,6 @@
-import type { Finding } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { parseDuration, parseSize, SIZE_PATTERN } from '../../units.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
+import { parseDuration, parseSize, SIZE_PATTERN } from '../../text/units.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { absolutePath, duration } from '../../versions/v1alpha1/fields.ts';
 import { all, any, atLeastOne, given, has, must, not, textWithout, when } from '../conditions.ts';

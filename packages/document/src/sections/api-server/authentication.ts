@@ -1,6 +1,6 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import { FEATURES, type GatedFeature } from '../../kubernetes-releases/features.ts';
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { duration } from '../../versions/v1alpha1/fields.ts';
 import { atLeastOne, is, when, without } from '../conditions.ts';

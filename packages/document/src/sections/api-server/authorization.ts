@@ -1,6 +1,6 @@
-import type { Finding } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { parseDuration } from '../../units.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
+import { parseDuration } from '../../text/units.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { dnsSubdomain, duration } from '../../versions/v1alpha1/fields.ts';
 import { all, atMostOne, contains, has, is, must, when, without } from '../conditions.ts';

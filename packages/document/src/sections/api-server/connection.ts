@@ -1,8 +1,8 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import { FEATURES, has } from '../../kubernetes-releases/features.ts';
 import type { MinorWindow } from '../../kubernetes-releases/minor.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { secret, url } from '../../versions/v1alpha1/fields.ts';
 import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../certificates.ts';

@@ -1,8 +1,8 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import { keyProblem } from '../../encryption-key.ts';
 import { FEATURES, has } from '../../kubernetes-releases/features.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { duration, secret } from '../../versions/v1alpha1/fields.ts';
 import { all, exactlyOne, must, not, textWithout, writtenSecret } from '../conditions.ts';

@@ -1,6 +1,6 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { atLeastOne, given, must, textWithout, when } from '../conditions.ts';
 import { field, object } from '../field.ts';

@@ -1,6 +1,6 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { trimmedEnd } from '../../trim.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
+import { trimmedEnd } from '../../text/trim.ts';
 import { httpsUrl } from '../../versions/v1alpha1/fields.ts';
 import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import {

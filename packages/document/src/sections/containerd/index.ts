@@ -1,8 +1,8 @@
-import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { trimmedEnd } from '../../trim.ts';
-import { parseSize, SIZE_PATTERN } from '../../units.ts';
-import { Verbatim } from '../../verbatim.ts';
+import { type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
+import { trimmedEnd } from '../../text/trim.ts';
+import { parseSize, SIZE_PATTERN } from '../../text/units.ts';
+import { Verbatim } from '../../values/verbatim.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { absolutePath } from '../../versions/v1alpha1/fields.ts';
 import { contains, is, must, not, without } from '../conditions.ts';

@@ -1,5 +1,5 @@
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import { headersOf, milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { absolutePath, allowInsecure, duration, headers, secret } from '../../versions/v1alpha1/fields.ts';
 import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../certificates.ts';

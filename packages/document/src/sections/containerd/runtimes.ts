@@ -1,6 +1,6 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { Verbatim, wholeNumber } from '../../verbatim.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
+import { Verbatim, wholeNumber } from '../../values/verbatim.ts';
 import { absolutePath } from '../../versions/v1alpha1/fields.ts';
 import { has, must, when, without } from '../conditions.ts';
 import { field, object } from '../field.ts';

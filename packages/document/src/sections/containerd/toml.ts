@@ -1,5 +1,5 @@
-import * as z from '../../schema.ts';
-import type { Verbatim } from '../../verbatim.ts';
+import * as z from '../../schema/zod.ts';
+import type { Verbatim } from '../../values/verbatim.ts';
 import { verbatimNumber } from '../../versions/v1alpha1/fields.ts';
 import { define } from '../field.ts';
 

@@ -1,4 +1,4 @@
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { imageRepository, imageTag } from '../../versions/v1alpha1/fields.ts';
 import { is, when, without } from '../conditions.ts';
 import { field, object } from '../field.ts';

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
 import { duration } from '../../versions/v1alpha1/fields.ts';
 import { field, object } from '../field.ts';

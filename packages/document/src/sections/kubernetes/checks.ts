@@ -1,4 +1,4 @@
-import { type Finding, type PathSegment, withCode } from '../../diagnostics.ts';
+import { type Finding, type PathSegment, withCode } from '../../diagnostics/index.ts';
 import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
 import type { SecretField } from '../../versions/v1alpha1/fields.ts';
 import { checkApiServer, checkApiServerOfExec } from '../api-server/index.ts';

@@ -1,4 +1,4 @@
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { absolutePath, argument, environmentVariable } from '../../versions/v1alpha1/fields.ts';
 import { choice, define, field, object } from '../field.ts';
 

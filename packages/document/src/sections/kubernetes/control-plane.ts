@@ -1,8 +1,7 @@
-import type { Finding } from '../../diagnostics.ts';
-import { QUIET } from '../../foreign-yaml.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import { KUBEADM_PODS } from '../../ownership/kubernetes-paths.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import {
   absolutePath,
@@ -13,6 +12,7 @@ import {
   secret,
   url,
 } from '../../versions/v1alpha1/fields.ts';
+import { QUIET } from '../../yaml/foreign-yaml.ts';
 import { type ApiServerModel, apiServer, toApiServer } from '../api-server/index.ts';
 import { exclusive } from '../conditions.ts';
 import { choice, field, object } from '../field.ts';

@@ -1,6 +1,6 @@
 import type { RE2JSSyntaxException } from 're2js';
-import type { Finding } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
 import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
 import { duration, environmentVariable } from '../../versions/v1alpha1/fields.ts';
 import { field, object } from '../field.ts';

@@ -1,4 +1,4 @@
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import { exclusive } from '../conditions.ts';

@@ -1,6 +1,6 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { argument, dnsSubdomain, labels } from '../../versions/v1alpha1/fields.ts';
 import { repeated } from '../../versions/v1alpha1/repeated.ts';
 import { choice, field, object } from '../field.ts';

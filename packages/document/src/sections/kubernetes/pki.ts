@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { SecretValue } from '../../secret.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { secret } from '../../versions/v1alpha1/fields.ts';
 import { certificateOrVariable, EXAMPLE_CERTIFICATE, publicKeyPem } from '../certificates.ts';

@@ -1,4 +1,4 @@
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
 import { duration } from '../../versions/v1alpha1/fields.ts';
 import { field, object } from '../field.ts';

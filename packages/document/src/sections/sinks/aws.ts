@@ -1,5 +1,5 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
 import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
 import { exactlyOne, exclusive } from '../conditions.ts';
 import { field, object } from '../field.ts';

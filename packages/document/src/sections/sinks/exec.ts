@@ -1,5 +1,5 @@
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { environmentName, secret } from '../../versions/v1alpha1/fields.ts';
 import { field } from '../field.ts';

@@ -1,5 +1,5 @@
-import * as z from '../../schema.ts';
-import { trimmedEnd } from '../../trim.ts';
+import * as z from '../../schema/zod.ts';
+import { trimmedEnd } from '../../text/trim.ts';
 import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
 import { field } from '../field.ts';
 import { type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';

@@ -1,5 +1,5 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import type { SecretsSection } from '../secrets.ts';
 import { aws } from './aws.ts';

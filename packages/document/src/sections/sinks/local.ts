@@ -1,4 +1,4 @@
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { field } from '../field.ts';
 import { sinkSchema } from './sink.ts';
 

@@ -1,6 +1,6 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, PORT, secret } from '../../versions/v1alpha1/fields.ts';
 import { all, any, given, has, is, must, not, text, when } from '../conditions.ts';

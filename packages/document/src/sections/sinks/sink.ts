@@ -1,6 +1,6 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { duration } from '../../versions/v1alpha1/fields.ts';
 import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../certificates.ts';

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import type { SecretValue } from '../../secret.ts';
-import { trimmedEnd } from '../../trim.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
+import { trimmedEnd } from '../../text/trim.ts';
 import { headersOf, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, headers, httpUrl, secret } from '../../versions/v1alpha1/fields.ts';
 import { credentialsOverTls, must, writtenSecret } from '../conditions.ts';

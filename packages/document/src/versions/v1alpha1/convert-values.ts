@@ -1,6 +1,6 @@
-import { Secret, type SecretSource, type SecretValue } from '../../secret.ts';
+import { Secret, type SecretSource, type SecretValue } from '../../secrets/secret.ts';
 import type { SecretsSection } from '../../sections/secrets.ts';
-import { parseDuration } from '../../units.ts';
+import { parseDuration } from '../../text/units.ts';
 import type { SecretField } from './fields.ts';
 
 const DEFAULT_EXEC_TIMEOUT_MS = 30_000;

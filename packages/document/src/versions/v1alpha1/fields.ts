@@ -1,7 +1,7 @@
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { define, field, meaning, object } from '../../sections/field.ts';
-import { DURATION_PATTERN } from '../../units.ts';
-import { Verbatim, wholeNumber } from '../../verbatim.ts';
+import { DURATION_PATTERN } from '../../text/units.ts';
+import { Verbatim, wholeNumber } from '../../values/verbatim.ts';
 
 /** A number of another program's words, which keeps the text it is written with where JavaScript would change it. */
 export const verbatimNumber = meaning(

@@ -1,4 +1,4 @@
-import { withCode } from '../../diagnostics.ts';
+import { withCode } from '../../diagnostics/index.ts';
 import { checkHostParts } from '../../host-parts/index.ts';
 import { checkContainerd } from '../../sections/containerd/index.ts';
 import { checkHardening } from '../../sections/hardening.ts';

@@ -1,4 +1,4 @@
-import * as z from '../../schema.ts';
+import * as z from '../../schema/zod.ts';
 import { containerRuntime } from '../../sections/containerd/index.ts';
 import { choice, field, object } from '../../sections/field.ts';
 import { hardening } from '../../sections/hardening.ts';

@@ -1,4 +1,4 @@
-import type { PathSegment, Place, ReplacedPart } from './diagnostics.ts';
+import type { PathSegment, Place, ReplacedPart } from '../diagnostics/index.ts';
 import { type ListTree, type MapTree, type Tree, toPlain } from './tree.ts';
 
 /** The fields that identify the entries of the list at a path; undefined for a list without such fields. */

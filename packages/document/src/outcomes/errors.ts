@@ -1,4 +1,4 @@
-import type { Diagnostic, Place } from './diagnostics.ts';
+import type { Diagnostic, Place } from '../diagnostics/index.ts';
 import type { ExitName } from './exit-codes.ts';
 import { REASONS, type Reason } from './reasons.ts';
 

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
-import type { PathSegment } from './diagnostics.ts';
-import { quoted } from './quotable.ts';
-import { accepts, holdsSecrets, isObject } from './schema-places.ts';
-import { Verbatim } from './verbatim.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
+import { quoted } from '../text/quotable.ts';
+import { Verbatim } from '../values/verbatim.ts';
+import { accepts, holdsSecrets, isObject } from './places.ts';
 
 /** A value that was perhaps meant. */
 interface Repair {

@@ -1,5 +1,5 @@
-import { formatPath, type PathSegment, type Place } from './diagnostics.ts';
-import { exactly, isFaithful, Verbatim } from './verbatim.ts';
+import { formatPath, type PathSegment, type Place } from '../diagnostics/index.ts';
+import { exactly, isFaithful, Verbatim } from '../values/verbatim.ts';
 
 /** A parsed document with the place of each part; several sources merge into one. */
 export type Tree = MapTree | ListTree | ScalarTree;

@@ -1,4 +1,4 @@
-import { MachineadmError } from './errors.ts';
+import { MachineadmError } from '../outcomes/errors.ts';
 
 /** Size limit of a document, as read and as decompressed. */
 const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;

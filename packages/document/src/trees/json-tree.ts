@@ -1,4 +1,4 @@
-import type { Place } from './diagnostics.ts';
+import type { Place } from '../diagnostics/index.ts';
 import type { ListTree, MapTree, ScalarTree, Tree } from './tree.ts';
 
 /** A limit above any real document, which protects the stack. */

@@ -1,6 +1,6 @@
-import { formatPath, type PathSegment } from './diagnostics.ts';
-import { fields } from './redaction/field-detector.ts';
-import { parseMode } from './units.ts';
+import { formatPath, type PathSegment } from '../diagnostics/index.ts';
+import { parseMode } from '../text/units.ts';
+import { fields } from './field-detector.ts';
 
 /** A string of a document that may contain a secret although its field is not of the type "secret". */
 export interface SensitiveText {

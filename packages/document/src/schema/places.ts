@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { PathSegment } from './diagnostics.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
 import { valueAt } from './valid-part.ts';
 
 export function segmentsOf(issue: z.core.$ZodIssue): PathSegment[] {

@@ -1,5 +1,5 @@
+import { isPlainWord } from '../text/quotable.ts';
 import { foreignFieldHint } from './foreign-fields.ts';
-import { isPlainWord } from './quotable.ts';
 
 /** A place: a source's name as the user gave it, and a position counted from 1. */
 export interface Place {

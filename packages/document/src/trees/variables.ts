@@ -1,5 +1,5 @@
-import { choices, type Finding, nearestName, type PathSegment } from './diagnostics.ts';
-import { isPlainWord } from './quotable.ts';
+import { choices, type Finding, nearestName, type PathSegment } from '../diagnostics/index.ts';
+import { isPlainWord } from '../text/quotable.ts';
 import type { Tree } from './tree.ts';
 
 /** The source of a variable's value. */

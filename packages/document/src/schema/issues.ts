@@ -7,14 +7,14 @@ import {
   nearestNames,
   type PathSegment,
   unknownKey,
-} from './diagnostics.ts';
-import { quoted } from './quotable.ts';
+} from '../diagnostics/index.ts';
+import { quoted } from '../text/quotable.ts';
+import { Verbatim } from '../values/verbatim.ts';
+import { type FieldSearch, holdsSecrets, isObject, keysAt, schemasAt, segmentsOf } from './places.ts';
 import { type RenamedKeys, renamedKeys } from './renamed-keys.ts';
 import { repairHint } from './repairs.ts';
-import { REFUSED, take } from './schema.ts';
-import { type FieldSearch, holdsSecrets, isObject, keysAt, schemasAt, segmentsOf } from './schema-places.ts';
 import { valueAt } from './valid-part.ts';
-import { Verbatim } from './verbatim.ts';
+import { REFUSED, take } from './zod.ts';
 
 /**
  * A schema's findings about a value, in messages that name the remedy. A wrong value is quoted where it is short, cannot be a

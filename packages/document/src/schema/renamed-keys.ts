@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { MOST_PROBLEMS, nearestNames } from './diagnostics.ts';
-import { accepts, keysAt, schemasAt, segmentsOf } from './schema-places.ts';
+import { MOST_PROBLEMS, nearestNames } from '../diagnostics/index.ts';
+import { accepts, keysAt, schemasAt, segmentsOf } from './places.ts';
 import { valueAt } from './valid-part.ts';
 
 /** Keys that were given another name than the one that is missing in the same map: one mistake, and so one finding. */

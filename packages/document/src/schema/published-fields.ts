@@ -1,4 +1,4 @@
-import { choices, nearestName } from './diagnostics.ts';
+import { choices, nearestName } from '../diagnostics/index.ts';
 
 /** A part of a JSON Schema, as `contract/schema` publishes it. */
 export interface SchemaPart {

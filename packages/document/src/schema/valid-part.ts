@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import type { PathSegment } from './diagnostics.ts';
-import { REFUSED, take } from './schema.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
+import { REFUSED, take } from './zod.ts';
 
 /** A value without the parts that its schema refuses, and the mapping to the places in the whole value. */
 export interface ValidPart {

@@ -1,8 +1,8 @@
-import { REDACTED, Redactor } from './redaction/redactor.ts';
-import { secretWords } from './redaction/secret-words.ts';
-import { observeSecrets, Secret } from './secret.ts';
+import { observeSecrets, Secret } from '../secrets/secret.ts';
+import { Verbatim } from '../values/verbatim.ts';
+import { REDACTED, Redactor } from './redactor.ts';
+import { secretWords } from './secret-words.ts';
 import type { SensitiveText } from './sensitive.ts';
-import { Verbatim } from './verbatim.ts';
 
 /**
  * The redactor of this process, which is one run of the agent: every new secret is registered with it. Only the agent
