@@ -154,7 +154,7 @@ export const PIPELINE: Pipeline = {
 };
 
 /**
- * The same for a Windows machine: documents cannot use the steps that are missing here (`checks-platform.ts`). Steps
+ * The same for a Windows machine: documents cannot use the steps that are missing here (`platform.ts` of the document). Steps
  * for files, services and Kubernetes are the same as on Linux: the host abstracts paths, permissions and the service
  * manager.
  */

@@ -1,6 +1,7 @@
+import type { Platform } from './fields/platform.ts';
 import type { HostPartModels } from './host-parts/index.ts';
-import type { Platform } from './host-parts/part.ts';
 
+export type { Platform } from './fields/platform.ts';
 export type { ApparmorModel } from './host-parts/apparmor.ts';
 export type { ArchiveModel } from './host-parts/archives.ts';
 export type { CertificateAuthorityModel } from './host-parts/certificate-authorities.ts';
@@ -14,7 +15,6 @@ export type { HostsModel } from './host-parts/hosts.ts';
 export type { Limit, LimitsModel } from './host-parts/limits.ts';
 export type { LinkModel } from './host-parts/links.ts';
 export type { NetworkModel, NetworkTool } from './host-parts/network.ts';
-export type { Platform } from './host-parts/part.ts';
 export type { AbsentModel, AbsentNameModel } from './host-parts/paths-of-host.ts';
 export type { ProxyModel, ProxyUser } from './host-parts/proxy.ts';
 export type { SelinuxModel } from './host-parts/selinux.ts';

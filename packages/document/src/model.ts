@@ -5,10 +5,9 @@ import type { ImagesModel } from './sections/images.ts';
 import type { KubernetesModel } from './sections/kubernetes/index.ts';
 import type { ReportingModel } from './sections/reporting.ts';
 
-export type { HardeningProfile } from './hardening-controls.ts';
-export type * from './model-active-directory.ts';
+export type * from './host-parts/active-directory-model.ts';
+export type * from './host-parts/storage-model.ts';
 export type * from './model-host.ts';
-export type * from './model-storage.ts';
 export type * from './sections/api-server/admission.ts';
 export type * from './sections/api-server/audit.ts';
 export type * from './sections/api-server/authentication.ts';
@@ -22,6 +21,7 @@ export type { RegistryCapability, RegistryEndpoint, RegistryModel } from './sect
 export type { RuntimeModel } from './sections/containerd/runtimes.ts';
 export type { TomlTable, TomlValue } from './sections/containerd/toml.ts';
 export type { HardeningException, HardeningModel } from './sections/hardening.ts';
+export type { HardeningProfile } from './sections/hardening-controls.ts';
 export type { ImageArchive, ImagesModel } from './sections/images.ts';
 export type * from './sections/kubernetes/addons.ts';
 export type * from './sections/kubernetes/cluster.ts';

@@ -1,4 +1,4 @@
-import { HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
+import { HARDENING_PROFILES } from '@machineadm/document/sections/hardening-controls.ts';
 import { Argument, type Option } from 'commander';
 
 /** One word that a shell can offer, with its meaning. */

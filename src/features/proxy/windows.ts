@@ -1,6 +1,6 @@
+import { holdsCredentials } from '@machineadm/document/host-parts/proxy-url.ts';
 import type { ProxyModel } from '@machineadm/document/model.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { holdsCredentials } from '@machineadm/document/proxy-url.ts';
 import { member, strings, text } from '@machineadm/document/values/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';

@@ -1,4 +1,3 @@
-import { keyProblem } from '@machineadm/document/encryption-key.ts';
 import { typeMeta } from '@machineadm/document/kubernetes-releases/configurations.ts';
 import { minorOf } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type {
@@ -25,6 +24,7 @@ import {
   ENCRYPTION_CONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { keyProblem } from '@machineadm/document/sections/api-server/encryption-key.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type Fields, goDuration } from '@machineadm/kubeadm/fields.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';

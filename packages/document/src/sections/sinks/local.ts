@@ -1,5 +1,5 @@
+import { field } from '../../fields/field.ts';
 import * as z from '../../schema/zod.ts';
-import { field } from '../field.ts';
 import { sinkSchema } from './sink.ts';
 
 const DEVICE = /^(?:(?:\/(?:[^\s/.][^\s/]*|\.[^\s/.][^\s/]*|\.\.[^\s/]+))+|COM[1-9])$/;

@@ -1,9 +1,16 @@
-import type { Finding, PathSegment } from '../diagnostics/index.ts';
-import { canonicalSysctlKey } from '../host-parts/sysctl.ts';
-import type { Sections } from '../versions/v1alpha1/sections.ts';
-import type { EndpointSection } from './containerd/registries.ts';
-import { isPrivate, PRIVATE_NATS, type RootPorts, rootPorts, UNPRIVILEGED_PORT_START, whyExposed } from './loopback.ts';
-import type { SinkSection } from './sinks/index.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import {
+  isPrivate,
+  PRIVATE_NATS,
+  type RootPorts,
+  rootPorts,
+  UNPRIVILEGED_PORT_START,
+  whyExposed,
+} from '../../fields/loopback.ts';
+import { canonicalSysctlKey } from '../../host-parts/sysctl.ts';
+import type { EndpointSection } from '../../sections/containerd/registries.ts';
+import type { SinkSection } from '../../sections/sinks/index.ts';
+import type { Sections } from './sections.ts';
 
 /** What a request shows to everybody on its way. */
 interface Request {

@@ -1,6 +1,6 @@
 import * as z from '../schema/zod.ts';
-import { secret } from '../versions/v1alpha1/fields.ts';
 import { define, field, meaning, object } from './field.ts';
+import { secret } from './types.ts';
 
 /** Certificates and keys in PEM form. */
 

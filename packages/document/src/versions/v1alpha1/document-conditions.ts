@@ -1,4 +1,3 @@
-import { LINUX_ONLY_PARTS } from '../host-parts/index.ts';
 import {
   all,
   any,
@@ -12,7 +11,8 @@ import {
   VARIABLE,
   when,
   without,
-} from './conditions.ts';
+} from '../../fields/conditions.ts';
+import { LINUX_ONLY_PARTS } from '../../host-parts/index.ts';
 import { WINDOWS_PATH } from './platform.ts';
 
 const HOOKS = ['early', 'beforeBootstrap', 'afterBootstrap'].map((phase) => `host.hooks.${phase}`);

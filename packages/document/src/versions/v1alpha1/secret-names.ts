@@ -1,7 +1,7 @@
-import { choices, type Finding, nearestName, type PathSegment } from '../diagnostics/index.ts';
-import { isPlainWord } from '../text/quotable.ts';
-import type { Sections } from '../versions/v1alpha1/sections.ts';
-import type { SecretsSection } from './secrets.ts';
+import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
+import type { SecretsSection } from '../../sections/secrets.ts';
+import { isPlainWord } from '../../text/quotable.ts';
+import type { Sections } from './sections.ts';
 
 /** Every reference by name must exist under `secrets`, and none may need itself. */
 export function checkSecretNames(sections: Sections): Finding[] {

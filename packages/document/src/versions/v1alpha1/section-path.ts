@@ -1,4 +1,4 @@
-import type { Sections } from './versions/v1alpha1/sections.ts';
+import type { Sections } from './sections.ts';
 
 /** The path of a field of the document, from its root: `host.storage.disks`. A path without a field does not compile. */
 export type SectionPath = PathIn<Sections, 3>;

@@ -1,4 +1,4 @@
-import { gunzip } from '../../encodings/decode.ts';
+import { gunzip } from '../encodings/decode.ts';
 
 /**
  * The bytes of a file's `content`. Throws a `DOMException` for what is not base64, `MachineadmError` for damaged or too

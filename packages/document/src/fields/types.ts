@@ -1,7 +1,7 @@
-import * as z from '../../schema/zod.ts';
-import { define, field, meaning, object } from '../../sections/field.ts';
-import { DURATION_PATTERN } from '../../text/units.ts';
-import { Verbatim, wholeNumber } from '../../values/verbatim.ts';
+import * as z from '../schema/zod.ts';
+import { DURATION_PATTERN } from '../text/units.ts';
+import { Verbatim, wholeNumber } from '../values/verbatim.ts';
+import { define, field, meaning, object } from './field.ts';
 
 /** A number of another program's words, which keeps the text it is written with where JavaScript would change it. */
 export const verbatimNumber = meaning(
@@ -64,7 +64,7 @@ export const absolutePath = define(
   '/etc/motd',
 );
 
-/** A path of the machine: absolute on Linux, or with its drive on Windows (`checks-platform.ts` tells which it may be). */
+/** A path of the machine: absolute on Linux, or with its drive on Windows (`versions/v1alpha1/platform.ts` tells which it may be). */
 export const machinePath = define(
   'MachinePath',
   z

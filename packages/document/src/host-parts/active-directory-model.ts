@@ -1,4 +1,4 @@
-import type { SecretValue } from './secrets/secret.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 
 /** The Active Directory domain that the machine is a member of. */
 export interface ActiveDirectoryModel {

@@ -1,7 +1,7 @@
-import type { Finding, PathSegment } from '../diagnostics/index.ts';
-import { LINUX_ONLY_PARTS } from '../host-parts/index.ts';
-import type { HostSection } from '../versions/v1alpha1/host.ts';
-import type { Sections } from '../versions/v1alpha1/sections.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { LINUX_ONLY_PARTS } from '../../host-parts/index.ts';
+import type { HostSection } from './host.ts';
+import type { Sections } from './sections.ts';
 
 /** What a document asks of a platform that does not have it. Each field is named; nothing is left out in silence. */
 export function checkPlatform(sections: Sections): Finding[] {
