@@ -16,7 +16,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RemoteSinkModel } from '@machineadm/document/model.ts';
+import type { RemoteSinkModel } from '@machineadm/document/model/index.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type ReportEvent, reportEvent } from '@machineadm/status/event.ts';
 import { advance, begin } from '@machineadm/status/run-state.ts';

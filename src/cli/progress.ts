@@ -1,4 +1,4 @@
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import { oneLine, oneLineDeep } from '@machineadm/document/text/printable.ts';
 import { formatChecklist, SPIN_MS } from '@machineadm/status/checklist.ts';
 import { formatEvent, type Style } from '@machineadm/status/progress.ts';

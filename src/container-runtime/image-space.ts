@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import { member, stringAt } from '@machineadm/document/values/untyped.ts';

@@ -1,4 +1,4 @@
-import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model/index.ts';
 import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 
 /** A scalar or array of a TOML tree, with its key path. */

@@ -1,4 +1,4 @@
-import type { ReadyModel } from '@machineadm/document/model.ts';
+import type { ReadyModel } from '@machineadm/document/model/index.ts';
 import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 import { type Facts, reportedIdentity } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';

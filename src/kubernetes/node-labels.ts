@@ -1,4 +1,4 @@
-import type { Taint } from '@machineadm/document/model.ts';
+import type { Taint } from '@machineadm/document/model/index.ts';
 import { ADMIN_KUBECONFIG, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/values/untyped.ts';
 import { type ApiCredential, askApiServer, getObject } from '../host/cluster/api-server.ts';

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
-import type { EtcdModel, KeyPair, KubernetesModel } from '@machineadm/document/model.ts';
+import type { EtcdModel, KeyPair, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   CERTIFICATE_MODE,

@@ -1,5 +1,5 @@
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import {
   ADMIN_KUBECONFIG,
   SUPER_ADMIN_KUBECONFIG,

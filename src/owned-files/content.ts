@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { FileModel } from '@machineadm/document/model.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { withBlock } from './marked-block.ts';

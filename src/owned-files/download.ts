@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FileContent } from '@machineadm/document/model.ts';
+import type { FileContent } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type HttpAnswer, redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { FileModel, HostModel } from '@machineadm/document/model.ts';
+import type { FileModel, HostModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { claimsOf, OWN_STEP } from '@machineadm/document/claims/index.ts';
+import { wishesOf } from '@machineadm/document/claims/wishes.ts';
 import { formatPath, formatPlace, type PathSegment } from '@machineadm/document/diagnostics/index.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
-import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
 import { collisionsOf } from '@machineadm/document/ownership/collisions.ts';
-import { wishesOf } from '@machineadm/document/ownership/wishes.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { placeOf } from '@machineadm/document/trees/tree.ts';
 import { isRecord } from '@machineadm/document/values/shape.ts';

@@ -1,6 +1,6 @@
+import { claimsOf } from '@machineadm/document/claims/index.ts';
 import { formatPath, type Place } from '@machineadm/document/diagnostics/index.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { claimsOf } from '@machineadm/document/ownership/claims.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import { leaves, placeOf } from '@machineadm/document/trees/tree.ts';
 import { STEPS_BY_ID } from './pipeline.ts';
 

@@ -1,5 +1,5 @@
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { errorMessage, type Failure, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { ExitName } from '@machineadm/document/outcomes/exit-codes.ts';
 import { REASONS } from '@machineadm/document/outcomes/reasons.ts';

@@ -1,5 +1,5 @@
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { redact } from '@machineadm/document/redaction/process.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { refuseSecretsOf } from '@machineadm/document/added-sinks.ts';
 import { type Diagnostic, type Finding, formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
-import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import { refuseSecretsOf } from '@machineadm/document/loading/added-sinks.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { redactFromNowOn } from '@machineadm/document/redaction/process.ts';
 import { sensitiveTexts } from '@machineadm/document/redaction/sensitive.ts';

@@ -1,4 +1,4 @@
-import type { Platform } from '@machineadm/document/model.ts';
+import type { Platform } from '@machineadm/document/model/index.ts';
 import { directoryAddress } from '../features/active-directory/directory-address.ts';
 import { directoryLogins } from '../features/active-directory/directory-logins/index.ts';
 import { activeDirectory } from '../features/active-directory/index.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import { PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';

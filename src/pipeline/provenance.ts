@@ -1,7 +1,7 @@
 import { type Diagnostic, formatPlace } from '@machineadm/document/diagnostics/index.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { leaves } from '@machineadm/document/trees/tree.ts';
 import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/files/provenance.ts';
 import type { SourcePiece } from '../host/secrets/document-source.ts';

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { NodeHandover } from '@machineadm/status/status.ts';
 import type { Facts } from '../host/seam/facts.ts';

@@ -1,4 +1,4 @@
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { sentence } from '@machineadm/document/text/sentence.ts';
 import { endOfFailedUpgrade, forgetPrevious } from '../features/upgrade/back.ts';

@@ -1,5 +1,5 @@
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { ChangeablePart } from '@machineadm/document/versions/version.ts';
 import { containerdAsked } from '../features/upgrade/containerd-asked.ts';

@@ -1,4 +1,4 @@
-import type { RemoteSinkModel } from '@machineadm/document/model.ts';
+import type { RemoteSinkModel } from '@machineadm/document/model/index.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';

@@ -1,4 +1,4 @@
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { hookReasonIn, remedyOfHookReason } from '@machineadm/document/outcomes/hook-reasons.ts';
 import type { PackageLock } from '@machineadm/document/outcomes/package-lock.ts';

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';

@@ -1,4 +1,4 @@
-import type { ActiveDirectoryModel } from '@machineadm/document/model.ts';
+import type { ActiveDirectoryModel } from '@machineadm/document/model/index.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 
 export const PASSWORD = 'hunter22-of-the-joiner';

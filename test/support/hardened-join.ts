@@ -1,4 +1,4 @@
-import type { JoinModel } from '@machineadm/document/model.ts';
+import type { JoinModel } from '@machineadm/document/model/index.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 
 /** How a machine joins, where a test is not about that. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HardeningModel, Model, Role } from '@machineadm/document/model.ts';
+import type { HardeningModel, Model, Role } from '@machineadm/document/model/index.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
 import { hardenModel } from '@machineadm/hardening/harden-model.ts';

@@ -12,7 +12,7 @@ import type {
   PkiModel,
   Role,
   TimeoutsModel,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';
 

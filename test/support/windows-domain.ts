@@ -1,4 +1,4 @@
-import type { ActiveDirectoryModel, DomainCredentials } from '@machineadm/document/model.ts';
+import type { ActiveDirectoryModel, DomainCredentials } from '@machineadm/document/model/index.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { type WindowsDomainOptions, windowsDomainStep } from '../../src/features/active-directory/windows/index.ts';
 import { FIND_COMPUTER, JOIN_DOMAIN } from '../../src/host/windows/domain-scripts.ts';

@@ -1,4 +1,4 @@
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Expressions } from './jinja.ts';
 import type { Report } from './report.ts';

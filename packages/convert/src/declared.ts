@@ -1,5 +1,5 @@
 import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics/index.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import type { TemplateUse } from './cluster-class/patches.ts';
 import type { ConvertOptions, RelatedFacts } from './conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';

@@ -1,6 +1,6 @@
 import type { ServicesSection } from '@machineadm/document/host-parts/services.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type HostSection, host } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from './conversion.ts';

@@ -1,5 +1,5 @@
 import { printableKey } from '@machineadm/document/diagnostics/index.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import { templateUses } from './cluster-class/patches.ts';
 import type { ConvertOptions } from './conversion.ts';
 import { convertDeclared, type Declared, declaredOf } from './declared.ts';

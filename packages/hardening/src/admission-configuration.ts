@@ -1,4 +1,4 @@
-import type { AdmissionModel } from '@machineadm/document/model.ts';
+import type { AdmissionModel } from '@machineadm/document/model/index.ts';
 import type { Control } from './control.ts';
 
 /** Its apiVersion and kind follow from the plugin and the minor of Kubernetes when the file is written. */

@@ -1,4 +1,4 @@
-import type { AuditPolicy } from '@machineadm/document/model.ts';
+import type { AuditPolicy } from '@machineadm/document/model/index.ts';
 import { member, text } from '@machineadm/document/values/untyped.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { HardeningProfile } from '@machineadm/document/model.ts';
+import type { HardeningProfile } from '@machineadm/document/model/index.ts';
 
 /** One requirement of a benchmark on a node: what, where, and for which machines. Data; `evaluate.ts` checks it. */
 export interface Control {

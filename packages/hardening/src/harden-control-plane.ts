@@ -7,7 +7,7 @@ import type {
   EtcdModel,
   HostPathVolume,
   KubernetesModel,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { admissionConfiguration } from './admission-configuration.ts';
 import { type AuditCoverage, auditPolicyFor } from './audit-policy.ts';

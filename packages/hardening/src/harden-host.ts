@@ -1,5 +1,5 @@
 import type { Finding } from '@machineadm/document/diagnostics/index.ts';
-import type { FileModel, HostModel, SysctlSetting, UserModel } from '@machineadm/document/model.ts';
+import type { FileModel, HostModel, SysctlSetting, UserModel } from '@machineadm/document/model/index.ts';
 import { DENIED_MODULES_FILE } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { formatMode } from '@machineadm/document/text/units.ts';
 import { contradiction } from './contradiction.ts';

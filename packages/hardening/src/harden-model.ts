@@ -1,5 +1,5 @@
 import type { Finding } from '@machineadm/document/diagnostics/index.ts';
-import type { HardeningModel, Model } from '@machineadm/document/model.ts';
+import type { HardeningModel, Model } from '@machineadm/document/model/index.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Control } from './control.ts';
 import { hardenControlPlane } from './harden-control-plane.ts';

@@ -1,4 +1,4 @@
-import type { HostModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { HostModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { ADMISSION_CONFIG, DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { type Check, type Component, type Control, follows } from './control.ts';

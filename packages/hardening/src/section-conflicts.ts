@@ -1,5 +1,5 @@
 import type { Finding } from '@machineadm/document/diagnostics/index.ts';
-import type { ApiServerModel } from '@machineadm/document/model.ts';
+import type { ApiServerModel } from '@machineadm/document/model/index.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { findUncovered } from './audit-policy.ts';
 import { contradiction } from './contradiction.ts';

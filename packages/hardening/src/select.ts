@@ -1,4 +1,4 @@
-import type { HardeningModel, Role } from '@machineadm/document/model.ts';
+import type { HardeningModel, Role } from '@machineadm/document/model/index.ts';
 import type { Control } from './control.ts';
 import { CONTROLS } from './controls/index.ts';
 import { versionExclusion } from './evaluate.ts';

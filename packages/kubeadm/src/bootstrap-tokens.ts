@@ -1,4 +1,4 @@
-import type { BootstrapToken } from '@machineadm/document/model.ts';
+import type { BootstrapToken } from '@machineadm/document/model/index.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type Fields, goDuration, listOrNothing } from './fields.ts';

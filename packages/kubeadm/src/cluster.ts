@@ -6,7 +6,7 @@ import type {
   ControlPlaneModel,
   EtcdModel,
   KubernetesModel,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { omitEmpty, omitUndefined } from '@machineadm/document/values/defined.ts';
 import { apiServerComponent } from './api-server-component.ts';

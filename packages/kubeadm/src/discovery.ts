@@ -5,7 +5,7 @@ import type {
   FileDiscovery,
   JoinModel,
   TokenDiscovery,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type Fields, listOrNothing } from './fields.ts';

@@ -1,4 +1,4 @@
-import type { JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { JoinModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { DEFAULT_CA_CERTIFICATE } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';

@@ -1,5 +1,5 @@
 import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { kubeletArguments, renderArguments } from './arguments.ts';
 import { type Fields, goDuration, listOrNothing } from './fields.ts';

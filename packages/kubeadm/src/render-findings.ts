@@ -1,5 +1,5 @@
 import type { Finding } from '@machineadm/document/diagnostics/index.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderingProblems } from './index.ts';
 

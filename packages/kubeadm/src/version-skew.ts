@@ -1,5 +1,5 @@
 import { type KubeletSkew, kubeletRefusal } from '@machineadm/document/kubernetes-releases/version-skew.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 

@@ -1,4 +1,4 @@
-import type { EventType } from '@machineadm/document/model.ts';
+import type { EventType } from '@machineadm/document/model/index.ts';
 import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 import { redactDeep } from '@machineadm/document/redaction/process.ts';
 import { formatEvent } from './progress.ts';
@@ -14,7 +14,7 @@ import type {
   TimelineEntry,
 } from './status.ts';
 
-export type { EventType } from '@machineadm/document/model.ts';
+export type { EventType } from '@machineadm/document/model/index.ts';
 
 /**
  * A report of a machine: one format for every sink, `contract/event.v1.schema.json`. Redacted before it is created;

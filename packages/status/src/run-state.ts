@@ -1,4 +1,4 @@
-import type { Metadata } from '@machineadm/document/model.ts';
+import type { Metadata } from '@machineadm/document/model/index.ts';
 import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 import {
   afterHooksCondition,

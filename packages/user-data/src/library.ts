@@ -1,6 +1,6 @@
 import { decodeSource } from '@machineadm/document/encodings/decode.ts';
-import type { Problem } from '@machineadm/document/library/problem.ts';
-import { loadFor, problemOfError, warningsOf } from '@machineadm/document/library-source.ts';
+import { loadFor, problemOfError, warningsOf } from '@machineadm/document/loading/library-source.ts';
+import type { Problem } from '@machineadm/document/loading/problem.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type ProfileName, profileNames, wrapDocument } from './index.ts';
 

@@ -1,7 +1,6 @@
-import { exampleDocument } from '@machineadm/document/example.ts';
 import { leaves } from '@machineadm/document/index.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { redactDeep } from '@machineadm/document/redaction/process.ts';
 import { REDACTED } from '@machineadm/document/redaction/redactor.ts';
@@ -9,6 +8,7 @@ import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/reda
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { hardenModel } from '@machineadm/hardening/harden-model.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { CARRIERS, type CarrierName } from '@machineadm/user-data/carriers.ts';

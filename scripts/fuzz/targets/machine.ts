@@ -1,5 +1,5 @@
-import { loadDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { redact } from '@machineadm/document/redaction/process.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';

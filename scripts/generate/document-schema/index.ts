@@ -3,7 +3,7 @@ import { field, object } from '@machineadm/document/fields/field.ts';
 import { portablePattern } from '@machineadm/document/fields/portable-pattern.ts';
 import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
 import type { HostPart } from '@machineadm/document/host-parts/part.ts';
-import { CONDITION } from '@machineadm/document/requires.ts';
+import { CONDITION } from '@machineadm/document/loading/requires.ts';
 import { builtSchema } from '@machineadm/document/schema/zod.ts';
 import { documentConditions } from '@machineadm/document/versions/v1alpha1/document-conditions.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';

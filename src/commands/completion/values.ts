@@ -83,7 +83,7 @@ export async function candidatesOf(kind: ValueKind, { typed, documents }: Typed)
  */
 async function fields(typed: string): Promise<readonly Candidate[]> {
   const [{ jsonSchema }, { SchemaFields, isUnknownField }] = await Promise.all([
-    import('@machineadm/document/json-schema.ts'),
+    import('@machineadm/document/versions/json-schema.ts'),
     import('@machineadm/document/schema/published-fields.ts'),
   ]);
   const schema = jsonSchema();

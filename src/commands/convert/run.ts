@@ -7,7 +7,7 @@ import {
   type NodeFiles,
 } from '@machineadm/convert/index.ts';
 import { decodeSource } from '@machineadm/document/encodings/decode.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction/process.ts';
 import { printable } from '@machineadm/document/text/printable.ts';

@@ -1,4 +1,4 @@
-import type { ReadyModel } from '@machineadm/document/model.ts';
+import type { ReadyModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';

@@ -1,5 +1,4 @@
 import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import {
   isUnknownField,
@@ -9,6 +8,7 @@ import {
   SchemaFields,
   type SchemaPart,
 } from '@machineadm/document/schema/published-fields.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import v1alpha1 from '../../../contract/fields/v1alpha1.json' with { type: 'json' };
 import { wrapped } from '../../cli/layout.ts';
 import { printText } from '../../cli/output.ts';

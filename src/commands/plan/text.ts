@@ -4,7 +4,7 @@ import {
   type Place,
   type ReplacedPart,
 } from '@machineadm/document/diagnostics/index.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import { printable } from '@machineadm/document/text/printable.ts';
 import { wrapped } from '../../cli/layout.ts';
 import type { Paint } from '../../cli/terminal.ts';

@@ -1,4 +1,4 @@
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import { formatDuration } from '@machineadm/document/text/units.ts';
 import { formatFailure, formatStatus, type Style } from '@machineadm/status/progress.ts';
 import { buildInfo } from '../../cli/build-info.ts';

@@ -1,5 +1,5 @@
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { LocalSinkModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';

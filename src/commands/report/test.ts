@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model/index.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { redact } from '@machineadm/document/redaction/process.ts';
 import { oneLine } from '@machineadm/document/text/printable.ts';

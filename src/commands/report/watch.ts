@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
-import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
+import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { redact } from '@machineadm/document/redaction/process.ts';

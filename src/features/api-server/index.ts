@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { hasEffects } from '@machineadm/document/secrets/secret.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';

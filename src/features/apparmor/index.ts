@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ApparmorModel } from '@machineadm/document/model.ts';
+import type { ApparmorModel } from '@machineadm/document/model/index.ts';
 import { textLines } from '@machineadm/document/text/printable.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';

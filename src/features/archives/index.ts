@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { ManifestEntry } from '@machineadm/archives/manifest.ts';
 import type { StoredBytes } from '@machineadm/archives/stored-bytes.ts';
-import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
+import type { ArchiveModel, Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';

@@ -9,7 +9,7 @@ import {
 } from '@machineadm/archives/manifest.ts';
 import { ArchiveRefusal } from '@machineadm/archives/member.ts';
 import { type StoredBytes, storedBytes } from '@machineadm/archives/stored-bytes.ts';
-import type { ArchiveModel, FileModel } from '@machineadm/document/model.ts';
+import type { ArchiveModel, FileModel } from '@machineadm/document/model/index.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ARCHIVES_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { isRecord } from '@machineadm/document/values/shape.ts';

@@ -1,4 +1,4 @@
-import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
+import type { CertificateAuthorityModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { member, text } from '@machineadm/document/values/untyped.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';

@@ -1,4 +1,4 @@
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
 import {
   CONTAINERD_CONFIGURATION,
   ORIGINAL_SUFFIX,

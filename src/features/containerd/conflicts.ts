@@ -1,4 +1,4 @@
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { compareVersions, type Version } from '@machineadm/document/text/program-version.ts';
 import { dottedKey, isTable, leavesOf, stringAt, tableAt, valueAt } from '../../container-runtime/toml-tree.ts';

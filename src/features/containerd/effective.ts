@@ -1,4 +1,4 @@
-import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model/index.ts';
 import { type Evidence, evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { textLines } from '@machineadm/document/text/printable.ts';
 import { Verbatim, wholeNumber } from '@machineadm/document/values/verbatim.ts';

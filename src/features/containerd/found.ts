@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { TomlTable } from '@machineadm/document/model.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { nameGlob } from '@machineadm/document/text/glob.ts';
 import { mergeTables, stringsAt, tableAt, without } from '../../container-runtime/toml-tree.ts';

@@ -1,7 +1,7 @@
-import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { REGISTRIES_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { findHealthProblem } from '../../container-runtime/health.ts';
 import { sandboxImageOf } from '../../container-runtime/sandbox-image.ts';

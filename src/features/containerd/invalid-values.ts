@@ -1,4 +1,4 @@
-import type { TomlTable } from '@machineadm/document/model.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';
 import { CRI, IMAGES, isCriPlugin, RUNC_SHIM, RUNTIME } from '../../container-runtime/plugin-ids.ts';
 import { isTable, stringAt, stringsAt, tableAt, valueAt } from '../../container-runtime/toml-tree.ts';

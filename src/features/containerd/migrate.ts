@@ -1,4 +1,4 @@
-import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model/index.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';
 import { CRI, fullId, IMAGES, isCriPlugin, RUNTIME } from '../../container-runtime/plugin-ids.ts';
 import {

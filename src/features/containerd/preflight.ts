@@ -1,5 +1,5 @@
 import { OLDEST_CONTAINERD } from '@machineadm/document/kubernetes-releases/containerd.ts';
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
 import { compareVersions } from '@machineadm/document/text/program-version.ts';
 import { tableAt } from '../../container-runtime/toml-tree.ts';
 import { programTrouble } from '../../host/processes/executable.ts';

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { API_SERVER_DIRECTORY_MODE, ENCRYPTION_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';

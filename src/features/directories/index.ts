@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { DirectoryModel } from '@machineadm/document/model.ts';
+import type { DirectoryModel } from '@machineadm/document/model/index.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { formatMode } from '@machineadm/document/text/units.ts';

@@ -1,4 +1,4 @@
-import type { ExecModel, FileModel, KubernetesModel, Metadata } from '@machineadm/document/model.ts';
+import type { ExecModel, FileModel, KubernetesModel, Metadata } from '@machineadm/document/model/index.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { bootstrapOrder, secretsOfOrder } from '../../kubernetes/exec/order.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ExecModel } from '@machineadm/document/model.ts';
+import type { ExecModel } from '@machineadm/document/model/index.ts';
 import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { utf8Text } from '@machineadm/document/encodings/decode.ts';
-import type { FileModel } from '@machineadm/document/model.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
 import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import { formatMode } from '@machineadm/document/text/units.ts';
 import { contentObstacles } from '../../content-checks/index.ts';

@@ -1,4 +1,4 @@
-import type { GroupModel } from '@machineadm/document/model.ts';
+import type { GroupModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { readAccounts } from '../../accounts/databases.ts';
 import { changeAccount, missingTools } from '../../accounts/tools.ts';

@@ -1,4 +1,4 @@
-import type { HardeningModel } from '@machineadm/document/model.ts';
+import type { HardeningModel } from '@machineadm/document/model/index.ts';
 import { type Evidence, errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { select } from '@machineadm/hardening/select.ts';

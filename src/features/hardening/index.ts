@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { HARDENING_RECORD } from '@machineadm/document/ownership/paths.ts';
 import type { Control } from '@machineadm/hardening/control.ts';

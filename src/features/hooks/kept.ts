@@ -1,4 +1,4 @@
-import type { HookGroup, HookRetry } from '@machineadm/document/model.ts';
+import type { HookGroup, HookRetry } from '@machineadm/document/model/index.ts';
 import { fileLabel } from '@machineadm/document/ownership/drop-ins.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { isRecord, listOf, number, object, optional } from '@machineadm/document/values/shape.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 import type { RanRecord, StepRecord } from '../../step/index.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import { type PackageLock, packageLockIn } from '@machineadm/document/outcomes/package-lock.ts';
 import { formatDuration } from '@machineadm/document/text/units.ts';
 import { lockHolder } from '../../host/linux/lock-holder.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../../shell/errors.ts';

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';

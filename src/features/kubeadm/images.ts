@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { lastLine, textLines } from '@machineadm/document/text/printable.ts';
 import { member } from '@machineadm/document/values/untyped.ts';

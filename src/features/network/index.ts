@@ -1,5 +1,5 @@
 import { basename } from 'node:path/posix';
-import type { NetworkModel } from '@machineadm/document/model.ts';
+import type { NetworkModel } from '@machineadm/document/model/index.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';

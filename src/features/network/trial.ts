@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { NetworkModel } from '@machineadm/document/model.ts';
+import type { NetworkModel } from '@machineadm/document/model/index.ts';
 import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { NETWORK_TRIAL } from '@machineadm/document/ownership/paths.ts';
 import { formatDuration } from '@machineadm/document/text/units.ts';

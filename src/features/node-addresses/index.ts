@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { NodeAddressesModel } from '@machineadm/document/sections/kubernetes/node-addresses.ts';
 import { formatDuration } from '@machineadm/document/text/units.ts';

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';

@@ -1,5 +1,5 @@
 import { holdsCredentials, proxyUrlProblem } from '@machineadm/document/host-parts/proxy-url.ts';
-import type { ProxyModel } from '@machineadm/document/model.ts';
+import type { ProxyModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,5 +1,5 @@
 import { holdsCredentials } from '@machineadm/document/host-parts/proxy-url.ts';
-import type { ProxyModel } from '@machineadm/document/model.ts';
+import type { ProxyModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { member, strings, text } from '@machineadm/document/values/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

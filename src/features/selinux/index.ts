@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { SelinuxModel } from '@machineadm/document/model.ts';
+import type { SelinuxModel } from '@machineadm/document/model/index.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { SELINUX_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/values/untyped.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 import { staticPodFiles } from '../../kubernetes/static-pods.ts';

@@ -1,4 +1,4 @@
-import type { DiskModel } from '@machineadm/document/model.ts';
+import type { DiskModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from '../../block-devices/device.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
+import type { DiskModel, FilesystemModel } from '@machineadm/document/model/index.ts';
 import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { textLines } from '@machineadm/document/text/printable.ts';
 import { type BlockDevice, describeDevice, findDevice } from '../../block-devices/device.ts';

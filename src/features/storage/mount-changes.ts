@@ -1,4 +1,4 @@
-import type { MountModel } from '@machineadm/document/model.ts';
+import type { MountModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import { withEntry } from '../../block-devices/fstab.ts';

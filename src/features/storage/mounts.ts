@@ -6,7 +6,7 @@ import type {
   FilesystemModel,
   MountModel,
   SourceMount,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import { describeDevice, findDevice } from '../../block-devices/device.ts';

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { SourceMount } from '@machineadm/document/model.ts';
+import type { SourceMount } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import { placeOf } from '../../block-devices/mounted.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DeviceSelector } from '@machineadm/document/model.ts';
+import type { DeviceSelector } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { formatDuration } from '@machineadm/document/text/units.ts';
 import { type BlockDevice, describeDevice, findDevice } from '../../block-devices/device.ts';

@@ -1,4 +1,4 @@
-import type { TimeModel } from '@machineadm/document/model.ts';
+import type { TimeModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { ServiceState } from '../../host/seam/host.ts';

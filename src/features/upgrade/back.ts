@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Facts } from '../../host/seam/facts.ts';

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { startsInstalledContainerd } from '../../container-runtime/service-program.ts';
 import { CriError } from '../../host/cri/call.ts';

@@ -1,6 +1,6 @@
 import { archiveImages } from '@machineadm/archives/images.ts';
 import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
-import type { ImageArchive } from '@machineadm/document/model.ts';
+import type { ImageArchive } from '@machineadm/document/model/index.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { textLines } from '@machineadm/document/text/printable.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';

@@ -1,4 +1,4 @@
-import type { UserModel } from '@machineadm/document/model.ts';
+import type { UserModel } from '@machineadm/document/model/index.ts';
 import { sudoersPath } from '@machineadm/document/ownership/paths.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { PasswdEntry } from '../../accounts/databases.ts';

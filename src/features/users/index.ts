@@ -1,4 +1,4 @@
-import type { UserModel } from '@machineadm/document/model.ts';
+import type { UserModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { authorizedKeysPath, sudoersPath, usualHome } from '@machineadm/document/ownership/paths.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';

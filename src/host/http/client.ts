@@ -1,4 +1,4 @@
-import type { ProxyModel } from '@machineadm/document/model.ts';
+import type { ProxyModel } from '@machineadm/document/model/index.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { Dispatcher } from 'undici';
 import { HttpError, httpError } from './error.ts';

@@ -1,4 +1,4 @@
-import type { HostModel } from '@machineadm/document/model.ts';
+import type { HostModel } from '@machineadm/document/model/index.ts';
 import { agentProxy, createHttpClient, type HttpClient } from '../http/client.ts';
 import type { Host } from '../seam/host.ts';
 import { secretResolver } from './resolver.ts';

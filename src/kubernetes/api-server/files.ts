@@ -8,7 +8,7 @@ import type {
   EncryptionProvider,
   KubernetesModel,
   StructuredAuthentication,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   ADMISSION_CONFIG,

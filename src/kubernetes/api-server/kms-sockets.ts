@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { member, text } from '@machineadm/document/values/untyped.ts';
 import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';

@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { type KubeadmPod, staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';

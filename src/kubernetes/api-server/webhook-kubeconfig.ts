@@ -1,4 +1,4 @@
-import type { WebhookConnection } from '@machineadm/document/model.ts';
+import type { WebhookConnection } from '@machineadm/document/model/index.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';

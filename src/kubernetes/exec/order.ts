@@ -10,7 +10,7 @@ import type {
   PkiModel,
   Role,
   TimeoutsModel,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { SecretLookup } from '../secrets.ts';
 

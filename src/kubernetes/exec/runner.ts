@@ -1,4 +1,4 @@
-import type { ExecModel } from '@machineadm/document/model.ts';
+import type { ExecModel } from '@machineadm/document/model/index.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { textLines } from '@machineadm/document/text/printable.ts';
 import { formatDuration } from '@machineadm/document/text/units.ts';

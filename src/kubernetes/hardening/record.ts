@@ -1,4 +1,4 @@
-import type { HardeningModel } from '@machineadm/document/model.ts';
+import type { HardeningModel } from '@machineadm/document/model/index.ts';
 import { HARDENING_RECORD } from '@machineadm/document/ownership/paths.ts';
 import { CONTROL_IDS, HARDENING_PROFILES } from '@machineadm/document/sections/hardening-controls.ts';
 import { member, strings, text } from '@machineadm/document/values/untyped.ts';

@@ -1,4 +1,4 @@
-import type { Argument, HostPathVolume, KubernetesModel } from '@machineadm/document/model.ts';
+import type { Argument, HostPathVolume, KubernetesModel } from '@machineadm/document/model/index.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { stringAt } from '@machineadm/document/values/untyped.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';

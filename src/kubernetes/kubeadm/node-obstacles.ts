@@ -1,7 +1,7 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import { LONGEST_NODE_NAME, NODE_NAME_TOO_LONG } from '@machineadm/document/sections/kubernetes/checks-identity.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { member, strings, text } from '@machineadm/document/values/untyped.ts';
 import { KUBELET_KERNEL_SETTINGS } from '@machineadm/hardening/controls/build.ts';

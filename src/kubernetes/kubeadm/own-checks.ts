@@ -1,4 +1,4 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import {
   BOOTSTRAP_KUBELET_KUBECONFIG,

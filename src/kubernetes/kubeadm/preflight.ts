@@ -1,7 +1,7 @@
 import { containerdRefusal } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import { isKubeletPatch } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { kubeadmSkew } from '@machineadm/document/kubernetes-releases/version-skew.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';

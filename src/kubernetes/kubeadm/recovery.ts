@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   ADMIN_KUBECONFIG,

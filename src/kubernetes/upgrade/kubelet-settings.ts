@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { KUBELET_CONFIG, KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { parseGoDuration } from '@machineadm/document/text/units.ts';
 import { isRecord } from '@machineadm/document/values/shape.ts';

@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { KUBEADM_PODS, type KubeadmPod, staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, strings, text } from '@machineadm/document/values/untyped.ts';
 import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';

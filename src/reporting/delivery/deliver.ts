@@ -1,4 +1,4 @@
-import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import type { LocalSinkModel } from '@machineadm/document/model/index.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { redact } from '@machineadm/document/redaction/process.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';

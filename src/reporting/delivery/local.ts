@@ -1,4 +1,4 @@
-import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import type { LocalSinkModel } from '@machineadm/document/model/index.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import { withTimeout } from '../../host/processes/timeout.ts';

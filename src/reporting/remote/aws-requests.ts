@@ -1,4 +1,4 @@
-import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model.ts';
+import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model/index.ts';
 import { stringAt } from '@machineadm/document/values/untyped.ts';
 import { eventLine, type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
 import { type AwsRequest, awsDomain } from '../../host/cloud/aws-signature.ts';

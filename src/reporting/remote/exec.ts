@@ -1,4 +1,4 @@
-import type { ExecSinkModel } from '@machineadm/document/model.ts';
+import type { ExecSinkModel } from '@machineadm/document/model/index.ts';
 import { redact } from '@machineadm/document/redaction/process.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';

@@ -1,4 +1,4 @@
-import type { ClusterAccess, KubernetesSinkModel } from '@machineadm/document/model.ts';
+import type { ClusterAccess, KubernetesSinkModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { loadYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { type ApiCredential, askApiServer } from '../../host/cluster/api-server.ts';

@@ -1,4 +1,4 @@
-import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
+import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model/index.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';

@@ -1,4 +1,4 @@
-import type { NodeSinkModel } from '@machineadm/document/model.ts';
+import type { NodeSinkModel } from '@machineadm/document/model/index.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { loadYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';

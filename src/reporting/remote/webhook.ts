@@ -1,4 +1,4 @@
-import type { WebhookSinkModel } from '@machineadm/document/model.ts';
+import type { WebhookSinkModel } from '@machineadm/document/model/index.ts';
 import type { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
 import { type HttpAnswer, redactedRequest } from '../../host/http/client.ts';

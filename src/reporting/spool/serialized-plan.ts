@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { HostModel, LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import type { HostModel, LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model/index.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { isSecretValue } from '@machineadm/document/secrets/secret-values.ts';

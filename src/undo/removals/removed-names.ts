@@ -1,4 +1,4 @@
-import type { AbsentNameModel, MountModel } from '@machineadm/document/model.ts';
+import type { AbsentNameModel, MountModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB, sudoersPath, unitPath } from '@machineadm/document/ownership/paths.ts';
 import { readAccounts } from '../../accounts/databases.ts';

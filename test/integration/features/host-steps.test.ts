@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { hostname as runningName } from 'node:os';
 import { describe, test } from 'node:test';
-import type { FileModel } from '@machineadm/document/model.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { files } from '../../../src/features/files/index.ts';
 import { hostname } from '../../../src/features/hostname/index.ts';

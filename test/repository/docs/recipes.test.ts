@@ -5,7 +5,7 @@ import { basename, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { tarOf } from '../../support/archives.ts';
 import { driftMachine } from '../../support/drift-machine.ts';
 import { planHost, runHost } from '../../support/host-run.ts';

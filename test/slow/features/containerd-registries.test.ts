@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import type { ContainerdModel, RegistryModel } from '@machineadm/document/model.ts';
+import type { ContainerdModel, RegistryModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import type { ContainerdModel, ImagesModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, ImagesModel, TomlTable } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { containerdStep } from '../../../src/features/containerd/index.ts';

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import type { ImageArchive, ImagesModel } from '@machineadm/document/model.ts';
+import type { ImageArchive, ImagesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { DOWNLOADS_DIRECTORY } from '../../../src/features/images/import.ts';

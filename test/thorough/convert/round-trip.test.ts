@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { convert } from '@machineadm/convert/index.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type RenderedKubeadm, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import fc from 'fast-check';

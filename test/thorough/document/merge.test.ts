@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { formatDiagnostic, formatReplacedPart, type Place } from '@machineadm/document/diagnostics/index.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { mergeSources } from '@machineadm/document/trees/merge.ts';
 import { leaves, type MapTree, type ScalarTree, type Tree, toPlain } from '@machineadm/document/trees/tree.ts';
 import { ENTRY_KEYS, entryKeys } from '@machineadm/document/versions/v1alpha1/entry-keys.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { watchBootstrap } from '../../../src/pipeline/bootstrap-watch.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { refuseSecretsOf } from '@machineadm/document/added-sinks.ts';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { refuseSecretsOf } from '@machineadm/document/loading/added-sinks.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
-import { exampleDocument } from '@machineadm/document/example.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { leaves } from '@machineadm/document/trees/tree.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 
 const TEN_MISTAKES = `apiVersion: machineadm.dev/v1alpha1

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
-import { exampleDocument } from '@machineadm/document/example.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { parse } from 'yaml';
 import * as z from 'zod';
 

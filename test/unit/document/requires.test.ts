@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { satisfies } from '@machineadm/document/requires.ts';
+import { satisfies } from '@machineadm/document/loading/requires.ts';
 
 describe('a condition on the version', () => {
   const cases: readonly (readonly [string, string, boolean | undefined])[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import { isUnknownField, type SchemaField, SchemaFields } from '@machineadm/document/schema/published-fields.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 
 const fields = new SchemaFields(jsonSchema() ?? {});
 

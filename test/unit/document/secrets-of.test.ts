@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { loadDocument } from '@machineadm/document/load.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n}\n';
 

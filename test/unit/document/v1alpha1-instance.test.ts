@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { revealInline } from '../../support/kubernetes-model.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import type { VariableResolver } from '@machineadm/document/trees/variables.ts';
 import { attack } from '../../support/attacks.ts';
 import { problemsOf } from '../../support/document.ts';

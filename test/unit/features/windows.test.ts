@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { ProxyModel } from '@machineadm/document/model.ts';
+import type { ProxyModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { windowsCertificateAuthorities } from '../../../src/features/certificate-authorities/windows.ts';

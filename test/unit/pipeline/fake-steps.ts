@@ -1,4 +1,4 @@
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import type { Facts } from '../../../src/host/seam/facts.ts';
 import type { Host } from '../../../src/host/seam/host.ts';

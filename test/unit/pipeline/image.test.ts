@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { stringify } from 'yaml';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { newJournalState } from '../../../src/pipeline/journal.ts';

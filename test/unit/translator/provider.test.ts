@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { parseProfiles } from '@machineadm/translator/profiles.ts';
 import { NotReady } from '@machineadm/translator/provider/not-ready.ts';
 import { TOKEN_MS, workloadOf } from '@machineadm/translator/provider/workload.ts';

@@ -1,4 +1,4 @@
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import { omitEmpty } from '@machineadm/document/values/defined.ts';
 import type { Conversion } from '../conversion.ts';

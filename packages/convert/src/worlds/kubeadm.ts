@@ -1,5 +1,5 @@
 import { printableKey } from '@machineadm/document/diagnostics/index.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import type { ConvertOptions } from '../conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from '../document.ts';
 import type { InputObject, Inputs } from '../inputs.ts';

@@ -1,4 +1,4 @@
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import { redact } from '@machineadm/document/redaction/process.ts';
 import type { ConvertOptions } from '../conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from '../document.ts';

@@ -1,6 +1,6 @@
 import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import type { Fields } from '../fields/field.ts';
-import type { Model } from '../model.ts';
+import type { Model } from '../model/index.ts';
 import type { VariableSource } from '../trees/variables.ts';
 
 /** What `machineadm upgrade` can change of what lasts: settings of the kubelet, and of the static pods of a control plane. */

@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';
 import { omitEmpty, omitUndefined } from '@machineadm/document/values/defined.ts';

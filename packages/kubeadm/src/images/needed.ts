@@ -1,6 +1,6 @@
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { member, text } from '@machineadm/document/values/untyped.ts';
 import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';

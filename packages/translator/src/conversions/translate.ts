@@ -1,7 +1,7 @@
 import { CODES, convert, type Decision } from '@machineadm/convert/index.ts';
-import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';

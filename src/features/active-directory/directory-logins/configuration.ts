@@ -1,4 +1,4 @@
-import type { DirectoryLoginsModel } from '@machineadm/document/model.ts';
+import type { DirectoryLoginsModel } from '@machineadm/document/model/index.ts';
 import { SSSD_CONFIGURATION_PATH } from '@machineadm/document/ownership/paths.ts';
 import { trimmedEnd } from '@machineadm/document/text/trim.ts';
 import type { DomainMembership } from '../membership.ts';

@@ -1,4 +1,4 @@
-import type { DomainCredentials } from '@machineadm/document/model.ts';
+import type { DomainCredentials } from '@machineadm/document/model/index.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';

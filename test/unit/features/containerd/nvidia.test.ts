@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { TomlTable } from '@machineadm/document/model.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { mergeTables, tableAt, valueAt } from '../../../../src/container-runtime/toml-tree.ts';
 import { configurationTree } from '../../../../src/features/containerd/configuration.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ContainerdModel } from '@machineadm/document/model.ts';
+import type { ContainerdModel } from '@machineadm/document/model/index.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { containerdStep } from '../../../../src/features/containerd/index.ts';
 import { containerdModel, registryEndpoint, runtimeModel } from '../../../support/containerd-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ExecModel, Model } from '@machineadm/document/model.ts';
+import type { ExecModel, Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { execBootstrapper } from '../../../../src/features/exec-bootstrapper/index.ts';
 import { execReadiness } from '../../../../src/features/exec-readiness/index.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FileModel } from '@machineadm/document/model.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { files } from '../../../../src/features/files/index.ts';

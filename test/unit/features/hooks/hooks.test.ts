@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import { hookReasonLine } from '@machineadm/document/outcomes/hook-reasons.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../../src/features/hooks/index.ts';
 import { LineSplitter } from '../../../../src/host/processes/output.ts';

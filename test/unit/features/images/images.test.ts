@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { joined } from '@machineadm/archives/stored-bytes.ts';
-import type { ImagesModel } from '@machineadm/document/model.ts';
+import type { ImagesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import type { Model, ProxyModel } from '@machineadm/document/model.ts';
+import type { Model, ProxyModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { redact } from '@machineadm/document/redaction/process.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';

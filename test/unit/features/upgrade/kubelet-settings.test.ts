@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { endOfFailedUpgrade } from '../../../../src/features/upgrade/back.ts';
 import { upgradeKubeletSettings } from '../../../../src/features/upgrade/kubelet-settings.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ApiServerFilesModel } from '@machineadm/document/model.ts';
+import type { ApiServerFilesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { HardeningProfile, Role } from '@machineadm/document/model.ts';
+import type { HardeningProfile, Role } from '@machineadm/document/model/index.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { joinWithToken } from '../../../support/hardened-join.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ExecSinkModel } from '@machineadm/document/model.ts';
+import type { ExecSinkModel } from '@machineadm/document/model/index.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { runCommand } from '../../../../src/host/linux/commands.ts';
 import { sinkContext } from '../../../../src/reporting/delivery/context.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import type { NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
+import type { NATSServer, NATSSinkModel } from '@machineadm/document/model/index.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { sizeOf } from '@machineadm/status/event.ts';
 import { nkeys } from '@nats-io/transport-node';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { OTLPSinkModel } from '@machineadm/document/model.ts';
+import type { OTLPSinkModel } from '@machineadm/document/model/index.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { otlpSink } from '../../../../src/reporting/remote/otlp.ts';
 import { deliver } from '../../../support/deliver.ts';

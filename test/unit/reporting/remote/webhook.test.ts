@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import type { SinkTlsModel, WebhookSinkModel } from '@machineadm/document/model.ts';
+import type { SinkTlsModel, WebhookSinkModel } from '@machineadm/document/model/index.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { sinkContext } from '../../../../src/reporting/delivery/context.ts';
 import { attempt } from '../../../../src/reporting/delivery/sink-delivery.ts';

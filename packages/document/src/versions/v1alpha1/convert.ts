@@ -1,5 +1,5 @@
 import { hostPartModels } from '../../host-parts/index.ts';
-import type { Model } from '../../model.ts';
+import type { Model } from '../../model/index.ts';
 import { toContainerd } from '../../sections/containerd/index.ts';
 import { toHardening } from '../../sections/hardening.ts';
 import { toImages } from '../../sections/images.ts';

@@ -1,7 +1,7 @@
-import { type Diagnostic, sortDiagnostics } from './diagnostics/index.ts';
-import type { Problem, Source } from './library/problem.ts';
+import { type Diagnostic, sortDiagnostics } from '../diagnostics/index.ts';
+import { MachineadmError } from '../outcomes/errors.ts';
 import { type LoadedDocument, loadDocument } from './load.ts';
-import { MachineadmError } from './outcomes/errors.ts';
+import type { Problem, Source } from './problem.ts';
 import type { DocumentSource } from './source-tree.ts';
 
 /** A document for the other entries of the library, or its problems. */

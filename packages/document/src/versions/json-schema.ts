@@ -1,5 +1,5 @@
-import v1alpha1 from '../../../contract/schema/v1alpha1.json' with { type: 'json' };
-import { API_VERSIONS } from './versions/api-versions.ts';
+import v1alpha1 from '../../../../contract/schema/v1alpha1.json' with { type: 'json' };
+import { API_VERSIONS } from './api-versions.ts';
 
 /** The published JSON Schemas, written by `npm run generate`, by the document's `apiVersion`. */
 const JSON_SCHEMAS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {

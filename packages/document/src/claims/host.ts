@@ -1,8 +1,7 @@
 import type { PathSegment } from '../diagnostics/index.ts';
 import { hostPartClaims } from '../host-parts/index.ts';
-import type { Model } from '../model.ts';
-import type { StepId } from '../step-ids.ts';
-import type { Claim } from './claim.ts';
+import type { Model } from '../model/index.ts';
+import type { Claim } from '../ownership/claim.ts';
 import {
   CONTAINERD_CONFIGURATION,
   ORIGINAL_SUFFIX,
@@ -10,7 +9,8 @@ import {
   REGISTRIES_DIRECTORY,
   REGISTRY_FILES,
   registryDirectories,
-} from './paths.ts';
+} from '../ownership/paths.ts';
+import type { StepId } from '../ownership/step-ids.ts';
 
 type Kind = Claim['kind'];
 

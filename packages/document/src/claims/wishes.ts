@@ -1,10 +1,10 @@
 import type { PathSegment } from '../diagnostics/index.ts';
 import type { HOST_PARTS } from '../host-parts/index.ts';
 import type { Limit, LimitsModel } from '../host-parts/limits.ts';
-import type { Model } from '../model.ts';
-import type { StepId } from '../step-ids.ts';
-import { canonicalPath } from './collisions.ts';
-import { unitDropInPath } from './paths.ts';
+import type { Model } from '../model/index.ts';
+import { canonicalPath } from '../ownership/collisions.ts';
+import { unitDropInPath } from '../ownership/paths.ts';
+import type { StepId } from '../ownership/step-ids.ts';
 
 /**
  * One thing that a document asks for, on a machine that may have several documents: the same key with the same value is

@@ -1,4 +1,4 @@
-import type { Role } from './model.ts';
+import type { Role } from '../model/index.ts';
 
 /** The placeholder of the example for the API server's address. */
 export const EXAMPLE_ENDPOINT = '10.0.0.10:6443';

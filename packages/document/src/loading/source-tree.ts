@@ -1,13 +1,13 @@
+import type { Diagnostic } from '../diagnostics/index.ts';
+import { decodeSource } from '../encodings/decode.ts';
+import { parseJsonTree } from '../trees/json-tree.ts';
+import { mergeSources } from '../trees/merge.ts';
+import { type MapTree, type ScalarTree, type Tree, toPlain } from '../trees/tree.ts';
+import { DOCUMENT_VERSIONS } from '../versions/index.ts';
+import type { DocumentVersion } from '../versions/version.ts';
+import { parseYaml } from '../yaml/parse.ts';
 import { SINK_OPTION } from './added-sinks.ts';
-import type { Diagnostic } from './diagnostics/index.ts';
 import { canonicalJson, sha256 } from './digest.ts';
-import { decodeSource } from './encodings/decode.ts';
-import { parseJsonTree } from './trees/json-tree.ts';
-import { mergeSources } from './trees/merge.ts';
-import { type MapTree, type ScalarTree, type Tree, toPlain } from './trees/tree.ts';
-import { DOCUMENT_VERSIONS } from './versions/index.ts';
-import type { DocumentVersion } from './versions/version.ts';
-import { parseYaml } from './yaml/parse.ts';
 
 /** The text of one source: a file of a drop-in directory, standard input, a file named on the command line. */
 export interface DocumentSource {

@@ -1,8 +1,8 @@
-import type { Model } from '../model.ts';
-import type { Claim } from './claim.ts';
-import { hostClaims } from './host-claims.ts';
-import { kubernetesClaims } from './kubernetes-claims.ts';
-import { RUN_DIRECTORY, STATE_DIRECTORY } from './paths.ts';
+import type { Model } from '../model/index.ts';
+import type { Claim } from '../ownership/claim.ts';
+import { RUN_DIRECTORY, STATE_DIRECTORY } from '../ownership/paths.ts';
+import { hostClaims } from './host.ts';
+import { kubernetesClaims } from './kubernetes.ts';
 
 /**
  * What the steps manage on a Linux machine for this document, as far as the document decides it: used for checking a

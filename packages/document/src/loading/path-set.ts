@@ -1,4 +1,4 @@
-import type { PathSegment } from './diagnostics/index.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
 
 interface Branch {
   isMember: boolean;

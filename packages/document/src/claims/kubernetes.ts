@@ -1,7 +1,6 @@
 import type { PathSegment } from '../diagnostics/index.ts';
-import type { ApiServerModel, KubernetesModel, Model } from '../model.ts';
-import type { StepId } from '../step-ids.ts';
-import type { Claim } from './claim.ts';
+import type { ApiServerModel, KubernetesModel, Model } from '../model/index.ts';
+import type { Claim } from '../ownership/claim.ts';
 import {
   ADMISSION_CONFIG,
   API_SERVER_TRANSACTION,
@@ -21,8 +20,9 @@ import {
   KUBELET_FLAGS_ENVIRONMENT,
   OWN_PATCH,
   staticPodPath,
-} from './kubernetes-paths.ts';
-import { openrcScriptPath, SENTINEL_SERVICE, unitPath } from './paths.ts';
+} from '../ownership/kubernetes-paths.ts';
+import { openrcScriptPath, SENTINEL_SERVICE, unitPath } from '../ownership/paths.ts';
+import type { StepId } from '../ownership/step-ids.ts';
 
 const FIELD: readonly PathSegment[] = ['kubernetes'];
 

@@ -1,9 +1,9 @@
 import type { Finding, PathSegment } from '../diagnostics/index.ts';
-import type { HostModel, Model, ServiceModel } from '../model.ts';
-import type { Claim } from './claim.ts';
-import { claimsOf, OWN_STEP } from './claims.ts';
-import { type Collision, canonicalPath, collisionsOf } from './collisions.ts';
-import { FSTAB, HOOKS_SERVICE, SENTINEL_SERVICE, TIME_SERVICES } from './paths.ts';
+import type { HostModel, Model, ServiceModel } from '../model/index.ts';
+import type { Claim } from '../ownership/claim.ts';
+import { type Collision, canonicalPath, collisionsOf } from '../ownership/collisions.ts';
+import { FSTAB, HOOKS_SERVICE, SENTINEL_SERVICE, TIME_SERVICES } from '../ownership/paths.ts';
+import { claimsOf, OWN_STEP } from './index.ts';
 
 /** Parts of a document that manage the same thing, so that each run would change it twice. Pure. */
 export function ownershipFindings(model: Model): readonly Finding[] {

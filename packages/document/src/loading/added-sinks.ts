@@ -1,7 +1,7 @@
-import type { SinkModel } from './model.ts';
-import { MachineadmError } from './outcomes/errors.ts';
-import { secretsIn } from './secrets/secret-values.ts';
-import type { ListTree, MapTree, Tree } from './trees/tree.ts';
+import type { SinkModel } from '../model/index.ts';
+import { MachineadmError } from '../outcomes/errors.ts';
+import { secretsIn } from '../secrets/secret-values.ts';
+import type { ListTree, MapTree, Tree } from '../trees/tree.ts';
 
 /** What a sink of the command line is called in messages. */
 export const SINK_OPTION = '--sink';

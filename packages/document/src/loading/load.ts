@@ -1,4 +1,4 @@
-import { withSinks } from './added-sinks.ts';
+import { ownershipFindings } from '../claims/findings.ts';
 import {
   type Diagnostic,
   type Finding,
@@ -8,21 +8,21 @@ import {
   type ReplacedPart,
   sortDiagnostics,
   unknownKey,
-} from './diagnostics/index.ts';
+} from '../diagnostics/index.ts';
+import type { Model } from '../model/index.ts';
+import { schemaFindings } from '../schema/issues.ts';
+import { searchFields } from '../schema/places.ts';
+import { stripInvalid, type ValidPart } from '../schema/valid-part.ts';
+import { isOptional } from '../schema/zod.ts';
+import { placeOf, placeOfKey, type Tree, toPlain } from '../trees/tree.ts';
+import { type Expansion, expandVariables, type VariableResolver } from '../trees/variables.ts';
+import { DOCUMENT_VERSIONS } from '../versions/index.ts';
+import type { ChangeablePart, DocumentVersion } from '../versions/version.ts';
+import { withSinks } from './added-sinks.ts';
 import { canonicalJson, sha256 } from './digest.ts';
 import { checkHeader, checkRequires, convertible } from './header.ts';
-import type { Model } from './model.ts';
-import { ownershipFindings } from './ownership/findings.ts';
 import { PathSet } from './path-set.ts';
-import { schemaFindings } from './schema/issues.ts';
-import { searchFields } from './schema/places.ts';
-import { stripInvalid, type ValidPart } from './schema/valid-part.ts';
-import { isOptional } from './schema/zod.ts';
 import { type DocumentSource, sourceTree, treeDigest } from './source-tree.ts';
-import { placeOf, placeOfKey, type Tree, toPlain } from './trees/tree.ts';
-import { type Expansion, expandVariables, type VariableResolver } from './trees/variables.ts';
-import { DOCUMENT_VERSIONS } from './versions/index.ts';
-import type { ChangeablePart, DocumentVersion } from './versions/version.ts';
 
 export type { DocumentSource } from './source-tree.ts';
 

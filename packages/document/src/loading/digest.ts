@@ -1,4 +1,4 @@
-import { Verbatim } from './values/verbatim.ts';
+import { Verbatim } from '../values/verbatim.ts';
 
 /** JSON with sorted keys: the order of keys does not change the digest. */
 export function canonicalJson(value: unknown): string {

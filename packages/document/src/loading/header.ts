@@ -1,6 +1,6 @@
-import { type Finding, unknownKey } from './diagnostics/index.ts';
+import { type Finding, unknownKey } from '../diagnostics/index.ts';
+import type { DocumentVersion } from '../versions/version.ts';
 import { satisfies } from './requires.ts';
-import type { DocumentVersion } from './versions/version.ts';
 
 /** `apiVersion`, `kind` and `requires`: what is checked before the sections, for every version of the document. */
 

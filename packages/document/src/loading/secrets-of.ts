@@ -1,7 +1,7 @@
+import { Secret, type SecretValue } from '../secrets/secret.ts';
+import { secretsIn } from '../secrets/secret-values.ts';
+import { toPlain } from '../trees/tree.ts';
 import type { LoadedDocument } from './load.ts';
-import { Secret, type SecretValue } from './secrets/secret.ts';
-import { secretsIn } from './secrets/secret-values.ts';
-import { toPlain } from './trees/tree.ts';
 
 /**
  * Every secret of a document: those used in its model, and unused inline ones under `secrets`, which tools that pass on
