@@ -2,7 +2,7 @@ import type { ExitName } from './exit-codes.ts';
 
 /**
  * The stable reasons with which a run can end or wait: CamelCase, never renamed, renumbered or reused
- * (`test/unit/document/reasons.test.ts` guards the list). Each has its exit code and its meaning; `contract/reasons.md`
+ * (`test/unit/document/outcomes/reasons.test.ts` guards the list). Each has its exit code and its meaning; `contract/reasons.md`
  * is generated from here. The exit code is the usual one: a failure may have another if the same cause appears in
  * another phase (a KubeletNotHealthy under kubeadm exits with its code).
  */

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { EXIT_CODES } from '@machineadm/document/outcomes/exit-codes.ts';
 import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
-import { publishedReasons } from '../../../scripts/generate/tables.ts';
+import { publishedReasons } from '../../../../scripts/generate/tables.ts';
 
-const recorded = readFileSync(join(import.meta.dirname, '../../fixtures/reasons.txt'), 'utf8');
+const recorded = readFileSync(join(import.meta.dirname, '../../../fixtures/reasons.txt'), 'utf8');
 
 describe('the published reasons', () => {
   test('are all still there, each with its exit code', () => {

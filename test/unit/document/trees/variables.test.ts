@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { loadDocument } from '@machineadm/document/loading/load.ts';
 import type { VariableResolver } from '@machineadm/document/trees/variables.ts';
-import { attack } from '../../support/attacks.ts';
-import { problemsOf } from '../../support/document.ts';
+import { attack } from '../../../support/attacks.ts';
+import { problemsOf } from '../../../support/document.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
 

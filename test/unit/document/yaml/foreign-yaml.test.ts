@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { foreignYaml, foreignYamlDocuments } from '@machineadm/document/yaml/foreign-yaml.ts';
-import { StepCounter } from '../../support/steps.ts';
+import { StepCounter } from '../../../support/steps.ts';
 
 test('the steps of reading grow as the text does', async () => {
   await using counter = await StepCounter.start();

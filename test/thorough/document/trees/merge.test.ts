@@ -307,7 +307,7 @@ describe('lists of maps in the schema', () => {
         !/\.(?:audit|authentication|authorization|encryptionAtRest)\./.test(path),
     );
     assert.deepEqual(undecided, []);
-    const page = readFileSync(new URL('../../../docs/merging.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../../../../docs/merging.md', import.meta.url), 'utf8');
     for (const [path, keys] of Object.entries(ENTRY_KEYS)) {
       const last = path.split('.').at(-1) ?? '';
       assert.ok(page.includes(last), path);

@@ -5,7 +5,7 @@ import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { leaves } from '@machineadm/document/trees/tree.ts';
 import { exampleDocument } from '@machineadm/document/versions/example.ts';
-import { load, loaded, problemsOf } from '../../support/document.ts';
+import { load, loaded, problemsOf } from '../../../support/document.ts';
 
 const TEN_MISTAKES = `apiVersion: machineadm.dev/v1alpha1
 kind: MachineBootstrap
