@@ -482,7 +482,7 @@ describe('the modules', () => {
     // The first is for the tests, the program does it in main.ts; the second is a program, of a thread.
     assert.deepEqual(doing.sort(), [
       'packages/document/src/redaction/process.ts',
-      'packages/translator/src/conversions/main.ts',
+      'packages/translator/src/worker/main.ts',
     ]);
   });
 

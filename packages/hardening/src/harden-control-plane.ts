@@ -12,7 +12,7 @@ import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts'
 import { admissionConfiguration } from './admission-configuration.ts';
 import { type AuditCoverage, auditPolicyFor } from './audit-policy.ts';
 import { contradiction } from './contradiction.ts';
-import { type Check, type Component, type Control, describeRule, follows, type Mount } from './control.ts';
+import { type Check, type Component, type Control, describeRule, follows, type Mount } from './controls/control.ts';
 import { listOf } from './evaluate.ts';
 import { sectionContradictions } from './section-conflicts.ts';
 

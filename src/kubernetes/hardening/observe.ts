@@ -7,7 +7,7 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/values/untyped.ts';
 import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
-import type { Component, Control } from '@machineadm/hardening/control.ts';
+import type { Component, Control } from '@machineadm/hardening/controls/control.ts';
 import { argumentsOf, hostPathOf, type Manifest, readManifest } from '@machineadm/hardening/manifest.ts';
 import {
   COMPONENTS,

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { loadDocument } from '@machineadm/document/loading/load.ts';
-import { parseProfiles } from '@machineadm/translator/profiles.ts';
+import { parseProfiles } from '@machineadm/translator/handover/profiles.ts';
 import { NotReady } from '@machineadm/translator/provider/not-ready.ts';
 import { TOKEN_MS, workloadOf } from '@machineadm/translator/provider/workload.ts';
 import { connectTo } from '@machineadm/translator/provider/workload-api.ts';

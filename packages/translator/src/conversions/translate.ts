@@ -13,8 +13,8 @@ import {
 } from '@machineadm/user-data/index.ts';
 import { stringify } from 'yaml';
 import type { KubernetesObject, SecretObject } from '../cluster/objects.ts';
-import { Kept } from '../kept.ts';
-import type { Profile } from '../profiles.ts';
+import { Kept } from '../handover/kept.ts';
+import type { Profile } from '../handover/profiles.ts';
 import { formatOf, type SecretFormat } from './secret-data.ts';
 
 /** A document made of the user data of the kubeadm bootstrap provider, and how it is to be delivered. */

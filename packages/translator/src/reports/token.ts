@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { type Api, isStatus } from '../cluster/api.ts';
 import { KubernetesObject } from '../cluster/objects.ts';
 import type { ReportSink } from '../conversions/translate.ts';
-import type { Profile } from '../profiles.ts';
+import type { Profile } from '../handover/profiles.ts';
 import { isOwnedBy, reportName } from './objects.ts';
 
 const TokenRequest = z.looseObject({ status: z.looseObject({ token: z.string().min(1) }) });

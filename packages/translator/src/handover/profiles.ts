@@ -4,7 +4,7 @@ import { IGNITION_VERSIONS } from '@machineadm/user-data/carrier.ts';
 import { profileNames } from '@machineadm/user-data/profiles.ts';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import type { KubernetesObject } from './cluster/objects.ts';
+import type { KubernetesObject } from '../cluster/objects.ts';
 import { Kept } from './kept.ts';
 import { settingOf } from './opt-in.ts';
 

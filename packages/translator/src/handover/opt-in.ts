@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { KubernetesObject } from './cluster/objects.ts';
+import type { KubernetesObject } from '../cluster/objects.ts';
 
 /** The label or annotation that decides whether a machine is bootstrapped by machineadm. */
 export const BOOTSTRAP = 'machineadm.dev/bootstrap';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { KubernetesObject } from '../cluster/objects.ts';
+import { KubernetesObject } from './objects.ts';
 
 /** Objects of one kind by namespace and name, without the parts that nobody here reads. */
 export class ObjectStore {

@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
-import { Kept, type KeptReason } from '../kept.ts';
+import { checkedDocument, convertSecret, mergedText, renderChecked, wrapConverted } from '../conversions/translate.ts';
+import { Kept, type KeptReason } from '../handover/kept.ts';
 import { configProblems } from '../provider/check.ts';
 import { configUpdateProblem } from '../updates/problem.ts';
-import { checkedDocument, convertSecret, mergedText, renderChecked, wrapConverted } from './translate.ts';
 
 /**
  * Conversions run in threads of their own, which are ended when one needs too much: user data is text of whoever may write

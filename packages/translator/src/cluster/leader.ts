@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
-import { type Api, isStatus } from '../cluster/api.ts';
-import { errorText, type Log } from './log.ts';
+import { errorText, type Log } from '../telemetry/log.ts';
+import { type Api, isStatus } from './api.ts';
 
 export interface LeaseOptions {
   readonly namespace: string;

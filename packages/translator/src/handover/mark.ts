@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import type { SecretObject } from './cluster/objects.ts';
+import type { SecretObject } from '../cluster/objects.ts';
 import { KEPT_REASONS, type KeptReason } from './kept.ts';
 
 /**
