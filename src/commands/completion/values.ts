@@ -99,7 +99,7 @@ async function fields(typed: string): Promise<readonly Candidate[]> {
 
 /** People accept codes one by one, so those already typed are not offered again. */
 async function codes(typed: string): Promise<readonly Candidate[]> {
-  const { CODES } = await import('@machineadm/convert/codes.ts');
+  const { CODES } = await import('@machineadm/convert/report/codes.ts');
   const before = typed.slice(0, typed.lastIndexOf(',') + 1);
   const chosen = before.split(',');
   return Object.entries(CODES)

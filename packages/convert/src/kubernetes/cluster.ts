@@ -2,8 +2,8 @@ import { KUBEADM_GATES } from '@machineadm/document/kubernetes-releases/kubeadm.
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import { omitEmpty } from '@machineadm/document/values/defined.ts';
-import type { Conversion } from '../conversion.ts';
-import type { Source } from '../source.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { Source } from '../values/source.ts';
 import { nonEmpty } from './components.ts';
 import { readDuration, readValidity } from './durations.ts';
 import type { Variable } from './pki.ts';

@@ -1,12 +1,12 @@
 import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import { DEFAULT_SENTINEL } from '@machineadm/document/ownership/paths.ts';
 import { trimmedEnd } from '@machineadm/document/text/trim.ts';
-import type { DirectSection } from '../direct.ts';
-import type { Dropped } from '../dropped.ts';
-import type { Report } from '../report.ts';
-import { fromBase64 } from '../secrets.ts';
-import { Source } from '../source.ts';
-import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec.ts';
+import { fromBase64 } from '../inputs/secrets.ts';
+import type { Dropped } from '../report/dropped.ts';
+import type { Report } from '../report/report.ts';
+import type { DirectSection } from '../spec/direct.ts';
+import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec/spec.ts';
+import { Source } from '../values/source.ts';
 import { CONTAINER_LINUX, type ContainerLinuxParts, readContainerLinux } from './container-linux.ts';
 import { IGNITION_3, readIgnition3, SCRIPT } from './ignition3.ts';
 import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';

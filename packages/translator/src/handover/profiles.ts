@@ -1,4 +1,4 @@
-import { CODES } from '@machineadm/convert/codes.ts';
+import { CODES } from '@machineadm/convert/report/codes.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { IGNITION_VERSIONS } from '@machineadm/user-data/carrier.ts';
 import { profileNames } from '@machineadm/user-data/profiles.ts';

@@ -1,6 +1,6 @@
+import type { Placed } from '../report/report.ts';
+import type { Source } from '../values/source.ts';
 import type { DirectSection } from './direct.ts';
-import type { Placed } from './report.ts';
-import type { Source } from './source.ts';
 
 /**
  * A machine's specification in Cluster API's terms, whichever form it had: KubeadmConfigSpec v1beta1 or v1beta2, or the

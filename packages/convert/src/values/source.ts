@@ -1,9 +1,9 @@
 import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { Verbatim } from '@machineadm/document/values/verbatim.ts';
-import type { Code } from './codes.ts';
-import type { Dropped } from './dropped.ts';
+import type { Code } from '../report/codes.ts';
+import type { Dropped } from '../report/dropped.ts';
+import type { Placed, Report } from '../report/report.ts';
 import { isMap } from './map.ts';
-import type { Placed, Report } from './report.ts';
 
 /** State shared by the parts of one tree. */
 interface Reading {

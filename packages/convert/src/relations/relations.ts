@@ -1,9 +1,9 @@
 import { printableKey } from '@machineadm/document/diagnostics/index.ts';
-import { templateNamesOf } from './cluster-class/references.ts';
-import type { InputObject } from './inputs.ts';
-import { at, items, text } from './map.ts';
-import { append, isOpenNamespace, ObjectsByName } from './namespaces.ts';
-import type { Report } from './report.ts';
+import type { InputObject } from '../inputs/input.ts';
+import { append, isOpenNamespace, ObjectsByName } from '../inputs/namespaces.ts';
+import type { Report } from '../report/report.ts';
+import { at, items, text } from '../values/map.ts';
+import { templateNamesOf } from './references.ts';
 
 export const CORE_GROUP = 'cluster.x-k8s.io';
 export const BOOTSTRAP_GROUP = 'bootstrap.cluster.x-k8s.io';

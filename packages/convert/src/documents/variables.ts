@@ -1,9 +1,9 @@
 import { formatPath, type PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import { isExpandable } from '@machineadm/document/sections/variables.ts';
 import { Verbatim } from '@machineadm/document/values/verbatim.ts';
-import { type Expressions, hasMark, MARK } from './jinja.ts';
-import { isMap } from './map.ts';
-import type { Report } from './report.ts';
+import type { Report } from '../report/report.ts';
+import { type Expressions, hasMark, MARK } from '../texts/jinja.ts';
+import { isMap } from '../values/map.ts';
 
 /** Where the value of a variable of the converted document comes from. */
 export type VariableSection = { readonly instanceData: string } | { readonly file: string };

@@ -1,51 +1,16 @@
 import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { utf8Text } from '@machineadm/document/encodings/decode.ts';
-import { separatedJson } from './json-stream.ts';
-import { isMap } from './map.ts';
-import { ObjectsByName } from './namespaces.ts';
-import type { Report } from './report.ts';
-import { fromBase64, type SecretObject } from './secrets.ts';
+import type { InputObject, Inputs, InputText, InputUserData } from './inputs/input.ts';
+import { ObjectsByName } from './inputs/namespaces.ts';
+import { fromBase64, type SecretObject } from './inputs/secrets.ts';
+import type { Report } from './report/report.ts';
+import { separatedJson } from './texts/json-stream.ts';
+import { isEmptyDocument, plain, yamlDocuments, yamlMistake } from './texts/yaml.ts';
 import { isIgnition } from './user-data/ignition.ts';
 import { unzippedText } from './user-data/mime.ts';
 import { isCloudConfig, isUserData, unwrapped } from './user-data/parts.ts';
+import { isMap } from './values/map.ts';
 import { refuseOtherWorld } from './worlds/others.ts';
-import { isEmptyDocument, plain, yamlDocuments, yamlMistake } from './yaml.ts';
-
-/** An input text, with its name for messages. */
-export interface InputText {
-  readonly name: string;
-  readonly text: string;
-}
-
-/** An object of the Kubernetes API, as written. */
-export interface InputObject {
-  readonly kind: string;
-  readonly group: string;
-  readonly version: string;
-  readonly name: string;
-  readonly namespace: string | undefined;
-  readonly value: Readonly<Record<string, unknown>>;
-  /** `KubeadmConfig clusters/a` */
-  readonly title: string;
-  /** The name of its input text. */
-  readonly origin: string;
-}
-
-/** User data, alone or in its Secret. */
-export interface InputUserData {
-  readonly format: 'cloud-config' | 'ignition';
-  /** Text for cloud-init, parsed JSON of an Ignition config. */
-  readonly content: unknown;
-  readonly title: string;
-  /** The Secret; undefined for bare user data. */
-  readonly secret: InputObject | undefined;
-}
-
-export interface Inputs {
-  readonly objects: readonly InputObject[];
-  readonly userData: readonly InputUserData[];
-  readonly secrets: ObjectsByName<SecretObject>;
-}
 
 /** Classifies the input: objects in YAML or JSON, one or many, also as a List; or bare user data. */
 export async function readInputs(texts: readonly InputText[], report: Report): Promise<Inputs> {

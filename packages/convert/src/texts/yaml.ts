@@ -3,7 +3,7 @@ import { exactly } from '@machineadm/document/values/verbatim.ts';
 import { examined, QUIET_AND_LINEAR } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import type { Document, LineCounter, ParsedNode, parseDocument } from 'yaml';
-import type { Placed, Report } from './report.ts';
+import type { Placed, Report } from '../report/report.ts';
 
 /** Up to this length the library's error handling (one error object per mistake) is fast enough. */
 const HARMLESS_LENGTH = 64 * 1024;

@@ -1,7 +1,7 @@
 import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics/index.ts';
-import type { InputObject } from './inputs.ts';
-import { isMap } from './map.ts';
-import type { Report } from './report.ts';
+import type { InputObject } from '../inputs/input.ts';
+import type { Report } from '../report/report.ts';
+import { isMap } from '../values/map.ts';
 
 /** A variable of clusterctl, Flux or envsubst (github.com/drone/envsubst): `${NAME}`, `${NAME:=default}`. */
 const PLACEHOLDER = /\$\{([A-Za-z_]\w{0,100})(?::?[-=+?/^,][^{}$\n]{0,200})?\}/;

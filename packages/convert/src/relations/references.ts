@@ -1,4 +1,4 @@
-import { at, isMap, items, text } from '../map.ts';
+import { at, isMap, items, text } from '../values/map.ts';
 
 /** The reference to the template of a control plane or of a bootstrap configuration. */
 export function referenceOf(part: unknown): unknown {

@@ -1,7 +1,7 @@
-import { GO_FUNCTIONS } from './go-template/functions.ts';
-import { renderGoTemplate } from './go-template/render.ts';
-import { GoTemplateError } from './go-template/tokens.ts';
-import { isMap } from './map.ts';
+import { isMap } from '../values/map.ts';
+import { GO_FUNCTIONS } from './functions.ts';
+import { renderGoTemplate } from './render.ts';
+import { GoTemplateError } from './tokens.ts';
 
 /**
  * contentFormat Template (cluster-api v1.14): Go's text/template over `.controlPlane.version`, which is absent when the

@@ -2,8 +2,8 @@ import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { detect, detectForms } from '@machineadm/document/redaction/detectors.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { trimmed, trimmedEnd } from '@machineadm/document/text/trim.ts';
+import type { Placed, Report } from '../report/report.ts';
 import type { ObjectsByName } from './namespaces.ts';
-import type { Placed, Report } from './report.ts';
 
 /** In memory, so that its files do not survive a reboot. */
 const DEFAULT_REFERENCES = '/run/secrets';

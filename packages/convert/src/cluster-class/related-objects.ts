@@ -1,9 +1,7 @@
 import { printableKey } from '@machineadm/document/diagnostics/index.ts';
-import { classesNaming, type TopologyUse } from './cluster-class/topology.ts';
-import type { ConvertOptions, RelatedFacts } from './conversion.ts';
-import type { InputObject } from './inputs.ts';
-import { at, isMap, text, texts } from './map.ts';
-import { canShareNamespace } from './namespaces.ts';
+import type { ConvertOptions, RelatedFacts } from '../inputs/conversion.ts';
+import type { InputObject } from '../inputs/input.ts';
+import { canShareNamespace } from '../inputs/namespaces.ts';
 import {
   BOOTSTRAP_GROUP,
   CONTROL_PLANE_GROUP,
@@ -16,7 +14,9 @@ import {
   type Relations,
   referenceAt,
   uidOf,
-} from './relations.ts';
+} from '../relations/relations.ts';
+import { at, isMap, text, texts } from '../values/map.ts';
+import { classesNaming, type TopologyUse } from './topology.ts';
 
 /** How a configuration is used: by a topology, or by an object that creates Machines. */
 export interface ConfigurationUse {

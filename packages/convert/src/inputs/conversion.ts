@@ -1,9 +1,9 @@
 import type { Role } from '@machineadm/document/model/index.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
-import type { Expressions } from './jinja.ts';
-import type { Report } from './report.ts';
+import type { Report } from '../report/report.ts';
+import type { Expressions } from '../texts/jinja.ts';
+import type { NodeFiles } from './node-files.ts';
 import type { SecretBook } from './secrets.ts';
-import type { NodeFiles } from './worlds/node-files.ts';
 
 /** What the caller can specify in addition to the input. */
 export interface ConvertOptions {

@@ -1,23 +1,23 @@
 import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics/index.ts';
 import type { Role } from '@machineadm/document/model/index.ts';
-import type { TemplateUse } from './cluster-class/patches.ts';
-import type { ConvertOptions, RelatedFacts } from './conversion.ts';
+import type { TemplateUse } from '../cluster-class/patches.ts';
+import { relatedObjectsOf } from '../cluster-class/related-objects.ts';
+import { renderTemplates, TEMPLATE_HINT } from '../go-template/content.ts';
+import type { ConvertOptions, RelatedFacts } from '../inputs/conversion.ts';
+import type { InputObject, Inputs } from '../inputs/input.ts';
+import { emitProviderObject } from '../kubernetes/provider-object.ts';
+import type { Relations } from '../relations/relations.ts';
+import type { Report } from '../report/report.ts';
+import { readKubeadmConfigSpec } from '../spec/kubeadm-config.ts';
+import type { Spec } from '../spec/spec.ts';
+import { Expressions, markTree } from '../texts/jinja.ts';
+import { yamlValue } from '../texts/yaml.ts';
+import { CONTAINER_LINUX, readContainerLinux } from '../user-data/container-linux.ts';
+import { dependenciesCommand } from '../user-data/unit-dependencies.ts';
+import { isMap } from '../values/map.ts';
+import { Source } from '../values/source.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
-import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
-import type { InputObject, Inputs } from './inputs.ts';
-import { Expressions, markTree } from './jinja.ts';
-import { isMap } from './map.ts';
-import { emitProviderObject } from './provider-object.ts';
-import { relatedObjectsOf } from './related-objects.ts';
-import type { Relations } from './relations.ts';
-import type { Report } from './report.ts';
-import { Source } from './source.ts';
-import type { Spec } from './spec.ts';
-import { readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
 import { reportUnrendered } from './unrendered.ts';
-import { CONTAINER_LINUX, readContainerLinux } from './user-data/container-linux.ts';
-import { dependenciesCommand } from './user-data/unit-dependencies.ts';
-import { yamlValue } from './yaml.ts';
 
 /** A user's configuration, and its place in its object. */
 export interface Declared extends TemplateUse {

@@ -1,15 +1,15 @@
 import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import { omitEmpty } from '@machineadm/document/values/defined.ts';
-import { makersOf, type TemplateUse } from './cluster-class/patches.ts';
-import { classesNaming } from './cluster-class/topology.ts';
-import { emitDocument, omitUndefinedDeep } from './emit.ts';
-import type { InputObject } from './inputs.ts';
-import { at, text } from './map.ts';
-import { BOOTSTRAP_GROUP, CORE_GROUP, isOf, machineSpecOf, ownersOf, type Relations } from './relations.ts';
-import type { Report } from './report.ts';
-import type { SecretBook } from './secrets.ts';
-import type { Spec } from './spec.ts';
+import { makersOf, type TemplateUse } from '../cluster-class/patches.ts';
+import { classesNaming } from '../cluster-class/topology.ts';
+import type { InputObject } from '../inputs/input.ts';
+import type { SecretBook } from '../inputs/secrets.ts';
+import { BOOTSTRAP_GROUP, CORE_GROUP, isOf, machineSpecOf, ownersOf, type Relations } from '../relations/relations.ts';
+import type { Report } from '../report/report.ts';
+import type { Spec } from '../spec/spec.ts';
+import { emitDocument, omitUndefinedDeep } from '../texts/emit.ts';
+import { at, text } from '../values/map.ts';
 
 /** The objects of machineadm's own bootstrap provider for Cluster API (docs/machineadmconfig.md). */
 const API_VERSION = 'bootstrap.cluster.x-k8s.io/v1alpha1';

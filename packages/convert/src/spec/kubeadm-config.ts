@@ -1,5 +1,5 @@
-import type { Report } from './report.ts';
-import type { Source } from './source.ts';
+import type { Report } from '../report/report.ts';
+import type { Source } from '../values/source.ts';
 import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, SecretKey, Spec, UserSpec } from './spec.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
-import { isMap, items, text } from '../map.ts';
+import { isMap, items, text } from '../values/map.ts';
 
 /** A text file of a node, as it is on its disk. */
 export interface NodeFile {

@@ -1,6 +1,6 @@
 import { parseMode } from '@machineadm/document/text/units.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
-import type { Report } from './report.ts';
+import type { Report } from '../report/report.ts';
 import type { FileSpec, Spec } from './spec.ts';
 
 const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;

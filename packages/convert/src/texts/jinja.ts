@@ -1,5 +1,5 @@
 import { Verbatim } from '@machineadm/document/values/verbatim.ts';
-import type { Report } from './report.ts';
+import type { Report } from '../report/report.ts';
 
 /**
  * cloud-init renders Cluster API's whole user data as a jinja template before it parses the YAML (cluster-api
