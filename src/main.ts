@@ -1,4 +1,4 @@
-import { learn } from '@machineadm/document/redaction/process.ts';
+import { learn } from '@machineadm/document/redaction/process-redactor.ts';
 import { observeSecrets } from '@machineadm/document/secrets/secret.ts';
 import { runProgram } from './commands/index.ts';
 import { sealProcess } from './seal.ts';

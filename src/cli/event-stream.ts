@@ -1,4 +1,4 @@
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { printableJson } from '@machineadm/document/text/printable.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';

@@ -1,7 +1,7 @@
 import type { Diagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { redact, redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redact, redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { printable, printableJson, printablePainted } from '@machineadm/document/text/printable.ts';
 import { evaluateJsonPath } from './jsonpath.ts';
 import { fitted } from './layout.ts';

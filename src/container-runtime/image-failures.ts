@@ -1,5 +1,5 @@
 import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { textLines } from '@machineadm/document/text/printable.ts';
 import type { CommandResult, QueryHost } from '../host/seam/host.ts';
 

@@ -4,7 +4,7 @@ import { refuseSecretsOf } from '@machineadm/document/loading/added-sinks.ts';
 import { type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
 import type { Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { redactFromNowOn } from '@machineadm/document/redaction/process.ts';
+import { redactFromNowOn } from '@machineadm/document/redaction/process-redactor.ts';
 import { sensitiveTexts } from '@machineadm/document/redaction/sensitive.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { firstUnprivilegedPort } from '../host/network/unprivileged-ports.ts';

@@ -4,7 +4,7 @@ import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { formatHandover } from '@machineadm/status/conditions.ts';
 import type { NodeHandover } from '@machineadm/status/status.ts';

@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { Command, Host } from '../host/seam/host.ts';
 import type { Resource } from '../host/seam/resource.ts';

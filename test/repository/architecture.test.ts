@@ -481,7 +481,7 @@ describe('the modules', () => {
     );
     // The first is for the tests, the program does it in main.ts; the second is a program, of a thread.
     assert.deepEqual(doing.sort(), [
-      'packages/document/src/redaction/process.ts',
+      'packages/document/src/redaction/process-redactor.ts',
       'packages/translator/src/worker/main.ts',
     ]);
   });

@@ -1,6 +1,6 @@
 import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { sentence } from '@machineadm/document/text/sentence.ts';
 import type { Cleanup } from './catalogue.ts';
 import { placeOf } from './chain.ts';

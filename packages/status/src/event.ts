@@ -1,6 +1,6 @@
 import type { EventType } from '@machineadm/document/model/index.ts';
 import type { Failure } from '@machineadm/document/outcomes/errors.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { formatEvent } from './progress.ts';
 import type { Moment } from './run-state.ts';
 import type {

@@ -2,7 +2,7 @@ import { leaves } from '@machineadm/document/index.ts';
 import { loadDocument } from '@machineadm/document/loading/load.ts';
 import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { REDACTED } from '@machineadm/document/redaction/redactor.ts';
 import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/redaction/sensitive.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';

@@ -1,6 +1,6 @@
 import { nearestName } from '@machineadm/document/diagnostics/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/sections/hardening-controls.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import { type CheckFormat, printCheckReport } from '../../cli/findings.ts';

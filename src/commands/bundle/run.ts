@@ -4,7 +4,7 @@ import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { page } from '@machineadm/status/page/index.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';

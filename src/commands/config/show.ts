@@ -1,7 +1,7 @@
 import { formatPlace, formatReplacedPart, replacedPartRecord } from '@machineadm/document/diagnostics/index.ts';
 import { leaves } from '@machineadm/document/index.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { REDACTED } from '@machineadm/document/redaction/redactor.ts';
 import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/redaction/sensitive.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';

@@ -9,7 +9,7 @@ import {
 import { decodeSource } from '@machineadm/document/encodings/decode.ts';
 import type { Role } from '@machineadm/document/model/index.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { redact, redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redact, redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { printable } from '@machineadm/document/text/printable.ts';
 import { printNotice, printText } from '../../cli/output.ts';
 import { isQuiet } from '../../cli/terminal.ts';

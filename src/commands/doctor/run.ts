@@ -1,4 +1,4 @@
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import type { MachineState, RunStatus } from '@machineadm/status/status.ts';

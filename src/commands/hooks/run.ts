@@ -1,7 +1,7 @@
 import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { oneLine } from '@machineadm/document/text/printable.ts';
 import { printNotice } from '../../cli/output.ts';
 import { untilSignal } from '../../cli/until-signal.ts';

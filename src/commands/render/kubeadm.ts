@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { fieldsOfMachine, lackingWithout } from '@machineadm/kubeadm/unresolved.ts';

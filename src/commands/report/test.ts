@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model/index.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { oneLine } from '@machineadm/document/text/printable.ts';
 import { formatDuration } from '@machineadm/document/text/units.ts';
 import { reportEvent } from '@machineadm/status/event.ts';

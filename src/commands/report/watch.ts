@@ -5,7 +5,7 @@ import { type LoadedDocument, loadDocument } from '@machineadm/document/loading/
 import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { oneLine } from '@machineadm/document/text/printable.ts';
 import type { ReportCondition } from '@machineadm/status/event.ts';
 import { machineOf } from '@machineadm/status/run-state.ts';

@@ -1,6 +1,6 @@
 import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { publish } from '@machineadm/document/redaction/process.ts';
+import { publish } from '@machineadm/document/redaction/process-redactor.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { durationOf } from '../../cli/duration.ts';
 import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';

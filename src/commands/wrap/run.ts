@@ -1,7 +1,7 @@
 import { decodeSource } from '@machineadm/document/encodings/decode.ts';
 import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import {

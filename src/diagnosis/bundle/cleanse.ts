@@ -1,4 +1,4 @@
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { isRecord } from '@machineadm/document/values/shape.ts';
 import { parseDocument } from 'yaml';
 

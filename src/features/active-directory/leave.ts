@@ -1,4 +1,4 @@
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { Command, Host } from '../../host/seam/host.ts';
 import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';

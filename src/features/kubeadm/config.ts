@@ -6,7 +6,7 @@ import {
   OWN_PATCH,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { formatMode } from '@machineadm/document/text/units.ts';
 import { member } from '@machineadm/document/values/untyped.ts';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { authorizedKeysPath } from '@machineadm/document/ownership/paths.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { PasswdEntry } from '../../accounts/databases.ts';
 import { FileError } from '../../host/files/file-error.ts';

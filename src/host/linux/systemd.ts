@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { textLines } from '@machineadm/document/text/printable.ts';
 import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path/posix';
 import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import { errnoOf } from '../files/file-error.ts';

@@ -7,7 +7,7 @@ import {
   PRIOR_STATE_DIRECTORY,
   SEALING_KEYS_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { Host, QueryHost } from '../seam/host.ts';
 

@@ -1,5 +1,5 @@
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { loadSigner } from '../../host/cloud/aws-signature.ts';
 import { loadUndici } from '../../host/http/undici.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { oneLine } from '@machineadm/document/text/printable.ts';
 import { type ReportEvent, truncateEvent } from '@machineadm/status/event.ts';
 import { TimedOut, withTimeout } from '../../host/processes/timeout.ts';

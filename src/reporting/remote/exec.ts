@@ -1,5 +1,5 @@
 import type { ExecSinkModel } from '@machineadm/document/model/index.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import type { DeliveryResult, RemoteSink } from './remote-sink.ts';

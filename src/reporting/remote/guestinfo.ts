@@ -1,6 +1,6 @@
 import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { CommandResult } from '../../host/seam/host.ts';

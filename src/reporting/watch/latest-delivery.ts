@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { oneLine } from '@machineadm/document/text/printable.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { pauseMs } from '../delivery/pause.ts';

@@ -6,7 +6,7 @@ import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
 import type { Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { leaves, toPlain } from '@machineadm/document/trees/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
-import { redactDeep } from '@machineadm/document/redaction/process.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import { keepsNumber } from '@machineadm/document/versions/v1alpha1/exact-numbers.ts';

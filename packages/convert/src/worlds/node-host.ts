@@ -1,4 +1,4 @@
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { certificatesIn, type NodeFile, type NodeFiles, publicKeyIn } from '../inputs/node-files.ts';
 import type { Report } from '../report/report.ts';
 import type { FileSpec } from '../spec/spec.ts';

@@ -1,5 +1,5 @@
 import type { Role } from '@machineadm/document/model/index.ts';
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { unrelatedFacts } from '../cluster-class/related-objects.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from '../documents/document.ts';
 import type { ConvertOptions } from '../inputs/conversion.ts';

@@ -1,4 +1,4 @@
-import { redact } from '@machineadm/document/redaction/process.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { printable } from '@machineadm/document/text/printable.ts';
 
 /** A piece of HTML with escaped text. Only `html` creates it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { format, inspect } from 'node:util';
-import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction/process.ts';
+import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { Secret } from '@machineadm/document/secrets/secret.ts';
 
 const VALUE = 'hunter2 "quoted"/+\nsecond line of it';
