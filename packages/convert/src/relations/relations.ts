@@ -3,7 +3,7 @@ import type { InputObject } from '../inputs/input.ts';
 import { append, isOpenNamespace, ObjectsByName } from '../inputs/namespaces.ts';
 import type { Report } from '../report/report.ts';
 import { at, items, text } from '../values/map.ts';
-import { templateNamesOf } from './references.ts';
+import { templateNamesOf } from './template-references.ts';
 
 export const CORE_GROUP = 'cluster.x-k8s.io';
 export const BOOTSTRAP_GROUP = 'bootstrap.cluster.x-k8s.io';

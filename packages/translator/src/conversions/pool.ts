@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { Kept } from '../handover/kept.ts';
-import type { Job, Result, Tasks } from '../worker/worker.ts';
+import type { Job, Result, Tasks } from '../worker/tasks.ts';
 import { CheckedDocuments, ConversionCache } from './cache.ts';
 import { FairQueue } from './fair-queue.ts';
 
