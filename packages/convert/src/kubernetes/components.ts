@@ -1,4 +1,4 @@
-import type { ComponentSection } from '@machineadm/document/sections/kubernetes/component.ts';
+import type { ComponentSection } from '@machineadm/document/sections/component.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import { omitEmpty } from '@machineadm/document/values/defined.ts';
 import type { Conversion } from '../inputs/conversion.ts';

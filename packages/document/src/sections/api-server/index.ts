@@ -4,7 +4,7 @@ import type { ResolveSecret } from '../../fields/convert-values.ts';
 import { field, object } from '../../fields/field.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
 import * as z from '../../schema/zod.ts';
-import { type ComponentModel, componentFields, toComponent } from '../kubernetes/component.ts';
+import { type ComponentModel, componentFields, toComponent } from '../component.ts';
 import type { SecretsSection } from '../secrets.ts';
 import { checkAdmission } from './admission.ts';
 import { checkArguments, checkVolumes, OWNERS, VOLUMES } from './arguments.ts';

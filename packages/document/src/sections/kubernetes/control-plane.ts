@@ -8,7 +8,6 @@ import * as z from '../../schema/zod.ts';
 import type { SecretValue } from '../../secrets/secret.ts';
 import { QUIET } from '../../yaml/foreign-yaml.ts';
 import { type ApiServerModel, apiServer, toApiServer } from '../api-server/index.ts';
-import { type CertificatesModel, certificates, toCertificates } from './certificates.ts';
 import {
   type Argument,
   type ComponentModel,
@@ -16,7 +15,8 @@ import {
   type PodEnvironmentVariable,
   podEnvironmentVariable,
   toComponent,
-} from './component.ts';
+} from '../component.ts';
+import { type CertificatesModel, certificates, toCertificates } from './certificates.ts';
 
 export interface ControlPlaneModel {
   readonly apiEndpoint: { readonly advertiseAddress: string | undefined; readonly bindPort: number | undefined };

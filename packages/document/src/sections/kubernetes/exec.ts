@@ -4,7 +4,7 @@ import { milliseconds } from '../../fields/convert-values.ts';
 import { field, object } from '../../fields/field.ts';
 import { duration, environmentVariable } from '../../fields/types.ts';
 import * as z from '../../schema/zod.ts';
-import type { EnvironmentVariable } from './component.ts';
+import type { EnvironmentVariable } from '../component.ts';
 import { type RetryModel, retry, toRetry } from './retry.ts';
 
 const DEFAULT_EXEC_TIMEOUT_MS = 20 * 60_000;

@@ -6,7 +6,7 @@ import { choice, field, object, oneOf } from '../../fields/field.ts';
 import { absolutePath, environmentVariable, hostPort, secret, url } from '../../fields/types.ts';
 import * as z from '../../schema/zod.ts';
 import type { SecretValue } from '../../secrets/secret.ts';
-import type { EnvironmentVariable } from './component.ts';
+import type { EnvironmentVariable } from '../component.ts';
 
 /** `kubernetes.join`: how a machine finds its cluster, and how both prove who they are. */
 

@@ -4,7 +4,7 @@ import { repeated } from '../../fields/repeated.ts';
 import { argument, dnsSubdomain, labels } from '../../fields/types.ts';
 import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
 import * as z from '../../schema/zod.ts';
-import type { Argument } from './component.ts';
+import type { Argument } from '../component.ts';
 import type { ControlPlaneSection } from './control-plane.ts';
 import { type NodeAddressesModel, nodeAddresses, toNodeAddresses } from './node-addresses.ts';
 

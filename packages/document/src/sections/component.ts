@@ -1,6 +1,6 @@
-import { choice, define, field, object } from '../../fields/field.ts';
-import { absolutePath, argument, environmentVariable } from '../../fields/types.ts';
-import * as z from '../../schema/zod.ts';
+import { choice, define, field, object } from '../fields/field.ts';
+import { absolutePath, argument, environmentVariable } from '../fields/types.ts';
+import * as z from '../schema/zod.ts';
 
 export interface Argument {
   readonly name: string;
